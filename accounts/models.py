@@ -9,7 +9,8 @@
                                sessionEpoch, version; while an email change waits for its link:
                                pendingEmail, pendingReservation, pendingUntil (epoch seconds)
     userName#<comparable>      a guard item: owner = the pk of the user with this username
-    email#<comparable>         a guard item: owner = the pk of the user with this address
+    email#<comparable>         a guard item: owner = the pk of the user with this address;
+                               with ACCOUNTS_PREFIX_SEARCH both are in an index by first letters
 
 Every change increases `version` under the condition that it is still the one that was read. It
 starts at random, so a stale copy never matches another account that later gets the same `pk`. Only
@@ -30,6 +31,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 from pynamodb.attributes import (
     BooleanAttribute,
@@ -193,8 +195,12 @@ class User(DjangoUser, Model):
     #: On pages, the id of the visitor's session (`accounts.sessions.middleware`). Not stored.
     session_id: str | None = None
 
-    unique_username = Unique("username", normalize=comparable_username)
-    unique_email = Unique("email", normalize=comparable_email)
+    unique_username = Unique(
+        "username", normalize=comparable_username, searchable=settings.ACCOUNTS_PREFIX_SEARCH
+    )
+    unique_email = Unique(
+        "email", normalize=comparable_email, searchable=settings.ACCOUNTS_PREFIX_SEARCH
+    )
 
     _meta = UserOptions()
     _default_manager = UserManager()
@@ -277,7 +283,7 @@ class User(DjangoUser, Model):
         requested it. If the account has changed since it was read, it is a success if `is_so` holds
         for the stored one (by default: it has `values`).
 
-        Costs 1 request and 1 write unit per KB, 6 units if a unique value changes.
+        Costs 1 request and 1 write unit per KB, 8 units if a unique value changes.
 
         Raises:
             StaleUser: the account changed or was deleted since it was read, and it is not so.

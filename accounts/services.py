@@ -68,7 +68,8 @@ def register(
     (`accounts.sessions.services.first`); an account that was made before does not get them. To
     recognize it, `is_password` checks the password; a page passes one that counts the attempt.
 
-    Costs 1 request and 6 write units.
+    Costs 1 request and 8 write units, 6 without `ACCOUNTS_PREFIX_SEARCH`, as do other writes of
+    usernames and addresses.
 
     Raises:
         ValidationError: a value breaks its rule (`accounts.attributes`).
@@ -138,7 +139,7 @@ def _has_same_values(made: User, asked: User) -> bool:
 def change_username(user: User, username: str, *, write: Transaction | None = None) -> None:
     """Give `user` another username and free the old one.
 
-    Costs 1 request and 6 write units; 1 unit if only the spelling changes.
+    Costs 1 request and 8 write units; 1 unit if only the spelling changes.
 
     Raises:
         ValidationError, UsernameTaken, StaleUser
@@ -228,7 +229,7 @@ def revoke_staff(user: User, *, write: Transaction | None = None) -> None:
 def delete(user: User, *, write: Transaction | None = None) -> None:
     """Delete `user` and free its unique values.
 
-    If the account was deleted already, it is a success. Costs 1 request and 6 write units.
+    If the account was deleted already, it is a success. Costs 1 request and 8 write units.
     """
 
     with joined(write) as write:

@@ -86,12 +86,14 @@ def clean_new_email(address: str) -> str:
 
 
 def comparable_email(address: str) -> str:
-    """The local part case-folded, the domain as punycode.
+    """The local part case-folded, the domain as punycode. Also of the first letters of an address.
 
     Raises:
         ValueError: not a valid domain (idna's errors are ValueErrors).
     """
-    local, _at, domain = address.rpartition("@")
+    local, at, domain = address.rpartition("@")
+    if not at:
+        return address.casefold()
     return f"{local.casefold()}@{_comparable_domain(domain)}"
 
 

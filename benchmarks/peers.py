@@ -49,6 +49,8 @@ def site() -> Iterator[dict[str, str]]:
             "DJANGO_DEBUG": "on",
             "DJANGO_SECRET_KEY": "of-the-benchmarks-alone",
             "DYNAMODB_TABLE_PREFIX": "",
+            # The others have none.
+            "ACCOUNTS_PREFIX_SEARCH": "off",
             ENDPOINT: url,
             "AWS_REGION": "us-east-1",
             "AWS_DEFAULT_REGION": "us-east-1",

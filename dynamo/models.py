@@ -37,7 +37,15 @@ from dynamo._internal.model.writing import Writable
 from dynamo._internal.threads import in_thread
 from dynamo.attributes import IntegerAttribute, TextAttribute
 from dynamo.pages import Page, complete_index
-from dynamo.unique.declarations import REQUEST_DIGEST, REQUEST_ID, SEPARATOR, Unique, UniqueKey
+from dynamo.unique.declarations import (
+    REQUEST_DIGEST,
+    REQUEST_ID,
+    SEARCH_PREFIX,
+    SEARCH_VALUE,
+    SEPARATOR,
+    Unique,
+    UniqueKey,
+)
 
 _ERRORS = ("Taken", "Stale", "DoesNotExist", "AlreadyExists", "RequestIdReused")
 
@@ -143,6 +151,9 @@ class Model(Writable, metaclass=ModelMeta):
         prefixes = [each.prefix for each in cls._unique_keys]
         if len({*prefixes}) < len(prefixes) or f"{VERSION}{SEPARATOR}" in prefixes:
             raise TypeError("a Unique is declared twice, or for the version.")
+        own = {SEARCH_PREFIX, SEARCH_VALUE}.intersection(stored_names)
+        if own and any(each.searchable for each in cls._unique_keys):
+            raise TypeError(f"the stored name {own.pop()} is used for searches.")
         if cls.ttl_attribute and cls._unique_keys:
             raise TypeError(
                 "items that expire cannot have unique values: DynamoDB would delete them without "
@@ -183,6 +194,11 @@ class Model(Writable, metaclass=ModelMeta):
     async def afind(cls, **values: Any) -> Self:
         """As `find`."""
         return await in_thread(cls.find, **values)
+
+    @classmethod
+    async def asearch(cls, name: str, letters: str, **options: Any) -> Page[Self]:
+        """As `search`."""
+        return await in_thread(cls.search, name, letters, **options)
 
     @classmethod
     async def apage(cls, hash_key: Any, *args: Any, **options: Any) -> Page[Self]:

@@ -20,7 +20,7 @@ not encrypted: who has it can read the key.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -29,6 +29,8 @@ from django.core import signing
 from pynamodb.expressions.condition import Condition
 from pynamodb.indexes import AllProjection, GlobalSecondaryIndex as PynamoIndex
 
+from dynamo._internal import bulk
+from dynamo._internal.client.sending import send
 from dynamo._internal.items import (
     PARTITION_KEY_MAX_BYTES,
     SORT_KEY_MAX_BYTES,
@@ -39,7 +41,14 @@ from dynamo._internal.items import (
 )
 from dynamo._internal.threads import in_thread
 from dynamo.exceptions import BadCursor, DamagedItem
-from dynamo.unique.guarding import GUARD_ATTRIBUTES
+from dynamo.unique.declarations import (
+    SEARCH_INDEX,
+    SEARCH_LETTERS,
+    SEARCH_PREFIX,
+    SEARCH_VALUE,
+    UniqueKey,
+)
+from dynamo.unique.guarding import GUARD_ATTRIBUTES, OWNER
 
 if TYPE_CHECKING:
     from dynamo._internal.model.reading import Readable
@@ -195,7 +204,12 @@ def _collected(
         if not last:
             break
     make = found._map_fn or model.from_raw_data
+    return Page(_objects(items, make, damaged), _sealed(last, salt))
 
+
+def _objects(
+    items: Iterable[Item], make: Callable[[Item], Any], damaged: Damaged | None
+) -> list[Any]:
     def made(item: Item) -> Any:
         try:
             return make(item)
@@ -204,8 +218,66 @@ def _collected(
                 raise
             return damaged(item, error)
 
-    cursor = signing.dumps(with_binary(last, as_hex), salt=salt) if last else None
-    return Page(list(map(made, items)), cursor)
+    return list(map(made, items))
+
+
+def read_search(
+    model: type[Readable],
+    unique: UniqueKey,
+    letters: str,
+    limit: int,
+    after: str | None,
+    scope: object,
+    damaged: Damaged | None = None,
+) -> Page[Any]:
+    """The page of `Model.search`.
+
+    The index may still have a guard item that was deleted, so each item is compared with its own.
+    """
+    if not unique.searchable:
+        raise TypeError(f"search: Unique({', '.join(unique.names)}) needs searchable=True.")
+    if limit < 1 or len(letters) < SEARCH_LETTERS:
+        raise ValueError(f"search needs {SEARCH_LETTERS} letters, and a limit of at least 1.")
+    try:
+        beginning = unique.beginning(letters)
+    except ValueError:
+        return Page([], None)
+    guards, (partition, value) = model._guard_table(), unique.search_attributes(beginning).values()
+    salt = json.dumps(["dynamo.search", model.__name__, guards.name, beginning, str(scope)])
+    request = {
+        "TableName": guards.name,
+        "IndexName": SEARCH_INDEX,
+        "KeyConditionExpression": "#prefix = :prefix AND begins_with(#value, :value)",
+        "ExpressionAttributeNames": {"#prefix": SEARCH_PREFIX, "#value": SEARCH_VALUE},
+        "ExpressionAttributeValues": {":prefix": partition, ":value": value},
+        # One item more tells whether there are more.
+        "Limit": limit + 1,
+    }
+    if after is not None:
+        request["ExclusiveStartKey"] = _opened(after, salt)
+    answer = send("Query", request)
+    found, last = answer["Items"], answer.get("LastEvaluatedKey")
+    if len(found) > limit:
+        found = found[:limit]
+        names = guards.key_name, SEARCH_PREFIX, SEARCH_VALUE
+        last = {name: found[-1][name] for name in names}
+    # Texts that are longer than a sort key begin alike there.
+    owners = {
+        key: each.get(OWNER, {}).get("S", "")
+        for each in found
+        if (key := each[guards.key_name]["S"]).startswith(beginning)
+    }
+    keys: list[Item] = []
+    for key in map(model._key_of_owner, owners.values()):
+        if key and key not in keys:
+            keys.append(key)
+    stored = {model.owner_of(each): each for each in bulk.read_batches(model.table(), keys)}
+    items = (
+        item
+        for key, owner in owners.items()
+        if (item := stored.get(owner)) and unique.usable_key(item) == key
+    )
+    return Page(_objects(items, model.from_raw_data, damaged), _sealed(last, salt))
 
 
 def _salt(model: type[Any], hash_key: Any, scope: object, query: dict[str, Any]) -> str:
@@ -221,6 +293,10 @@ def _salt(model: type[Any], hash_key: Any, scope: object, query: dict[str, Any])
         *(query["scan_index_forward"], conditions, names, values, str(scope)),
     ]
     return json.dumps(bound, default=repr)
+
+
+def _sealed(last: Item | None, salt: str) -> str | None:
+    return signing.dumps(with_binary(last, as_hex), salt=salt) if last else None
 
 
 def _opened(cursor: str, salt: str) -> Item:

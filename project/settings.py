@@ -211,6 +211,8 @@ ACCOUNTS_RESERVED_USERNAMES = env.read(
     "abuse,admin,administrator,billing,help,helpdesk,hostmaster,moderator,noreply,no-reply,"
     "postmaster,root,security,staff,superuser,support,sysadmin,system,webmaster",
 )
+# Whether staff can find accounts by the first letters of their username or email address.
+ACCOUNTS_PREFIX_SEARCH = env.read("ACCOUNTS_PREFIX_SEARCH", flag, "on")
 # Accounts whose email address is not confirmed cannot issue invoices.
 ACCOUNTS_REQUIRE_CONFIRMED_EMAIL = env.read("ACCOUNTS_REQUIRE_CONFIRMED_EMAIL", flag)
 # Whether invoices can be voided. Otherwise, they can only be credited.

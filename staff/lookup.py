@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from accounts.values import as_uuid
-from dynamo.extending import SEPARATOR, Item, Snapshot, read_together
+from dynamo.extending import FAULTS, SEPARATOR, Item, Snapshot, read_together
 from invoices.document.invoice import series_of
 from invoices.models import InvoiceItem
 from invoices.store import issuing
@@ -26,6 +26,7 @@ GUARD_STATES: dict[str, Any] = {
     "missing": _("Missing"),
     "orphaned": _("No account has this value"),
     "foreign": _("Another account’s"),
+    "unsearchable": _("Not found by searches"),
 }
 
 
@@ -97,7 +98,7 @@ class GuardView:
     @property
     def is_wrong(self) -> bool:
         """Whether `checkguards` would report it."""
-        return self.state != "sound"
+        return self.state in FAULTS
 
 
 @dataclass(frozen=True)

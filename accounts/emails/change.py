@@ -69,7 +69,7 @@ def link_token(user: User) -> str:
 def confirm_change(token: str, *, write: Transaction | None = None) -> Confirmed:
     """Give the link's account its new address, which is then confirmed, and free the old one.
 
-    If the link was followed before, nothing changes. Costs 2 requests, 1 read and 6 write units;
+    If the link was followed before, nothing changes. Costs 2 requests, 1 read and 8 write units;
     only the read if nothing changes.
 
     Raises:

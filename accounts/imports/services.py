@@ -58,8 +58,8 @@ def import_users(
 ) -> Iterator[Result]:
     """Register each of `rows` with `workers` threads. Results come in the order of the lines.
 
-    Costs 1 request per 8 rows and 6 write units per row; nothing for a row that breaks a rule or
-    repeats another. If one of the 8 is refused, 1 request and 6 units more for each of them, and 2
+    Costs 1 request per 8 rows and 8 write units per row; nothing for a row that breaks a rule or
+    repeats another. If one of the 8 is refused, 1 request and 8 units more for each of them, and 2
     requests and read units for a row of which both values are taken; only these if no new account
     may have the username. Keeps about 130 bytes per row in memory.
 

@@ -25,6 +25,8 @@ from dynamo._internal.client.sending import send
 from dynamo._internal.items import TABLE_NAME_PATTERN, PlainModel, all_models
 from dynamo.exceptions import Rejected, TableMismatch, TableMissing, Unavailable
 from dynamo.models import Model
+from dynamo.unique.declarations import SEARCH_INDEX, SEARCH_PREFIX, SEARCH_VALUE
+from dynamo.unique.guarding import OWNER
 
 #: AWS creates a table within seconds.
 READY_SECONDS = 120.0
@@ -96,6 +98,14 @@ class Index:
         }
 
 
+_SEARCH_INDEX = Index(
+    SEARCH_INDEX,
+    (KeyAttribute(SEARCH_PREFIX, "HASH", "S"), KeyAttribute(SEARCH_VALUE, "RANGE", "S")),
+    "INCLUDE",
+    frozenset({OWNER}),
+)
+
+
 @dataclass(frozen=True)
 class Table:
     """A table as declared. `base_name` is its name without the prefix.
@@ -164,16 +174,22 @@ def tables_of(model: type[PlainModel]) -> list[Table]:
     if not issubclass(model, Model):
         return [items]
     uniques = frozenset(
-        (each.prefix, each.normalize, *(attribute.attr_type for attribute in each.attributes))
+        (
+            *(each.prefix, each.normalize, each.searchable),
+            *(attribute.attr_type for attribute in each.attributes),
+        )
         for each in model._unique_keys
     )
     guard_name = model.guard_table_name()
-    tables = [replace(items, promises=(guard_name, uniques))]
-    if model.has_guard_table():
-        key = (KeyAttribute("pk", "HASH", "S"),)
-        full_name = f"{settings.DYNAMODB_TABLE_PREFIX}{guard_name}"
-        tables.append(Table(full_name, guard_name, key, promises=f"guard items of {name}"))
-    return tables
+    is_searchable = any(each.searchable for each in model._unique_keys)
+    searches = (_SEARCH_INDEX,) if is_searchable else ()
+    items = replace(items, promises=(guard_name, uniques))
+    if not model.has_guard_table():
+        return [replace(items, indexes=(*items.indexes, *searches))]
+    key = (KeyAttribute("pk", "HASH", "S"),)
+    full_name = f"{settings.DYNAMODB_TABLE_PREFIX}{guard_name}"
+    promises = f"guard items of {name}"
+    return [items, Table(full_name, guard_name, key, indexes=searches, promises=promises)]
 
 
 def merged(tables: Iterable[Table]) -> list[Table]:

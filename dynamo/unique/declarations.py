@@ -13,6 +13,11 @@ Each value has one guard item (`dynamo.unique.guarding`), whose key is made here
     email#ann@example.org                      a single attribute
     club,card#["chess","A-18"]                 several: their texts as JSON
 
+A guard item of a `searchable` one also stores what the index `SEARCH_INDEX` is sorted by:
+
+    searchPrefix (S)                           email#an: the prefix and the first two letters
+    searchValue (S)                            ann@example.org
+
 The text of a number is DynamoDB's (`1.5` for 1.50), that of a binary value is hexadecimal. So equal
 values have equal keys, and different values different ones.
 """
@@ -30,7 +35,7 @@ from typing import Any
 
 from pynamodb.attributes import Attribute, JSONAttribute
 
-from dynamo._internal.items import PARTITION_KEY_MAX_BYTES, Item
+from dynamo._internal.items import PARTITION_KEY_MAX_BYTES, SORT_KEY_MAX_BYTES, Item
 from dynamo.attributes import JSONAttribute as OwnJSONAttribute, number_text
 
 Normalize = Callable[[str], str]
@@ -41,6 +46,11 @@ SEPARATOR = "#"
 REQUEST_ID = "requestId"
 #: The stored name of what tells two requests with one id apart.
 REQUEST_DIGEST = "requestDigest"
+#: The index of the guard items that a search by the first letters reads, and its key.
+SEARCH_INDEX = "unique-search"
+SEARCH_PREFIX, SEARCH_VALUE = "searchPrefix", "searchValue"
+#: A search needs so many letters. All values that begin with the same ones are one partition.
+SEARCH_LETTERS = 2
 
 
 def casefolded(text: str) -> str:
@@ -56,14 +66,20 @@ class Unique:
 
     `normalize` makes texts comparable; without it they are compared as they are. An item without a
     value of one of the attributes, or with an empty one, is not compared. 0 is a value.
+
+    `searchable` lets `Model.search` find items by the first letters of one text. Each write of a
+    guard item then costs 1 write unit more. `normalize` is applied to these letters as well.
     """
 
-    def __init__(self, *names: str, normalize: Normalize | None = None) -> None:
+    def __init__(
+        self, *names: str, normalize: Normalize | None = None, searchable: bool = False
+    ) -> None:
         are_names = all(isinstance(each, str) for each in names)
         if not (names and are_names and len({*names}) == len(names)):
             raise TypeError("Unique takes the names of different attributes.")
         self.names = names
         self.normalize = normalize
+        self.searchable = searchable
 
 
 @dataclass(frozen=True)
@@ -73,6 +89,7 @@ class UniqueKey:
     names: tuple[str, ...]
     normalize: Normalize | None
     attributes: tuple[Attribute[Any], ...]
+    searchable: bool = False
 
     @cached_property
     def stored_names(self) -> tuple[str, ...]:
@@ -104,7 +121,9 @@ class UniqueKey:
         found = tuple(attributes[name] for name in unique.names)
         if unique.normalize and not any(each.attr_type == "S" for each in found):
             raise TypeError(f"Unique({', '.join(unique.names)}): normalize takes texts only.")
-        return cls(unique.names, unique.normalize, found)
+        if unique.searchable and [each.attr_type for each in found] != ["S"]:
+            raise TypeError(f"Unique({', '.join(unique.names)}): searchable takes a single text.")
+        return cls(unique.names, unique.normalize, found, unique.searchable)
 
     def wire(self, values: Mapping[str, Any]) -> Item:
         """The `values`, by attribute name, as stored; None and absent ones are left out."""
@@ -153,6 +172,22 @@ class UniqueKey:
         with suppress(ValueError):
             return self.key(item)
         return None
+
+    def beginning(self, letters: str) -> str:
+        """How the keys begin of values, of a single text, that begin with `letters`.
+
+        Raises:
+            ValueError: no value begins with them.
+        """
+        return f"{self.prefix}{self._text(self.attributes[0], letters)}"
+
+    def search_attributes(self, key: str) -> Item:
+        """What its guard item `key` stores to be found by a search; empty if not searchable."""
+        if not self.searchable:
+            return {}
+        end = len(self.prefix)
+        value = key[end:].encode()[:SORT_KEY_MAX_BYTES].decode(errors="ignore")
+        return {SEARCH_PREFIX: {"S": key[: end + SEARCH_LETTERS]}, SEARCH_VALUE: {"S": value}}
 
     def _text(self, attribute: Attribute[Any], value: Any) -> str:
         if attribute.attr_type == "N":

@@ -3,6 +3,8 @@
     <key>        S: what `dynamo.unique.declarations` makes of the value
     owner        S: the key of the item that has the value
     digest       S: for a request id, the digest of what was asked for
+    searchPrefix, searchValue
+                 S: for a searchable value (`dynamo.unique.declarations`)
 
 A value is free if it has no guard item. Earlier versions also wrote guard items with `expires` and
 `reservation`, for values that were only reserved: they count as free.
@@ -20,14 +22,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dynamo._internal.items import Item
 from dynamo.transactions import Otherwise, Refusal, Write
+from dynamo.unique.declarations import SEARCH_PREFIX, SEARCH_VALUE
 
 OWNER = "owner"
 DIGEST = "digest"
 _RESERVED = ("expires", "reservation")
 
 #: The stored names of a guard item's attributes, without its key.
-GUARD_ATTRIBUTES = (OWNER, DIGEST, *_RESERVED)
+GUARD_ATTRIBUTES = (OWNER, DIGEST, *_RESERVED, SEARCH_PREFIX, SEARCH_VALUE)
 
 _NAMES = {"#owner": OWNER, "#expires": _RESERVED[0], "#reservation": _RESERVED[1]}
 
@@ -49,15 +53,15 @@ class GuardTable:
         return {"TableName": self.name, "Key": {self.key_name: {"S": key}}}
 
     def claim(
-        self, key: str, owner: str, part_of: object, otherwise: Otherwise, digest: str = ""
+        self, key: str, owner: str, part_of: object, otherwise: Otherwise, attributes: Item
     ) -> GuardWrite:
-        """Put the guard item if the value is free or the owner's. Costs 2 write units."""
-        item = {self.key_name: {"S": key}, OWNER: {"S": owner}}
-        if digest:
-            item[DIGEST] = {"S": digest}
+        """Put the guard item, with further `attributes`, if the value is free or the owner's.
+
+        Costs 2 write units, 3 if it is searchable.
+        """
         action = {
             "TableName": self.name,
-            "Item": item,
+            "Item": {self.key_name: {"S": key}, OWNER: {"S": owner}, **attributes},
             "ConditionExpression": "attribute_not_exists(#key) OR attribute_exists(#expires)"
             " OR attribute_exists(#reservation) OR #owner = :owner",
             "ExpressionAttributeNames": {"#key": self.key_name, **_NAMES},
@@ -67,7 +71,7 @@ class GuardTable:
         return GuardWrite(None, {"Put": action}, otherwise, part_of=part_of, guard_key=key)
 
     def free(self, key: str, owner: str, part_of: object) -> GuardWrite:
-        """Delete the guard item if it is the owner's. Costs 2 write units.
+        """Delete the guard item if it is the owner's. Costs 2 write units, 3 if it is searchable.
 
         A guard item that is absent or another item's was damaged, and the check reports it. It does
         not prevent the transaction.

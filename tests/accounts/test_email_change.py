@@ -43,7 +43,11 @@ pytestmark = pytest.mark.usefixtures("engine")
 
 THIRD = "third@example.org"
 NOTES = {"pendingEmail", "pendingReservation", "pendingUntil"}
-GUARD = {"pk": {"S": NEW_KEY}}
+GUARD = {
+    "pk": {"S": NEW_KEY},
+    "searchPrefix": {"S": NEW_KEY[: len("email#ne")]},
+    "searchValue": {"S": NEW},
+}
 
 
 def has_notes(user: User) -> bool:
@@ -270,6 +274,7 @@ def test_a_change_that_waits_costs_one_request_and_one_unit(
 
 
 @pytest.mark.fault_of("moto", "reports no capacity for transactions")
+@pytest.mark.fault_of("ministack", "counts no units of an index")
 def test_following_the_link_costs_two_requests(requests_sent: Requests) -> None:
     user = waiting_user()
     requests_sent.clear()
@@ -277,4 +282,4 @@ def test_following_the_link_costs_two_requests(requests_sent: Requests) -> None:
     confirm_change(token_of(user))
 
     assert requests_sent.operations == ["GetItem", "TransactWriteItems"]
-    assert requests_sent.units == 1 + 6
+    assert requests_sent.units == 1 + 8

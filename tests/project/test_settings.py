@@ -477,3 +477,24 @@ CHECKED = (
 
 def _checked(read: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in read.items() if name.startswith(CHECKED)}
+
+
+@pytest.mark.parametrize(("value", "indexes"), [(None, ["unique-search"]), ("off", [])])
+def test_accounts_have_an_index_for_searches_unless_it_is_switched_off(
+    checkout: Path, value: str | None, indexes: list[str]
+) -> None:
+    code = (
+        "import django; django.setup()\n"
+        "from dynamo.extending import all_tables\n"
+        "[users] = [each for each in all_tables() if each.base_name == 'users']\n"
+        "print([each.name for each in users.indexes])"
+    )
+    ended = start(
+        checkout,
+        "-c",
+        code,
+        ACCOUNTS_PREFIX_SEARCH=value,
+        DJANGO_SETTINGS_MODULE="project.settings",
+    )
+
+    assert (ended.stderr, ended.stdout) == ("", f"{indexes}\n")

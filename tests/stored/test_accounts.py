@@ -201,7 +201,9 @@ def test_an_address_that_waits_for_its_link_is_free(stored: Stored) -> None:
 
         new = register(username=f"new.{address[:3]}", email=address)
 
-        assert stored_items()[key] == {"pk": {"S": key}, "owner": {"S": new.pk}}
+        guard = {"pk": {"S": key}, "owner": {"S": new.pk}}
+        search = {"searchPrefix": {"S": key[: len("email#ci")]}, "searchValue": {"S": address}}
+        assert stored_items()[key] == guard | search
         assert find_user(address) == new
         if user is not None:
             with pytest.raises(EmailTaken):

@@ -29,6 +29,7 @@ from dynamo._internal.checking.snapshots import (
     Snapshot,
     claims_of,
     is_owner,
+    is_searchable,
     names_in,
 )
 from dynamo._internal.items import Item, text_of
@@ -52,6 +53,9 @@ class Report:
     `shared` counts the findings that no repair can settle: two users have the same value, and this
     one does not have its guard item.
 
+    `unsearchable` counts the guard items that no search finds, because they were written before
+    their values were searchable. That is not an error. A repair counts `made_searchable` instead.
+
     `unusable` counts the users with a unique attribute that is stored in an unusable form (absent
     though required, not a text, impossible to normalize); `unusable_example` is the primary key of
     one, with the attribute's stored name.
@@ -64,11 +68,16 @@ class Report:
         self.guards = 0
         self.repaired = 0
         self.shared = 0
+        self.unsearchable = 0
+        self.made_searchable = 0
         self.unusable = 0
         self.unusable_example: tuple[str, str] | None = None
 
     def note(self, finding: Finding, *, repaired: bool) -> None:
         """Add a confirmed finding."""
+        if finding.fault == "unsearchable":
+            self.made_searchable += repaired
+            return
         shared = not finding.repairable
         outcome = "repaired" if repaired else "shared" if shared else ""
         self._spool.add(finding.fault, finding.key, finding.pk, outcome)
@@ -106,12 +115,12 @@ def check_guards(
 ) -> Iterator[Report]:
     """Compare all items with all guard items. Yields the report, which is valid in the block.
 
-    With `repair`, missing guard items are written, orphaned ones deleted (also those that version
-    0.1 reserved, which are not reported otherwise), and those of users that do not have the value
-    are given to the one user that has. Two users with the same value are reported and not changed.
-    If neither has a guard item, the oldest one gets it, by the attribute stored as `oldest_by` (a
-    time as text). Guard items of attributes that are not declared are not changed, nor is any item
-    that is neither an item nor a guard item of the model.
+    With `repair`, missing guard items are written, unsearchable ones completed, orphaned ones
+    deleted (also those that version 0.1 reserved, which are not reported otherwise), and those of
+    users that do not have the value are given to the one user that has. Two users with the same
+    value are reported and not changed. If neither has a guard item, the oldest one gets it, by the
+    attribute stored as `oldest_by` (a time as text). Guard items of attributes that are not
+    declared are not changed, nor is any item that is neither an item nor a guard item of the model.
 
     Costs a scan: about 1 request per MB and 1 read unit per 4 KB of all that is stored. Each
     suspect costs 1 request and 2 read units for each of its items, each repair 1 request and 4 to 6
@@ -158,7 +167,8 @@ class _Check:
     def _claim_owner(self, guard_key: str, guard: Item) -> None:
         self.report.guards += 1
         if not is_reserved(guard):
-            self.claims.add(guard_key, text_of(guard, OWNER))
+            is_found = is_searchable(self.model, guard_key, guard)
+            self.claims.add(guard_key, text_of(guard, OWNER), *([] if is_found else ["unfound"]))
         elif self.repair:
             # It keeps nothing, so it is not an error; a repair removes it.
             self.claims.add(guard_key, "")
@@ -187,8 +197,12 @@ class _Check:
         for key, claims in groupby(self.claims, key=itemgetter(0)):
             decides = True
             # One read takes the guard item, its owner, and these.
-            while some := [pk for _key, pk in islice(claims, self.sizes.together - 2)]:
-                if not (len(some) == 2 and some[0] == some[1]):
+            while entries := list(islice(claims, self.sizes.together - 2)):
+                some = [pk for _key, pk, *_unfound in entries]
+                is_unfound = any(unfound for _key, _pk, *unfound in entries)
+                if len(some) == 2 and some[0] == some[1] and not (is_unfound and self.repair):
+                    self.report.unsearchable += is_unfound
+                else:
                     pks = [pk for pk in dict.fromkeys(some) if is_owner(self.model, pk)]
                     yield key, pks, decides
                 decides = False
@@ -204,7 +218,7 @@ class _Check:
                 return [
                     (replace(finding, fault="foreign", repairable=False), False)
                     for finding in findings
-                    if finding.fault != "orphaned" and finding.pk in pks
+                    if finding.fault in {"missing", "foreign"} and finding.pk in pks
                 ]
             if not (attempts and findings and findings[0].repairable):
                 return [(finding, False) for finding in findings]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
@@ -23,15 +23,17 @@ from dynamo.transactions import Transaction, Write, read_together
 from dynamo.unique.declarations import REQUEST_DIGEST, REQUEST_ID, SEPARATOR
 from dynamo.unique.guarding import DIGEST, GUARD_ATTRIBUTES, OWNER, is_reserved
 
-Fault = Literal["missing", "orphaned", "foreign"]
+Fault = Literal["missing", "orphaned", "foreign", "unsearchable"]
 """What can be wrong with a guard item.
 
 missing: an item has the value, and there is no guard item, or one whose value is free.
 orphaned: there is a guard item, and no item has the value.
 foreign: an item has the value, and the guard item belongs to another item.
+unsearchable: only searches do not find it, because it was written before its value was searchable.
 """
 
-FAULTS: tuple[Fault, ...] = get_args(Fault)
+#: Those that are errors.
+FAULTS: tuple[Fault, ...] = ("missing", "orphaned", "foreign")
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,17 @@ def names_in(model: type[Model], guard_key: str) -> tuple[str, ...]:
     prefix = guard_key.partition(SEPARATOR)[0] + SEPARATOR
     names = {each.prefix: each.stored_names for each in model._unique_keys}
     return ({f"{REQUEST_ID}{SEPARATOR}": (REQUEST_ID,)} | names).get(prefix, ())
+
+
+def search_attributes(model: type[Model], guard_key: str) -> Item:
+    """What the guard item stores for searches; empty if its values are not searchable."""
+    found = (each for each in model._unique_keys if guard_key.startswith(each.prefix))
+    return next((each.search_attributes(guard_key) for each in found), {})
+
+
+def is_searchable(model: type[Model], guard_key: str, guard: Item) -> bool:
+    """Whether searches find the stored `guard`, if they should."""
+    return search_attributes(model, guard_key).items() <= guard.items()
 
 
 def claims_of(model: type[Model], item: Item) -> tuple[list[str], str]:
@@ -126,10 +139,15 @@ class Snapshot:
                 return []
             return [Finding("orphaned", text_of(self.guard, OWNER), self.key, repairable=True)]
         if self.guard is not None and not is_reserved(self.guard):
+            is_found = is_searchable(self.model, self.key, self.guard)
             return [
                 Finding("foreign", pk, self.key, repairable=len(holders) == 1)
                 for pk in holders
                 if pk != self.owner
+            ] or [
+                Finding("unsearchable", pk, self.key, repairable=True)
+                for pk in holders
+                if not is_found
             ]
         first, *others = sorted(holders, key=lambda pk: (self._age(pk, oldest_by), pk))
         return [
@@ -157,6 +175,7 @@ class Snapshot:
             action = {"Delete": {**address, **as_read}}
         else:
             item = {**address["Key"], OWNER: {"S": finding.pk}}
+            item |= search_attributes(self.model, self.key)
             digest = (self.items[finding.pk] or {}).get(REQUEST_DIGEST)
             if digest and names == (REQUEST_ID,):
                 item[DIGEST] = digest

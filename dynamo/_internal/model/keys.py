@@ -144,13 +144,13 @@ class Keyed(PlainModel):
     # Of values ------------------------------------------------------------------------------------
 
     @classmethod
-    def _unique_of(cls, values: Mapping[str, Any]) -> UniqueKey:
+    def _unique_of(cls, values: Mapping[str, Any], verb: str = "find") -> UniqueKey:
         for unique in cls._unique_keys:
             if set(unique.names) == values.keys():
                 return unique
         declared = ", ".join(" and ".join(each.names) for each in cls._unique_keys) or "none"
         raise TypeError(
-            f"{cls.__name__}.find takes the attributes of one Unique ({declared}), "
+            f"{cls.__name__}.{verb} takes the attributes of one Unique ({declared}), "
             f"not {', '.join(values) or 'nothing'}."
         )
 

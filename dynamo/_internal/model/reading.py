@@ -13,7 +13,7 @@ from dynamo._internal import bulk
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import Item
 from dynamo._internal.model.objects import ItemObject
-from dynamo.pages import Page, read_page
+from dynamo.pages import Page, read_page, read_search
 from dynamo.unique.guarding import OWNER, is_reserved
 
 
@@ -206,6 +206,33 @@ class Readable(ItemObject):
             "consistent_read": consistent_read,
         }
         return read_page(cls, hash_key, limit, after, scope, query)
+
+    @classmethod
+    def search(
+        cls,
+        name: str,
+        letters: str,
+        *,
+        after: str | None = None,
+        limit: int = 50,
+        scope: object = "",
+    ) -> Page[Self]:
+        """A page of the items whose value of `name` begins with `letters`, in the order of values.
+
+        The attribute `name` has a searchable `Unique`, which also normalizes the letters. `after`
+        and `scope` are those of `page`. Items that were written within the last second may be
+        missing, and a page may then have fewer items than `limit`.
+
+        Costs 2 requests: half a read unit per 4 KB of `limit` + 1 guard items, and 1 read unit per
+        4 KB of each item.
+
+        Raises:
+            TypeError: `name` has no searchable `Unique`.
+            ValueError: fewer than 2 letters, or `limit` is below 1.
+            BadCursor: as `page`.
+        """
+        unique = cls._unique_of({name: letters}, "search")
+        return read_search(cls, unique, letters, limit, after, scope)
 
     @classmethod
     def scan(  # type: ignore[override]

@@ -101,7 +101,7 @@ class Writable(Readable):
                 self._owner(),
                 self,
                 lambda refusal: refused(refusal.stored, DIGEST),
-                digest["S"],
+                {DIGEST: digest},
             )
             if len(claim.guard_key.encode()) > PARTITION_KEY_MAX_BYTES:
                 raise ValueError("The request id is too long.")
@@ -353,7 +353,7 @@ class Writable(Readable):
                 frees.append(table.free(old, owner, self))
             if new is not None:
                 taken = partial(self._taken_by, unique, after)
-                claims.append(table.claim(new, owner, self, taken))
+                claims.append(table.claim(new, owner, self, taken, unique.search_attributes(new)))
         if not after and REQUEST_ID in before:
             key = f"{REQUEST_ID}{SEPARATOR}{before[REQUEST_ID].get('S')}"
             frees.append(table.free(key, owner, self))

@@ -93,7 +93,8 @@ class Command(DynamoCommand):
                 finding = json.dumps({"pk": pk, "value": key}, ensure_ascii=False)
                 self.stdout.write(f", {finding}" if number else finding, ending="")
             self.stdout.write("]", ending="")
-        self.stdout.write(f', "repaired": {report.repaired}}}')
+        more = f', "unsearchable": {report.unsearchable}' if report.unsearchable else ""
+        self.stdout.write(f', "repaired": {report.repaired}{more}}}')
 
     def _print_text(self, report: Report) -> None:
         for fault in FAULTS:
@@ -102,6 +103,12 @@ class Command(DynamoCommand):
         found = ", ".join(f"{report.count(fault)} {fault}" for fault in FAULTS)
         read = f"{_count(report.users, self.noun)}, {_count(report.guards, 'guard')}"
         self.stdout.write(f"{read}: {found}; {report.repaired} repaired.")
+        if report.made_searchable:
+            self.stdout.write(f"{_count(report.made_searchable, 'guard')} made searchable.")
+        if report.unsearchable:
+            guards = _count(report.unsearchable, "guard")
+            verb = _is(report.unsearchable)
+            self.stdout.write(f"{guards} {verb} not found by searches (run again with --repair).")
 
     def _still_wrong(self, report: Report, *, repair: bool) -> str:
         """What is still wrong, in one line; empty if nothing is."""

@@ -1,0 +1,336 @@
+"""`Model.search`: items by the first letters of a unique value, from an index of guard items."""
+
+from __future__ import annotations
+
+import gc
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from dynamo._internal.bulk import write_batches
+from dynamo._internal.client.sending import send
+from dynamo._internal.tables import create, merged, tables_of
+from dynamo.attributes import IntegerAttribute, TextAttribute
+from dynamo.exceptions import BadCursor, DamagedItem
+from dynamo.models import Model
+from dynamo.pages import Page
+from dynamo.unique.declarations import SEARCH_INDEX, Unique, casefolded
+from tests.dynamo.test_pages import walked
+from tests.items import stored_items
+from tests.requests import Requests
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+INDEX_UNITS = pytest.mark.fault_of("ministack", "counts no units of an index")
+UNITS = pytest.mark.fault_of("moto", "counts no units of a transaction")
+
+
+class Fan(Model):
+    """Its guard items stand beside the items."""
+
+    class Meta:
+        table_name = "tests-fans"
+
+    nick = TextAttribute(attr_name="nickName")
+    card = TextAttribute(null=True)
+    age = IntegerAttribute(default=0)
+
+    unique_nick = Unique("nick", normalize=casefolded, searchable=True)
+    unique_card = Unique("card")
+
+
+class Stand(Model):
+    """Its guard items are in a second table, and name their owner as JSON."""
+
+    class Meta:
+        table_name = "tests-stands"
+
+    hall = TextAttribute(hash_key=True)
+    row = IntegerAttribute(range_key=True)
+    nick = TextAttribute()
+
+    unique_nick = Unique("nick", normalize=casefolded, searchable=True)
+
+
+def fan(nick: str, **values: Any) -> Fan:
+    return Fan.create(nick=nick, **values)
+
+
+def stand(nick: str, **values: Any) -> Stand:
+    return Stand.create(nick=nick, hall="red", row=uuid.uuid4().int >> 90, **values)
+
+
+MAKERS = pytest.mark.parametrize("make", [fan, stand])
+
+
+def put_guard(owner: Any, nick: str, *, index: bool = True) -> None:
+    """Store a guard item that nobody claimed, as an index has for a moment after a change."""
+    typed = {"S": owner} if isinstance(owner, str) else owner
+    item = {"pk": {"S": f"nickName#{nick}"}, "owner": typed}
+    if index:
+        item |= {"searchPrefix": {"S": f"nickName#{nick[:2]}"}, "searchValue": {"S": nick}}
+    send("PutItem", {"TableName": Fan.table(), "Item": item})
+
+
+def nicks(letters: str, **options: Any) -> list[str]:
+    return [each.nick for each in Fan.search("nick", letters, **options)]
+
+
+@MAKERS
+def test_a_search_finds_items_by_their_first_letters_in_order(
+    make: Callable[..., Fan | Stand], requests_sent: Requests
+) -> None:
+    names = ["anton", "Ann", "Bob", "an", "ANNA-2", "Änne", "annabel"]
+    [model] = {type(make(each)) for each in names}
+    requests_sent.clear()
+
+    def found(letters: str) -> list[str]:
+        return [each.nick for each in model.search("nick", letters)]
+
+    assert found("ann") == ["Ann", "ANNA-2", "annabel"]
+    assert requests_sent.operations == ["Query", "BatchGetItem"]
+    assert found("AN") == ["an", "Ann", "ANNA-2", "annabel", "anton"]
+    assert found("a\u0308n") == found("Än") == ["Änne"]
+    assert found("annx") == found("zz") == []
+
+
+def test_pages_of_a_search_lead_through_all_items() -> None:
+    made = [fan(f"anna{number}") for number in range(5)]
+    fan("anton")
+
+    found = walked(lambda after: Fan.search("nick", "Anna", after=after, limit=2))
+
+    assert found == [made[:2], made[2:4], made[4:]]
+    assert Fan.search("nick", "anna", limit=5) == Page(made, None)
+
+
+@UNITS
+@INDEX_UNITS
+def test_a_searchable_value_costs_one_unit_more_per_guard_item(requests_sent: Requests) -> None:
+    def units() -> float:
+        counted = requests_sent.units
+        requests_sent.clear()
+        return counted
+
+    ann = fan("ann", card="A-1")
+    assert (requests_sent.operations, units()) == (["TransactWriteItems"], 6 + 1)
+    ann.change(nick="anna")
+    assert units() == 6 + 2
+    ann.change(card="A-2")
+    assert units() == 6
+    ann.change(age=3)
+    assert units() == 1
+    ann.delete()
+    assert units() == 6 + 1
+
+
+@pytest.mark.fault_of("ministack", "tells no capacity of a batch of reads")
+@pytest.mark.fault_of("moto", "counts a whole unit for a read of an index")
+def test_a_page_costs_the_same_among_few_and_many(requests_sent: Requests) -> None:
+    def cost_of_the_third_page() -> tuple[list[str], float]:
+        after = None
+        for _page in range(3):
+            requests_sent.clear()
+            page = Fan.search("nick", "user", limit=20, after=after)
+            assert len(page.items) == 20
+            after = page.next
+        return [*requests_sent.operations], requests_sent.units
+
+    for number in range(61):
+        fan(f"user{number:05}")
+    among_few = cost_of_the_third_page()
+    puts = [
+        {
+            "PutRequest": {
+                "Item": {
+                    "pk": {"S": f"nickName#user{number:05}"},
+                    "owner": {"S": "nobody"},
+                    "searchPrefix": {"S": "nickName#us"},
+                    "searchValue": {"S": f"user{number:05}"},
+                }
+            }
+        }
+        for number in range(100, 2_000)
+    ]
+    write_batches(Fan.table(), puts)
+
+    assert cost_of_the_third_page() == among_few == (["Query", "BatchGetItem"], 0.5 + 20)
+
+
+# What a search leaves out -------------------------------------------------------------------------
+
+
+def test_an_item_without_the_value_is_not_found() -> None:
+    ann, bob = fan("ann"), fan("bob")
+    put_guard(ann.pk, "anna")
+    put_guard(bob.pk, "anne")
+    put_guard("deleted", "anni")
+    put_guard("nickName#ann", "anno")
+    put_guard({"N": "7"}, "annu")
+
+    assert nicks("ann") == ["ann"]
+    assert nicks("ann", limit=1) == ["ann"]
+
+
+def test_a_cursor_that_leads_to_a_deleted_item_works() -> None:
+    made = [fan(f"anna{number}") for number in range(4)]
+    cursor = Fan.search("nick", "anna", limit=2).next
+    made[1].delete()
+    made[2].delete()
+
+    assert Fan.search("nick", "anna", after=cursor) == Page(made[3:], None)
+
+
+def test_guard_items_look_like_items_nowhere() -> None:
+    made = fan("ann")
+    seat = stand("ann")
+
+    assert list(Fan.scan()) == [made]
+    assert Fan.get_or_none("nickName#ann") is None
+    assert list(Fan.batch_get(["nickName#ann", made.pk])) == [made]
+    assert Fan.page("nickName#ann") == Page([], None)
+    assert list(Stand.scan()) == [seat]
+    indexed = send("Scan", {"TableName": Fan.table(), "IndexName": SEARCH_INDEX})["Items"]
+    assert [set(each) for each in indexed] == [{"pk", "owner", "searchPrefix", "searchValue"}]
+
+
+def test_a_value_longer_than_a_sort_key_is_found() -> None:
+    long, longer = "é" * 600, "é" * 601
+    fan(long)
+    fan(longer)
+
+    assert nicks("éé") == [long, longer]
+    assert nicks(longer) == [longer]
+    assert nicks("é" * 1_000_000) == []
+
+
+def test_a_damaged_item_is_reported() -> None:
+    ann = fan("ann")
+    change = {
+        **ann._address(),
+        "UpdateExpression": "SET age = :text",
+        "ExpressionAttributeValues": {":text": {"S": "old"}},
+    }
+    send("UpdateItem", change)
+
+    with pytest.raises(DamagedItem):
+        Fan.search("nick", "ann")
+
+
+# What is refused ----------------------------------------------------------------------------------
+
+#: Each begins at the cursor of a search for "ann".
+OTHER_SEARCHES: dict[str, Callable[[str], Any]] = {
+    "changed": lambda cursor: Fan.search("nick", "ann", after=cursor + "x"),
+    "other letters": lambda cursor: Fan.search("nick", "anna", after=cursor),
+    "another user": lambda cursor: Fan.search("nick", "ann", after=cursor, scope="bob"),
+    "another model": lambda cursor: Stand.search("nick", "ann", after=cursor),
+    "a page": lambda cursor: Fan.page("ann", after=cursor),
+}
+
+
+@pytest.mark.parametrize("other", OTHER_SEARCHES.values(), ids=OTHER_SEARCHES)
+def test_a_cursor_of_another_search_is_refused(
+    other: Callable[[str], Any], requests_sent: Requests
+) -> None:
+    for number in range(3):
+        fan(f"anna{number}")
+    cursor = Fan.search("nick", "ann", limit=1).next
+    assert cursor is not None
+    requests_sent.clear()
+
+    with pytest.raises(BadCursor):
+        other(cursor)
+
+    assert requests_sent.operations == []
+    assert len(Fan.search("nick", "ANN", after=cursor).items) == 2
+
+
+@pytest.mark.parametrize(
+    ("search", "error", "message"),
+    [
+        (lambda: Fan.search("nick", "a"), ValueError, "2 letters"),
+        (lambda: Fan.search("nick", ""), ValueError, "2 letters"),
+        (lambda: Fan.search("nick", "ann", limit=0), ValueError, "at least 1"),
+        (lambda: Fan.search("card", "A-"), TypeError, "searchable=True"),
+        (lambda: Fan.search("age", "12"), TypeError, "Fan.search takes"),
+    ],
+)
+def test_a_search_that_cannot_be_right_is_refused(
+    search: Callable[[], Any], error: type[Exception], message: str, requests_sent: Requests
+) -> None:
+    with pytest.raises(error, match=message):
+        search()
+    assert requests_sent.operations == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"unique": Unique("nick", "hall", searchable=True)},
+        {"unique": Unique("age", searchable=True)},
+        {
+            "unique": Unique("nick", searchable=True),
+            "other": TextAttribute(attr_name="searchValue"),
+        },
+    ],
+)
+def test_only_a_single_text_is_searchable(wrong: dict[str, Any]) -> None:
+    names = {
+        "Meta": type("Meta", (), {"table_name": "declared-things"}),
+        "__module__": __name__,
+        "__qualname__": "Thing",
+        "nick": TextAttribute(),
+        "hall": TextAttribute(),
+        "age": IntegerAttribute(),
+    }
+    with pytest.raises(TypeError, match="search"):
+        type(Model)("Thing", (Model,), names | wrong)
+    gc.collect()
+
+
+# Stored before ------------------------------------------------------------------------------------
+
+
+def checked(*options: str) -> list[str]:
+    out = StringIO()
+    call_command("checkunique", f"{__name__}.Fan", *options, stdout=out)
+    return out.getvalue().splitlines()
+
+
+def test_a_repair_makes_stored_guard_items_searchable() -> None:
+    ann = fan("ann")
+    fan("anna")
+    put_guard(ann.pk, "ann", index=False)
+    assert nicks("ann") == ["anna"]
+    sound = "2 fans, 2 guards: 0 missing, 0 orphaned, 0 foreign; 0 repaired."
+
+    advice = "1 guard is not found by searches (run again with --repair)."
+    assert checked() == [sound, advice]
+    assert '"repaired": 0, "unsearchable": 1}' in checked("--json")[0]
+    assert checked("--repair") == [sound, "1 guard made searchable."]
+
+    assert nicks("ann") == ["ann", "anna"]
+    assert checked() == [sound]
+    assert stored_items(Fan.table())["nickName#ann"] == {
+        "pk": {"S": "nickName#ann"},
+        "owner": {"S": ann.pk},
+        "searchPrefix": {"S": "nickName#an"},
+        "searchValue": {"S": "ann"},
+    }
+
+
+@pytest.mark.parametrize("model", [Fan, Stand])
+def test_createtables_adds_the_index_to_a_live_table(model: type[Model]) -> None:
+    [table] = [each for each in merged(tables_of(model)) if each.indexes]
+    other = replace(table, name=f"{table.name}-live")
+    create(replace(other, indexes=()))
+
+    sentence = f"Created the index {SEARCH_INDEX} of the table {other.name}."
+    assert create(other) == [sentence]
+    assert create(other) == []
