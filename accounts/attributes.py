@@ -17,6 +17,14 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts import values
 from dynamo import IntegerAttribute, TextAttribute
+from dynamo.extending import (
+    EMAIL_MAX_LENGTH,
+    INVALID_EMAIL,
+    INVALID_USERNAME,
+    USERNAME_MAX_LENGTH,
+    clean_email,
+    clean_username,
+)
 from web import identifiers, kinds
 from web.choices import currency_choices, is_time_zone, time_zone_choices
 from web.kinds import Choice, FormField, Kind, SingleLine
@@ -82,12 +90,10 @@ class IntegerValue(Value, IntegerAttribute):
     """A number of an account."""
 
 
-#: The shape of a username. New ones must also not be confusable (`accounts.usernames`).
-USERNAME = SingleLine(values.USERNAME_MAX_LENGTH, values.clean_username, values.INVALID_USERNAME)
+#: The shape of a username. New ones must also not be confusable (`dynamo.auth`).
+USERNAME = SingleLine(USERNAME_MAX_LENGTH, clean_username, INVALID_USERNAME)
 #: Any email address, also one that no account may get any more.
-EMAIL = SingleLine(
-    values.EMAIL_MAX_LENGTH, values.clean_email, values.INVALID_EMAIL, forms.EmailInput
-)
+EMAIL = SingleLine(EMAIL_MAX_LENGTH, clean_email, INVALID_EMAIL, forms.EmailInput)
 PHONE_NUMBER = SingleLine(40, values.clean_phone_number)
 NAME = SingleLine(150)
 TAX_ID = SingleLine(32)

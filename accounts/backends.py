@@ -8,20 +8,19 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from django.contrib.auth.backends import BaseBackend
 from django.http import HttpRequest
 from django.views.decorators.debug import sensitive_variables
 
 from accounts.limits import attempts
 from accounts.limits.client_address import counted_client
 from accounts.models import User
-from accounts.services import get_in_even_time, key_in_even_time
 from dynamo import Busy
+from dynamo.auth.backends import UserBackend
 from dynamo.extending import together
 
 
-class AccountBackend(BaseBackend):
-    """Django's ModelBackend without permissions, which are rows of a relational database."""
+class AccountBackend(UserBackend):
+    """Limits the attempts at passwords."""
 
     @sensitive_variables()
     def authenticate(  # type: ignore[override]  # the stubs know users of the ORM only
@@ -49,11 +48,11 @@ class AccountBackend(BaseBackend):
         client = counted_client(request) if request else None
         # The client's slot before the account's: see `accounts.limits.attempts`.
         pk, of_client = together(
-            partial(key_in_even_time, username), partial(attempts.begin_client, client)
+            partial(User.key_in_even_time, username), partial(attempts.begin_client, client)
         )
         user: User | None
         user, attempt = together(
-            partial(get_in_even_time, pk, username),
+            partial(User.get_in_even_time, pk, username),
             partial(attempts.begin_sign_in, username, pk, client, of_client),
         )
         try:
@@ -68,11 +67,3 @@ class AccountBackend(BaseBackend):
             return None
         attempt.succeeded()
         return user
-
-    def get_user(self, user_id: str) -> User | None:  # type: ignore[override]  # as above
-        """The account of a session, if it is active. Costs 1 request and 1 read unit."""
-        try:
-            user = User.get(user_id)
-        except User.DoesNotExist:
-            return None
-        return user if user.is_active else None

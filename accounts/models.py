@@ -24,7 +24,6 @@ epoch ends every session, also for code that reads only Django's session.
 
 from __future__ import annotations
 
-import secrets
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -33,30 +32,22 @@ from typing import Any
 
 from django.conf import settings
 from django.utils.translation import gettext_lazy as _
-from pynamodb.attributes import (
-    BooleanAttribute,
-    MapAttribute,
-    UnicodeAttribute,
-    UTCDateTimeAttribute,
-)
+from pynamodb.attributes import MapAttribute, UnicodeAttribute, UTCDateTimeAttribute
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
-from pynamodb.expressions.update import Action
 
 from accounts import attributes
 from accounts.attributes import IntegerValue, PaymentDays, TextValue, Value
-from accounts.auth import DjangoUser, UserManager, UserOptions
 from accounts.exceptions import StaleUser, taken
-from accounts.passwords import check_password, make_password
-from accounts.usernames import clean_new
-from accounts.values import (
-    as_uuid,
+from dynamo import IntegerAttribute, Transaction, Unique
+from dynamo.auth import AbstractUser
+from dynamo.extending import (
+    Item,
     clean_new_email,
+    clean_new_username,
     comparable_email,
     comparable_username,
 )
-from dynamo import IntegerAttribute, Model, Transaction, Unique, joined
-from dynamo.extending import Item, Otherwise, Refusal, Write
 from web.kinds import COUNTRY, MultiLine
 
 #: Never changes, so it distinguishes two accounts that had the same key.
@@ -68,23 +59,18 @@ def new_confirmation_id() -> str:
     return uuid.uuid4().hex
 
 
-def new_session_epoch() -> str:
-    return secrets.token_urlsafe(16)
-
-
 #: Values of an account without an email change that waits for its link.
 NO_PENDING_CHANGE = {"pending_email": None, "pending_id": None, "pending_until": None}
 
 
-class User(DjangoUser, Model):
+class User(AbstractUser):
     class Meta:
         table_name = "users"
         verbose_name = _("account")
 
-    pk = UnicodeAttribute(hash_key=True)
     username = TextValue(
         _("Username"),
-        replace(attributes.USERNAME, rule=clean_new),
+        replace(attributes.USERNAME, rule=clean_new_username),
         attr_name="userName",
         attrs={"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"},
     )
@@ -176,21 +162,19 @@ class User(DjangoUser, Model):
         null=True,
         help_text=_("Printed on each invoice."),
     )
-    password = UnicodeAttribute()
-    is_active = BooleanAttribute(attr_name="isActive", default=True)
-    is_staff = BooleanAttribute(attr_name="isStaff", default=False)
-    is_superuser = BooleanAttribute(attr_name="isSuperuser", default=False)
-    date_joined = UTCDateTimeAttribute(attr_name="joinedAt", null=True)
-    last_login = UTCDateTimeAttribute(attr_name="lastLoginAt", null=True)
     email_confirmed_at = UTCDateTimeAttribute(attr_name="emailConfirmedAt", null=True)
-    confirmation_id = UnicodeAttribute(attr_name="confirmationId", null=True)
+    confirmation_id = UnicodeAttribute(
+        attr_name="confirmationId", null=True, default_for_new=new_confirmation_id
+    )
     sessions: Any = MapAttribute(null=True)  # type: ignore[no-untyped-call]  # PynamoDB's
-    session_epoch = UnicodeAttribute(attr_name="sessionEpoch", null=True)
     pending_email = UnicodeAttribute(attr_name="pendingEmail", null=True)
     # Version 0.1 named it so; its links are valid.
     pending_id = UnicodeAttribute(attr_name="pendingReservation", null=True)
     pending_until = IntegerAttribute(attr_name="pendingUntil", null=True)
-    version = IntegerAttribute(null=True)
+
+    Stale = StaleUser  # type: ignore[assignment]  # not of the library's tree
+    # `accounts.sessions.visitor` does, together with the session.
+    records_sign_ins = False
 
     #: On pages, the id of the visitor's session (`accounts.sessions.middleware`). Not stored.
     session_id: str | None = None
@@ -201,10 +185,6 @@ class User(DjangoUser, Model):
     unique_email = Unique(
         "email", normalize=comparable_email, searchable=settings.ACCOUNTS_PREFIX_SEARCH
     )
-
-    _meta = UserOptions()
-    _default_manager = UserManager()
-    objects = UserManager()
 
     @property
     def is_confirmed(self) -> bool:
@@ -217,22 +197,9 @@ class User(DjangoUser, Model):
         return self.pending_email if (self.pending_until or 0) > time.time() else None
 
     @classmethod
-    def named(cls, who: str) -> User:
-        """The account that `who` names: an email address (with @), a primary key or a username.
-
-        Costs 2 requests and 2 read units; by primary key 1 and 1.
-
-        Raises:
-            DoesNotExist
-        """
-        if pk := as_uuid(who):
-            return cls.get(pk)
-        return cls.find(**{cls.attribute_of(who): who})
-
-    @staticmethod
-    def attribute_of(who: str) -> str:
-        """The unique attribute that `who`, which is not a primary key, is a value of."""
-        return "email" if "@" in who else "username"
+    def cleaned(cls, **typed: Any) -> dict[str, Any]:
+        """The values as stored, by attribute name; `Clean` ones as they are."""
+        return {name: VALUES[name].clean(text) for name, text in typed.items()}
 
     def unchanged(self) -> Condition:
         """The condition that the stored account is still the one that was read.
@@ -265,10 +232,6 @@ class User(DjangoUser, Model):
         alive: Condition = User.sessions[self.session_id].exists()
         return alive
 
-    def has(self, values: Mapping[str, Any]) -> bool:
-        """Whether the account has all of `values` already."""
-        return all(getattr(self, name) == value for name, value in values.items())
-
     def change(
         self,
         *,
@@ -291,49 +254,21 @@ class User(DjangoUser, Model):
             Unavailable: no answer in time; or a reply was lost and the account changed twice
                 since: `values` may have been written and overwritten.
         """
-        wire = self._changed(values)
-        if not wire:
-            return
-        asked = values
-        if "email" in wire and self.moves_guard({"email": wire["email"]}):
-            # Another address is not confirmed, and links to the old one are void.
-            unconfirmed = {"email_confirmed_at": None, "confirmation_id": new_confirmation_id()}
-            values = unconfirmed | values
-        so = is_so or (lambda stored: stored.has(asked))
-        # Also if this copy does not have what ends: sessions begin without another version.
-        ended = self._wire_of(self._ended_with(values), removals=True)
-        written = self._changed(values) | ended
-        self._update(
-            written, {}, None, is_so=lambda stored: so(User.from_raw_data(stored)), write=write
-        )
+        if changed := self._changed(values):
+            so = is_so or (lambda stored: stored.has(values))
+            self._update(
+                # Also if this copy does not have what ends: sessions begin without another version.
+                self._implied_by(values) | changed,
+                {},
+                None,
+                is_so=lambda stored: so(User.from_raw_data(stored)),
+                write=write,
+            )
 
     def save(self, *, update_fields: Iterable[str] | None = None, **options: Any) -> None:  # type: ignore[override]
         """As `Model.save`; never stores the sessions, which other requests begin and end."""
         names = self.get_attributes().keys() if update_fields is None else set(update_fields)
         super().save(update_fields=names - {"sessions"}, **options)
-
-    def join(
-        self,
-        write: Transaction,
-        actions: list[Action],
-        condition: Condition,
-        values: Mapping[str, Any],
-        otherwise: Otherwise,
-    ) -> None:
-        """Let `write` update the stored account, and this object after the commit.
-
-        This object gets the stored account, or `values` if the commit does not return it.
-        """
-        write.add(Write.update(self, actions, condition, otherwise=otherwise))
-        write.on_commit(self, lambda stored: self._take_over(stored, values))
-
-    def _take_over(self, stored: Item | None, values: Mapping[str, Any]) -> None:
-        if stored is not None and self.is_same_item(stored):
-            self.deserialize(stored)
-            return
-        for name, value in values.items():
-            setattr(self, name, value)
-        self.stored = self.to_dynamodb_dict()
 
     def _stale(self, *, is_deleted: bool = False) -> Exception:
         return StaleUser(self.pk, deleted=is_deleted)
@@ -342,45 +277,24 @@ class User(DjangoUser, Model):
         [name] = names
         return taken(name, values[name])
 
-    def _ended_with(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The attributes that a change to `values` also changes: see `store`."""
+    def _implied(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """See `change`."""
+        implied = super()._implied(values)
+        email = values.get("email")
+        if email and self.moves_guard({"email": {"S": email}}):
+            # Another address is not confirmed, and links to the old one are void.
+            implied |= {"email_confirmed_at": None, "confirmation_id": new_confirmation_id()}
         deactivates = values.get("is_active") is False
         if not (deactivates or "password" in values):
-            return {}
+            return implied
         here = None if deactivates else self.session_id
         kept = {id_: each for id_, each in self.sessions_read().items() if id_ == here}
-        # Another password changes the session auth hash by itself.
-        epoch = {"session_epoch": new_session_epoch()} if deactivates else {}
         dropped = NO_PENDING_CHANGE if self.pending_email else {}
-        return {"sessions": kept or None, **epoch, **dropped}
+        return {**implied, "sessions": kept or None, **dropped}
 
     def sessions_read(self) -> dict[str, dict[str, Any]]:
         """The entries of the sessions as they were read, by id."""
         return {} if self.sessions is None else self.sessions.as_dict()
-
-    def upgrade_hash(self, raw_password: str, *, write: Transaction | None = None) -> None:
-        """Store the same password with the current hasher, if the hash is still the one we read.
-
-        If the hash changed, but matches this password (a lost reply, two sign-ins at once), it is a
-        success, and this object gets the stored account. Otherwise a session would carry the
-        outdated hash and end. Costs 1 request and 1 write unit.
-
-        Raises:
-            StaleUser: the account has another password now, or was deleted.
-        """
-        upgraded = make_password(raw_password)
-
-        def otherwise(refusal: Refusal) -> Exception | None:
-            stored = refusal.stored
-            if stored is None or not self.is_same_item(stored):
-                return StaleUser(self.pk, deleted=True)
-            same = check_password(raw_password, User.from_raw_data(stored).password)
-            return None if same else StaleUser(self.pk)
-
-        values = {"password": upgraded}
-        condition = (User.password == self.password) & self.same_account()
-        with joined(write) as write:
-            self.join(write, self.set_or_remove(values), condition, values, otherwise)
 
 
 #: The attributes that people type, by name, in the order of the profile.

@@ -27,10 +27,10 @@ from accounts.exceptions import (
     UnknownUser,
     ValueTaken,
 )
-from accounts.models import NO_PENDING_CHANGE, VALUES, User, new_confirmation_id, new_session_epoch
-from accounts.passwords import check_password, make_password
+from accounts.models import NO_PENDING_CHANGE, VALUES, User
 from accounts.signals import value_taken
 from dynamo import Refused, Transaction, joined
+from dynamo.auth import check_password, make_password
 from dynamo.extending import Item
 from web import identifiers
 
@@ -77,18 +77,16 @@ def register(
             `dynamo.exceptions.Refused` with all of them.
         AccountRequestReused: the request id made an account with other values.
     """
-    values = cleaned(username=username, email=email, full_name=full_name, phone_number=phone_number)
+    values = User.cleaned(
+        username=username, email=email, full_name=full_name, phone_number=phone_number
+    )
     request_id = request_id or str(uuid.uuid4())
     user = User(
         pk=account_key(request_id),
         password=make_password(password) if password_hash is None else password_hash,
         is_staff=is_staff,
         is_superuser=is_superuser,
-        date_joined=datetime.now(UTC),
         email_confirmed_at=datetime.now(UTC) if email_confirmed else None,
-        confirmation_id=new_confirmation_id(),
-        # So sessions of a deleted account do not fit another one with the same key.
-        session_epoch=new_session_epoch(),
         **(sign_in or {}),
         **values,
     )
@@ -165,7 +163,7 @@ def change_email(user: User, email: str, *, write: Transaction | None = None) ->
     Raises:
         ValidationError, EmailTaken, StaleUser
     """
-    change(user, cleaned(email=email) | NO_PENDING_CHANGE, write=write)
+    change(user, User.cleaned(email=email) | NO_PENDING_CHANGE, write=write)
 
 
 def edit_profile(user: User, *, write: Transaction | None = None, **typed: Any) -> None:
@@ -179,7 +177,7 @@ def edit_profile(user: User, *, write: Transaction | None = None, **typed: Any) 
         StaleUser
         ValueTaken: another account has a value of an attribute that was declared unique.
     """
-    values = cleaned(**typed)
+    values = User.cleaned(**typed)
     if (vat_id := values.get("vat_id")) and vat_id != user.vat_id:
         country = values.get("country", user.country) or ""
         try:
@@ -247,34 +245,6 @@ def find_user(who: str) -> User:
         return User.named(who)
     except User.DoesNotExist:
         raise UnknownUser(who) from None
-
-
-def find_in_even_time(who: str) -> User | None:
-    """The account with this username or email address, if any; the time does not tell which.
-
-    A primary key finds no account, because it is not a name. Costs 2 requests and 2 read units in
-    any case.
-    """
-    return get_in_even_time(key_in_even_time(who), who)
-
-
-def key_in_even_time(who: str) -> str | None:
-    """The first half of `find_in_even_time`: the account's primary key, from the guard item."""
-    return User.find_owner(**{User.attribute_of(who): who})
-
-
-def get_in_even_time(pk: str | None, who: str) -> User | None:
-    """The second half: the account with the key `pk`, if `who` is its name."""
-    try:
-        # Without a key there is a read, too, as for an account that exists.
-        return User.find_from(pk or "nobody", **{User.attribute_of(who): who})
-    except User.DoesNotExist:
-        return None
-
-
-def cleaned(**typed: Any) -> dict[str, Any]:
-    """The values as stored, by attribute name; `Clean` ones as they are. Raises ValidationError."""
-    return {name: VALUES[name].clean(text) for name, text in typed.items()}
 
 
 def change(

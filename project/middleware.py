@@ -19,11 +19,10 @@ from django.utils.deprecation import MiddlewareMixin
 from django.utils.http import parse_header_parameters
 from django.utils.log import log_response
 
-from dynamo.extending import printable
+from dynamo.extending import TooManyPages, in_turn, printable
 from dynamo.middleware import unavailable
 from project import secret_keys
 from project.errors import bad_request
-from web.turns import TooManyPages, in_turn
 
 log = logging.getLogger(__name__)
 
@@ -176,7 +175,7 @@ class PagesAtOnceMiddleware(MiddlewareMixin):
     The server has more threads than that, so health checks and static files, which do not come
     here, are answered while pages wait for DynamoDB. A page waits no longer than its deadline.
 
-    A page that waits for a password hash or a mail does not count (`web.turns.turn_passed_on`),
+    A page that waits for a password hash or a mail does not count (`turn_passed_on`),
     except in the number of pages that wait.
     """
 

@@ -113,6 +113,7 @@ INSTALLED_APPS = [
     "sequences",
     "locks",
     "dynamo",
+    "dynamo.auth",
     "django_guid",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -181,7 +182,7 @@ SESSION_EXPIRE_AT_BROWSER_CLOSE = True
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["accounts.backends.AccountBackend"]
 PASSWORD_HASHERS = [
-    "accounts.passwords.Argon2idHasher",
+    "dynamo.auth.passwords.Argon2idHasher",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
     "django.contrib.auth.hashers.PBKDF2SHA1PasswordHasher",
     "django.contrib.auth.hashers.ScryptPasswordHasher",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from accounts import passwords
+from dynamo.auth import passwords
 from invoices.document import fonts
 from invoices.pages import downloads
 from tests.conftest import PATIENCE_SECONDS

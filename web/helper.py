@@ -27,8 +27,7 @@ import django
 from django.conf import settings
 
 from dynamo import Busy
-from dynamo.extending import PerProcess
-from web.turns import let_pages_go_first, result_in_turn
+from dynamo.extending import PerProcess, let_pages_go_first, result_in_turn
 
 #: What one computation may take of CPU time. The largest invoice takes one second.
 CPU_SECONDS = 10

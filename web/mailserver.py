@@ -15,8 +15,7 @@ from django.conf import settings
 from django.core.mail import get_connection
 from django.core.mail.backends.base import BaseEmailBackend
 
-from dynamo.extending import PerProcess, uncounted, uncounted_seconds
-from web.turns import turn_passed_on
+from dynamo.extending import PerProcess, turn_passed_on, uncounted, uncounted_seconds
 
 #: Mails that a process sends at once.
 AT_ONCE = 4

@@ -45,7 +45,7 @@ def request_change(user: User, email: str, *, write: Transaction | None = None) 
         ValidationError: not a valid email address.
         StaleUser: the account changed or was deleted since `user` was read.
     """
-    values = services.cleaned(email=email)
+    values = User.cleaned(email=email)
     if User.guard_key_of(email=values["email"]) == User.guard_keys_of(user.stored).get(("email",)):
         services.change_email(user, email, write=write)
         return

@@ -14,9 +14,9 @@ from accounts import usernames
 from accounts.attributes import USERNAME
 from accounts.forms import AccountForm
 from accounts.imports.files import REQUIRED, Row
+from accounts.imports.hashes import clean_password_hash
 from accounts.models import VALUES, User
-from accounts.passwords import clean_password_hash
-from accounts.services import account_key, cleaned
+from accounts.services import account_key
 from dynamo.extending import SEPARATOR
 
 
@@ -83,7 +83,7 @@ def _checked(row: Row) -> Candidate:
     values = form.account_values()
     name_fault = ""
     try:
-        values |= cleaned(username=values["username"])
+        values |= User.cleaned(username=values["username"])
         usernames.check_reserved(values["username"])
     except ValidationError as error:
         name_fault = _at_field("username", error.messages)

@@ -16,10 +16,10 @@ from django.views.decorators.debug import sensitive_variables
 from accounts.exceptions import TooManyAttempts
 from accounts.limits.windows import Slot, limit
 from accounts.models import User
-from accounts.passwords import check_password
-from accounts.values import comparable_email, comparable_username, mailbox_of
+from accounts.values import mailbox_of
 from dynamo import Busy, Unavailable
-from dynamo.extending import together
+from dynamo.auth import check_password
+from dynamo.extending import comparable_email, comparable_username, together
 
 
 @dataclass(frozen=True)

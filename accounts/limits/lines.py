@@ -1,7 +1,7 @@
 """Lines: of the pages that take a core for long, a process makes one at a time for each account.
 
-The others of the account wait, and pass their turn on meanwhile (`web.turns`). So however many an
-account requests, pages of others have the rest of the process. Nothing is sent to DynamoDB.
+The others of the account wait, and pass their turn on meanwhile. So however many an account
+requests, pages of others have the rest of the process. Nothing is sent to DynamoDB.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from django.http.response import HttpResponseBase
 
 from accounts.exceptions import TooManyAttempts
 from dynamo import Busy
-from dynamo.extending import PerProcess, page_seconds_left
-from web.turns import turn_passed_on
+from dynamo.extending import PerProcess, page_seconds_left, turn_passed_on
 
 #: How many pages of an account may wait for its first one: a person opens a few in tabs.
 MOST_WAITING = 5

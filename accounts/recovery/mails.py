@@ -13,8 +13,8 @@ from django.utils.http import urlsafe_base64_encode
 from accounts.emails.links import VALID_DAYS
 from accounts.emails.mails import send, send_to, url
 from accounts.models import User
-from accounts.services import find_in_even_time
-from accounts.values import comparable_username, is_deliverable
+from accounts.values import is_deliverable
+from dynamo.extending import comparable_username
 
 
 def send_reset(address: str) -> bool:
@@ -52,7 +52,7 @@ def _recipient(address: str) -> User | None:
     None also if no mail can go to the address as typed or as stored (the Kelvin sign is another
     spelling of k): if only one of the two failed, the answer would tell that there is an account.
     """
-    user = find_in_even_time(address)
+    user = User.find_in_even_time(address)
     if user is None or not (user.is_active and user.has_usable_password()):
         return None
     return user if is_deliverable(address) and is_deliverable(user.email) else None

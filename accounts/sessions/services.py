@@ -26,7 +26,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from django.conf import settings
@@ -34,9 +34,9 @@ from pynamodb.expressions.condition import Condition, size
 from pynamodb.expressions.update import Action
 
 from accounts.exceptions import AccountError, StaleUser
-from accounts.models import User, new_session_epoch
+from accounts.models import User
 from dynamo import Transaction, joined
-from dynamo.extending import Otherwise, Refusal, pause_seconds
+from dynamo.extending import Otherwise, Refusal, new_session_epoch, pause_seconds
 
 #: One more sign-in ends the session that was seen longest ago.
 MOST = 20
@@ -128,39 +128,19 @@ def begin(
         return None if session_id in stored.sessions_read() else _Raced(stored)
 
     def planned() -> _Update:
-        now = _later_than(user.last_login)
+        now = user.later_sign_in()
         entry = _entry(browser, address, now)
         kept = [session.id for session in alive(user) if session.id != instead_of][: MOST - 1]
         dropped = [each for each in user.sessions_read() if each not in kept]
         actions, condition = _beginning(user, session_id, entry, dropped)
         return _Update(
             [*actions, User.last_login.set(now)],
-            condition & _no_later_sign_in(now) & _same_rights(user),
+            condition & user.no_later_sign_in(now) & _same_rights(user),
             {"sessions": _without(user, *dropped) | {session_id: entry}, "last_login": now},
         )
 
     _repeat(user, planned, otherwise, write)
     return session_id
-
-
-def note_sign_in_time(user: User, *, write: Transaction | None = None) -> None:
-    """Record the time of a sign-in without a session here, such as one that issued a token.
-
-    Costs 1 request and 1 write unit per KB.
-
-    Raises:
-        StaleUser: the account was deleted since `user` was read.
-    """
-    now = _later_than(user.last_login)
-
-    def otherwise(refusal: Refusal) -> Exception | None:
-        # If it was not deleted, a later sign-in is recorded already.
-        deleted = _as_stored(user, refusal) is None
-        return StaleUser(user.pk, deleted=True) if deleted else None
-
-    condition = user.same_account() & _no_later_sign_in(now)
-    with joined(write) as write:
-        user.join(write, [User.last_login.set(now)], condition, {"last_login": now}, otherwise)
 
 
 def seen(user: User, session: Session, *, address: str, write: Transaction | None = None) -> None:
@@ -353,17 +333,6 @@ def _beginning(
         actions.append(User.sessions[each].remove())
         condition &= User.sessions[each].exists()
     return actions, condition
-
-
-def _later_than(last: datetime | None) -> datetime:
-    """Now, or just after the last sign-in if a clock that is ahead has recorded that."""
-    now = datetime.now(UTC)
-    return now if last is None else max(now, last + timedelta(microseconds=1))
-
-
-def _no_later_sign_in(than: datetime) -> Condition:
-    earlier: Condition = User.last_login.does_not_exist() | (User.last_login < than)
-    return earlier
 
 
 def _same_rights(user: User) -> Condition:

@@ -45,7 +45,7 @@ def note_sign_in(user: User, request: HttpRequest | None, **_signal: Any) -> Non
         StaleUser: see `accounts.sessions.services.begin`.
     """
     if not _has_session(request):
-        sessions.note_sign_in_time(user)
+        user.record_sign_in()
         return
     before = session_id(request)
     begun = user.session_id

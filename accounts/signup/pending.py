@@ -22,8 +22,8 @@ from accounts import services
 from accounts.emails import links, mails
 from accounts.exceptions import AccountRequestReused, BadLink, taken
 from accounts.models import User
-from accounts.passwords import make_password
 from dynamo import Refused, Transaction, joined
+from dynamo.auth import make_password
 from dynamo.extending import Item
 
 PURPOSE = "signup"
@@ -42,7 +42,7 @@ def hold(values: dict[str, Any], *, password: str, request_id: str) -> str | Non
         UsernameTaken, ValueTaken: another account has the value. If several are taken,
             `dynamo.exceptions.Refused` with all of them. Never EmailTaken.
     """
-    values = services.cleaned(**values)
+    values = User.cleaned(**values)
     refusals = [
         taken(name, values[name])
         for name in User.unique_names()

@@ -15,14 +15,15 @@ from typing import Any
 
 from django.apps import apps
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import translation
 
+from dynamo._internal.errors import ErrorWithValues
 from dynamo._internal.items import PlainModel, all_models
 from dynamo._internal.tally import Tally, counting
 from dynamo._internal.terminal import printable
-from dynamo.exceptions import DynamoError
+from dynamo.exceptions import Refused
 
 log = logging.getLogger("dynamo.commands")
 
@@ -61,7 +62,7 @@ def model_type(
 
 
 class DynamoCommand(BaseCommand):
-    """A command that prints an error of DynamoDB in one line on stderr and exits with 1.
+    """A command that prints an error in one line on stderr and exits with 1.
 
     Ctrl-C ends it with 130, a reader that closes the pipe (`| head`) with 141, both without a
     message. Characters that the encoding of stdout lacks are printed as JSON escapes.
@@ -74,13 +75,20 @@ class DynamoCommand(BaseCommand):
         """Run the command.
 
         Raises:
-            CommandError: an error of DynamoDB or of the way to it.
+            CommandError: an error of the library, or of an app whose errors are `ErrorWithValues`;
+                a value that breaks a rule; input that has ended.
         """
         began = time.perf_counter()
         with translation.override(LANGUAGE), counting() as tally:
             try:
                 return super().execute(*args, **options)
-            except (DynamoError, ImproperlyConfigured) as error:
+            except Refused as error:
+                raise CommandError(" ".join(str(each) for each in error.exceptions)) from error
+            except ValidationError as error:
+                raise CommandError(" ".join(error.messages)) from error
+            except EOFError as error:
+                raise CommandError("The input ended before there was an answer.") from error
+            except (ErrorWithValues, ImproperlyConfigured) as error:
                 raise CommandError(" ".join(str(error).split())) from error
             finally:
                 self._report_cost(tally, time.perf_counter() - began, options.get("verbosity", 1))

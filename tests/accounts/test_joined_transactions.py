@@ -42,7 +42,7 @@ OPERATIONS: dict[str, Join] = {
     "request_change": lambda user, write: request_change(user, "b@example.org", write=write),
     "mark_confirmed": lambda user, write: mark_confirmed(user, write=write),
     "sessions.begin": lambda user, write: sessions.begin(user, write=write),
-    "sessions.note_sign_in_time": lambda user, write: sessions.note_sign_in_time(user, write=write),
+    "record_sign_in": lambda user, write: user.record_sign_in(write=write),
     "sessions.seen": lambda user, write: sessions.seen(
         user, sessions.alive(user)[0], address="192.0.2.7", write=write
     ),

@@ -13,10 +13,10 @@ from accounts.exceptions import TooManyAttempts
 from accounts.limits import lines
 from accounts.limits.lines import MOST_WAITING, in_line
 from dynamo._internal.client.deadline import page
+from dynamo._internal.turns import TooManyPages, in_turn
 from dynamo.exceptions import Busy
 from tests.forked import in_a_child
 from tests.waiting import wait_until
-from web.turns import TooManyPages, in_turn
 
 
 class Pages:

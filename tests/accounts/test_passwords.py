@@ -14,17 +14,17 @@ import pytest
 from django.contrib.auth.hashers import Argon2PasswordHasher, MD5PasswordHasher, make_password
 from django.test import Client
 
-from accounts import passwords
 from accounts.models import User
-from accounts.passwords import AT_ONCE, WAIT_SECONDS, Argon2idHasher
 from dynamo._internal.client import deadline
+from dynamo._internal.turns import NICENESS
+from dynamo.auth import passwords
+from dynamo.auth.passwords import AT_ONCE, WAIT_SECONDS, Argon2idHasher
 from project import settings as project_settings
 from tests.accounts.test_password_limits import SIGN_IN, WRONG, attempt
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.forked import in_a_child
 from tests.mailbox import link
 from tests.pages import Page, form_values, signed_in_as
-from web.turns import NICENESS
 
 pytestmark = pytest.mark.usefixtures("engine")
 

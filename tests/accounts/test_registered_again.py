@@ -88,7 +88,7 @@ CHANGES: dict[str, Callable[[User], object]] = {
     "mark_confirmed": confirmation.mark_confirmed,
     "deactivate by staff": lambda user: deactivate_by_staff(grace(), user, "Spam"),
     "sessions.begin": sessions.begin,
-    "sessions.note_sign_in_time": sessions.note_sign_in_time,
+    "record_sign_in": User.record_sign_in,
 }
 
 

@@ -197,7 +197,7 @@ OLD_HASH = PBKDF2PasswordHasher().encode(PASSWORD, "salt", iterations=1)
 def test_a_sign_in_upgrades_an_outdated_hash(
     engine: str, client: Client, settings: Any, old: str
 ) -> None:
-    assert project_settings.PASSWORD_HASHERS[0] == "accounts.passwords.Argon2idHasher"
+    assert project_settings.PASSWORD_HASHERS[0] == "dynamo.auth.passwords.Argon2idHasher"
     md5 = "django.contrib.auth.hashers.MD5PasswordHasher"
     settings.PASSWORD_HASHERS = [*project_settings.PASSWORD_HASHERS, md5]
     user = make_user(username="ann", password=None, password_hash=old)

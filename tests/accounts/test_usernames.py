@@ -14,6 +14,8 @@ from django.test import Client
 from accounts import usernames
 from accounts.models import User
 from accounts.services import change, change_username, register
+from dynamo.auth.usernames import _scripts as scripts, _table as table
+from dynamo.extending import check_new_username
 from tests.accounts.test_sign_up_page import ANN, URL
 from tests.commands import run
 from tests.factories import PASSWORD, assert_guards_match_users, make_user, set_stored, stored_items
@@ -68,7 +70,7 @@ REFUSED = [
 
 def code_of(name: str) -> str | None:
     try:
-        usernames.check_new(name)
+        check_new_username(name)
     except ValidationError as error:
         return error.code
     return None
@@ -86,15 +88,15 @@ def test_a_username_that_can_be_confused_with_another_is_refused(name: str, code
 
 def test_the_error_shows_what_the_username_looks_like() -> None:
     with pytest.raises(ValidationError, match="This username looks like “coco”"):
-        usernames.check_new("сосо")
+        check_new_username("сосо")
 
 
 def test_the_ranges_of_the_script_table_are_sorted_and_disjoint() -> None:
-    ranges = usernames._table().ranges
+    ranges = table().ranges
 
     assert all(first <= last for first, last, _scripts in ranges)
     assert all(before[1] < after[0] for before, after in itertools.pairwise(ranges))
-    assert all(usernames._scripts(char) for char in usernames._table().lookalikes)
+    assert all(scripts(char) for char in table().lookalikes)
 
 
 # Where they hold ----------------------------------------------------------------------------------
@@ -173,7 +175,7 @@ def test_a_username_that_looks_like_a_reserved_one_is_reserved(name: str) -> Non
 
 @pytest.mark.parametrize("name", ["jørgen", "łukasz", "ırmak", "rooted", "иван", "admins"])
 def test_a_username_with_such_letters_is_not_reserved(name: str) -> None:
-    usernames.check_new(name)
+    check_new_username(name)
     usernames.check_reserved(name)
 
 

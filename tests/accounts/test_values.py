@@ -10,13 +10,8 @@ from hypothesis import given, strategies as st
 
 from accounts.attributes import EMAIL, PHONE_NUMBER, USERNAME
 from accounts.models import VALUES
-from accounts.values import (
-    as_uuid,
-    comparable_email,
-    comparable_username,
-    mailbox_of,
-    readable_phone_number,
-)
+from accounts.values import mailbox_of, readable_phone_number
+from dynamo.extending import as_uuid, comparable_email, comparable_username
 
 WORDS = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=150)
 

@@ -14,6 +14,7 @@ from decimal import Decimal
 
 import pytest
 
+from dynamo._internal.turns import NICENESS
 from invoices.document.amounts import totals
 from invoices.document.invoice import Customer, Invoice
 from invoices.output import typesetting
@@ -21,7 +22,6 @@ from invoices.output.files import YEAR_FILES, as_csv, as_zip
 from invoices.output.pdf import render
 from tests.invoices.samples import a_line, a_voided_invoice, an_invoice
 from web import helper
-from web.turns import NICENESS
 
 
 def rows_of(*invoices: Invoice, ending: str = "csv") -> list[dict[str, str]]:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from dynamo._internal.client.deadline import page
+from dynamo._internal.turns import in_turn
 from dynamo.exceptions import Busy
 from tests import computations
 from tests.commands import ROOT
@@ -23,7 +24,6 @@ from tests.forked import in_a_child
 from tests.waiting import wait_until
 from web import helper
 from web.helper import HelperEnded, HelperFailed, computed
-from web.turns import in_turn
 
 
 @pytest.fixture(autouse=True)

@@ -31,6 +31,8 @@ INSTALLED_WITH_IT = {"asgiref", "boto3", "botocore", "django", "pynamodb", "urll
 
 #: Only pytest imports it.
 PYTEST_PLUGIN = ROOT / "dynamo" / "pytest_plugin.py"
+#: What single modules import as well: the package of an extra, when it is needed.
+OF_EXTRAS = {PYTEST_PLUGIN: {"pytest"}, ROOT / "dynamo" / "auth" / "addresses.py": {"idna"}}
 
 MOST_BYTES = 100_000_000
 
@@ -67,7 +69,7 @@ def test_the_library_imports_nothing_but_its_dependencies() -> None:
             elif isinstance(node, ast.ImportFrom):
                 names = [node.module or ""]
             found = {name.partition(".")[0] for name in names}
-            assert found <= allowed | ({"pytest"} if file == PYTEST_PLUGIN else set()), file
+            assert found <= allowed | OF_EXTRAS.get(file, set()), file
 
 
 @pytest.mark.parametrize("lock", [LOCK, DEVELOPMENT_LOCK], ids=lambda lock: lock.name)
@@ -175,7 +177,8 @@ def take_engine(environment: Environment) -> bool:
 def test_the_wheel_has_the_library_and_nothing_else(wheel: Path) -> None:
     typing = {ROOT / package / "py.typed" for package in LIBRARY}
     texts = set((ROOT / "dynamo/locale").rglob("django.[mp]o"))
-    wanted = {str(file.relative_to(ROOT)) for file in {*modules(), *typing, *texts}}
+    tables = {ROOT / "dynamo/auth/usernames.txt"}
+    wanted = {str(file.relative_to(ROOT)) for file in {*modules(), *typing, *texts, *tables}}
 
     with ZipFile(wheel) as archive:
         names = set(archive.namelist())
@@ -186,7 +189,8 @@ def test_the_wheel_has_the_library_and_nothing_else(wheel: Path) -> None:
     assert {name for name in names if not name.startswith(f"{about}/")} == wanted
     packages = told.get_all("Requires-Dist", [])
     needed = {re.sub(r"[<>=][^;]*", "", each, count=1) for each in packages}
-    assert needed == {"boto3", "django", "pynamodb", 'ministack; extra == "local"'}
+    extras = {'idna; extra == "idna"', 'ministack; extra == "local"'}
+    assert needed == {"boto3", "django", "pynamodb"} | extras
 
 
 @fetches_packages
@@ -224,7 +228,8 @@ from importlib import import_module
 import django
 from django.conf import settings
 
-settings.configure(SECRET_KEY="x", INSTALLED_APPS=["dynamo", "sequences", "locks"], DATABASES={})
+apps = ["dynamo", "sequences", "locks", "django.contrib.auth", "django.contrib.contenttypes"]
+settings.configure(SECRET_KEY="x", INSTALLED_APPS=apps, DATABASES={})
 django.setup()
 for name in sys.argv[1:]:
     assert "site-packages" in import_module(name).__file__, name

@@ -10,16 +10,16 @@ import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
-from accounts import passwords
 from accounts.emails import mails
 from dynamo._internal.client.deadline import page
+from dynamo._internal.turns import turn_passed_on
+from dynamo.auth import passwords
 from project import middleware
 from project.middleware import PagesAtOnceMiddleware
 from tests.accounts.test_passwords import Blocking
 from tests.mailbox import MailServer, sent_by
 from tests.pages import Page
 from tests.waiting import wait_until
-from web.turns import turn_passed_on
 
 REQUEST = RequestFactory().get("/")
 PASSING_ON = RequestFactory().get("/passing-on/")

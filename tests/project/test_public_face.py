@@ -15,6 +15,8 @@ SITE = ("accounts", "invoices", "uploads", "staff", "web", "project")
 
 #: Modules with a role of their own in a Django project, and what is public there.
 MODULES = {
+    "dynamo.auth": {*import_module("dynamo.auth").__all__},
+    "dynamo.auth.backends": {"UserBackend"},
     "dynamo.cache": {"DynamoCache"},
     "dynamo.forms": {"ModelForm"},
     "dynamo.health": {"healthz", "livez"},

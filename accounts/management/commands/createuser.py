@@ -11,15 +11,10 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
 from accounts.forms import AccountForm, OperatorsAccountForm
-from accounts.management.base import (
-    as_json,
-    check_typed_password,
-    explained_errors,
-    is_text,
-    read_line,
-)
+from accounts.management.base import as_json
 from accounts.models import User
 from accounts.services import register
+from dynamo.extending import check_new_password, is_text, read_line
 from dynamo.management.base import DynamoCommand
 
 
@@ -58,15 +53,14 @@ class Command(DynamoCommand):
         if not is_text(options["request_id"] or ""):
             raise CommandError("The request id is not valid text.")
         values = _checked({name: options[name] for name in AccountForm.base_fields})
-        with explained_errors():
-            password = None if options["unusable_password"] else self._password(options, values)
-            user = register(
-                **values,
-                password=password,
-                is_staff=options["staff"] or options["superuser"],
-                is_superuser=options["superuser"],
-                request_id=options["request_id"],
-            )
+        password = None if options["unusable_password"] else self._password(options, values)
+        user = register(
+            **values,
+            password=password,
+            is_staff=options["staff"] or options["superuser"],
+            is_superuser=options["superuser"],
+            request_id=options["request_id"],
+        )
         if options["json"]:
             self.stdout.write(as_json(user))
         else:
@@ -112,6 +106,6 @@ def _password_errors() -> Iterator[None]:
 
 
 def _check_new_password(password: str, values: dict[str, Any]) -> None:
-    check_typed_password(password)
+    check_new_password(password)
     user: Any = User(**{name: value for name, value in values.items() if value})
     validate_password(password, user)

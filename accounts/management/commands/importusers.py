@@ -19,7 +19,6 @@ from tqdm import tqdm
 from accounts.exceptions import ImportStopped
 from accounts.imports.files import COLUMNS, RejectedRows, Row, RowFile, open_rows
 from accounts.imports.services import Outcome, Result, import_users, preview_users
-from accounts.management.base import explained_errors
 from dynamo.management.base import DynamoCommand
 
 MAX_WORKERS = 64
@@ -54,7 +53,6 @@ class Command(DynamoCommand):
         self.counts: Counter[Outcome] = Counter()
         self.last_line = 0
         with (
-            explained_errors(),
             _explained_os_errors(),
             open_rows(options["file"]) as source,
             _noted_ctrl_c() as interrupted,

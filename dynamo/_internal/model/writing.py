@@ -217,7 +217,27 @@ class Writable(Readable):
         if not (changed or add or condition is not None):
             self._become(self.stored, self.stored, values)
             return
-        self._update(changed, self._added(add or {}), condition, asked=values, write=write)
+        implied = self._implied_by(values)
+        self._update(
+            implied | changed,
+            self._added(add or {}),
+            condition,
+            # By the changed values: those that they imply may be drawn at random.
+            is_so=lambda stored: _has_values(stored, changed),
+            asked=values,
+            write=write,
+        )
+
+    def _implied(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The attributes that a change to `values` also changes, for subclasses."""
+        return {}
+
+    def _implied_by(self, values: Mapping[str, Any]) -> dict[str, dict[str, Any] | None]:
+        """The same without `values`, by stored name."""
+        implied = self._implied(values).items()
+        return self._wire_of(
+            {name: value for name, value in implied if name not in values}, removals=True
+        )
 
     def _changed(self, values: Mapping[str, Any]) -> dict[str, dict[str, Any] | None]:
         """Those of `values` that are not stored, by stored name; None for one that is removed."""
@@ -246,7 +266,7 @@ class Writable(Readable):
         added: Item,
         condition: Condition | None,
         *,
-        is_so: Callable[[Item], bool] | None = None,
+        is_so: Callable[[Item], bool],
         asked: Iterable[str] = (),
         write: Transaction | None,
     ) -> None:
@@ -254,11 +274,10 @@ class Writable(Readable):
 
         What was set on this object stays, except of these attributes and those called `asked`.
 
-        If the item changed since it was read, it is a success if `is_so` holds for the stored one;
-        by default if that has the values.
+        If the item changed since it was read, it is a success if `is_so` holds for the stored one.
         """
         self._check_index_keys(changed)
-        before, values = self.stored, changed
+        before = self.stored
         read = self._version_of(before)
         version = next_version(read)
         counts_only = bool(added) and not changed
@@ -278,14 +297,11 @@ class Writable(Readable):
         update = Update.of_values(changed, adding, counted)
         request = update.request(self._address(), mine if condition is None else mine & condition)
 
-        def has_values(stored: Item) -> bool:
-            return all(is_same_value(stored.get(name), typed) for name, typed in values.items())
-
         def otherwise(refusal: Refusal) -> Exception | None:
             stored = refusal.stored
             if stored is None or not self.is_same_item(stored):
                 return self._stale(is_deleted=True)
-            is_done = (is_so or has_values)(stored)
+            is_done = is_so(stored)
             if is_done and not (added or condition is not None):
                 return None
             now = self._version_of(stored)
@@ -361,3 +377,7 @@ class Writable(Readable):
 
     def _taken_by(self, unique: UniqueKey, item: Item, _refusal: Refusal) -> Exception:
         return self._taken(unique.names, unique.values(item))
+
+
+def _has_values(stored: Item, values: Mapping[str, dict[str, Any] | None]) -> bool:
+    return all(is_same_value(stored.get(name), typed) for name, typed in values.items())

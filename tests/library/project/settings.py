@@ -7,7 +7,14 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 DEBUG = True
 SECRET_KEY = "of-the-tests-and-of-nothing-else-in-the-world-0123456789"
 ALLOWED_HOSTS = ["*"]
-INSTALLED_APPS = ["dynamo", "sequences", "locks", "django.contrib.sessions"]
+INSTALLED_APPS = [
+    "dynamo",
+    "sequences",
+    "locks",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+]
 DATABASES: dict[str, dict[str, str]] = {}
 CACHES = {"default": {"BACKEND": "dynamo.cache.DynamoCache"}}
 SESSION_ENGINE = "dynamo.sessions"

@@ -7,16 +7,13 @@ from typing import Any
 
 from django.contrib.auth.management.commands import changepassword
 
-from accounts.management.base import check_typed_password, explained_errors, read_line
+from dynamo.auth.management.base import read_line
+from dynamo.auth.passwords import check_new_password
 from dynamo.management.base import DynamoCommand
 
 
 class Command(DynamoCommand, changepassword.Command):
     """Asks twice for a password and stores its hash. Without a terminal it reads two lines."""
-
-    def handle(self, *args: Any, **options: Any) -> Any:
-        with explained_errors():
-            return super().handle(*args, **options)
 
     def _get_pass(self, *args: Any, **options: Any) -> str:
         try:
@@ -26,5 +23,5 @@ class Command(DynamoCommand, changepassword.Command):
                 password: str = super()._get_pass(*args, **options)  # type: ignore[misc]  # not in the stubs
         except GetPassWarning:
             password = read_line(sys.stdin)
-        check_typed_password(password)
+        check_new_password(password)
         return password

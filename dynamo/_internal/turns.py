@@ -1,9 +1,9 @@
-"""Turns: a process makes a few pages at once (`project.middleware.PagesAtOnceMiddleware`).
+"""Turns: a process makes a few pages at once, if a middleware says so by `in_turn`.
 
 A page that waits for something scarce passes its turn on. Otherwise a crowd of such pages would
 hold all turns, and pages that do not need it would wait as well. What takes a core for long is
-computed in threads of its own or in another process (`web.helper`), so that crowds do not take the
-cores from other pages either.
+computed in threads of its own or in another process, so that crowds do not take the cores
+from other pages either.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import TypeVar
 
-from dynamo import Busy
-from dynamo.extending import page_seconds_left
+from dynamo._internal.client.deadline import page_seconds_left
+from dynamo.exceptions import Busy
 
 #: By how much `threads_after_pages` are nicer (nice(2)) than those that make pages.
 NICENESS = 10

@@ -1,96 +1,22 @@
-"""Password hashing for the whole site: Argon2id, and only a few hashes at once in each process.
+"""Imported password hashes: whether this site can check them.
 
-A hash takes memory and a core on purpose. Without a bound, many sign-ins at once take the memory of
-the whole machine. With it they wait, and the last ones get a 503. So all code hashes and checks
-passwords with this module, not with Django's functions (ruff enforces it).
+Django's hashers trust stored hashes. A hash with a broken part, or of an algorithm whose library is
+not installed, causes an error 500 at each sign-in. One with a billion rounds takes hours.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from django.contrib.auth import hashers
 from django.contrib.auth.hashers import Argon2PasswordHasher, BasePasswordHasher, identify_hasher
 from django.core.exceptions import ValidationError
-from django.views.decorators.debug import sensitive_variables
-
-from dynamo.extending import PerProcess
-from web.turns import result_in_turn, threads_after_pages
-
-#: Hashes at once in a process: 38 MiB. Two cores make about 80 of them per second.
-AT_ONCE = 2
-
-#: How long a page waits for its turn. The rest of its deadline is for its requests.
-WAIT_SECONDS = 3.0
 
 #: Characters of an imported hash.
 MAX_LENGTH = 256
 #: An imported hash may take this many times the work of the site's own hashes.
 MAX_WORK_RATIO = 10
-
-# Threads of their own, because glibc keeps the memory of a hash for the thread that made it: with
-# 24 request threads it kept 450 MB.
-_threads = PerProcess(lambda: threads_after_pages(AT_ONCE, "password hash"))
-
-Result = TypeVar("Result")
-
-
-class Argon2idHasher(hashers.Argon2PasswordHasher):
-    """Argon2id with OWASP's minimum parameters: 19 MiB, 2 passes, 1 thread.
-
-    Django's defaults take 100 MiB and 8 threads. A stored hash with other parameters is checked
-    with these, and replaced at the next successful sign-in.
-
-    Source: OWASP Password Storage Cheat Sheet, "Argon2id".
-    """
-
-    memory_cost = 19 * 1024  # KiB
-    time_cost = 2
-    parallelism = 1
-
-
-@sensitive_variables()
-def make_password(password: str | None) -> str:
-    """The hash of `password` by the site's first hasher. For None, one that no password matches.
-
-    Raises:
-        Busy: there was no turn within `WAIT_SECONDS` or the page's deadline, or the page, which
-            passes its own turn on meanwhile, did not get another one.
-    """
-    if password is None:
-        return hashers.make_password(None)
-    return _in_turn(hashers.make_password, password)
-
-
-@sensitive_variables()
-def verify_password(password: str, encoded: str) -> tuple[bool, bool]:
-    """Whether `encoded` is the hash of `password`, and whether the hash is outdated.
-
-    Raises:
-        Busy: see `make_password`. The password was not checked.
-    """
-    return _in_turn(hashers.verify_password, password, encoded)
-
-
-@sensitive_variables()
-def check_password(password: str, encoded: str) -> bool:
-    """Whether `encoded` is the hash of `password`. Raises Busy."""
-    is_correct, _is_outdated = verify_password(password, encoded)
-    return is_correct
-
-
-def _in_turn(function: Callable[..., Result], *arguments: str) -> Result:
-    # Marked here too, because a crash report shows the frames of this thread.
-    work = _threads().submit(sensitive_variables()(function), *arguments)
-    return result_in_turn(work, WAIT_SECONDS, "a password hash")
-
-
-# Imported hashes -------------------------------------------------------------------------------
-#
-# Django's hashers trust stored hashes. A hash with a broken part, or of an algorithm whose library
-# is not installed, causes an error 500 at each sign-in. One with a billion rounds takes hours.
 
 # Made by Django's `make_password(None)`, today and in its first years. Another text that begins
 # with "!" may be a password.

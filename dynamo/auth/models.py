@@ -1,0 +1,539 @@
+"""`AbstractUser`: users on DynamoDB, for all of django.contrib.auth.
+
+    class Member(AbstractUser):                # AUTH_USER_MODEL = "members.Member"
+        class Meta:
+            table_name = "members"
+
+        full_name = TextAttribute(_("full name"), null=True)
+
+    ann = Member.objects.create_user("ann", "ann@example.org", "correct horse battery")
+
+contrib.auth runs unmodified: it finds here the parts of a model that it uses, which are `_meta`, a
+manager, and the methods of AbstractBaseUser and PermissionsMixin.
+
+Usernames and email addresses are unique in any spelling. `session_epoch` is random and part of the
+session auth hash: a new epoch ends every session.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, ClassVar, Self
+
+from asgiref.sync import sync_to_async
+from django.apps import apps
+from django.conf import settings
+from django.contrib.auth.hashers import is_password_usable
+from django.contrib.auth.signals import user_logged_in
+from django.core.exceptions import FieldDoesNotExist, ValidationError
+from django.db import models
+from django.dispatch import receiver
+from django.utils.crypto import salted_hmac
+from django.utils.functional import keep_lazy_text
+
+# Under another name `make messages` leaves out what is in Django's own catalogues.
+from django.utils.translation import gettext_lazy as djangos_lazy
+from django.views.decorators.debug import sensitive_variables
+from pynamodb.attributes import UnicodeSetAttribute
+from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.update import Action
+
+from dynamo._internal.items import Item
+from dynamo._internal.threads import in_thread
+from dynamo.attributes import BooleanAttribute, DateTimeAttribute, TextAttribute
+from dynamo.auth.addresses import EMAIL_MAX_LENGTH, clean_new_email, comparable_email
+from dynamo.auth.passwords import (
+    check_new_password,
+    check_password,
+    make_password,
+    verify_password,
+)
+from dynamo.auth.permissions import PermissionsMixin, app_label_of
+from dynamo.auth.usernames import (
+    USERNAME_MAX_LENGTH,
+    as_uuid,
+    clean_new_username,
+    comparable_username,
+)
+from dynamo.models import Model
+from dynamo.transactions import Otherwise, Refusal, Transaction, Write, joined
+from dynamo.unique.declarations import Unique
+
+
+def new_session_epoch() -> str:
+    """A random value for `session_epoch`."""
+    return secrets.token_urlsafe(16)
+
+
+def _field(name: str, label: Any, **options: Any) -> models.Field[Any, Any]:
+    field: models.Field[Any, Any] = models.CharField(label, **options)
+    field.set_attributes_from_name(name)
+    return field
+
+
+@keep_lazy_text
+def _in_sentences(label: str) -> str:
+    return label if label[1:2].isupper() else f"{label[:1].lower()}{label[1:]}"
+
+
+class UserOptions:
+    """The part of a model's `_meta` that contrib.auth reads."""
+
+    abstract = False
+    swapped = None
+    total_unique_constraints = ()
+    pk = _field("pk", "primary key", max_length=36, primary_key=True)
+
+    def __init__(self, model: type[AbstractUser]) -> None:
+        self._model = model
+        self.app_label = app_label_of(model)
+        self.object_name, self.model_name = model.__name__, model.__name__.lower()
+        self.label = f"{self.app_label}.{self.object_name}"
+        self.label_lower = f"{self.app_label}.{self.model_name}"
+        self.verbose_name = model._noun()
+        self.verbose_name_plural = f"{self.verbose_name}s"
+
+    def get_field(self, name: str) -> models.Field[Any, Any]:
+        if name == "pk":
+            return self.pk
+        attribute: Any = self._model.get_attributes().get(name)
+        if attribute is None:
+            raise FieldDoesNotExist(f"{self.object_name} has no attribute {name!r}.")
+        label = getattr(attribute, "label", None) or name.replace("_", " ")
+        # The sign-in form also takes an email address as username.
+        most = max(getattr(attribute, "max_length", None) or EMAIL_MAX_LENGTH, EMAIL_MAX_LENGTH)
+        is_unique = name in self._model.unique_names()
+        return _field(name, _in_sentences(label), max_length=most, unique=is_unique)
+
+
+class UserManager:
+    """The manager of an `AbstractUser`: what contrib.auth calls of a model's manager."""
+
+    model: type[Any]
+
+    def __get__(self, instance: object, user_model: type[Any]) -> Self:
+        manager = type(self)()
+        manager.model = user_model
+        return manager
+
+    def using(self, alias: str | None) -> Self:
+        return self
+
+    db_manager = using
+
+    @sensitive_variables()
+    def create_user(
+        self,
+        username: str,
+        email: str,
+        password: str | None = None,
+        *,
+        request_id: object = None,
+        write: Transaction | None = None,
+        **values: Any,
+    ) -> Any:
+        """Store a new user. Without `password` nobody can sign in to it.
+
+        `request_id` as in `Model.create`; another password counts as another value. Costs 1
+        request and 6 write units.
+
+        Raises:
+            ValidationError: the username, email address or password breaks its rules; the
+                validators of AUTH_PASSWORD_VALIDATORS are not asked.
+            Taken: other users have them.
+            RequestIdReused: the request id made a user with other values.
+            Busy: too many hashes at once in this process. Nothing was sent.
+        """
+        asked = values | self.model.cleaned(username=username, email=email)
+        if password is not None:
+            check_new_password(password)
+        user = self.model(**asked)
+        user.set_password(password)
+        if request_id is None:
+            return user.insert(write=write)
+        return user.insert_for(str(request_id), asked, write)
+
+    async def acreate_user(self, *args: Any, **values: Any) -> Any:
+        """As `create_user`."""
+        return await in_thread(self.create_user, *args, **values)
+
+    def create_superuser(
+        self, username: str, email: str, password: str | None = None, **values: Any
+    ) -> Any:
+        """As `create_user`, with all permissions."""
+        rights = {"is_staff": True, "is_superuser": True}
+        return self.create_user(username, email, password, **{**values, **rights})
+
+    async def acreate_superuser(self, *args: Any, **values: Any) -> Any:
+        """As `create_superuser`."""
+        return await in_thread(self.create_superuser, *args, **values)
+
+    def get(self, *, pk: str | None = None, username: str | None = None) -> Any:
+        """The user with this primary key, or the one that `AbstractUser.named` finds.
+
+        Raises:
+            DoesNotExist
+        """
+        if pk is not None:
+            # From a link, so it may be any text: the key of a guard item, or an invalid key.
+            if as_uuid(pk) != pk:
+                raise self.model.DoesNotExist
+            return self.model.get(pk)
+        return self.model.named(username or "")
+
+    def get_by_natural_key(self, username: str) -> Any:
+        return self.model.named(username)
+
+    def filter(self, *, email__iexact: str, is_active: bool) -> list[Any]:
+        """The user with the email address, in a list: for Django's PasswordResetForm."""
+        user = self.model.find_in_even_time(email__iexact) if "@" in email__iexact else None
+        return [user] if user and user.is_active == is_active else []
+
+
+class AbstractUser(PermissionsMixin, Model):
+    """A user with username, email address, password, flags and permissions; see the module."""
+
+    USERNAME_FIELD = "username"
+    EMAIL_FIELD = "email"
+    REQUIRED_FIELDS: ClassVar[list[str]] = ["email"]
+
+    is_anonymous = False
+    is_authenticated = True
+
+    username = TextAttribute(
+        djangos_lazy("username"),
+        attr_name="userName",
+        max_length=USERNAME_MAX_LENGTH,
+        validators=[clean_new_username],
+    )
+    email = TextAttribute(
+        djangos_lazy("email address"), max_length=EMAIL_MAX_LENGTH, validators=[clean_new_email]
+    )
+    password = TextAttribute(djangos_lazy("password"), editable=False)
+    is_active = BooleanAttribute(djangos_lazy("active"), attr_name="isActive", default=True)
+    is_staff = BooleanAttribute(djangos_lazy("staff status"), attr_name="isStaff", default=False)
+    is_superuser = BooleanAttribute(
+        djangos_lazy("superuser status"), attr_name="isSuperuser", default=False
+    )
+    date_joined = DateTimeAttribute(
+        djangos_lazy("date joined"),
+        attr_name="joinedAt",
+        null=True,
+        default=lambda: datetime.now(UTC),
+        editable=False,
+    )
+    last_login = DateTimeAttribute(
+        djangos_lazy("last login"), attr_name="lastLoginAt", null=True, editable=False
+    )
+    # Of a new user, too: sessions of a deleted one do not fit another one with the same key.
+    session_epoch = TextAttribute(
+        attr_name="sessionEpoch", null=True, default=new_session_epoch, editable=False
+    )
+    permissions = UnicodeSetAttribute(null=True)
+    groups = UnicodeSetAttribute(null=True)
+
+    unique_username = Unique("username", normalize=comparable_username)
+    unique_email = Unique("email", normalize=comparable_email)
+
+    _meta: ClassVar[UserOptions]
+    _default_manager = UserManager()
+    objects = UserManager()
+
+    #: Whether `record_sign_in` is called after each sign-in.
+    records_sign_ins: ClassVar[bool] = True
+
+    #: The password that this object got last.
+    _typed_password: str | None = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._meta = UserOptions(cls)
+        if app := apps.get_containing_app_config(cls.__module__):
+            # So that `get_user_model` finds it, which is not a model of `django.db`.
+            found = app.get_model
+
+            def get_model(model_name: str, require_ready: bool = True) -> Any:
+                is_asked = model_name.lower() == cls.__name__.lower()
+                return cls if is_asked else found(model_name, require_ready)
+
+            vars(app)["get_model"] = get_model
+
+    def __str__(self) -> str:
+        return self.get_username()
+
+    def get_username(self) -> str:
+        return str(self.username)
+
+    natural_key = get_username
+
+    @classmethod
+    def get_email_field_name(cls) -> str:
+        return cls.EMAIL_FIELD
+
+    @classmethod
+    def cleaned(cls, **typed: str) -> dict[str, Any]:
+        """The typed values as they are stored, by attribute name.
+
+        Raises:
+            ValidationError: at the attributes whose rules are broken.
+        """
+        values, errors = {}, {}
+        for name, text in typed.items():
+            attribute: Any = cls.get_attributes()[name]
+            values[name] = text.strip()
+            try:
+                for validate in attribute.validators:
+                    validate(values[name])
+            except ValidationError as error:
+                errors[name] = error
+        if errors:
+            raise ValidationError(errors)
+        return values
+
+    # Finding --------------------------------------------------------------------------------------
+
+    @classmethod
+    def named(cls, who: str) -> Self:
+        """The user that `who` names: an email address (with @), a primary key or a username.
+
+        Costs 2 requests and 2 read units; by primary key 1 and 1.
+
+        Raises:
+            DoesNotExist
+        """
+        if pk := as_uuid(who):
+            return cls.get(pk)
+        return cls.find(**{cls.attribute_of(who): who})
+
+    @staticmethod
+    def attribute_of(who: str) -> str:
+        """The unique attribute that `who`, which is not a primary key, is a value of."""
+        return "email" if "@" in who else "username"
+
+    @classmethod
+    def find_in_even_time(cls, who: str) -> Self | None:
+        """The user with this username or email address, if any; the time does not tell which.
+
+        A primary key finds no user, because it is not a name. Costs 2 requests and 2 read units in
+        any case.
+        """
+        return cls.get_in_even_time(cls.key_in_even_time(who), who)
+
+    @classmethod
+    def key_in_even_time(cls, who: str) -> str | None:
+        """The first half of `find_in_even_time`: the primary key, from the guard item."""
+        return cls.find_owner(**{cls.attribute_of(who): who})
+
+    @classmethod
+    def get_in_even_time(cls, pk: str | None, who: str) -> Self | None:
+        """The second half: the user with the key `pk`, if `who` is its name."""
+        try:
+            # Without a key there is a read, too, as for a user that exists.
+            return cls.find_from(pk or "nobody", **{cls.attribute_of(who): who})
+        except cls.DoesNotExist:
+            return None
+
+    # Passwords ------------------------------------------------------------------------------------
+
+    @sensitive_variables()
+    def set_password(self, raw_password: str | None) -> None:
+        """Hash `raw_password` into `password`; `save` stores it.
+
+        None: the user has no usable password.
+
+        Raises:
+            Busy: too many hashes at once in this process.
+        """
+        self.password = make_password(raw_password)
+        self._typed_password = raw_password
+
+    def set_unusable_password(self) -> None:
+        self.set_password(None)
+
+    def has_usable_password(self) -> bool:
+        return is_password_usable(self.password)
+
+    @sensitive_variables()
+    def check_password(self, raw_password: str) -> bool:
+        """Whether this is the password. If it is and the hash is outdated, upgrade the hash.
+
+        Sends no request. If the hash is outdated: 1 request and 1 write unit.
+
+        Raises:
+            Busy: too many hashes at once in this process; the password was not checked.
+        """
+        is_correct, is_outdated = verify_password(raw_password, self.password)
+        if is_correct and is_outdated and self.stored:
+            with suppress(self.Stale):
+                self.upgrade_hash(raw_password)
+        return is_correct
+
+    @sensitive_variables()
+    async def acheck_password(self, raw_password: str) -> bool:
+        return bool(await sync_to_async(self.check_password)(raw_password))
+
+    @sensitive_variables()
+    def upgrade_hash(self, raw_password: str, *, write: Transaction | None = None) -> None:
+        """Store the same password with the current hasher, if the hash is still the one we read.
+
+        If the hash changed, but matches this password (a lost reply, two sign-ins at once), it is a
+        success, and this object gets the stored user. Otherwise a session would carry the outdated
+        hash and end. Costs 1 request and 1 write unit.
+
+        Raises:
+            Stale: the user has another password now, or was deleted.
+        """
+        upgraded = make_password(raw_password)
+
+        @sensitive_variables()
+        def otherwise(refusal: Refusal) -> Exception | None:
+            stored = refusal.stored
+            if stored is None or not self.is_same_item(stored):
+                return self._stale(is_deleted=True)
+            same = check_password(raw_password, type(self).from_raw_data(stored).password)
+            return None if same else self._stale()
+
+        values = {"password": upgraded}
+        condition = (type(self).password == self.password) & self.same_account()
+        with joined(write) as write:
+            self.join(write, self.set_or_remove(values), condition, values, otherwise)
+
+    # Sessions -------------------------------------------------------------------------------------
+
+    def get_session_auth_hash(self) -> str:
+        """The value that each session carries. It changes with the password and the epoch."""
+        return self._session_auth_hash(settings.SECRET_KEY)
+
+    def get_session_auth_fallback_hash(self) -> Iterator[str]:
+        for key in settings.SECRET_KEY_FALLBACKS:
+            yield self._session_auth_hash(key)
+
+    def _session_auth_hash(self, secret: str | bytes) -> str:
+        salt = f"{self._meta.label}.get_session_auth_hash"
+        # A user of a version without epochs keeps its hash.
+        value = f"{self.password} {self.session_epoch}" if self.session_epoch else self.password
+        return salted_hmac(salt, value, secret=secret, algorithm="sha256").hexdigest()
+
+    def end_sessions(self, *, write: Transaction | None = None) -> None:
+        """End every session of the user. Costs and errors as `change`."""
+        self.change(session_epoch=new_session_epoch(), write=write)
+
+    def record_sign_in(self, *, write: Transaction | None = None) -> None:
+        """Store the time of a sign-in; called after each one (`user_logged_in`).
+
+        The version stays, because no form depends on it. Costs 1 request and 1 write unit per KB.
+
+        Raises:
+            Stale: the user was deleted.
+        """
+        now = self.later_sign_in()
+
+        def otherwise(refusal: Refusal) -> Exception | None:
+            # If it was not deleted, a later sign-in is recorded already.
+            is_same = refusal.stored is not None and self.is_same_item(refusal.stored)
+            return None if is_same else self._stale(is_deleted=True)
+
+        values = {"last_login": now}
+        condition = self.same_account() & self.no_later_sign_in(now)
+        with joined(write) as write:
+            self.join(write, self.set_or_remove(values), condition, values, otherwise)
+
+    def later_sign_in(self) -> datetime:
+        """Now, or just after the last sign-in if a clock that is ahead has recorded that."""
+        now = datetime.now(UTC)
+        last: datetime | None = self.last_login
+        return now if last is None else max(now, last + timedelta(microseconds=1))
+
+    def no_later_sign_in(self, than: datetime) -> Condition:
+        last_login: Any = type(self).last_login
+        earlier: Condition = last_login.does_not_exist() | (last_login < than)
+        return earlier
+
+    # Writing --------------------------------------------------------------------------------------
+
+    def same_account(self) -> Condition:
+        """The condition that the stored user is this one, whatever changed since it was read."""
+        return self._is_same_item_condition()
+
+    def has(self, values: Mapping[str, Any]) -> bool:
+        """Whether the user has all of `values` already."""
+        return all(getattr(self, name) == value for name, value in values.items())
+
+    def _implied(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """A deactivation ends every session, also if the user is activated again."""
+        return {"session_epoch": new_session_epoch()} if values.get("is_active") is False else {}
+
+    def join(
+        self,
+        write: Transaction,
+        actions: list[Action],
+        condition: Condition,
+        values: Mapping[str, Any],
+        otherwise: Otherwise,
+    ) -> None:
+        """Let `write` update the stored user without another version, and this object after it.
+
+        This object gets the stored user, or `values` if the commit does not return it.
+        """
+        write.add(Write.update(self, actions, condition, otherwise=otherwise))
+        write.on_commit(self, lambda stored: self._take_over(stored, values))
+
+    def _take_over(self, stored: Item | None, values: Mapping[str, Any]) -> None:
+        if stored is not None and self.is_same_item(stored):
+            self._become(stored, self.stored, values)
+            return
+        for name, value in values.items():
+            setattr(self, name, value)
+        self.stored = self.to_dynamodb_dict()
+
+    def insert_for(
+        self, request_id: str, asked: Mapping[str, Any], write: Transaction | None = None
+    ) -> Self:
+        """See `UserManager.create_user`."""
+        if not self._has_default_key():
+            raise TypeError("A user with a request id has the default key: do not declare pk.")
+        # Its hash is salted, so it is compared with the password itself.
+        without = {name: value for name, value in asked.items() if name != "password"}
+        return super().insert_for(request_id, without, write)
+
+    def _insert(
+        self,
+        write: Transaction | None,
+        marks: Item | None = None,
+        *,
+        explained: Callable[[Item], Exception | None] | None = None,
+        claims: Any = (),
+    ) -> None:
+        if explained and self._typed_password is not None:
+            explained = partial(self._explained, self._typed_password, explained)
+        super()._insert(write, marks, explained=explained, claims=claims)
+
+    @sensitive_variables()
+    def _explained(
+        self, password: str, explained: Callable[[Item], Exception | None], stored: Item
+    ) -> Exception | None:
+        error = explained(stored)
+        if error is not None or check_password(password, self.from_raw_data(stored).password):
+            return error
+        # The error of an item with other values.
+        return explained({})
+
+
+class AbstractGroup(Model):
+    """A group of users, which have its permissions. Its key is its name, which never changes."""
+
+    name = TextAttribute(djangos_lazy("name"), hash_key=True, max_length=150)
+    permissions = UnicodeSetAttribute(null=True)
+
+    def __str__(self) -> str:
+        return str(self.name)
+
+
+@receiver(user_logged_in)
+def _record_sign_in(user: Any, **_signal: Any) -> None:
+    if isinstance(user, AbstractUser) and user.records_sign_ins:
+        user.record_sign_in()

@@ -1,0 +1,106 @@
+"""Password hashing: only a few hashes at once in each process.
+
+A hash takes memory and a core on purpose. Without a bound, many sign-ins at once take the memory of
+the whole machine. With it they wait, and the last ones get a 503. So hash and check passwords with
+this module, not with Django's functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from django.contrib.auth import hashers
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.debug import sensitive_variables
+
+from dynamo._internal.processes import PerProcess
+from dynamo._internal.turns import result_in_turn, threads_after_pages
+
+#: Hashes at once in a process: 38 MiB. Two cores make about 80 of them per second.
+AT_ONCE = 2
+
+#: Longer passwords are refused before they are hashed.
+PASSWORD_MAX_LENGTH = 1024
+
+#: How long a page waits for its turn. The rest of its deadline is for its requests.
+WAIT_SECONDS = 3.0
+
+# Threads of their own, because glibc keeps the memory of a hash for the thread that made it: with
+# 24 request threads it kept 450 MB.
+_threads = PerProcess(lambda: threads_after_pages(AT_ONCE, "password hash"))
+
+Result = TypeVar("Result")
+
+
+class Argon2idHasher(hashers.Argon2PasswordHasher):
+    """Argon2id with OWASP's minimum parameters: 19 MiB, 2 passes, 1 thread.
+
+    Django's defaults take 100 MiB and 8 threads. A stored hash with other parameters is checked
+    with these, and replaced at the next successful sign-in.
+
+    Source: OWASP Password Storage Cheat Sheet, "Argon2id".
+    """
+
+    memory_cost = 19 * 1024  # KiB
+    time_cost = 2
+    parallelism = 1
+
+
+def is_text(typed: str) -> bool:
+    """Whether `typed` can be stored. Python reads bytes that are not UTF-8 as lone surrogates."""
+    try:
+        typed.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def check_new_password(password: str) -> None:
+    """Refuse a password that is not text, or too long to be hashed.
+
+    Raises:
+        ValidationError
+    """
+    if not is_text(password):
+        raise ValidationError(_("This is not valid text."), code="invalid")
+    if len(password) > PASSWORD_MAX_LENGTH:
+        limit = {"limit": PASSWORD_MAX_LENGTH}
+        raise ValidationError(_("Use at most %(limit)s characters."), "max_length", limit)
+
+
+@sensitive_variables()
+def make_password(password: str | None) -> str:
+    """The hash of `password` by the first of PASSWORD_HASHERS; for None, one that nothing matches.
+
+    Raises:
+        Busy: there was no turn within `WAIT_SECONDS` or the page's deadline, or the page, which
+            passes its own turn on meanwhile, did not get another one.
+    """
+    if password is None:
+        return hashers.make_password(None)
+    return _in_turn(hashers.make_password, password)
+
+
+@sensitive_variables()
+def verify_password(password: str, encoded: str) -> tuple[bool, bool]:
+    """Whether `encoded` is the hash of `password`, and whether the hash is outdated.
+
+    Raises:
+        Busy: see `make_password`. The password was not checked.
+    """
+    return _in_turn(hashers.verify_password, password, encoded)
+
+
+@sensitive_variables()
+def check_password(password: str, encoded: str) -> bool:
+    """Whether `encoded` is the hash of `password`. Raises Busy."""
+    is_correct, _is_outdated = verify_password(password, encoded)
+    return is_correct
+
+
+def _in_turn(function: Callable[..., Result], *arguments: str) -> Result:
+    # Marked here too, because a crash report shows the frames of this thread.
+    work = _threads().submit(sensitive_variables()(function), *arguments)
+    return result_in_turn(work, WAIT_SECONDS, "a password hash")

@@ -1,0 +1,112 @@
+"""Permissions and groups without rows of their own.
+
+A permission is a text, `members.change_member`. A user has a set of them, and a set of names of
+groups, each of which is an item with a set of permissions. Both sets are part of the user's item,
+so a page reads them anyway. What a process has read of a group counts for `GROUP_SECONDS` there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.apps import apps
+from django.contrib.auth.models import PermissionsMixin as DjangosMixin
+from django.core.exceptions import ImproperlyConfigured
+
+from dynamo._internal.clock import now
+from dynamo._internal.items import all_models
+
+if TYPE_CHECKING:
+    from dynamo.auth.models import AbstractGroup
+
+#: What may be permitted on the items of each model.
+ACTIONS = ("add", "change", "delete", "view")
+
+#: How long a process uses what it has read of a group.
+GROUP_SECONDS = 60.0
+
+# By table and name: until when it may be used, and the permissions.
+_read: dict[tuple[str, str], tuple[float, frozenset[str]]] = {}
+
+
+def app_label_of(model: type[Any]) -> str:
+    """The label of the app that `model` belongs to; its module if that is not in an app."""
+    app = apps.get_containing_app_config(model.__module__)
+    return app.label if app else model.__module__
+
+
+def permission(action: str, model: type[Any]) -> str:
+    """The permission to `action` ("add", "change", "delete", "view") items of `model`."""
+    return f"{app_label_of(model)}.{action}_{model.__name__.lower()}"
+
+
+def all_permissions() -> dict[str, str]:
+    """Each permission that exists, and what it permits, in English.
+
+    Four for each model of the installed apps, and those of `Meta.permissions`, which are pairs of
+    code name and text, as in Django.
+    """
+    return dict(sorted(_permissions()))
+
+
+def _permissions() -> Iterator[tuple[str, str]]:
+    for model in all_models():
+        if apps.get_containing_app_config(model.__module__):
+            noun = getattr(model.Meta, "verbose_name", model.__name__.lower())
+            for action in ACTIONS:
+                yield permission(action, model), f"Can {action} {noun}"
+            for code_name, text in getattr(model.Meta, "permissions", ()):
+                yield f"{app_label_of(model)}.{code_name}", str(text)
+
+
+def permissions_of_groups(model: type[AbstractGroup] | None, names: Collection[str]) -> set[str]:
+    """The permissions of the groups called `names`. One that was deleted has none.
+
+    Costs 1 request and 1 read unit per group that this process has not read within the last minute.
+    """
+    if not names:
+        return set()
+    if model is None:
+        raise ImproperlyConfigured(
+            "A user has groups, but the user model does not name their model: see group_model."
+        )
+    # From before the request, so that a later change is seen in time.
+    table, began = model.table(), now()
+    missing = [each for each in names if _read.get((table, each), (0.0,))[0] <= began]
+    if missing:
+        found = {each.name: frozenset(each.permissions or ()) for each in model.batch_get(missing)}
+        for name in missing:
+            _read[table, name] = (began + GROUP_SECONDS, found.get(name, frozenset()))
+    return {each for name in names for each in _read[table, name][1]}
+
+
+# Typed as Any because its methods are annotated for models of `django.db`.
+_djangos: Any = DjangosMixin
+
+
+class PermissionsMixin:
+    """Django's, on our own attributes: the authentication backends decide.
+
+    A superuser may do everything.
+    """
+
+    is_superuser: Any
+    permissions: Any
+    groups: Any
+
+    #: The model of the groups that `groups` names; None: users cannot be in groups.
+    group_model: ClassVar[type[AbstractGroup] | None] = None
+
+    get_user_permissions = _djangos.get_user_permissions
+    aget_user_permissions = _djangos.aget_user_permissions
+    get_group_permissions = _djangos.get_group_permissions
+    aget_group_permissions = _djangos.aget_group_permissions
+    get_all_permissions = _djangos.get_all_permissions
+    aget_all_permissions = _djangos.aget_all_permissions
+    has_perm = _djangos.has_perm
+    ahas_perm = _djangos.ahas_perm
+    has_perms = _djangos.has_perms
+    ahas_perms = _djangos.ahas_perms
+    has_module_perms = _djangos.has_module_perms
+    ahas_module_perms = _djangos.ahas_module_perms

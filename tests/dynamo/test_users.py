@@ -1,0 +1,309 @@
+"""Users of `dynamo.auth`: how they are made, changed and found, and what they may do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured, ValidationError
+
+from dynamo._internal.client.sending import send
+from dynamo.attributes import TextAttribute
+from dynamo.auth import AbstractGroup, AbstractUser, permissions
+from dynamo.auth.permissions import GROUP_SECONDS, all_permissions, permission
+from dynamo.exceptions import Refused
+from dynamo.transactions import Transaction
+from tests.requests import Requests
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+PASSWORD = "correct horse battery"
+
+
+class Guild(AbstractGroup):
+    class Meta:
+        table_name = "tests-guilds"
+
+
+class Reader(AbstractUser):
+    class Meta:
+        table_name = "tests-readers"
+        verbose_name = "reader of books"
+        permissions = (("lend_reader", "Can lend to readers"),)
+
+    group_model = Guild
+    full_name = TextAttribute(null=True)
+
+
+class Alone(AbstractUser):
+    class Meta:
+        table_name = "tests-readers"
+
+
+READERS = "tests.dynamo.test_users"
+
+
+@pytest.fixture(autouse=True)
+def _backend(settings: Any) -> Iterator[None]:
+    settings.AUTHENTICATION_BACKENDS = ["dynamo.auth.backends.UserBackend"]
+    settings.PASSWORD_HASHERS = [
+        "django.contrib.auth.hashers.MD5PasswordHasher",
+        "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+    ]
+    permissions._read.clear()
+    yield
+    permissions._read.clear()
+
+
+def make(name: str = "ann", **values: Any) -> Reader:
+    made: Reader = Reader.objects.create_user(name, f"{name}@example.org", PASSWORD, **values)
+    return made
+
+
+def stored() -> list[str]:
+    return sorted(item["pk"]["S"] for item in send("Scan", {"TableName": Reader.table()})["Items"])
+
+
+# Made -----------------------------------------------------------------------------------------
+
+
+def test_a_new_user_is_one_request_and_found_by_every_name(requests_sent: Requests) -> None:
+    ann = make("Ann", full_name="Ann Example")
+
+    assert (requests_sent.operations, requests_sent.units) == (["TransactWriteItems"], 6.0)
+    assert Reader.named("ANN") == Reader.named("ann@EXAMPLE.org") == Reader.named(ann.pk) == ann
+    assert ann.check_password(PASSWORD)
+    assert ann.is_active
+    assert (ann.is_staff, ann.is_superuser) == (False, False)
+    assert ann.date_joined <= datetime.now(UTC)
+    boss = Reader.objects.create_superuser("boss", "boss@example.org", PASSWORD)
+    assert (boss.is_staff, boss.is_superuser) == (True, True)
+    assert asyncio.run(Reader.objects.acreate_user("cid", "cid@example.org")).pk
+
+
+@pytest.mark.parametrize(
+    ("typed", "at"),
+    [
+        ({"username": ""}, "username"),
+        ({"username": "a b"}, "username"),
+        ({"username": "аnn"}, "username"),  # a Cyrillic letter
+        ({"username": "x" * 151}, "username"),
+        ({"email": "nowhere"}, "email"),
+        ({"email": '"ann"@example.org'}, "email"),
+        ({"password": "x" * 1025}, None),
+        ({"password": "\ud800"}, None),
+    ],
+)
+def test_a_value_that_breaks_a_rule_is_refused_and_nothing_is_stored(
+    typed: dict[str, str], at: str | None
+) -> None:
+    fine = {"username": "ann", "email": "ann@example.org", "password": PASSWORD}
+
+    with pytest.raises(ValidationError) as refused:
+        Reader.objects.create_user(**(fine | typed))
+
+    assert list(getattr(refused.value, "error_dict", {None: 0})) == [at]
+    assert stored() == []
+
+
+def test_taken_names_are_one_error_in_any_spelling(at_once: Callable[..., list[Any]]) -> None:
+    make("ann")
+
+    with pytest.raises(Reader.Taken) as refused:
+        Reader.objects.create_user("ＡＮＮ", "ANN@example.org")
+    assert refused.value.values == {"username": "ＡＮＮ", "email": "ANN@example.org"}
+
+    def race(number: int) -> bool:
+        try:
+            Reader.objects.create_user("bob", f"b{number}@example.org")
+        except Reader.Taken:
+            return False
+        return True
+
+    assert sum(at_once(race, 8)) == 1
+
+
+def test_a_request_id_makes_one_user_and_needs_its_password() -> None:
+    ann = make(request_id="form-1")
+
+    assert make(request_id="form-1") == ann
+    with Transaction() as write:
+        assert make(request_id="form-1", write=write).pk == ann.pk
+    for other in ({"password": "another"}, {"username": "anna"}):
+        values = {"username": "ann", "email": "ann@example.org", "password": PASSWORD} | other
+        with pytest.raises((Reader.RequestIdReused, Refused)):
+            Reader.objects.create_user(**values, request_id="form-1")
+    assert stored() == sorted([ann.pk, "email#ann@example.org", "userName#ann"])
+
+
+def test_an_international_domain_without_idna_is_an_error_that_names_the_package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "idna", None)
+
+    with pytest.raises(ImproperlyConfigured, match=r"pip install 'django-on-dynamodb\[idna\]'"):
+        Reader.create(username="ann", email="ann@bücher.example", password="!")
+    with pytest.raises(ValidationError) as refused:
+        Reader.objects.create_user("ann", "ann@bücher.example")
+    assert refused.value.messages == ["This site only accepts domains in ASCII letters."]
+    with pytest.raises(Reader.DoesNotExist):
+        Reader.named("ann@bücher.example")
+    assert stored() == []
+
+
+# Changed --------------------------------------------------------------------------------------
+
+
+def test_a_sign_in_is_recorded_without_another_version() -> None:
+    ann = make()
+    stale, assigned = Reader.get(ann.pk), Reader.get(ann.pk)
+    assigned.full_name = "Ann"
+
+    ann.record_sign_in()
+    assigned.record_sign_in()
+
+    read = Reader.get(ann.pk)
+    assert read.version == stale.version
+    assert read.last_login == assigned.last_login >= ann.last_login
+    assert assigned.full_name == "Ann"  # for a later save
+    stale.change(full_name="Ann Example")
+    Reader.get(ann.pk).delete()
+    with pytest.raises(Reader.Stale):
+        ann.record_sign_in()
+    assert stored() == []
+
+
+def test_an_outdated_hash_is_upgraded_once_for_sign_ins_at_once(
+    settings: Any, at_once: Callable[..., list[Any]]
+) -> None:
+    ann = make()
+    settings.PASSWORD_HASHERS = settings.PASSWORD_HASHERS[::-1]
+    copies = [Reader.get(ann.pk) for _each in range(3)]
+
+    assert all(at_once(lambda number: copies[number].check_password(PASSWORD), 3))
+
+    read = Reader.get(ann.pk)
+    assert read.password.startswith("pbkdf2_sha256$")
+    assert {each.get_session_auth_hash() for each in copies} == {read.get_session_auth_hash()}
+    assert read.version == ann.version
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda user: user.end_sessions(),
+        lambda user: user.change(is_active=False),
+        lambda user: (user.change(is_active=False), user.change(is_active=True)),
+        lambda user: (user.set_password("another"), user.save()),
+    ],
+)
+def test_sessions_end_with_the_hash_that_they_carry(end: Callable[[Reader], object]) -> None:
+    ann = make()
+    before = ann.get_session_auth_hash()
+
+    end(ann)
+
+    assert Reader.get(ann.pk).get_session_auth_hash() == ann.get_session_auth_hash() != before
+
+
+def test_a_deactivation_by_two_copies_is_a_success_for_both() -> None:
+    ann = make()
+    other = Reader.get(ann.pk)
+
+    ann.change(is_active=False)
+    other.change(is_active=False)
+
+    assert other.session_epoch == ann.session_epoch
+
+
+# Permitted ------------------------------------------------------------------------------------
+
+
+def test_permissions_follow_from_the_models() -> None:
+    assert permission("change", Reader) == f"{READERS}.change_reader"
+    found = all_permissions()
+    assert found["dynamo.view_cacheitem"] == "Can view cacheitem"
+    # Of installed apps only.
+    assert permission("change", Reader) not in found
+
+
+def ways(user: Any, name: str) -> set[bool]:
+    """The answer of each way to ask for a permission."""
+    app = name.partition(".")[0]
+
+    async def asked() -> set[bool]:
+        return {await user.ahas_perm(name), await user.ahas_perms([name])}
+
+    return {
+        user.has_perm(name),
+        user.has_perms([name]),
+        name in user.get_all_permissions(),
+        user.has_module_perms(app),
+        *asyncio.run(asked()),
+    }
+
+
+def test_a_user_may_what_the_user_and_the_groups_may(requests_sent: Requests) -> None:
+    Guild.create(name="clerks", permissions={"library.read_book", "library.lend_book"})
+    Guild.create(name="empty")
+    ann = make(permissions={"shop.view_shelf"})
+    bob = make("bob", groups={"clerks", "empty", "deleted"})
+    requests_sent.clear()
+
+    assert ways(ann, "shop.view_shelf") == {True}
+    assert ways(ann, "library.read_book") == {False}
+    assert requests_sent.operations == []  # a user without groups costs none
+
+    assert ways(bob, "library.read_book") == {True}
+    assert ways(bob, "shop.view_shelf") == {False}
+    assert requests_sent.operations == ["BatchGetItem"]
+    assert bob.get_group_permissions() == {"library.read_book", "library.lend_book"}
+    assert bob.get_user_permissions() == set()
+
+
+@pytest.mark.parametrize("values", [{"is_active": False}, {"is_active": False, "groups": {"all"}}])
+def test_an_inactive_user_may_nothing(values: dict[str, Any]) -> None:
+    Guild.create(name="all", permissions={"library.read_book"})
+    ann = make(permissions={"library.read_book"}, **values)
+
+    assert ways(ann, "library.read_book") == {False}
+    ann.is_superuser = True
+    assert ways(ann, "library.read_book") == {False}
+
+
+def test_a_superuser_may_everything_that_exists_and_more() -> None:
+    boss = Reader.objects.create_superuser("boss", "boss@example.org")
+
+    assert boss.has_perm("library.read_book")
+    assert boss.get_all_permissions() == set(all_permissions())
+
+
+def test_a_change_of_a_group_counts_after_a_minute_and_that_of_a_user_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clerks = Guild.create(name="clerks", permissions={"library.read_book"})
+    ann = make(groups={"clerks"})
+    seconds = 1000.0
+    monkeypatch.setattr(permissions, "now", lambda: seconds)
+    assert ann.has_perm("library.read_book")
+
+    clerks.change(permissions={"library.lend_book"})
+
+    seconds += GROUP_SECONDS - 1
+    assert ann.has_perm("library.read_book")
+    seconds += 1
+    assert not ann.has_perm("library.read_book")
+    assert ann.has_perm("library.lend_book")
+    clerks.delete()
+    ann.change(groups=None)
+    assert not Reader.get(ann.pk).has_perm("library.lend_book")
+
+
+def test_groups_without_a_model_are_an_error_that_says_what_is_missing() -> None:
+    alone = Alone.objects.create_user("ann", "ann@example.org", groups={"clerks"})
+
+    with pytest.raises(ImproperlyConfigured, match="group_model"):
+        alone.has_perm("library.read_book")
