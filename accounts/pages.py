@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import Any, cast
+from urllib.parse import urlencode, urlsplit
 
 from django import forms
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.mixins import LoginRequiredMixin
-from django.core.exceptions import ValidationError
+from django.core.exceptions import SuspiciousOperation, ValidationError
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import reverse_lazy
 from django.utils.datastructures import MultiValueDict
 from django.utils.decorators import method_decorator
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _, gettext_lazy
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.generic import FormView
@@ -42,6 +45,13 @@ CHANGED_MEANWHILE = gettext_lazy(
 NOT_SENT = gettext_lazy(
     "You had been signed out, so this form was not sent. Here is what you typed, except passwords. "
     "Check it, then send it."
+)
+
+
+NOT_SENT_YET = gettext_lazy("Here is what you typed. It was not sent yet.")
+
+TOO_LONG_TO_KEEP = gettext_lazy(
+    "This form is too long to be kept. Send it before you leave the page."
 )
 
 
@@ -162,9 +172,21 @@ class SignedInFormMixin(LoginRequiredMixin):
         return response
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if to := request.POST.get(keptforms.LEAVE):
+            return self.leave(request, to)
         keptforms.forget(request)
         response: HttpResponse = super().post(request, *args, **kwargs)  # type: ignore[misc]  # as above
         return response
+
+    def leave(self, request: HttpRequest, to: str) -> HttpResponse:
+        """Keep the form, and lead to another page, which can lead back by its `next`."""
+        here, there = request.get_full_path(), urlsplit(to)
+        if not there.path.startswith("/") or not url_has_allowed_host_and_scheme(to, None):
+            raise SuspiciousOperation("A form leads to pages of this site only.")
+        if not keptforms.keep_left(request, here, signed_in(request).pk):
+            messages.error(request, TOO_LONG_TO_KEEP)
+            return self.show_sent(request.POST)
+        return redirect(there._replace(query=urlencode({"next": here})).geturl())
 
     def kept_form_page(self) -> HttpResponse | None:
         """The page with the form that was kept for it, and a message."""
@@ -172,7 +194,10 @@ class SignedInFormMixin(LoginRequiredMixin):
         sent = keptforms.kept_for(request)
         if sent is None:
             return None
-        messages.warning(request, NOT_SENT)
+        if keptforms.was_left(sent):
+            messages.info(request, NOT_SENT_YET)
+        else:
+            messages.warning(request, NOT_SENT)
         return self.show_sent(sent)
 
     def show_sent(self, sent: QueryDict) -> HttpResponse:

@@ -29,6 +29,7 @@ from accounts.languages import language_of, remember, site_language
 from accounts.models import User
 from accounts.pages import (
     CHANGED_MEANWHILE,
+    TOO_LONG_TO_KEEP,
     FormPageMixin,
     KeepFormMixin,
     KeepSessionMixin,
@@ -46,10 +47,14 @@ from web import keptforms
 from web.identifiers import readable_iban
 
 
-class ProfileView(SignedInFormMixin, KeepFormMixin, FormPageMixin, FormView):
+class ProfileView(
+    SignedInFormMixin, KeepFormMixin, FormPageMixin, auth_views.RedirectURLMixin, FormView
+):
+    """Edits the profile, and leads back to the page in `next`."""
+
     template_name = "accounts/profile.html"
     form_class = ProfileForm
-    success_url = reverse_lazy("profile")
+    next_page = "profile"
 
     def get_form_kwargs(self) -> dict[str, Any]:
         return super().get_form_kwargs() | {"instance": signed_in(self.request)}
@@ -131,9 +136,14 @@ class PasswordChangeView(KeepSessionMixin, FormPageMixin, auth_views.PasswordCha
 def switch_language(request: HttpRequest) -> HttpResponse:
     """Django's `set_language`, which also changes the profile of a visitor who is signed in.
 
-    Otherwise the language of the profile would replace the chosen one on the next page.
+    Otherwise the language of the profile would replace the chosen one on the next page. A form that
+    its page sends along is kept for that page.
     """
     response: HttpResponse = set_language(request)
+    if keptforms.OWNER in request.POST and request.user.is_authenticated:
+        page = response.headers.get("Location", "")
+        if not keptforms.keep_left(request, page, signed_in(request).pk):
+            messages.error(request, TOO_LONG_TO_KEEP)
     chosen = response.cookies.get(settings.LANGUAGE_COOKIE_NAME)
     if chosen is None:
         return response

@@ -4,6 +4,9 @@ Nothing is stored for a visitor who is not signed in. The sign-in page carries t
 hidden field, `FIELD`: signed, compressed, and without passwords, CSRF tokens and files. After the
 sign-in the session has it, and the form's own page shows it again. It is never sent by itself.
 
+A visitor who leaves a page with a form by one of its buttons (`LEAVE`), or switches the language
+there, keeps what was typed in the same way.
+
 Each form names the account on whose page it was opened, in the hidden field `OWNER`, and is shown
 to this account only. The session cannot tell that: it is gone after a sign-out, and belongs to
 somebody else after their sign-in in another tab.
@@ -31,6 +34,11 @@ FIELD = "kept_form"
 
 #: The hidden field of a form that names its account.
 OWNER = "form_owner"
+
+#: A button of a form that leads to another page of this site, and to which one.
+LEAVE = "leave"
+#: Whether the visitor left the page of the form.
+_LEFT = "left"
 
 #: A session keeps a form for this long after the sign-in.
 KEPT_SECONDS = 60 * 60
@@ -69,8 +77,10 @@ def owner_field(account: str) -> SafeString:
     )
 
 
-def pack(request: HttpRequest) -> str:
+def pack(request: HttpRequest, left: str = "") -> str:
     """The form in `request` as text that only this site can make.
+
+    `left` is the URL of its page, if it was sent elsewhere because the visitor left that page.
 
     Empty if there is nothing to keep, or if the form does not name its account: then no page of
     this site sent it.
@@ -85,7 +95,8 @@ def pack(request: HttpRequest) -> str:
         return ""
     if not fields:
         return ""
-    kept = [request.get_full_path(), fields, account]
+    fields += [(_LEFT, "yes")] if left else []
+    kept = [left or request.get_full_path(), fields, account]
     packed = signing.dumps(kept, salt=_SALT, compress=True)
     if len(packed) > MAX_PACKED:
         raise FormTooLarge
@@ -110,6 +121,20 @@ def keep(request: HttpRequest, packed: str, account: str) -> KeptForm | None:
         return None
     request.session[_KEY] = [int(time.time()) + KEPT_SECONDS, packed]
     return kept
+
+
+def keep_left(request: HttpRequest, url: str, account: str) -> bool:
+    """Keep the form in `request`: the visitor leaves its page, `url`. False if it is too long."""
+    try:
+        keep(request, pack(request, left=url), account)
+    except FormTooLarge:
+        return False
+    return True
+
+
+def was_left(sent: QueryDict) -> bool:
+    """Whether the visitor left the page of the form, instead of sending it."""
+    return _LEFT in sent
 
 
 def kept_for(request: HttpRequest) -> QueryDict | None:

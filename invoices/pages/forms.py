@@ -295,6 +295,11 @@ def typed_lines(data: Mapping[str, str]) -> list[dict[str, str]]:
     ]
 
 
+def any_typed(lines: list[dict[str, str]]) -> bool:
+    """Whether one of the lines, unchecked, has a description or a price."""
+    return any(line["description"].strip() or line["unit_price"].strip() for line in lines)
+
+
 def blank_line_after(lines: list[dict[str, str]]) -> dict[str, str]:
     """A new line, with the VAT rate and the tax category of the last one."""
     return {name: lines[-1][name] for name in ("vat_rate", "tax_category")} if lines else {}

@@ -50,6 +50,7 @@ from invoices.pages.forms import (
     FIRST_YEAR,
     InvoiceForm,
     ListForm,
+    any_typed,
     blank_line_after,
     line_values_of,
     typed_lines,
@@ -284,7 +285,8 @@ class InvoiceNewView(
             # Its dates are over.
             due = {"supplied_from": "", "supplied_to": "", "due_date": values.get("due_date", "")}
             values, lines = typed_values_of(model) | due, line_values_of(model)
-        return self.show({**values, "request_id": InvoiceForm.new_request_id()}, lines)
+        form = self.unsent_form({**values, "request_id": InvoiceForm.new_request_id()}, lines)
+        return self.render_to_response(self.get_context_data(form=form))
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Issue it, or show the form with a line added or removed."""
@@ -295,7 +297,9 @@ class InvoiceNewView(
     def show_sent(self, sent: QueryDict) -> HttpResponse:
         """The form with the values in `sent`, changed as the pressed button says."""
         values, lines, focus, customers = typed_values(sent), typed_lines(sent), None, None
-        if sent.keys() & {"add_line", "enter"}:
+        # Without the script, the key Enter does not say in which field it was pressed.
+        is_search = "enter" in sent and values["customer_name"] and not any_typed(lines)
+        if sent.keys() & {"add_line", "enter"} and not is_search:
             if len(lines) < MAX_LINES:
                 lines.append(blank_line_after(lines))
             focus = len(lines) - 1
@@ -303,7 +307,7 @@ class InvoiceNewView(
             at = next((at for at in range(len(lines)) if str(at) == number), len(lines))
             del lines[at : at + 1]
             focus = max(0, at - 1)
-        elif "find_customer" in sent:
+        elif "find_customer" in sent or is_search:
             customers = list_customers(self.account, values["customer_name"]).customers
             if len(customers) == 1:
                 values |= self.values_of(customers[0])
@@ -313,7 +317,12 @@ class InvoiceNewView(
                 values |= self.customer_values(id_)
             except UnknownCustomer:
                 messages.error(self.request, _("This customer was deleted meanwhile."))
-        return self.show(values, lines, focus=focus, customers=customers)
+        form = self.unsent_form(values, lines)
+        if focus is not None:
+            line = form.lines.forms[min(focus, len(form.lines.forms) - 1)]
+            line.fields["description"].widget.attrs["autofocus"] = True
+        context = self.get_context_data(form=form, customers=customers, is_typed=True)
+        return self.render_to_response(context)
 
     def customer_values(self, id_: str) -> dict[str, str]:
         """What a person would type for the customer with this id. Raises UnknownCustomer."""
@@ -338,22 +347,9 @@ class InvoiceNewView(
             values["due_date"] = due.isoformat()
         return values
 
-    def show(
-        self,
-        values: dict[str, str],
-        lines: list[dict[str, str]],
-        focus: int | None = None,
-        customers: list[CustomerItem] | None = None,
-    ) -> HttpResponse:
-        """The form with these values, unchecked, and the focus in the line `focus`.
-
-        `customers` are those to choose from; an empty list says that none was found.
-        """
-        form = InvoiceForm(initial=values, lines=lines, **self.form_arguments())
-        if focus is not None:
-            line = form.lines.forms[min(focus, len(form.lines.forms) - 1)]
-            line.fields["description"].widget.attrs["autofocus"] = True
-        return self.render_to_response(self.get_context_data(form=form, customers=customers))
+    def unsent_form(self, values: dict[str, str], lines: list[dict[str, str]]) -> InvoiceForm:
+        """The form with these values, unchecked."""
+        return InvoiceForm(initial=values, lines=lines, **self.form_arguments())
 
     def get_form_kwargs(self) -> dict[str, Any]:
         return super().get_form_kwargs() | self.form_arguments()

@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 from django.utils import timezone
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Route, expect
 
 from accounts.models import User
 from accounts.services import edit_profile
@@ -343,3 +343,29 @@ def test_an_invoice_whose_session_ended_is_shown_again_after_the_sign_in(
     expect(page).to_have_url(FIRST)
     assert promised == stored_totals(the_invoice(ann))
     assert the_invoice(ann).note == "1. Thank you\n2. 毎度ありがとうございます"
+
+
+def test_what_is_typed_is_not_lost_without_a_question(page: Page) -> None:
+    asked: list[str] = []
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    page.on("dialog", stay)
+    write(page, LINES[:1])
+    page.get_by_role("link", name="Cancel").click()
+    expect(page.get_by_label("Customer’s name")).to_have_value("Bob & Söhne")
+    assert asked == ["beforeunload"]
+
+    page.get_by_role("button", name="Change in your profile").click()
+    page.get_by_role("button", name="Save").first.click()
+    expect(page.get_by_text("It was not sent yet.")).to_be_visible()
+    page.get_by_role("button", name="日本語").click()
+    expect(page.get_by_role("button", name="請求書を発行")).to_be_visible()
+    page.get_by_role("button", name="English").click()
+    expect(page.get_by_label("Unit price")).to_have_value("1200")
+    page.get_by_label("Customer’s name").press("Enter")
+    expect(page.get_by_text("No customer matches")).to_be_visible()
+    expect(page.get_by_label("Unit price")).to_have_count(1)
+    assert asked == ["beforeunload"]

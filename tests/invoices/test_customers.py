@@ -375,6 +375,19 @@ def test_the_only_customer_that_matches_is_filled_in(client: Client, ann: User) 
     assert page.fields["lines-0-description"]["value"] == "Tea"
 
 
+def test_enter_finds_the_customer_until_a_line_is_typed(client: Client, ann: User) -> None:
+    added(ann.pk)
+    typed = {"customer_name": "bob", "lines-TOTAL_FORMS": "1", "enter": "1"}
+
+    found = Page(client.post("/invoices/new/", typed | {"lines-0-quantity": "1"}))
+    assert (found.value("customer_name"), found.value("customer_vat_id")) == (BOB.name, BOB.vat_id)
+    assert "lines-1-description" not in found.fields
+
+    longer = Page(client.post("/invoices/new/", typed | {"lines-0-description": "Work"}))
+    assert longer.value("customer_name") == "bob"
+    assert "lines-1-description" in longer.fields
+
+
 def test_one_of_several_customers_is_chosen(client: Client, ann: User) -> None:
     item = added(ann.pk)
     added(ann.pk, Customer("Bobby"))

@@ -410,7 +410,7 @@ def test_a_kept_form_leads_nowhere_else(ann: User, away: str) -> None:
 
     answer = client.post(LOGIN, fields | {"username": "ann", "password": PASSWORD, "next": away})
 
-    assert answer["Location"] == PROFILE
+    assert answer["Location"] == "/"
 
 
 # What is not kept ---------------------------------------------------------------------------------
@@ -549,3 +549,63 @@ def test_an_outage_at_the_sign_in_keeps_the_form(engine: str, ann: User) -> None
     signed_in_again(client, unanswered, ann)
 
     assert Page(client.get(PROFILE)).value("full_name") == "Ann Other"
+
+
+# A visitor who leaves the page --------------------------------------------------------------------
+
+
+def test_a_form_whose_page_is_left_for_the_profile_is_there_again_after_it(ann: User) -> None:
+    client = browser(ann)
+    typed = opened(client, NEW) | LINE | {"customer_name": "Bob"}
+
+    left = client.post(NEW, typed | {"leave": f"{PROFILE}#id_vat_id"})
+
+    assert left["Location"] == f"{PROFILE}?next=%2Finvoices%2Fnew%2F#id_vat_id"
+    there = left["Location"].partition("#")[0]
+    profile = opened(client, there) | {"full_name": "Ann Example"}
+    assert client.post(there, profile)["Location"] == NEW
+    page = Page(client.get(NEW))
+    assert page.value("customer_name") == "Bob"
+    assert {name: page.value(name) for name in LINE} == LINE
+    assert page.value("request_id") == typed["request_id"]
+    assert page.messages == [
+        "Your details were saved.",
+        "Here is what you typed. It was not sent yet.",
+    ]
+    assert "Ann Example" in page.text
+    assert stored_numbers(ann.pk, DAY.year) == []
+
+
+def test_switching_the_language_keeps_the_form(ann: User) -> None:
+    client = browser(ann)
+    shown = client.get(NEW).content.decode()
+    assert re.search(
+        r'form="new-invoice" formaction="/i18n/setlang/\?next=%2Finvoices%2Fnew%2F"', shown
+    )
+    typed = opened(client, NEW) | LINE | {"customer_name": "Bob", "language": "ja"}
+
+    switched = client.post(f"/i18n/setlang/?next={NEW}", typed)
+
+    assert switched["Location"] == NEW
+    again = client.get(NEW)
+    assert '<html lang="ja"' in again.content.decode()
+    assert Page(again).value("customer_name") == "Bob"
+    assert {name: Page(again).value(name) for name in LINE} == LINE
+
+
+@pytest.mark.parametrize("away", ["https://example.com/", "//example.com/", "javascript:x", "x"])
+def test_a_form_is_not_left_for_another_site(ann: User, away: str) -> None:
+    client = browser(ann)
+
+    assert client.post(NEW, opened(client, NEW) | {"leave": away}).status_code == 400
+
+
+def test_a_form_that_is_too_long_is_not_left(ann: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = browser(ann)
+    typed = opened(client, NEW) | LINE | {"customer_name": "Bob"}
+    monkeypatch.setattr(keptforms, "MAX_PACKED", 20)
+
+    page = Page(client.post(NEW, typed | {"leave": PROFILE}))
+
+    assert "too long to be kept" in page.messages[0]
+    assert page.value("customer_name") == "Bob"

@@ -101,7 +101,10 @@ function removeLine(line) {
 
 form.addEventListener("click", (event) => {
   const button = event.target.closest("button");
-  if (button?.name === "add_line" || button?.name === "enter") {
+  if (button?.name === "enter" && document.activeElement?.name === "customer_name") {
+    event.preventDefault();
+    form.elements.find_customer.click();
+  } else if (button?.name === "add_line" || button?.name === "enter") {
     event.preventDefault();
     addLine();
   } else if (button?.name === "remove_line") {
@@ -110,6 +113,16 @@ form.addEventListener("click", (event) => {
   }
 });
 form.addEventListener("input", showAmountsSoon);
+
+// What is typed is not lost without a question. Buttons send it.
+
+let isTyped = "typed" in form.dataset;
+form.addEventListener("input", () => { isTyped = true; });
+form.addEventListener("submit", () => { isTyped = false; });
+addEventListener("beforeunload", (event) => {
+  if (isTyped) event.preventDefault();
+});
+
 // Also after going back, when the browser restores what was typed.
 addEventListener("pageshow", showAmountsSoon);
 // A link of a notice leads to a field that may be folded away.
