@@ -43,8 +43,9 @@ from dynamo.exceptions import (
 )
 from dynamo.forms import ModelField, ModelForm, model_fields, modelform_factory
 from dynamo.models import Model
-from dynamo.pages import Page, scan_page
+from dynamo.pages import Page, read_search, scan_page
 from dynamo.transactions import Transaction
+from dynamo.unique.declarations import SEARCH_LETTERS
 from dynamo.views import _converted
 
 REASON, PASSWORD, SEEN = "_reason", "_password", "_seen"
@@ -360,7 +361,7 @@ class ModelAdmin:
     def get_page(self, request: HttpRequest, changelist: ChangeList) -> Page[Any]:
         """The items of the page. Costs 1 request; of a whole table at most 3."""
         if changelist.query:
-            return self.get_search_results(request, changelist.query)
+            return self.get_search_results(request, changelist.query, changelist.after)
         if changelist.source is None:
             return scan_page(self.model, self.list_per_page, changelist.after, DamagedRow)
         return self._partition(
@@ -370,13 +371,17 @@ class ModelAdmin:
             descending=changelist.descending,
         )
 
-    def get_search_results(self, request: HttpRequest, search_term: str) -> Page[Any]:
-        """The items that have the value in one of `search_fields`.
+    def get_search_results(
+        self, request: HttpRequest, search_term: str, after: str | None = None
+    ) -> Page[Any]:
+        """The items that have the value in one of `search_fields`; a searchable one begins with it.
 
-        Costs 2 requests for each unique attribute, 1 for each partition key.
+        Costs 2 requests for each unique attribute, 2 more if it is searchable, 1 for each partition
+        key.
         """
+        names = self.get_search_fields(request)
         found: dict[Any, Any] = {}
-        for name in self.get_search_fields(request):
+        for name in names if after is None else ():
             if (name,) in {each.names for each in self.model._unique_keys}:
                 items: Iterable[Any] = self._find(name, search_term)
             else:
@@ -384,7 +389,40 @@ class ModelAdmin:
                 items = [] if source is None else self._partition(source, search_term)
             for item in items:
                 found.setdefault(item if isinstance(item, DamagedRow) else item._owner(), item)
-        return Page(list(found.values()), None)
+        cursor = self._add_beginning(found, names, search_term, after or "0:")
+        return Page(list(found.values()), cursor)
+
+    def _add_beginning(
+        self, found: dict[Any, Any], names: Sequence[str], letters: str, after: str
+    ) -> str | None:
+        """Add a page of items that begin with `letters` in one searchable attribute, then another.
+
+        `after` is the number of the attribute and the cursor in it; returns that of the next page.
+        """
+        uniques = [
+            each for each in self.model._unique_keys if each.searchable and each.names[0] in names
+        ]
+        number, _colon, cursor = after.partition(":")
+        if not number.isdecimal():
+            raise BadCursor
+        for place, unique in enumerate(uniques[int(number) :], int(number)):
+            if len(letters) < SEARCH_LETTERS:
+                break
+            if len(found) >= self.list_per_page:
+                return f"{place}:"
+            limit = self.list_per_page - len(found)
+            page: Any = read_search(
+                self.model, unique, letters, limit, cursor or None, "admin", DamagedRow
+            )
+            for item in page.items:
+                # What an earlier attribute has found is on a page before.
+                if not any(each.begins(item.stored, letters) for each in uniques[:place]):
+                    is_damaged = isinstance(item, DamagedRow)
+                    found.setdefault(item if is_damaged else item._owner(), item)
+            if page.next:
+                return f"{place}:{page.next}"
+            cursor = ""
+        return None
 
     def _find(self, name: str, text: str) -> list[Any]:
         try:
