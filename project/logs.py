@@ -26,31 +26,16 @@ TALKATIVE = ("boto3", "botocore", "django.template", "pynamodb", "s3transfer", "
 #: The names of a JSON line, in their order. Other attributes of a record are left out: some are
 #: whole requests and answers. See `docs/operators.md`.
 FIELDS = (
-    "time",
-    "level",
-    "logger",
-    "message",
-    "requestId",
+    *("time", "level", "logger", "message", "requestId"),
     # Of the line of a page, by `project.access`.
-    "method",
-    "path",
-    "url",
-    "status",
-    "account",
-    "client",
+    *("method", "path", "url", "status", "account", "client"),
     # Of the line of a command, by `dynamo.management.base`.
     "command",
     # Of both.
-    "milliseconds",
-    "dynamodbRequests",
-    "readUnits",
-    "writeUnits",
-    "retries",
-    "conflicts",
-    "joined",
+    *("milliseconds", "dynamodbRequests", "readUnits", "writeUnits"),
+    *("retries", "conflicts", "joined"),
     # Of a line about an error.
-    "exception",
-    "stack",
+    *("exception", "stack"),
 )
 
 # The site itself makes the others: there is nothing to hide, and searching takes time.

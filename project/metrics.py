@@ -91,12 +91,8 @@ _METHODS = {"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"}
 
 # https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 _KNOWN_REASONS = {
-    "ConditionalCheckFailed",
-    "ItemCollectionSizeLimitExceeded",
-    "ProvisionedThroughputExceeded",
-    "ThrottlingError",
-    "TransactionConflict",
-    "ValidationError",
+    *("ConditionalCheckFailed", "ItemCollectionSizeLimitExceeded", "ThrottlingError"),
+    *("ProvisionedThroughputExceeded", "TransactionConflict", "ValidationError"),
 }
 
 # Finding a metric by its labels takes longer than counting.

@@ -16,20 +16,8 @@ Choices = tuple[tuple[str, str], ...]
 _LOCALES = ("en", "ja")
 # CLDR's codes of two letters that are not countries of ISO 3166.
 _NOT_COUNTRIES = {
-    "AC",
-    "CP",
-    "CQ",
-    "DG",
-    "EA",
-    "EU",
-    "EZ",
-    "IC",
-    "QO",
-    "TA",
-    "UN",
-    "XA",
-    "XB",
-    "ZZ",
+    *("AC", "CP", "CQ", "DG", "EA", "EU", "EZ"),
+    *("IC", "QO", "TA", "UN", "XA", "XB", "ZZ"),
 }
 
 

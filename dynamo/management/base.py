@@ -143,6 +143,17 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def at_most(most: int) -> Callable[[str], int]:
+    """The type of an argument that is an integer from 1 to `most`."""
+
+    def parse(text: str) -> int:
+        if text.isascii() and text.isdigit() and 1 <= int(text) <= most:
+            return int(text)
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer from 1 to {most:,}")
+
+    return parse
+
+
 def unreadable(kind: str, keys: Sequence[str]) -> CommandError:
     """The error of a command that skipped damaged items of a `kind` (`account`) with these keys."""
     named = ", ".join(printable(key) for key in keys[:NAMED])

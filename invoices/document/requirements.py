@@ -20,8 +20,9 @@ as the seller's turnover, are not checked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
@@ -68,7 +69,7 @@ class Case:
         vat_id = self.seller.vat_id
         return bool(vat_id) and _is_vat_id(vat_id, self.seller.country)
 
-    @property
+    @cached_property
     def is_small(self) -> bool:
         """Whether less is asked because of the amount."""
         if self.contents is None or self.categories & _OWED_BY_CUSTOMER:
@@ -81,10 +82,6 @@ class Case:
 
     def lacks(self, name: str) -> bool:
         return self.contents is None or not getattr(self.contents, name)
-
-    @property
-    def lacks_customer_address(self) -> bool:
-        return self.contents is None or not self.contents.customer.address
 
     @property
     def lacks_customer_vat_id(self) -> bool:
@@ -114,137 +111,64 @@ def _is_vat_id(text: str, country: str) -> bool:
 
 @dataclass(frozen=True)
 class Requirement:
-    """What the law of `countries` requires. `field` is one of the form, or of the profile."""
+    """Something that the law requires. `field` is one of the form, or of the profile."""
 
-    countries: frozenset[str]
     field: str
     message: Any
-    is_lacking: Callable[[Case], bool]
-    in_profile: bool = False
-    of_small: bool = False
-
-
-_ALL = EU | {"GB", "CH", "JP"}
-_WITH_SUPPLY_DATE = frozenset({"DE", "AT", "FR", "GB", "JP"})
-
-_REQUIREMENTS = (
-    # The profile
-    Requirement(
-        _ALL,
-        "business_name",
-        _("Your name or the name of your business"),
-        lambda case: not case.is_named,
-        in_profile=True,
-        of_small=True,
-    ),
-    Requirement(
-        EU | {"GB", "CH"},
-        "business_address",
-        _("Your address"),
-        lambda case: not case.seller.address,
-        in_profile=True,
-        of_small=True,
-    ),
-    Requirement(
-        frozenset({"DE"}),
-        "tax_number",
-        _("Your tax number or VAT ID"),
-        lambda case: not case.has_vat_id and not case.seller.tax_number,
-        in_profile=True,
-    ),
-    Requirement(
-        EU - {"DE"},
-        "vat_id",
-        _("Your VAT ID, because you charge VAT"),
-        lambda case: case.has_vat and not case.has_vat_id,
-        in_profile=True,
-    ),
-    Requirement(
-        frozenset({"GB", "CH"}),
-        "vat_id",
-        _("Your VAT ID, because you charge VAT"),
-        lambda case: case.has_vat and not case.has_vat_id,
-        in_profile=True,
-        of_small=True,
-    ),
-    Requirement(
-        frozenset({"JP"}),
-        "vat_id",
-        _("Your registration number, because you charge consumption tax"),
-        lambda case: case.has_vat and not case.has_vat_id,
-        in_profile=True,
-    ),
-    Requirement(
-        EU,
-        "vat_id",
-        _("Your VAT ID, because the customer owes the VAT"),
-        lambda case: bool(case.categories & _OWED_BY_CUSTOMER) and not case.has_vat_id,
-        in_profile=True,
-    ),
-    Requirement(
-        frozenset({"FR"}),
-        "tax_number",
-        _("Your SIREN or SIRET number"),
-        lambda case: not case.seller.tax_number,
-        in_profile=True,
-    ),
-    # The invoice
-    Requirement(
-        EU | {"GB", "CH"},
-        "customer_address",
-        _("The customer’s address"),
-        lambda case: case.lacks_customer_address,
-    ),
-    Requirement(
-        _WITH_SUPPLY_DATE,
-        "supplied_from",
-        _("The date of supply"),
-        lambda case: case.lacks("supplied_from"),
-    ),
-    Requirement(
-        frozenset({"FR"}), "due_date", _("The due date"), lambda case: case.lacks("due_date")
-    ),
-    Requirement(
-        frozenset({"FR"}),
-        "payment_terms",
-        _("The payment terms: discount, interest on late payment, EUR 40 for recovery"),
-        lambda case: (
-            case.contents is not None
-            and bool(case.contents.customer.vat_id)
-            and not case.contents.payment_terms
-        ),
-    ),
-    Requirement(
-        EU,
-        "customer_country",
-        _("A country of the European Union other than yours"),
-        lambda case: case.lacks_other_member_state,
-    ),
-    Requirement(
-        EU,
-        "customer_vat_id",
-        _("The customer’s VAT ID, from the customer’s country"),
-        lambda case: case.lacks_customer_vat_id,
-    ),
-    Requirement(
-        EU,
-        "exemption_reason",
-        _("Why a line is exempt from VAT"),
-        lambda case: "exempt" in case.categories and case.lacks("exemption_reason"),
-        of_small=True,
-    ),
-)
+    in_profile: bool
 
 
 def missing(case: Case) -> Iterator[Requirement]:
     """What the law requires and `case` lacks. Nothing if the seller names no country."""
-    is_small = case.is_small
     seen = set()
-    for each in _REQUIREMENTS:
-        applies = case.seller.country in each.countries and (each.of_small or not is_small)
-        if applies and each.field not in seen and each.is_lacking(case):
-            seen.add(each.field)
-            yield each
+    for in_profile, found in ((True, _missing_in_profile(case)), (False, _missing_here(case))):
+        for field, message in found:
+            if field not in seen:
+                seen.add(field)
+                yield Requirement(field, message, in_profile)
+
+
+def _missing_in_profile(case: Case) -> Iterator[tuple[str, Any]]:
+    country, lacks_vat_id = case.seller.country, case.has_vat and not case.has_vat_id
+    if country in EU | {"GB", "CH", "JP"} and not case.is_named:
+        yield "business_name", _("Your name or the name of your business")
+    if country in EU | {"GB", "CH"} and not case.seller.address:
+        yield "business_address", _("Your address")
+    if country in {"GB", "CH"} and lacks_vat_id:
+        yield "vat_id", _("Your VAT ID, because you charge VAT")
+    if case.is_small:
+        return
+    if country == "DE" and not case.has_vat_id and not case.seller.tax_number:
+        yield "tax_number", _("Your tax number or VAT ID")
+    if country in EU - {"DE"} and lacks_vat_id:
+        yield "vat_id", _("Your VAT ID, because you charge VAT")
+    if country == "JP" and lacks_vat_id:
+        yield "vat_id", _("Your registration number, because you charge consumption tax")
+    if country in EU and case.categories & _OWED_BY_CUSTOMER and not case.has_vat_id:
+        yield "vat_id", _("Your VAT ID, because the customer owes the VAT")
+    if country == "FR" and not case.seller.tax_number:
+        yield "tax_number", _("Your SIREN or SIRET number")
+
+
+def _missing_here(case: Case) -> Iterator[tuple[str, Any]]:
+    country, customer = case.seller.country, case.contents.customer if case.contents else None
+    if country in EU and "exempt" in case.categories and case.lacks("exemption_reason"):
+        yield "exemption_reason", _("Why a line is exempt from VAT")
+    if case.is_small:
+        return
+    if country in EU | {"GB", "CH"} and not (customer and customer.address):
+        yield "customer_address", _("The customer’s address")
+    if country in {"DE", "AT", "FR", "GB", "JP"} and case.lacks("supplied_from"):
+        yield "supplied_from", _("The date of supply")
+    if country == "FR" and case.lacks("due_date"):
+        yield "due_date", _("The due date")
+    if country == "FR" and customer and customer.vat_id and case.lacks("payment_terms"):
+        what = _("The payment terms: discount, interest on late payment, EUR 40 for recovery")
+        yield "payment_terms", what
+    if country in EU and case.lacks_other_member_state:
+        yield "customer_country", _("A country of the European Union other than yours")
+    if country in EU and case.lacks_customer_vat_id:
+        yield "customer_vat_id", _("The customer’s VAT ID, from the customer’s country")
 
 
 def check_requirements(contents: Contents, seller: Seller, *, is_named: bool) -> None:

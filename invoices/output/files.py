@@ -34,51 +34,21 @@ _NEW_FIELDS = [
 ]
 
 COLUMNS = (
-    "number",
-    "date",
-    "status",
-    "customer",
-    "currency",
-    "net",
-    "vat",
-    "gross",
-    "void reason",
+    *("number", "date", "status", "customer", "currency", "net", "vat", "gross", "void reason"),
     *(each.words for each in _NEW_FIELDS),
 )
-
 #: What the tables of lines and of bookings say about the document of a row.
 DOCUMENT_COLUMNS = (
-    "number",
-    "date",
-    "type",
-    "credits",
-    "status",
-    "customer",
-    "customer number",
-    "customer country",
-    "customer VAT ID",
-    "currency",
+    *("number", "date", "type", "credits", "status", "customer", "customer number"),
+    *("customer country", "customer VAT ID", "currency"),
 )
 LINE_COLUMNS = (
     *DOCUMENT_COLUMNS,
-    "line",
-    "description",
-    "quantity",
-    "unit price",
-    "tax category",
-    "VAT rate",
-    "net",
+    *("line", "description", "quantity", "unit price", "tax category", "VAT rate", "net"),
 )
 BOOKING_COLUMNS = (
-    *DOCUMENT_COLUMNS,
-    "supplied from",
-    "supplied to",
-    "due date",
-    "tax category",
-    "VAT rate",
-    "net",
-    "VAT",
-    "gross",
+    *(*DOCUMENT_COLUMNS, "supplied from", "supplied to", "due date"),
+    *("tax category", "VAT rate", "net", "VAT", "gross"),
 )
 
 _BYTE_ORDER_MARK = "\N{BYTE ORDER MARK}".encode()

@@ -717,7 +717,7 @@ def test_the_rows_before_an_unreadable_line_are_imported(
 
 @pytest.mark.parametrize("workers", ["0", "65", "-1", "many", "٣"])
 def test_workers_are_1_to_64(file: Path, workers: str) -> None:
-    with pytest.raises(CommandError, match="is not a whole number from 1 to 64"):
+    with pytest.raises(CommandError, match="is not an integer from 1 to 64"):
         call_command("importusers", str(file), "--workers", workers)
 
 

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import argparse
 import json
-import signal
 import sys
 import threading
 from collections import Counter
@@ -10,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -19,13 +16,14 @@ from tqdm import tqdm
 from accounts.exceptions import ImportStopped
 from accounts.imports.files import COLUMNS, RejectedRows, Row, RowFile, open_rows
 from accounts.imports.services import Outcome, Result, import_users, preview_users
-from dynamo.management.base import DynamoCommand
+from dynamo.management.base import DynamoCommand, at_most
+from web.signals import stop_on_signals
 
 MAX_WORKERS = 64
 
 
 class Command(DynamoCommand):
-    """Ctrl-C lets the rows under way finish, prints the counts and exits with 130.
+    """Ctrl-C and TERM let the rows under way finish, print the counts and exit with 130.
 
     Whatever ended an import, running it again continues it.
     """
@@ -45,7 +43,10 @@ class Command(DynamoCommand):
             help="write nothing, print what would be rejected; 3 read units per row",
         )
         parser.add_argument(
-            "--workers", type=_workers, default=8, help=f"1 to {MAX_WORKERS} threads, default 8"
+            "--workers",
+            type=at_most(MAX_WORKERS),
+            default=8,
+            help=f"1 to {MAX_WORKERS} threads, default 8",
         )
         parser.add_argument("--json", action="store_true", help="print the counts as JSON")
 
@@ -55,7 +56,7 @@ class Command(DynamoCommand):
         with (
             _explained_os_errors(),
             open_rows(options["file"]) as source,
-            _noted_ctrl_c() as interrupted,
+            stop_on_signals() as interrupted,
         ):
             rows = takewhile(lambda _row: not interrupted.is_set(), source)
             if options["dry_run"]:
@@ -120,12 +121,6 @@ def _with_progress(source: RowFile, results: Iterable[Result]) -> Iterator[Resul
             bar.update(source.read_bytes - bar.n)
 
 
-def _workers(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MAX_WORKERS):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {MAX_WORKERS}")
-    return int(text)
-
-
 @contextmanager
 def _explained_os_errors() -> Iterator[None]:
     try:
@@ -134,22 +129,3 @@ def _explained_os_errors() -> Iterator[None]:
         raise  # the reader of our output left; the files are fine
     except OSError as error:
         raise CommandError(f"{error.filename}: {error.strerror}.") from error
-
-
-@contextmanager
-def _noted_ctrl_c() -> Iterator[threading.Event]:
-    """Let the first Ctrl-C set the event, so that it interrupts no row."""
-    interrupted = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield interrupted  # only the main thread gets signals
-        return
-
-    def note(_number: int, _frame: FrameType | None) -> None:
-        interrupted.set()
-        signal.signal(signal.SIGINT, before)
-
-    before = signal.signal(signal.SIGINT, note)
-    try:
-        yield interrupted
-    finally:
-        signal.signal(signal.SIGINT, before)

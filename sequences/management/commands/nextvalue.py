@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import Any, get_args
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo.management.base import DynamoCommand, positive
+from dynamo.management.base import DynamoCommand, at_most
 from sequences._internal.counters import Strategy, next_values
 from sequences.management.base import counter_name
 
@@ -26,7 +25,7 @@ class Command(DynamoCommand):
         parser.add_argument(
             "--count",
             metavar="N",
-            type=_count,
+            type=at_most(MAX_COUNT),
             default=1,
             help=f"how many, at most {MAX_COUNT:,}; default 1",
         )
@@ -42,10 +41,3 @@ class Command(DynamoCommand):
             raise CommandError(str(error)) from error
         for number in numbers:
             self.stdout.write(str(number))
-
-
-def _count(text: str) -> int:
-    count = positive(text)
-    if count > MAX_COUNT:
-        raise argparse.ArgumentTypeError(f"{text} is more than {MAX_COUNT:,}")
-    return count

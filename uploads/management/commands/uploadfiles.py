@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import threading
 from collections.abc import Iterable
@@ -11,13 +10,15 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from dynamo.management.base import at_most
 from uploads.management.bar import FilesBar, lines_above_the_bar, progress_bar
-from uploads.management.base import UploadCommand, destination, stop_on_signals
+from uploads.management.base import UploadCommand, destination
 from uploads.preview import preview_files
 from uploads.run import upload_files
 from uploads.sources import Destination, Selection, Source, Unusable, sources, walk
 from uploads.transfer import Result, Summary
 from web import s3
+from web.signals import stop_on_signals
 
 #: Each worker may send a file and a part at once, which takes two connections.
 MAX_WORKERS = s3.CONNECTIONS // 2
@@ -41,7 +42,11 @@ class Command(UploadCommand):
         parser.add_argument("paths", metavar="PATH", nargs="+", help="a file or a folder")
         parser.add_argument("destination", metavar="s3://BUCKET/PREFIX", type=destination)
         parser.add_argument(
-            "--workers", metavar="N", type=_workers, default=8, help="files at a time, default 8"
+            "--workers",
+            metavar="N",
+            type=at_most(MAX_WORKERS),
+            default=8,
+            help="files at a time, default 8",
         )
         parser.add_argument(
             "--include",
@@ -154,9 +159,3 @@ def _readable(size_bytes: float) -> str:
         if size_bytes < 1000:
             return f"{size_bytes:.1f} {unit}"
     return f"{size_bytes / 1000:,.1f} TB"
-
-
-def _workers(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MAX_WORKERS):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {MAX_WORKERS}")
-    return int(text)
