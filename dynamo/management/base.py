@@ -143,7 +143,7 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def at_most(most: int) -> Callable[[str], int]:
+def up_to(most: int) -> Callable[[str], int]:
     """The type of an argument that is an integer from 1 to `most`."""
 
     def parse(text: str) -> int:

@@ -20,7 +20,7 @@ MODULES = {
     "dynamo.cache": {"DynamoCache"},
     "dynamo.forms": {"ModelForm"},
     "dynamo.health": {"healthz", "livez"},
-    "dynamo.management.base": {"DynamoCommand", "positive", "unreadable"},
+    "dynamo.management.base": {"DynamoCommand", "positive", "unreadable", "up_to"},
     "dynamo.management.commands": {"checkunique"},
     "dynamo.middleware": {"as_unavailable", "typed_fields", "unavailable"},
     "dynamo.sessions": {"SessionStore"},

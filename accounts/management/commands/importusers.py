@@ -16,7 +16,7 @@ from tqdm import tqdm
 from accounts.exceptions import ImportStopped
 from accounts.imports.files import COLUMNS, RejectedRows, Row, RowFile, open_rows
 from accounts.imports.services import Outcome, Result, import_users, preview_users
-from dynamo.management.base import DynamoCommand, at_most
+from dynamo.management.base import DynamoCommand, up_to
 from web.signals import stop_on_signals
 
 MAX_WORKERS = 64
@@ -44,7 +44,7 @@ class Command(DynamoCommand):
         )
         parser.add_argument(
             "--workers",
-            type=at_most(MAX_WORKERS),
+            type=up_to(MAX_WORKERS),
             default=8,
             help=f"1 to {MAX_WORKERS} threads, default 8",
         )

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo.management.base import DynamoCommand, at_most
+from dynamo.management.base import DynamoCommand, up_to
 from sequences._internal.counters import Strategy, next_values
 from sequences.management.base import counter_name
 
@@ -25,7 +25,7 @@ class Command(DynamoCommand):
         parser.add_argument(
             "--count",
             metavar="N",
-            type=at_most(MAX_COUNT),
+            type=up_to(MAX_COUNT),
             default=1,
             help=f"how many, at most {MAX_COUNT:,}; default 1",
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo.management.base import at_most
+from dynamo.management.base import up_to
 from uploads.management.bar import FilesBar, lines_above_the_bar, progress_bar
 from uploads.management.base import UploadCommand, destination
 from uploads.preview import preview_files
@@ -44,7 +44,7 @@ class Command(UploadCommand):
         parser.add_argument(
             "--workers",
             metavar="N",
-            type=at_most(MAX_WORKERS),
+            type=up_to(MAX_WORKERS),
             default=8,
             help="files at a time, default 8",
         )
