@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.commands import ROOT
 
 TEXT = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
-FILE = re.compile(r"^`([\w/]+\.py)`\n\n```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+FILE = re.compile(r"^`([\w/]+\.(?:py|html))`\n\n```\w+\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SESSION = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 #: The title of the chapter of each example project.
@@ -18,6 +18,7 @@ CHAPTERS = {
     "counters": "Counters",
     "tickets": "Items with gapless numbers",
     "members": "A model with unique attributes",
+    "users": "Users who sign up",
 }
 
 

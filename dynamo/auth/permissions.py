@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django.apps import apps
 from django.contrib.auth.models import PermissionsMixin as DjangosMixin
 from django.core.exceptions import ImproperlyConfigured
+from django.dispatch import receiver
 
 from dynamo._internal.clock import now
 from dynamo._internal.items import all_models
+from dynamo.signals import tables_emptied
 
 if TYPE_CHECKING:
     from dynamo.auth.models import AbstractGroup
@@ -79,6 +81,11 @@ def permissions_of_groups(model: type[AbstractGroup] | None, names: Collection[s
         for name in missing:
             _read[table, name] = (began + GROUP_SECONDS, found.get(name, frozenset()))
     return {each for name in names for each in _read[table, name][1]}
+
+
+@receiver(tables_emptied)
+def _forget(**_signal: Any) -> None:
+    _read.clear()
 
 
 # Typed as Any because its methods are annotated for models of `django.db`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -47,15 +47,12 @@ READERS = "tests.dynamo.test_users"
 
 
 @pytest.fixture(autouse=True)
-def _backend(settings: Any) -> Iterator[None]:
+def _backend(settings: Any) -> None:
     settings.AUTHENTICATION_BACKENDS = ["dynamo.auth.backends.UserBackend"]
     settings.PASSWORD_HASHERS = [
         "django.contrib.auth.hashers.MD5PasswordHasher",
         "django.contrib.auth.hashers.PBKDF2PasswordHasher",
     ]
-    permissions._read.clear()
-    yield
-    permissions._read.clear()
 
 
 def make(name: str = "ann", **values: Any) -> Reader:

@@ -1,0 +1,55 @@
+"""Forms of users. Those for signing in, for new passwords and for resets are Django's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth import get_user_model
+from django.contrib.auth.forms import SetPasswordMixin
+from django.views.decorators.debug import sensitive_variables
+
+from dynamo.auth.models import AbstractUser
+from dynamo.auth.passwords import check_new_password
+from dynamo.forms import ModelForm
+from dynamo.transactions import Transaction
+
+__all__ = ["UserCreationForm"]
+
+_model: Any = get_user_model()
+
+
+class UserCreationForm(SetPasswordMixin, ModelForm[AbstractUser]):
+    """A new user, with a password that is typed twice, and that AUTH_PASSWORD_VALIDATORS accept.
+
+    Sent twice it creates one user. A subclass names further fields in its `Meta`.
+    """
+
+    password1, password2 = SetPasswordMixin.create_password_fields()
+
+    class Meta:
+        model = _model if issubclass(_model, AbstractUser) else None
+        fields = ("username", "email")
+        widgets = {  # noqa: RUF012 - as Django's
+            "username": forms.TextInput({"autocomplete": "username", "autocapitalize": "none"}),
+            "email": forms.EmailInput({"autocomplete": "email"}),
+        }
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields["password1"].validators.append(check_new_password)
+
+    def clean(self) -> Any:
+        self.validate_passwords()
+        return super().clean()
+
+    def _post_clean(self) -> None:
+        super()._post_clean()
+        # The validators compare it with the other values.
+        self.validate_password_for_user(self.instance)
+
+    @sensitive_variables()
+    def save(self, commit: bool = True, *, write: Transaction | None = None) -> Any:
+        """As `ModelForm.save`. Raises also Busy: too many hashes at once."""
+        self.instance.set_password(self.cleaned_data.get("password1"))
+        return super().save(commit, write=write)
