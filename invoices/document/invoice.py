@@ -182,6 +182,11 @@ class Invoice(Contents):
     language: str = field(default=DEFAULT_LANGUAGE, metadata=declare(SingleLine(35)))
 
     @property
+    def is_draft(self) -> bool:
+        """Whether it has no number yet."""
+        return not self.number
+
+    @property
     def series(self) -> str:
         return series_of(self.account, self.issued_at.year)
 

@@ -31,7 +31,7 @@ def contents_of(invoice: Invoice) -> dict[str, Any]:
     """Everything the template prints."""
     day = invoice.issued_at
     title = _("Credit note %(number)s") if invoice.is_credit_note else _("Invoice %(number)s")
-    title %= {"number": invoice.label}
+    title = _("Draft of an invoice") if invoice.is_draft else title % {"number": invoice.label}
     contents: dict[str, Any] = _printable(
         {
             # Typst takes the language without script and region.
@@ -54,6 +54,7 @@ def contents_of(invoice: Invoice) -> dict[str, Any]:
                 "page": _("Page %(number)s of %(count)s")
                 % {"number": "{number}", "count": "{count}"},
             },
+            "mark": _mark(invoice),
             "voided": _voided(invoice) if invoice.is_voided else None,
             "credited": _credited(invoice) if invoice.is_credit_note else None,
             "seller": _party(invoice.seller, invoice),
@@ -84,6 +85,13 @@ def _printable(value: Any) -> Any:
     return value
 
 
+def _mark(invoice: Invoice) -> str:
+    """What stands across each page."""
+    if invoice.is_draft:
+        return pgettext("across the PDF of a preview", "DRAFT")
+    return _void() if invoice.is_voided else ""
+
+
 def _void() -> str:
     return pgettext("across the PDF of a voided invoice", "VOID")
 
@@ -102,7 +110,7 @@ def _voided(invoice: Invoice) -> dict[str, str]:
     if invoice.voided_on:
         day = _day(invoice.voided_on)
         banner = _("VOID: this invoice was voided on %(date)s.") % {"date": day}
-    return {"mark": _void(), "banner": banner, "reason": _reason(invoice.void_reason)}
+    return {"banner": banner, "reason": _reason(invoice.void_reason)}
 
 
 def _credited(invoice: Invoice) -> dict[str, str]:

@@ -19,7 +19,7 @@ def payment_code(invoice: Invoice) -> Any:
     The remittance text is the number of the invoice.
     """
     seller, gross = invoice.seller, invoice.totals.gross
-    if invoice.is_voided or invoice.is_credit_note or invoice.currency != "EUR":
+    if invoice.is_draft or invoice.is_voided or invoice.is_credit_note or invoice.currency != "EUR":
         return None
     if not seller.iban or not 0 < gross <= _MOST:
         return None

@@ -46,7 +46,7 @@ def render(invoice: Invoice) -> bytes:
     """
     with translation.override(invoice.language):
         contents = contents_of(invoice)
-    is_electronic = not missing(invoice)
+    is_electronic = not invoice.is_draft and not missing(invoice)
     contents["xml"] = (
         {"name": XML_NAME, "text": as_xml(invoice).decode()} if is_electronic else None
     )

@@ -194,16 +194,19 @@ class InvoiceForm(RequestIdForm):
         seller: Seller,
         issued_on: date,
         is_named: bool = True,
+        is_preview: bool = False,
         lines: list[dict[str, Any]] | None = None,
         **kwargs: Any,
     ) -> None:
         """`lines` are the initial values of the lines; by default there is one blank line.
 
-        For `is_named` see `invoices.document.requirements.check_requirements`.
+        For `is_named` see `invoices.document.requirements.check_requirements`. A preview may lack
+        what the law requires.
         """
         super().__init__(*args, **kwargs)
         self.seller = seller
         self.is_named = is_named
+        self.is_preview = is_preview
         self.issued_on = issued_on
         data = self.data if self.is_bound else None
         about = {"currency": str(self["currency"].value() or "").strip().upper()}
@@ -240,7 +243,8 @@ class InvoiceForm(RequestIdForm):
         self._refuse_if(check_dates, draft, self.issued_on)
         sums = totals(draft.lines, draft.currency, draft.prices_include_tax)
         self._refuse_if(check_totals, sums)
-        self._refuse_if(check_requirements, draft, self.seller, is_named=self.is_named)
+        if not self.is_preview:
+            self._refuse_if(check_requirements, draft, self.seller, is_named=self.is_named)
         if not lines_are_valid:
             about_all = self.lines.non_form_errors()
             where = (
@@ -260,6 +264,10 @@ class InvoiceForm(RequestIdForm):
             wrong = self.errors.keys() - {NON_FIELD_ERRORS}
             new = {name: each for name, each in errors.items() if name not in wrong}
             self.add_error(None, ValidationError(new))
+
+    def lacking(self) -> list[Requirement]:
+        """What the law of the seller's country requires, and this invoice lacks."""
+        return list(missing(Case(self.seller, self.is_named, self.draft())))
 
     def draft(self) -> Draft:
         """What was typed, as far as it is known; unknown values are at their defaults."""

@@ -16,6 +16,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryD
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
+from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.cache import get_conditional_response
 from django.utils.decorators import method_decorator
@@ -30,7 +31,7 @@ from accounts.limits.lines import InLineMixin
 from accounts.models import User
 from accounts.pages import SignedInFormMixin, signed_in
 from dynamo import Unavailable
-from dynamo.middleware import as_unavailable
+from dynamo.middleware import as_unavailable, typed_fields
 from invoices.document.amounts import MAX_LINES
 from invoices.document.invoice import (
     DEFAULT_LANGUAGE,
@@ -69,6 +70,7 @@ from invoices.store.lists import Listed, latest_invoices, list_invoices, sums_of
 from invoices.store.records import STANDINGS, Record, find_invoice, find_record
 from invoices.store.sendings import sendings_of
 from sequences import DamagedSeries, ItemTooLarge, SequenceError
+from web import keptforms
 from web.choices import is_currency
 from web.focus import FocusFirstErrorMixin
 from web.helper import computed
@@ -84,7 +86,9 @@ RECENT = 5
 logger = logging.getLogger(__name__)
 
 #: Buttons of the form that change it and issue nothing.
-_FORM_BUTTONS = ("add_line", "enter", "remove_line", "find_customer", "use_customer")
+_FORM_BUTTONS = ("add_line", "enter", "remove_line", "find_customer", "use_customer", "change")
+#: What a preview does not send again.
+_NOT_TYPED = {keptforms.OWNER, "preview"}
 
 
 class OwnInvoicesMixin(LoginRequiredMixin):
@@ -292,7 +296,31 @@ class InvoiceNewView(
         """Issue it, or show the form with a line added or removed."""
         if any(request.POST.get(name) for name in _FORM_BUTTONS):
             return self.show_sent(request.POST)
+        if request.POST.get("preview"):
+            return self.preview()
         return super().post(request, *args, **kwargs)
+
+    def preview(self) -> HttpResponse:
+        """The page of the invoice as it would be issued. Nothing is stored."""
+        form = InvoiceForm(is_preview=True, **self.get_form_kwargs())
+        if not form.is_valid():
+            return self.form_invalid(form)
+        draft = self.draw_up(form)
+        sent = [each for each in typed_fields(self.request.POST) if each[0] not in _NOT_TYPED]
+        context = self.get_context_data(
+            form=form,
+            invoice=draft,
+            required=form.lacking(),
+            einvoice_lacks=einvoices.missing(draft),
+            sent_fields=sent,
+        )
+        return TemplateResponse(self.request, "invoices/invoice_preview.html", context)
+
+    def draw_up(self, form: InvoiceForm) -> Invoice:
+        """The invoice as it would be issued now, without a number."""
+        request_id = form.cleaned_data["request_id"]
+        language = get_language() or DEFAULT_LANGUAGE
+        return draw_up(form.draft(), self.account, form.seller, self.today, request_id, language)
 
     def show_sent(self, sent: QueryDict) -> HttpResponse:
         """The form with the values in `sent`, changed as the pressed button says."""
@@ -411,6 +439,24 @@ class InvoiceNewView(
         except ValidationError as error:
             form.add_error(None, error)
         return super().form_invalid(form)
+
+
+class InvoicePreviewPdfView(InvoiceNewView):
+    """The PDF of a form that is not issued: a draft without a number. Nothing is stored."""
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """A sign-in leads here if the session had ended."""
+        return redirect("invoice_new")
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        form = InvoiceForm(is_preview=True, **self.get_form_kwargs())
+        if not form.is_valid():
+            return self.form_invalid(form)
+        return HttpResponse(
+            pdf_of(self.draw_up(form), keep=False),
+            content_type="application/pdf",
+            headers={"Content-Disposition": content_disposition_header(False, "draft.pdf")},
+        )
 
 
 class PreviewView(View):

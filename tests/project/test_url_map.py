@@ -191,6 +191,7 @@ ROWS = {
     # Invoices
     "invoice_list": own(),
     "invoice_new": own("invoice", sent=invoice_values, but={"POST unconfirmed": 200}),
+    "invoice_preview_pdf": own(200, get="invoice_new", sent=invoice_values),
     "invoice_preview": page((405, 405), post=(200, 200)),
     "invoices_csv": own(405, DAY.year),
     "invoices_lines": own(405, DAY.year),

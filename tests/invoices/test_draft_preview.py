@@ -1,0 +1,112 @@
+"""The preview of an invoice: its page and its PDF, before it has a number."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from django.test import Client
+from pypdf import PdfReader
+
+from accounts.models import User
+from accounts.services import edit_profile
+from invoices.pages.forms import InvoiceForm
+from tests.factories import make_user
+from tests.invoice_factories import stored_invoices
+from tests.pages import Page
+from tests.requests import Requests
+
+URL, PDF_URL = "/invoices/new/", "/invoices/new/preview.pdf"
+
+
+@pytest.fixture
+def ann(engine: str, client: Client) -> User:
+    user = make_user(full_name="Ann Example")
+    client.force_login(user)  # type: ignore[arg-type]  # the stubs want a model
+    return user
+
+
+def typed(**values: Any) -> dict[str, Any]:
+    return {
+        "customer_name": "Bob & Sons",
+        "customer_address": "1 Main Street\nLeeds",
+        "currency": "EUR",
+        "request_id": InvoiceForm.new_request_id(),
+        "lines-TOTAL_FORMS": "1",
+        "lines-INITIAL_FORMS": "0",
+        "lines-0-description": "Work",
+        "lines-0-quantity": "2",
+        "lines-0-unit_price": "100",
+        "lines-0-vat_rate": "19",
+        **values,
+    }
+
+
+def sent_again(response: Any) -> dict[str, str]:
+    """The hidden fields of the page, as its buttons send them."""
+    page = Page(response)
+    return {name: page.value(name) for name in page.fields}
+
+
+def text_of(pdf: bytes) -> str:
+    return "".join(page.extract_text() for page in PdfReader(io.BytesIO(pdf)).pages)
+
+
+def test_a_preview_shows_page_and_pdf_without_a_number_and_stores_nothing(
+    client: Client, ann: User, requests_sent: Requests
+) -> None:
+    client.get(URL)
+    requests_sent.clear()
+
+    page = client.post(URL, typed(preview="1"))
+    pdf = client.post(PDF_URL, sent_again(page))
+
+    assert "Draft without a number" in Page(page).text
+    assert "€238.00" in Page(page).text
+    assert "-000000" not in Page(page).text
+    assert pdf["Content-Type"] == "application/pdf"
+    assert "Draft of an invoice" in text_of(pdf.content)
+    assert "DRAFT" in text_of(pdf.content)
+    assert "-000000" not in text_of(pdf.content)
+    # Who is signed in; each time.
+    assert set(requests_sent.operations) <= {"GetItem", "BatchGetItem"}
+    assert stored_invoices(ann.pk) == []
+
+
+def test_the_invoice_of_a_preview_is_issued_once_and_change_leads_back_to_the_form(
+    client: Client, ann: User
+) -> None:
+    values = sent_again(client.post(URL, typed(preview="1")))
+
+    form = Page(client.post(URL, values | {"change": "1"}))
+    first, second = (client.post(URL, values)["Location"] for _again in range(2))
+
+    assert form.value("customer_address") == "1 Main Street\nLeeds"
+    assert form.value("lines-0-unit_price") == "100"
+    assert form.value("request_id") == values["request_id"]
+    assert first == second
+    assert "Bob &amp; Sons" in client.get(first).content.decode()
+
+
+def test_a_preview_says_what_law_and_standard_require_and_then_cannot_be_issued(
+    client: Client, ann: User
+) -> None:
+    edit_profile(User.get(ann.pk), country="DE")
+
+    values = typed(preview="1", **{"lines-0-quantity": "20"})
+    text = Page(client.post(URL, values)).text
+
+    assert "The law of your country (Germany) requires this" in text
+    assert "The date of supply" in text
+    assert "Your address" in text
+    assert "EN 16931 also needs" in text
+    assert "The customer’s country" in text
+    assert "Issue the invoice" not in text
+
+
+def test_a_preview_of_a_form_with_errors_is_the_form(client: Client, ann: User) -> None:
+    for url in (URL, PDF_URL):
+        page = Page(client.post(url, typed(preview="1", currency="??")))
+        assert page.errors["currency"]
+        assert page.value("customer_name") == "Bob & Sons"
