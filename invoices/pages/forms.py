@@ -367,7 +367,7 @@ class ListForm(forms.Form):
         widget=LongSelect,
     )
     customer = forms.CharField(
-        label=_("Customer"),
+        label=_("Customer or number"),
         required=False,
         max_length=NAME_MAX_LENGTH,
         widget=forms.TextInput(attrs={"type": "search", "autocomplete": "off"}),

@@ -66,7 +66,7 @@ from invoices.store.issuing import (
     seller_of,
     today,
 )
-from invoices.store.lists import Listed, latest_invoices, list_invoices, sums_of
+from invoices.store.lists import Listed, latest_invoices, list_invoices, search_invoices, sums_of
 from invoices.store.records import STANDINGS, Record, find_invoice, find_record
 from invoices.store.sendings import sendings_of
 from sequences import DamagedSeries, ItemTooLarge, SequenceError
@@ -193,7 +193,8 @@ class InvoiceListView(OwnInvoicesMixin, TemplateView):
         this_year = self.today.year
         year = query["year"] or this_year
         state = query["state"]
-        page = list_invoices(
+        is_search = bool(state or query["customer"])
+        page = (search_invoices if is_search else list_invoices)(
             self.account,
             year,
             before=query["before"],
@@ -210,6 +211,7 @@ class InvoiceListView(OwnInvoicesMixin, TemplateView):
             year=year,
             customer=query["customer"],
             state=state,
+            is_search=is_search,
             is_first_page=query["before"] is None,
             earlier_year=year - 1 if year > FIRST_YEAR else None,
             # Invoices may have dates of next year.

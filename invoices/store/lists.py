@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from functools import partial
@@ -19,8 +19,9 @@ from dynamo.extending import (
     read_together,
     together,
 )
-from invoices.document.invoice import Invoice, label_of, series_of
+from invoices.document.invoice import Invoice, label_of, parse_label, series_of
 from invoices.document.kinds import YEARS
+from invoices.exceptions import UnknownInvoice
 from invoices.models import InvoiceItem, InvoiceState
 from invoices.store.items import from_item
 from invoices.store.records import STANDINGS, Record, standing_of
@@ -31,6 +32,8 @@ PAGE_SIZE = 50
 #: After so many requests a list stops and offers a link: 800 invoices of a search, or 4 MB.
 MAX_REQUESTS = 5
 SEARCH_PAGE_SIZE = 200
+#: A search ends after so many years without an invoice. Few laws ask to keep them for longer.
+SEARCHED_YEARS = 10
 
 
 @dataclass(frozen=True)
@@ -64,16 +67,18 @@ _LISTED_OF_STATE = ("number", "paidOn", "creditedBy")
 
 @dataclass(frozen=True)
 class Page:
-    """Some invoices, newest first. The next page begins at `before`, None at the end.
+    """Some invoices, newest first. The next page begins at `before`, None at the end of a year.
 
     `searched` counts the invoices that were read. `damaged` has the labels (`2026-000042`) of those
-    that cannot be shown.
+    that cannot be shown. `next_year` is the year in which a search goes on, None at its end.
     """
 
     invoices: list[Listed]
     before: int | None
     searched: int
     damaged: list[str]
+    requests: int = 0
+    next_year: int | None = None
 
 
 def list_invoices(
@@ -85,23 +90,25 @@ def list_invoices(
     standings: Collection[str] = STANDINGS,
     today: date | None = None,
     limit: int = PAGE_SIZE,
+    most_requests: int | None = None,
 ) -> Page:
     """A page of the account's invoices of `year`, newest first, with numbers below `before`.
 
-    With `customer`, only those whose customer's name contains it. The comparison ignores case,
-    width and how letters are composed. With `standings`, only those with one of them; without
+    With `customer`, only those whose number or customer's name contains it. The comparison ignores
+    case, width and accents. With `standings`, only those with one of them; without
     `today`, no invoice is overdue. A page of a search may be short or empty although more pages
     follow.
 
     Costs 2 requests, sent together, and 1 read unit per 4 KB of what is listed and of its states. A
-    search costs up to `MAX_REQUESTS`: one for the states, the others for `SEARCH_PAGE_SIZE`
-    invoices or 1 MB each.
+    search costs up to `most_requests`, by default `MAX_REQUESTS`: one for the states, the others
+    for `SEARCH_PAGE_SIZE` invoices or 1 MB each.
     """
     found: list[Listed] = []
     damaged: list[str] = []
     wanted = folded(customer)
     is_search = bool(wanted) or len(standings) < len(STANDINGS)
-    page_size, queries = (SEARCH_PAGE_SIZE, MAX_REQUESTS - 1) if is_search else (limit + 1, 1)
+    most = (most_requests or MAX_REQUESTS) - 1
+    page_size, queries = (SEARCH_PAGE_SIZE, most) if is_search else (limit + 1, 1)
     answers = _answers(InvoiceItem, account, year, before, page_size=page_size, only=_LISTED)
     # The numbers of a series have no gaps, so as many states as invoices are enough. If states of
     # newer invoices are added meanwhile, the page ends where the states do.
@@ -112,7 +119,8 @@ def list_invoices(
     searched = 0
 
     def page(before: Decimal | int | None) -> Page:
-        return Page(found, None if before is None else math.ceil(before), searched, damaged)
+        at, goes_on = (None, None) if before is None else (math.ceil(before), year)
+        return Page(found, at, searched, damaged, 1 + requests, goes_on)
 
     for requests, (items, has_more) in enumerate(chain([first], answers), 1):
         for item in items:
@@ -124,14 +132,61 @@ def list_invoices(
             except (KeyError, ValueError):
                 damaged.append(f"{year}-{item['number']['N'].zfill(6)}")
             else:
-                if wanted in folded(invoice.customer_name) and invoice.standing in standings:
+                text = f"{invoice.label}\n{invoice.customer_name}"
+                if wanted in folded(text) and invoice.standing in standings:
                     if len(found) == limit:
                         return page(found[-1].number)
                     found.append(invoice)
             searched += 1
-        if has_more and requests == MAX_REQUESTS - 1:
+        if has_more and requests == most:
             return page(number)
     return page(None)
+
+
+def search_invoices(
+    account: str, year: int, *, before: int | None = None, customer: str = "", **options: Any
+) -> Page:
+    """As `list_invoices`, but a search goes on in earlier years.
+
+    Costs up to `MAX_REQUESTS` in total. One of them asks which of the last `SEARCHED_YEARS` have
+    invoices, for 2 read units each.
+    """
+    if at := _number_in(customer):
+        year, number = at
+        found = list_invoices(account, year, before=number + 1, customer=customer, **options)
+        return replace(found, before=None, next_year=None)
+    page = list_invoices(account, year, before=before, customer=customer, **options)
+    left = MAX_REQUESTS - page.requests - 1
+    if page.before is not None:
+        return page
+    if left < 0:
+        return replace(page, next_year=year - 1)
+    for earlier in years_of(account, range(max(YEARS[0], year - SEARCHED_YEARS), year)):
+        limit = PAGE_SIZE - len(page.invoices)
+        # The states of a year are a request, and so are its invoices.
+        if left < 2 or not limit:
+            return replace(page, next_year=earlier)
+        more = list_invoices(
+            account, earlier, customer=customer, limit=limit, most_requests=left, **options
+        )
+        page = replace(
+            more,
+            invoices=page.invoices + more.invoices,
+            searched=page.searched + more.searched,
+            damaged=page.damaged + more.damaged,
+        )
+        left -= more.requests
+        if page.before is not None:
+            break
+    return page
+
+
+def _number_in(typed: str) -> tuple[int, int] | None:
+    """The year and the number, if somebody typed the number of an invoice."""
+    try:
+        return parse_label(typed.strip())
+    except UnknownInvoice:
+        return None
 
 
 def latest_invoices(account: str, today: date) -> tuple[list[Listed], date]:

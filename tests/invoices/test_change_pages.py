@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from datetime import date, timedelta
@@ -378,7 +379,37 @@ def test_the_list_shows_the_documents_of_a_state(
 
     assert labels(client, f"/invoices/?{query}") == numbers
 
-    assert requests_sent.operations == [*OF_EVERY_PAGE, "Query", "Query"]
+    # A search also asks for the earlier years.
+    years = ["TransactGetItems"] if query else []
+    assert requests_sent.operations == [*OF_EVERY_PAGE, "Query", "Query", *years]
+
+
+def test_a_search_goes_on_in_earlier_years_and_leads_to_more(
+    client: Client, ann: User, requests_sent: Requests
+) -> None:
+    for years_ago, customer in ((4, "Café Noir"), (2, "Bob"), (1, "Café Blanc")):
+        day = TODAY.replace(year=TODAY.year - years_ago, month=3, day=1)
+        issued(ann.pk, customer=customer, day=day, due_date=day)
+
+    def found(query: str) -> tuple[list[str], str]:
+        """The numbers that the page shows, and the query of its link to more."""
+        requests_sent.clear()
+        page = client.get(f"/invoices/{query}").content.decode()
+        assert len(requests_sent.operations) - len(OF_EVERY_PAGE) <= 5
+        more = re.search(r'rel="next" href="(\?[^"]*)">Search older', page)
+        return re.findall(r'href="/invoices/(\d{4}-\d{6})/"', page), more[1] if more else ""
+
+    y = TODAY.year
+    for query in ("?state=overdue", "?customer=cafe", "?customer=CAFE&state=open"):
+        labels, more = found(query)
+        assert labels == [f"{y - 1}-000001"]
+        labels, more = found(html.unescape(more))
+        assert labels[-1] == f"{y - 4}-000001"
+        assert not more
+    assert found(f"?customer={y - 4}-000001") == ([f"{y - 4}-000001"], "")
+    assert found(f"?customer={y - 4}-000002")[0] == []
+    assert found(f"?customer={y - 2}-")[0] == []
+    assert found(f"?customer=0001&year={y - 2}")[0] == [f"{y - 2}-000001", f"{y - 4}-000001"]
 
 
 def test_a_state_that_does_not_exist_is_not_found(client: Client, ann: User) -> None:
@@ -388,7 +419,7 @@ def test_a_state_that_does_not_exist_is_not_found(client: Client, ann: User) -> 
 def test_a_list_without_a_match_says_so_and_leads_back(client: Client, invoice: Invoice) -> None:
     page = client.get("/invoices/?state=overdue")
 
-    assert f"Nothing matches in the invoices of {TODAY.year}." in words(page)
+    assert f"Nothing matches in the invoices up to {TODAY.year}." in words(page)
     assert "All invoices" in words(page)
 
 
