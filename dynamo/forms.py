@@ -23,9 +23,11 @@ fields. `null=True` and `default=""` mean that a field is not required. Unlike i
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any, ClassVar, Generic, TypeVar
@@ -42,6 +44,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.core.validators import EMPTY_VALUES, MaxLengthValidator
 from django.forms import models as djangos
 from django.forms.forms import BaseForm, DeclarativeFieldsMetaclass
+from django.utils import formats
 from django.utils.choices import BlankChoiceIterator, flatten_choices, normalize_choices
 from django.utils.text import capfirst, get_text_list
 
@@ -83,6 +86,23 @@ M = TypeVar("M", bound=Model)
 
 Attribute = pynamodb.Attribute[Any]
 
+
+class NumberField(forms.FloatField):
+    """A number of PynamoDB's NumberAttribute: an integer of any size, or a float."""
+
+    def to_python(self, value: Any) -> Any:
+        number = super().to_python(value)
+        if number is None or isinstance(value, (int, float)):
+            return value if isinstance(value, int) else number
+        exact = Decimal(formats.sanitize_separators(value) if self.localize else str(value).strip())
+        if exact == int(exact):
+            return int(exact)
+        if exact != Decimal(repr(number)):
+            # A float cannot hold it.
+            raise Invalid(self.error_messages["invalid"], code="invalid")
+        return number
+
+
 #: The form field of each kind of attribute; of an attribute's classes, the first one counts.
 _FIELDS: dict[type, type[forms.Field] | None] = {
     own.TextAttribute: forms.CharField,
@@ -93,7 +113,7 @@ _FIELDS: dict[type, type[forms.Field] | None] = {
     own.DateTimeAttribute: forms.DateTimeField,
     own.JSONAttribute: forms.JSONField,
     pynamodb.UnicodeAttribute: forms.CharField,
-    pynamodb.NumberAttribute: forms.FloatField,
+    pynamodb.NumberAttribute: NumberField,
     pynamodb.BooleanAttribute: forms.BooleanField,
     pynamodb.UTCDateTimeAttribute: forms.DateTimeField,
     pynamodb.TTLAttribute: forms.DateTimeField,
@@ -166,6 +186,16 @@ class ModelField:
             defaults["encoder"] = DjangoJSONEncoder
         made = form_class or kind
         return None if made is None else made(**defaults | options)
+
+
+def _as_returned(field: forms.Field, value: Any) -> Any:
+    """A value as a browser returns it: without microseconds, with its own line breaks."""
+    if isinstance(value, datetime) and not field.widget.supports_microseconds:
+        return value.replace(microsecond=0)
+    if isinstance(value, str):
+        text = "\n".join(re.split("\r\n?|\n", value))
+        return text.strip() if getattr(field, "strip", False) else text
+    return value
 
 
 def storable(attribute: Attribute, value: Any) -> dict[str, Any]:
@@ -311,6 +341,13 @@ class ModelForm(BaseForm, Generic[M], metaclass=ModelFormMetaclass):
     # Checking -------------------------------------------------------------------------------------
 
     def _post_clean(self) -> None:
+        if self._is_edit:
+            for name in self.model_fields.keys() & self.cleaned_data.keys():
+                stored, typed = getattr(self.instance, name), self.cleaned_data[name]
+                if _as_returned(self.fields[name], stored) == _as_returned(
+                    self.fields[name], typed
+                ):
+                    self.cleaned_data[name] = stored
         # First, because it compares with what was typed.
         self._check_hidden()
         for name in self.model_fields:

@@ -33,7 +33,7 @@ from pynamodb.attributes import UnicodeAttribute
 
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import PARTITION_KEY_MAX_BYTES, PlainModel
-from dynamo.admin.keys import quote
+from dynamo.admin.keys import id_of
 from dynamo.models import Model
 from dynamo.transactions import Refusal, Transaction
 
@@ -110,7 +110,7 @@ class LogEntry(PlainModel):
             return None
         name = f"admin:{self.model_label.replace('.', '_')}_change"
         try:
-            return reverse(name, args=[quote(self.on)])
+            return reverse(name, args=[self.on])
         except NoReverseMatch:
             return None
 
@@ -154,7 +154,7 @@ def record(
         "action": action,
         "by": by,
         "by_name": by_name,
-        "on": None if on is None else on._owner(),
+        "on": None if on is None else id_of(on),
         "on_name": on_name[:WHAT_MAX_LENGTH] or None,
         "model_label": None if on is None else label_of(type(on)),
         "what": what[:WHAT_MAX_LENGTH] or None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial, update_wrapper
 from typing import Any, ClassVar, cast
 
@@ -29,10 +30,10 @@ from django.utils.translation import (
 
 from dynamo._internal import bulk
 from dynamo.admin.changelist import ChangeList, Source, source_of, sources
-from dynamo.admin.keys import object_id, quote, unquote, with_key
-from dynamo.admin.models import journal_of, list_entries, record
+from dynamo.admin.keys import id_of, id_of_key, with_id
+from dynamo.admin.models import LogEntry, journal_of, list_entries, record
 from dynamo.admin.rights import RightsLost
-from dynamo.admin.values import DamagedRow, Options, Shown, is_sensitive, label_for, shown
+from dynamo.admin.values import DamagedRow, Options, Shown, is_sensitive, label_for, name_of, shown
 from dynamo.exceptions import (
     AlreadyDone,
     BadCursor,
@@ -48,6 +49,7 @@ from dynamo.transactions import Transaction
 from dynamo.unique.declarations import SEARCH_LETTERS
 from dynamo.views import _converted
 
+DELETE = "delete_selected"
 REASON, PASSWORD, SEEN = "_reason", "_password", "_seen"
 REASON_MAX_LENGTH = 200
 
@@ -187,6 +189,8 @@ class ModelAdmin:
     def __init__(self, model: type[Model], admin_site: Any) -> None:
         self.model, self.admin_site = model, admin_site
         self.opts = Options(model)
+        for name, function in self._named_actions().items():
+            LogEntry.labels.setdefault(name, getattr(function, "short_description", name))
 
     def __str__(self) -> str:
         return f"{self.opts.app_label}.{type(self).__name__}"
@@ -213,6 +217,7 @@ class ModelAdmin:
             path("", wrap(self.changelist_view), name=f"{name}_changelist"),
             path("add/", wrap(self.add_view), name=f"{name}_add"),
             path(f"{item}/history/", wrap(self.history_view), name=f"{name}_history"),
+            path(f"{item}/action/<name>/", wrap(self.action_view), name=f"{name}_action"),
             path(f"{item}/delete/", wrap(self.delete_view), name=f"{name}_delete"),
             path(f"{item}/change/", wrap(self.change_view), name=f"{name}_change"),
         ]
@@ -221,11 +226,11 @@ class ModelAdmin:
     def urls(self) -> list[Any]:
         return self.get_urls()
 
-    def url(self, page: str, *args: Any) -> str:
+    def url(self, page: str, item: Model | None = None, *args: str) -> str:
         """The address of a page: `changelist`, `add`; `change`, `delete`, `history` of an item."""
         name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{page}"
-        texts = [quote(object_id(each)) for each in args]
-        return reverse(name, args=texts, current_app=self.admin_site.name)
+        key = () if item is None else (id_of(item),)
+        return reverse(name, args=[*key, *args], current_app=self.admin_site.name)
 
     @property
     def media(self) -> forms.Media:
@@ -388,7 +393,7 @@ class ModelAdmin:
                 source = source_of(self.model, name)
                 items = [] if source is None else self._partition(source, search_term)
             for item in items:
-                found.setdefault(item if isinstance(item, DamagedRow) else item._owner(), item)
+                found.setdefault(item if isinstance(item, DamagedRow) else id_of(item), item)
         cursor = self._add_beginning(found, names, search_term, after or "0:")
         return Page(list(found.values()), cursor)
 
@@ -418,7 +423,7 @@ class ModelAdmin:
                 # What an earlier attribute has found is on a page before.
                 if not any(each.begins(item.stored, letters) for each in uniques[:place]):
                     is_damaged = isinstance(item, DamagedRow)
-                    found.setdefault(item if is_damaged else item._owner(), item)
+                    found.setdefault(item if is_damaged else id_of(item), item)
             if page.next:
                 return f"{place}:{page.next}"
             cursor = ""
@@ -449,12 +454,8 @@ class ModelAdmin:
         """By name: the function, its name and its description, of those that the user may call."""
         if self.actions is None:
             return {}
-        named = dict(self.admin_site.actions)
-        for each in self.actions:
-            name = each if isinstance(each, str) else each.__name__
-            named[name] = getattr(type(self), each) if isinstance(each, str) else each
         found = {}
-        for name, function in named.items():
+        for name, function in self._named_actions().items():
             needed = getattr(function, "allowed_permissions", ())
             if not needed or any(
                 getattr(self, f"has_{each}_permission")(request) for each in needed
@@ -462,6 +463,13 @@ class ModelAdmin:
                 description = getattr(function, "short_description", name.replace("_", " "))
                 found[name] = function, name, capfirst(str(description) % self._nouns())
         return found
+
+    def _named_actions(self) -> dict[str, Any]:
+        named = dict(self.admin_site.actions)
+        for each in self.actions or ():
+            name = each if isinstance(each, str) else each.__name__
+            named[name] = getattr(type(self), each) if isinstance(each, str) else each
+        return named
 
     def _nouns(self) -> dict[str, Any]:
         return {
@@ -475,9 +483,9 @@ class ModelAdmin:
 
     # Writing --------------------------------------------------------------------------------------
 
-    def get_object(self, request: HttpRequest, key: str) -> Any:
-        """The item with this key (`dynamo.admin.keys`); None if there is none."""
-        item = with_key(self.model, key)
+    def get_object(self, request: HttpRequest, object_id: str) -> Any:
+        """The item with this id (`dynamo.admin.keys`); None if there is none."""
+        item = with_id(self.model, object_id)
         if item is None:
             return None
         values = [getattr(item, name) for name, *_rest in self.model._key_attributes()]
@@ -522,7 +530,7 @@ class ModelAdmin:
             by=str(user.pk),
             by_name=user.get_username(),
             on=obj,
-            on_name=str(obj),
+            on_name=name_of(obj),
             what=what,
             address=self.admin_site.client_address(request),
             reason=reason,
@@ -622,9 +630,8 @@ class ModelAdmin:
             if not self.has_add_permission(request):
                 raise PermissionDenied
         else:
-            key = unquote(object_id)
             try:
-                obj = self.get_object(request, key)
+                obj = self.get_object(request, object_id)
             except DamagedItem as error:
                 return self._damaged(request, error)
             is_post = request.method == "POST"
@@ -632,9 +639,9 @@ class ModelAdmin:
             if not allowed(request, obj):
                 raise PermissionDenied
             # Of an item that was deleted meanwhile, the page shows what was typed.
-            obj = obj or (with_key(self.model, key) if is_post else None)
+            obj = obj or (with_id(self.model, object_id) if is_post else None)
             if obj is None:
-                return self._gone(request, key)
+                return self._gone(request, object_id)
         may_write = (
             self.has_add_permission(request) if add else self.has_change_permission(request, obj)
         )
@@ -648,7 +655,7 @@ class ModelAdmin:
             )
         )
         if obj is not None and not obj.stored and form.hidden_value() is None:
-            return self._gone(request, unquote(object_id or ""))
+            return self._gone(request, object_id or "")
         self._complete(request, form, operation in self.dangerous)
         if may_write:
             fieldsets.append((None, {"fields": [*form.confirm_names, form._hidden]}))
@@ -662,7 +669,7 @@ class ModelAdmin:
         title = djangos_text(titles[operation if may_write else "view"])
         context = {
             "title": title % self.opts.verbose_name,
-            "subtitle": None if obj is None else str(obj),
+            "subtitle": None if obj is None else name_of(obj),
             "adminform": adminform,
             "object_id": object_id,
             "original": None if obj is None else Shown(obj),
@@ -678,6 +685,11 @@ class ModelAdmin:
             "has_file_field": form.is_multipart(),
             "has_absolute_url": hasattr(obj, "get_absolute_url"),
             "absolute_url": getattr(obj, "get_absolute_url", str)(),
+            "item_actions": [
+                (self.url("action", obj, name), text)
+                for _function, name, text in self.get_actions(request).values()
+                if obj is not None and name != DELETE
+            ],
             "save_as": False,
             "save_on_top": False,
             "form_url": "",
@@ -751,7 +763,7 @@ class ModelAdmin:
             if add
             else djangos_text("The {name} “{obj}” was changed successfully.")
         )
-        link = format_html('<a href="{}">{}</a>', self.url("change", obj), obj)
+        link = format_html('<a href="{}">{}</a>', self.url("change", obj), name_of(obj))
         self.message_user(request, format_html(told, name=name, obj=link))
         if "_continue" in request.POST:
             return HttpResponseRedirect(self.url("change", obj))
@@ -769,7 +781,8 @@ class ModelAdmin:
             name = request.POST.get("action", "")
             if selected and name in actions:
                 back = request.get_full_path()
-                return self._confirmed(request, name, actions[name][0], selected, back)
+                function, name, title = actions[name]
+                return self._confirmed(request, name, function, title, selected, back)
             text = djangos_text("No action selected.")
             if not selected:
                 text = djangos_text(
@@ -803,26 +816,41 @@ class ModelAdmin:
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
         """Asks, and deletes. Costs 1 request to read the item and 1 to delete it."""
-        key = unquote(object_id)
+        return self.action_view(request, object_id, DELETE)
+
+    def action_view(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
+        """Asks, and runs an action on one item. Costs as `delete_view`."""
         try:
-            obj = self.get_object(request, key)
+            obj = self.get_object(request, object_id)
         except DamagedItem as error:
             return self._damaged(request, error)
-        if not self.has_delete_permission(request, obj):
+        actions = self.get_actions(request)
+        if name == DELETE:
+            if not self.has_delete_permission(request, obj):
+                raise PermissionDenied
+            actions[DELETE] = delete_selected, DELETE, djangos_text("Delete")
+        if name not in actions:
             raise PermissionDenied
         if obj is None:
-            return self._gone(request, key)
-        back = self.url("changelist")
-        return self._confirmed(request, "delete_selected", delete_selected, [key], back)
+            return self._gone(request, object_id)
+        function, name, title = actions[name]
+        back = self.url("changelist") if name == DELETE else self.url("change", obj)
+        return self._confirmed(request, name, function, title, [object_id], back)
 
     def _confirmed(
-        self, request: HttpRequest, name: str, function: Any, keys: Sequence[str], back: str
+        self,
+        request: HttpRequest,
+        name: str,
+        function: Any,
+        title: Any,
+        keys: Sequence[str],
+        back: str,
     ) -> HttpResponse:
         """Asks for confirmation of an action, or runs it item by item and reports each result.
 
         Costs 1 request to read 100 items, and 1 to write each.
         """
-        is_deletion = name == "delete_selected"
+        is_deletion = name == DELETE
         dangerous = getattr(function, "dangerous", False) or (
             is_deletion and "delete" in self.dangerous
         )
@@ -841,18 +869,17 @@ class ModelAdmin:
             results: dict[tuple[int, str], list[str]] = {}
             for key, item in items.items():
                 result = self._run(request, name, function, item, seen.get(key), reason)
-                results.setdefault(result, []).append(key if item is None else str(item))
+                results.setdefault(result, []).append(key if item is None else name_of(item))
             for (level, text), names in results.items():
-                self.message_user(request, f"{text} {', '.join(names)}", level)
+                self.message_user(request, f"{', '.join(names)}: {text}", level)
             return HttpResponseRedirect(back)
-        objects = [Shown(item) for item in items.values() if item is not None]
-        titles = {name: text for _function, name, text in self.get_actions(request).values()}
+        found = [item for item in items.values() if item is not None]
         context = {
             "title": djangos_text("Are you sure?"),
-            "subtitle": titles.get(name),
+            "subtitle": title,
             "is_deletion": is_deletion,
-            "objects": [(each, self.url("change", each)) for each in objects],
-            "object": objects[0] if len(objects) == 1 else None,
+            "objects": [(name_of(each), self.url("change", each)) for each in found],
+            "object": Shown(found[0]) if len(found) == 1 else None,
             "form": form,
             "action": name,
             "selected": list(items),
@@ -866,12 +893,12 @@ class ModelAdmin:
 
     def _selected(self, keys: Sequence[str]) -> dict[str, Any]:
         """The items by their key; None for one that is absent or damaged."""
-        wanted = {key: with_key(self.model, key) for key in dict.fromkeys(keys[:100])}
+        wanted = {key: with_id(self.model, key) for key in dict.fromkeys(keys[:100])}
         found: dict[str, Any] = dict.fromkeys(wanted)
         addresses = [item._key() for item in wanted.values() if item is not None]
         for stored in bulk.read_batches(self.model.table(), addresses):
             try:
-                found[self.model.owner_of(stored)] = self.model.from_raw_data(stored)
+                found[id_of_key(self.model, stored)] = self.model.from_raw_data(stored)
             except DamagedItem:
                 continue
         return found
@@ -890,7 +917,7 @@ class ModelAdmin:
             return messages.WARNING, str(GONE)
         if seen != str(item.version):
             return messages.ERROR, str(OVERTAKEN)
-        is_deletion = name == "delete_selected"
+        is_deletion = name == DELETE
         needed = getattr(function, "allowed_permissions", None) or ["change"]
         allowed = [each for each in needed if getattr(self, f"has_{each}_permission")(request)]
         if is_deletion and item == request.user:
@@ -913,22 +940,23 @@ class ModelAdmin:
         except (DynamoError, Refused) as error:
             return messages.ERROR, str(error)
         if not done:
-            return messages.INFO, str(_("There was nothing to do:"))
-        return messages.SUCCESS, str(_("Deleted:") if is_deletion else _("Done:"))
+            return messages.INFO, str(_("There was nothing to do."))
+        return messages.SUCCESS, djangos_text("Deleted.") if is_deletion else str(_("Done."))
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
         """The audit log of an item, also of one that was deleted. Costs 2 requests."""
-        key = unquote(object_id)
-        obj = with_key(self.model, key)
+        obj: Any = with_id(self.model, object_id)
         if obj is None:
-            return self._gone(request, key)
+            return self._gone(request, object_id)
+        with suppress(DamagedItem):
+            obj = self.get_object(request, object_id) or obj
         if not self.has_view_or_change_permission(request, obj):
             raise PermissionDenied
         entries = list_entries(journal_of(obj), before=request.GET.get("before") or None)
         context = {
-            "title": djangos_text("Change history: %s") % obj,
+            "title": djangos_text("Change history: %s") % name_of(obj),
             "entries": entries,
             "module_name": capfirst(self.opts.verbose_name_plural),
             "object": Shown(obj),

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.i18n import JavaScriptCatalog
 
 from dynamo.admin.models import LogEntry, list_entries, month_of
-from dynamo.admin.options import ModelAdmin, delete_selected
+from dynamo.admin.options import DELETE, ModelAdmin, delete_selected
 from dynamo.admin.rights import Right, rights_of
 from dynamo.models import Model
 
@@ -33,7 +33,7 @@ class AdminSite(ContribsSite):
 
     def __init__(self, name: str = "admin") -> None:
         super().__init__(name)
-        self._actions = {"delete_selected": cast(Any, delete_selected)}
+        self._actions = {DELETE: cast(Any, delete_selected)}
         self._global_actions = self._actions.copy()
         #: Models that cannot be registered, with their ModelAdmin: `check` names them.
         self.refused: list[tuple[Any, Any]] = []

@@ -15,6 +15,7 @@ from django.utils.text import camel_case_to_spaces, format_lazy
 from pynamodb.attributes import Attribute, MapAttribute
 
 from dynamo._internal.items import Item, as_hex
+from dynamo.admin.keys import id_of
 from dynamo.exceptions import DamagedItem
 from dynamo.forms import model_fields
 from dynamo.models import Model
@@ -44,6 +45,14 @@ class Options:
         return f"{self.app_label}.{self.model_name}"
 
 
+def name_of(item: Model) -> str:
+    """What pages and the audit log call an item: its text if its class makes one, else its key."""
+    # An item that is not stored lacks the values that `__str__` may need.
+    if item.stored and type(item).__str__ is not object.__str__:
+        return str(item)
+    return f"{item._noun()} {id_of(item)}"
+
+
 class DamagedRow:
     """Stands for an item of a list that cannot be read."""
 
@@ -58,13 +67,13 @@ class Shown:
     """An item with the `pk` that contrib.admin's templates put into URLs."""
 
     def __init__(self, item: Model) -> None:
-        self._item, self.pk = item, item._owner()
+        self._item, self.pk = item, id_of(item)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._item, name)
 
     def __str__(self) -> str:
-        return str(self._item)
+        return name_of(self._item)
 
 
 def is_sensitive(model: type[Model], name: Any) -> bool:
@@ -104,7 +113,9 @@ def shown(name: Any, item: Model, model_admin: Any) -> Any:
     found = described(name, model_admin)
     if isinstance(found, Attribute):
         return _of_attribute(found, getattr(item, name), empty)
-    if callable(name) or (hasattr(model_admin, name) and name != "__str__"):
+    if name == "__str__":
+        return name_of(item)
+    if callable(name) or hasattr(model_admin, name):
         value = found(item) if callable(name) else getattr(model_admin, name)(item)
     else:
         value = getattr(item, name, None)

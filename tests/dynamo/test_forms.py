@@ -19,7 +19,7 @@ from pynamodb import attributes as pynamodb
 from dynamo._internal.client.sending import send
 from dynamo.attributes import IntegerAttribute
 from dynamo.exceptions import AlreadyDone, Refused, RequestIdReused, Stale, Taken
-from dynamo.forms import ModelField, ModelForm, modelform_factory
+from dynamo.forms import ModelField, ModelForm, NumberField, modelform_factory
 from dynamo.models import Model
 from dynamo.transactions import Transaction
 from tests.dynamo.desk.models import Badge, Chair, Customer, Seat
@@ -93,7 +93,7 @@ def test_a_form_has_the_fields_of_the_attributes_in_the_order_of_their_declarati
     ("attribute", "field"),
     [
         (pynamodb.UnicodeAttribute(), forms.CharField),
-        (pynamodb.NumberAttribute(), forms.FloatField),
+        (pynamodb.NumberAttribute(), NumberField),
         (pynamodb.BooleanAttribute(), forms.BooleanField),
         (pynamodb.UTCDateTimeAttribute(), forms.DateTimeField),
         (pynamodb.JSONAttribute(), forms.JSONField),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 from typing import Any
 
 from django import forms, template
@@ -14,8 +15,8 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as djangos_text
 
 from dynamo.admin.changelist import ChangeList
-from dynamo.admin.keys import quote
-from dynamo.admin.values import DamagedRow, shown
+from dynamo.admin.keys import id_of
+from dynamo.admin.values import DamagedRow, name_of, shown
 
 register = template.Library()
 register.tags.update(contribs.tags)
@@ -59,14 +60,14 @@ def cells(cl: ChangeList, item: Any) -> Iterator[str]:
         columns = len(cl.list_display) + cl.show_admin_actions
         yield format_html('<td colspan="{}" class="errors">{}</td>', columns, item)
         return
-    owner = item._owner()
+    key = id_of(item)
     if cl.show_admin_actions:
-        label = djangos_text("Select this object for an action - {}").format(item)
+        label = djangos_text("Select this object for an action - {}").format(name_of(item))
         box = forms.CheckboxInput(
             {"class": "action-select", "aria-label": label}, check_test=lambda value: False
         )
         name = ACTION_CHECKBOX_NAME
-        yield format_html('<td class="action-checkbox">{}</td>', box.render(name, owner))
+        yield format_html('<td class="action-checkbox">{}</td>', box.render(name, key))
     links = cl.model_admin.list_display_links
     linked = links or cl.list_display[:1]
     for place, name in enumerate(cl.list_display):
@@ -74,12 +75,14 @@ def cells(cl: ChangeList, item: Any) -> Iterator[str]:
         if links is not None and name in linked:
             url = reverse(
                 f"admin:{cl.opts.app_label}_{cl.opts.model_name}_change",
-                args=[quote(owner)],
+                args=[key],
                 current_app=cl.model_admin.admin_site.name,
             )
             text = format_html('<a href="{}">{}</a>', url, text)
         tag = "th" if place == 0 else "td"
         css = name if isinstance(name, str) else name.__name__
+        if isinstance(getattr(item, css, None), date):
+            css += " nowrap"
         yield format_html('<{} class="field-{}">{}</{}>', tag, css, text, tag)
 
 
