@@ -60,5 +60,5 @@ def with_id(model: type[M], text: str) -> M | None:
             typed = {attribute.attr_type: value}
             values[name] = attribute.deserialize(attribute.get_value(typed))
         item = model(**values)
-        return item if id_of(item) == text else None
+        return item if model._is_key_of(item._key()) and id_of(item) == text else None
     return None

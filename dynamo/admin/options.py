@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial, update_wrapper
 from typing import Any, ClassVar, cast
@@ -379,55 +379,48 @@ class ModelAdmin:
     def get_search_results(
         self, request: HttpRequest, search_term: str, after: str | None = None
     ) -> Page[Any]:
-        """The items that have the value in one of `search_fields`; a searchable one begins with it.
+        """A page of the items that `search_fields` find: those of the first field first.
 
-        Costs 2 requests for each unique attribute, 2 more if it is searchable, 1 for each partition
-        key.
+        Of a unique attribute the item with the value, and if it is searchable those whose value
+        begins so; of a partition key the items of that partition. Costs 2 requests for each unique
+        attribute, 2 more if it is searchable, 1 for each partition key.
+
+        Raises:
+            BadCursor: `after` belongs to another list.
         """
-        names = self.get_search_fields(request)
-        found: dict[Any, Any] = {}
-        for name in names if after is None else ():
-            if (name,) in {each.names for each in self.model._unique_keys}:
-                items: Iterable[Any] = self._find(name, search_term)
-            else:
-                source = source_of(self.model, name)
-                items = [] if source is None else self._partition(source, search_term)
-            for item in items:
-                found.setdefault(item if isinstance(item, DamagedRow) else id_of(item), item)
-        cursor = self._add_beginning(found, names, search_term, after or "0:")
-        return Page(list(found.values()), cursor)
-
-    def _add_beginning(
-        self, found: dict[Any, Any], names: Sequence[str], letters: str, after: str
-    ) -> str | None:
-        """Add a page of items that begin with `letters` in one searchable attribute, then another.
-
-        `after` is the number of the attribute and the cursor in it; returns that of the next page.
-        """
-        uniques = [
-            each for each in self.model._unique_keys if each.searchable and each.names[0] in names
-        ]
-        number, _colon, cursor = after.partition(":")
-        if not number.isdecimal():
+        fields = self.get_search_fields(request)
+        place, _dot, cursor = (after or "0.").partition(".")
+        if not (place.isdecimal() and int(place) < len(fields)):
             raise BadCursor
-        for place, unique in enumerate(uniques[int(number) :], int(number)):
-            if len(letters) < SEARCH_LETTERS:
-                break
-            if len(found) >= self.list_per_page:
-                return f"{place}:"
-            limit = self.list_per_page - len(found)
-            page: Any = read_search(
-                self.model, unique, letters, limit, cursor or None, "admin", DamagedRow
-            )
-            for item in page.items:
-                # What an earlier attribute has found is on a page before.
-                if not any(each.begins(item.stored, letters) for each in uniques[:place]):
-                    is_damaged = isinstance(item, DamagedRow)
-                    found.setdefault(item if is_damaged else id_of(item), item)
+        found: dict[Any, Any] = {}
+        for number, name in list(enumerate(fields))[int(place) :]:
+            page = self._search(name, search_term, cursor or None)
+            before = filter(None, map(self._searchable, fields[:number]))
+            begins = [each.begins for each in before]
+            for item in page:
+                # What an earlier field has found may be on a page before.
+                if not any(each(item.stored, search_term) for each in begins):
+                    found.setdefault(item if isinstance(item, DamagedRow) else id_of(item), item)
             if page.next:
-                return f"{place}:{page.next}"
+                return Page(list(found.values()), f"{number}.{page.next}")
             cursor = ""
-        return None
+        return Page(list(found.values()), None)
+
+    def _searchable(self, name: str) -> Any:
+        uniques = self.model._unique_keys
+        return next((each for each in uniques if each.searchable and each.names == (name,)), None)
+
+    def _search(self, name: str, text: str, after: str | None) -> Page[Any]:
+        if name not in self.model.unique_names():
+            source = source_of(self.model, name)
+            return Page([], None) if source is None else self._partition(source, text, after=after)
+        found = [] if after else self._find(name, text)
+        unique = self._searchable(name)
+        if unique is None or len(text) < SEARCH_LETTERS:
+            return Page(found, None)
+        limit = self.list_per_page
+        page: Page[Any] = read_search(self.model, unique, text, limit, after, "admin", DamagedRow)
+        return Page([*found, *page], page.next)
 
     def _find(self, name: str, text: str) -> list[Any]:
         try:
@@ -869,7 +862,8 @@ class ModelAdmin:
             results: dict[tuple[int, str], list[str]] = {}
             for key, item in items.items():
                 result = self._run(request, name, function, item, seen.get(key), reason)
-                results.setdefault(result, []).append(key if item is None else name_of(item))
+                called = f"{self.opts.verbose_name} {key}" if item is None else name_of(item)
+                results.setdefault(result, []).append(called)
             for (level, text), names in results.items():
                 self.message_user(request, f"{', '.join(names)}: {text}", level)
             return HttpResponseRedirect(back)

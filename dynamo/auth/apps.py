@@ -8,3 +8,10 @@ class AuthConfig(AppConfig):
 
     name = "dynamo.auth"
     label = "dynamo_auth"
+
+    def ready(self) -> None:
+        """Tests that override INSTALLED_APPS make new apps of models that were imported before."""
+        from dynamo.auth.models import AbstractUser
+
+        for model in AbstractUser.__subclasses__():
+            model.install()

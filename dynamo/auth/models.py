@@ -252,8 +252,12 @@ class AbstractUser(PermissionsMixin, Model):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         cls._meta = UserOptions(cls)
+        cls.install()
+
+    @classmethod
+    def install(cls) -> None:
+        """Let `get_user_model` find this class, which is not a model of `django.db`."""
         if app := apps.get_containing_app_config(cls.__module__):
-            # So that `get_user_model` finds it, which is not a model of `django.db`.
             found = app.get_model
 
             def get_model(model_name: str, require_ready: bool = True) -> Any:

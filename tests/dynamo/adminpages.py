@@ -9,11 +9,11 @@ from typing import Any
 
 from django.test import Client
 
-#: A project that has nothing of the site but its users.
+#: A project that has nothing of the site.
 PROJECT: dict[str, Any] = {
     "INSTALLED_APPS": [
         "dynamo",
-        "accounts",
+        "dynamo.auth",
         "dynamo.admin",
         "tests.dynamo.desk",
         "django.contrib.auth",
@@ -22,6 +22,9 @@ PROJECT: dict[str, Any] = {
         "django.contrib.sessions",
         "django.contrib.staticfiles",
     ],
+    "AUTHENTICATION_BACKENDS": ["dynamo.auth.backends.UserBackend"],
+    "PASSWORD_HASHERS": ["django.contrib.auth.hashers.MD5PasswordHasher"],
+    "LOGOUT_REDIRECT_URL": None,
     "ROOT_URLCONF": "tests.dynamo.desk.admin_urls",
     "MIDDLEWARE": [
         "django.contrib.sessions.middleware.SessionMiddleware",

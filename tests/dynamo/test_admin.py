@@ -2,36 +2,62 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from html import unescape
 from typing import Any
 
 import pytest
 from django.core.checks import run_checks
 from django.test import Client, override_settings
+from django.utils.encoding import iri_to_uri
 
+from dynamo._internal.client.sending import send
+from dynamo.admin.keys import id_of
 from dynamo.admin.models import LogEntry, journal_of, list_entries
-from tests.dynamo.adminpages import PROJECT, content, opened
-from tests.dynamo.desk.models import Customer
-from tests.factories import make_user
+from dynamo.admin.options import OVERTAKEN
+from dynamo.auth import permissions
+from tests.dynamo.adminpages import PROJECT, Form, content, opened
+from tests.dynamo.desk.models import Badge, Clerk, Customer, Locker, Team
+from tests.faults.kinds import Meanwhile
+from tests.faults.proxy import FaultProxy, through
 
 pytestmark = pytest.mark.usefixtures("engine")
 
 CUSTOMERS = "/admin/desk/customer/"
 
 
-@pytest.fixture
-def editor() -> Any:
-    user = make_user()
-    user.change(is_staff=True, is_superuser=True)
-    return user
+CHANGE = "desk.change_customer"
+#: Requests of each page for its user.
+USER = 1
+PASSWORD = "correct horse battery"
 
 
 @pytest.fixture
-def client(editor: Any) -> Iterator[Client]:
-    with override_settings(**PROJECT):
-        browser = Client()
-        browser.force_login(editor, "accounts.backends.AccountBackend")
-        yield browser
+def project() -> Iterator[None]:
+    # First, because contrib.auth looks for it as soon as the apps change.
+    with override_settings(AUTH_USER_MODEL="desk.Clerk"), override_settings(**PROJECT):
+        permissions._read.clear()
+        yield
+    permissions._read.clear()
+
+
+@pytest.fixture
+def editor(project: None) -> Clerk:
+    return Clerk.objects.create_superuser("boss", "boss@example.org", PASSWORD)
+
+
+@pytest.fixture
+def client(editor: Clerk) -> Client:
+    return browser_of(editor)
+
+
+def browser_of(user: Clerk) -> Client:
+    browser = Client()
+    browser.force_login(user)  # type: ignore[arg-type]  # the stubs want a model
+    return browser
 
 
 def entries(item: Any) -> list[LogEntry]:
@@ -39,7 +65,7 @@ def entries(item: Any) -> list[LogEntry]:
 
 
 def test_a_registered_model_is_added_listed_changed_and_deleted(
-    client: Client, editor: Any
+    client: Client, editor: Clerk
 ) -> None:
     assert run_checks(tags=["admin"]) == []
     added = client.post(
@@ -67,3 +93,392 @@ def test_a_registered_model_is_added_listed_changed_and_deleted(
     assert [each.action for each in entries(ann)] == ["delete", "change", "add"]
     assert {each.by for each in entries(ann)} == {editor.pk}
     assert "My actions Deleted:" in content(client.get("/admin/").text)
+
+
+def make(number: int, **values: Any) -> Customer:
+    return Customer.create(**{"email": f"c{number}@example.org", "club": "chess", **values})
+
+
+def change_of(item: Any) -> str:
+    return f"/admin/desk/{type(item).__name__.lower()}/{id_of(item)}/change/"
+
+
+def test_the_second_of_two_editors_keeps_what_was_typed_and_sees_what_is_stored(
+    client: Client,
+) -> None:
+    page = change_of(make(1))
+    first, second = opened(client, page), opened(client, page)
+
+    assert client.post(page, first | {"region": "north"}).status_code == 302
+    refused = client.post(page, second | {"region": "south"})
+
+    assert refused.status_code == 200
+    assert "was changed after this page was opened" in refused.text
+    assert 'value="south"' in refused.text
+    assert "Stored now: north" in refused.text
+    assert [each.region for each in Customer.scan()] == ["north"]
+    again = Form(refused.text).values
+    assert client.post(page, again).status_code == 302
+    assert [each.region for each in Customer.scan()] == ["south"]
+
+
+def test_a_form_that_is_sent_twice_adds_once_and_is_logged_once(client: Client) -> None:
+    form = opened(client, f"{CUSTOMERS}add/") | {"email": "ann@example.org", "club": "chess"}
+
+    answers = [client.post(f"{CUSTOMERS}add/", form).status_code for _twice in range(2)]
+
+    assert answers == [302, 302]
+    [ann] = Customer.scan()
+    assert [each.action for each in entries(ann)] == ["add"]
+
+
+def test_an_item_that_is_deleted_while_it_is_edited_or_deleted(client: Client) -> None:
+    ann = make(1)
+    page, delete = change_of(ann), change_of(ann).replace("change", "delete")
+    edit, deletion = opened(client, page), opened(client, delete)
+    ann.delete()
+
+    edited = client.post(page, edit | {"region": "south"})
+    deleted = client.post(delete, deletion, follow=True)
+
+    assert (edited.status_code, 'value="south"' in edited.text) == (200, True)
+    assert "was deleted after this page was opened" in edited.text
+    assert "Perhaps it was deleted?" in deleted.text
+    assert "Perhaps it was deleted?" in client.get(page, follow=True).text
+    assert list(Customer.scan()) == []
+
+
+@pytest.mark.parametrize(
+    ("gets", "takes"),
+    [
+        ({"is_superuser": True}, lambda clerk, team: clerk.change(is_superuser=False)),
+        ({"is_superuser": True}, lambda clerk, team: clerk.change(is_active=False)),
+        ({"permissions": {CHANGE}}, lambda clerk, team: clerk.change(permissions=None)),
+        ({"permissions": {CHANGE}}, lambda clerk, team: clerk.change(is_staff=False)),
+        ({"groups": {"crew"}}, lambda clerk, team: clerk.change(groups=None)),
+        ({"groups": {"crew"}}, lambda clerk, team: team.change(permissions={"desk.view_seat"})),
+        ({"groups": {"crew"}}, lambda clerk, team: team.delete()),
+    ],
+)
+def test_a_right_that_ends_just_before_the_write_refuses_it(
+    gets: dict[str, Any], takes: Any, project: None, engine: str
+) -> None:
+    team = Team.create(name="crew", permissions={CHANGE})
+    clerk = Clerk.objects.create_user("ann", "ann@example.org", PASSWORD, is_staff=True, **gets)
+    customer, client = make(1), browser_of(clerk)
+    page = change_of(customer)
+    form = opened(client, page) | {"region": "south"}
+
+    with FaultProxy(engine) as proxy, through(proxy):
+        proxy.plan("TransactWriteItems", Meanwhile(lambda: takes(clerk, team)))
+        refused = client.post(page, form)
+
+    assert refused.status_code == 403
+    assert Customer.get(customer.pk).region is None
+    assert entries(customer) == []
+
+
+def test_a_right_that_ended_before_the_form_was_sent_refuses_it(project: None) -> None:
+    clerk = Clerk.objects.create_user(
+        "ann", "ann@example.org", PASSWORD, is_staff=True, permissions={CHANGE}
+    )
+    customer, client = make(1), browser_of(clerk)
+    form = opened(client, change_of(customer)) | {"region": "south"}
+    clerk.change(permissions={"desk.view_customer"})
+
+    assert client.post(change_of(customer), form).status_code == 403
+    shown = client.get(change_of(customer))
+    assert (shown.status_code, 'name="_save"' in shown.text) == (200, False)
+    assert client.get(f"{CUSTOMERS}add/").status_code == 403
+
+
+def test_editors_change_themselves_but_neither_their_own_rights_nor_their_existence(
+    client: Client, editor: Clerk
+) -> None:
+    page = change_of(editor)
+    form = opened(client, page)
+    assert client.post(page, form | {"email": "new@example.org"}).status_code == 302
+    assert Clerk.get(editor.pk).email == "new@example.org"
+
+    form = opened(client, page)
+    del form["is_superuser"]
+    refused = client.post(page, form)
+    delete = page.replace("change", "delete")
+    deleted = client.post(delete, opened(client, delete), follow=True)
+
+    assert "You cannot remove your own rights." in refused.text
+    assert "You cannot delete your own account." in deleted.text
+    assert Clerk.get(editor.pk).is_superuser
+    assert [each.what for each in entries(editor)] == ["email"]
+
+
+@pytest.mark.parametrize("count", [20, 400])
+def test_the_first_page_a_search_and_the_tenth_page_cost_the_same_for_few_and_many_items(
+    count: int, client: Client, max_requests: Any
+) -> None:
+    for number in range(count):
+        make(number, region="north")
+    with max_requests(USER + 3):
+        client.get(CUSTOMERS)
+    with max_requests(USER + 3):
+        found = client.get(CUSTOMERS, {"q": "C7@example.org"})
+    assert "1 of" not in content(found.text)
+    assert "c7@example.org" in found.text
+    address = f"{CUSTOMERS}?club=chess"
+    seen: list[str] = []
+    for _page in range(min(10, count // 5)):
+        with max_requests(USER + 1):
+            page = client.get(address).text
+        seen += re.findall(r'change/">(c\d+@)', page)
+        address = CUSTOMERS + next_of(page)
+    assert len(seen) == len({*seen}) == min(50, count)
+    assert seen == [f"c{number}@" for number in reversed(range(count))][:50]
+
+
+def next_of(page: str) -> str:
+    found = re.search(r'href="([^"]*)" rel="next"', page)
+    return unescape(found[1]) if found else ""
+
+
+def test_a_list_without_an_index_shows_each_item_once_and_says_that_there_is_more(
+    client: Client, max_requests: Any
+) -> None:
+    badges = [Badge.create(code=f"b{n}", email=f"b{n}@example.org").code for n in range(120)]
+    address, seen = "", []
+    for _page in range(100):
+        with max_requests(USER + 3):
+            page = client.get(f"/admin/desk/badge/{address}").text
+        seen += re.findall(r'change/">(b\d+)<', page)
+        address = next_of(page)
+        if not address:
+            break
+    assert sorted(seen) == sorted(badges)
+
+
+def test_a_cursor_to_a_deleted_item_still_leads_on_and_a_foreign_one_to_the_first_page(
+    client: Client,
+) -> None:
+    customers = [make(number) for number in range(11)]
+    first = client.get(f"{CUSTOMERS}?club=chess").text
+    shown = re.findall(r'change/">(c\d+@)', first)
+    customers[int(shown[-1][1:-1])].delete()
+
+    second = client.get(CUSTOMERS + next_of(first)).text
+    foreign = client.get(CUSTOMERS + next_of(first).replace("chess", "go"))
+
+    assert re.findall(r'change/">(c\d+@)', second) == [f"c{n}@" for n in range(5, 0, -1)]
+    assert (foreign.status_code, foreign.url) == (302, CUSTOMERS)
+
+
+@pytest.mark.parametrize("code", [b"\x00\xff", b",/._"])
+@pytest.mark.parametrize("floor", [Decimal("1.50"), Decimal(-3)])
+def test_keys_of_numbers_and_bytes_have_urls_and_guards_a_table_of_their_own(
+    code: bytes, floor: Decimal, client: Client
+) -> None:
+    locker = Locker.create(floor=floor, code=code, owner="ann")
+    page = change_of(locker)
+
+    assert f'href="{page}"' in client.get("/admin/desk/locker/").text
+    assert f'href="{page}"' in client.get("/admin/desk/locker/?q=ann").text
+    form = opened(client, page) | {"owner": "bob"}
+    assert "This field is required." in client.post(page, form).text
+    assert client.post(page, form | {"_reason": "sold"}).status_code == 302
+
+    assert Locker.find(owner="bob") == locker
+    assert not Locker.is_taken(owner="ann")
+    assert [(each.what, each.reason) for each in entries(locker)] == [("owner", "sold")]
+
+
+def test_the_first_letters_of_a_searchable_value_find_items_page_by_page(
+    client: Client, max_requests: Any
+) -> None:
+    for number in range(8):
+        Locker.create(floor=1, code=bytes([number]), owner=f"{'bob' if number else 'an'}{number}")
+    address, seen = "?q=bo", []
+    while address:
+        with max_requests(USER + 4):
+            page = client.get(f"/admin/desk/locker/{address}").text
+        seen.append(re.findall(r'field-owner">(\w+)', page))
+        address = next_of(page)
+
+    assert seen == [["bob1", "bob2", "bob3"], ["bob4", "bob5", "bob6"], ["bob7"]]
+    assert "0 lockers" in content(client.get("/admin/desk/locker/?q=b").text)
+    assert client.get("/admin/desk/locker/?q=bo&p=1.x").url == "/admin/desk/locker/"
+
+
+@pytest.mark.parametrize("key", ["..", "a/b", "_2F", "add", 'é "&<', "1,2", " "])
+def test_any_text_is_a_key(key: str, client: Client) -> None:
+    badge = Badge.create(code=key)
+
+    assert client.get(change_of(badge)).status_code == 200
+    assert f'href="{iri_to_uri(change_of(badge))}"' in client.get("/admin/desk/badge/").text
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["locker/1,zz/", "locker/1/", "locker/x,00/", "locker/1.5,00/", "seat/red,x/", "seat/,1/"],
+)
+def test_an_id_that_no_item_can_have_is_not_found(path: str, client: Client) -> None:
+    for page in ("change", "delete", "history"):
+        assert "doesn’t exist" in client.get(f"/admin/desk/{path}{page}/", follow=True).text
+
+
+def test_values_that_a_form_cannot_show_without_loss_stay_and_so_do_unknown_ones(
+    client: Client,
+) -> None:
+    size = {"N": "12345678901234567890123456789012345678"}
+    item = {
+        "floor": {"N": "1"},
+        "code": {"B": b"a"},
+        "version": {"N": "1"},
+        "size": size,
+        "marks": {"NS": ["1", "12345678901234567890123456789"]},
+        "parts": {"L": [{"S": "x"}, {"B": b"\xff"}]},
+        "labels": {"M": {"a": {"SS": ["b"]}}},
+        "picture": {"B": b"\x00\x01"},
+        "unknown": {"M": {"of": {"N": "1.5"}}},
+    }
+    send("PutItem", {"TableName": Locker.table(), "Item": item})
+    [locker] = Locker.scan()
+    page = change_of(locker)
+
+    shown = content(client.get(page).text)
+    form = opened(client, page) | {"owner": "ann", "_reason": "sold"}
+    assert client.post(page, form).status_code == 302
+
+    assert "0001" in shown
+    [stored] = send("Scan", {"TableName": Locker.table()})["Items"]
+    assert sorted(stored["marks"]["NS"]) == sorted(item["marks"]["NS"])
+    left = {"marks": item["marks"], "version": stored["version"], "owner": {"S": "ann"}}
+    assert {**stored, "marks": item["marks"]} == {**item, **left}
+
+
+def test_texts_times_and_numbers_that_the_browser_returns_unchanged_stay(client: Client) -> None:
+    notes, called = " one\ntwo ", datetime(2026, 11, 23, 1, 2, 3, 456789, UTC)
+    ann = make(1, notes=notes, called=called, details={"big": 2**60}, balance=Decimal("1.25"))
+
+    assert client.post(change_of(ann), opened(client, change_of(ann))).status_code == 302
+
+    assert entries(ann) == []
+    assert Customer.get(ann.pk).stored == ann.stored
+
+
+@pytest.mark.parametrize(("typed", "stored"), [(str(2**60 + 1), 2**60 + 1), ("1.5", 1.5)])
+def test_a_number_is_stored_as_it_is_typed(typed: str, stored: Any, client: Client) -> None:
+    locker = Locker.create(floor=1, code=b"a")
+    form = opened(client, change_of(locker)) | {"_reason": "measured"}
+
+    refused = client.post(change_of(locker), form | {"size": "0.12345678901234567890123"})
+    assert client.post(change_of(locker), form | {"size": typed}).status_code == 302
+
+    assert "Enter a number." in refused.text
+    assert Locker.get(1, b"a").size == stored
+
+
+def test_a_damaged_item_is_listed_as_damaged_and_its_page_says_so(client: Client) -> None:
+    ann = make(1)
+    key = {"pk": {"S": "broken"}}
+    send("PutItem", {"TableName": Customer.table(), "Item": {**key, "visits": {"S": "many"}}})
+
+    listed = client.get(CUSTOMERS).text
+    page = client.get(f"{CUSTOMERS}broken/change/", follow=True).text
+
+    assert ann.email in listed
+    assert "visits" in content(listed)
+    assert "broken" in content(page)
+
+
+def test_an_action_asks_reports_each_result_and_never_acts_on_an_overtaken_item(
+    client: Client, editor: Clerk
+) -> None:
+    ann, bob, eve, dan = (make(number) for number in range(4))
+    chosen = {"_selected_action": [each.pk for each in (ann, bob, eve, dan)], "action": "welcome"}
+    asked = client.post(CUSTOMERS, chosen | {"index": "0"})
+    form = Form(asked.text).values | chosen | {"_reason": "new"}
+    bob.change(region="north")
+    eve.delete()
+    dan.change(is_known=True)
+
+    wrong = client.post(CUSTOMERS, form | {"_password": "guessed"})
+    done = client.post(CUSTOMERS, form | {"_password": PASSWORD}, follow=True)
+
+    assert "Are you sure?" in asked.text
+    assert "This is not your password." in wrong.text
+    messages = re.findall(r'<li class="(\w+)">(.*?)</li>', done.text)
+    assert messages == [
+        ("success", f"Customer {ann.pk}: Done."),
+        ("error", f"Customer {bob.pk}, customer {dan.pk}: {OVERTAKEN}"),
+        ("warning", f"Customer {eve.pk}: It was deleted after this page was opened."),
+    ]
+    assert [Customer.get(each.pk).is_known for each in (ann, bob)] == [True, False]
+    [entry] = entries(ann)
+    assert (entry.action, entry.reason, entry.by) == ("welcome", "new", editor.pk)
+    assert entries(bob) == entries(eve) == entries(dan) == []
+
+
+def test_one_item_has_its_actions_on_its_page_and_deletions_may_ask_for_the_password(
+    client: Client,
+) -> None:
+    ann, locker = make(1), Locker.create(floor=1, code=b"a", owner="ann")
+    assert "/action/welcome/" in client.get(change_of(ann)).text
+    page = change_of(ann).replace("change/", "action/welcome/")
+    done = client.post(page, opened(client, page) | {"_password": PASSWORD})
+    assert (done.url, Customer.get(ann.pk).is_known) == (change_of(ann), True)
+
+    delete = change_of(locker).replace("change", "delete")
+    form = opened(client, delete) | {"_reason": "broken"}
+    assert client.post(delete, form | {"_password": "guessed"}).status_code == 200
+    assert client.post(delete, form | {"_password": PASSWORD}).status_code == 302
+    assert list(Locker.scan()) == []
+    assert not Locker.is_taken(owner="ann")
+    assert [each.action for each in entries(locker)] == ["delete"]
+    history = client.get(change_of(locker).replace("change", "history"))
+    assert "Deleted. broken" in content(history.text)
+
+
+def test_taken_values_are_errors_at_their_fields(client: Client) -> None:
+    make(1)
+    form = opened(client, f"{CUSTOMERS}add/") | {"email": "C1@example.org", "club": "go"}
+
+    refused = client.post(f"{CUSTOMERS}add/", form)
+
+    assert refused.status_code == 200
+    assert "Customer with this Email address already exists." in refused.text
+
+
+def test_a_sensitive_attribute_is_never_shown(client: Client) -> None:
+    clerk = Clerk.objects.create_user("ann", "ann@example.org", PASSWORD, pin="4711")
+    for page in (change_of(clerk), "/admin/desk/clerk/", "/admin/desk/clerk/?q=ann"):
+        assert "4711" not in client.get(page).text
+        assert "Pin" not in client.get(page).text
+
+
+def test_only_staff_gets_in_after_signing_in(project: None) -> None:
+    Clerk.objects.create_user("ann", "ann@example.org", PASSWORD)
+    Clerk.objects.create_superuser("boss", "boss@example.org", PASSWORD)
+    browser = Client()
+    asked = browser.get(CUSTOMERS)
+    assert (asked.status_code, asked.url) == (302, f"/admin/login/?next={CUSTOMERS}")
+    form = {"password": PASSWORD, "next": CUSTOMERS}
+
+    assert browser.post(asked.url, form | {"username": "ann"}).status_code == 200
+    entered = browser.post(asked.url, form | {"username": "boss"})
+
+    assert (entered.status_code, entered.url) == (302, CUSTOMERS)
+    changed = browser.post(
+        "/admin/password_change/",
+        {"old_password": PASSWORD, "new_password1": "staple 1234", "new_password2": "staple 1234"},
+    )
+    assert (changed.status_code, changed.url) == (302, "/admin/password_change/done/")
+    assert browser.get("/admin/password_change/done/").status_code == 200
+    assert browser.post("/admin/logout/").status_code == 200
+    assert browser.get("/admin/").status_code == 302
+
+
+def test_the_pages_are_japanese_for_who_reads_japanese(client: Client) -> None:
+    ann = make(1)
+    for page in (CUSTOMERS, change_of(ann), change_of(ann).replace("change", "delete"), "/admin/"):
+        shown = client.get(page, headers={"accept-language": "ja"}).text
+        assert 'lang="ja"' in shown
+        assert "ログアウト" in shown
+    assert "理由" in client.get(change_of(ann), headers={"accept-language": "ja"}).text

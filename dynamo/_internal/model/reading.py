@@ -47,7 +47,7 @@ class Readable(ItemObject):
         return None if key is None else cls._read_owner(key)
 
     @classmethod
-    def find_from(cls, owner: str, **values: Any) -> Self:
+    def find_from(cls, owner: str, /, **values: Any) -> Self:
         """The second half of `find`: the item with the key `owner`, if it has `values`.
 
         Costs 1 request and 1 read unit.

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 
 from dynamo import admin
 from dynamo.transactions import Transaction
-from tests.dynamo.desk.models import Badge, Customer, Seat
+from tests.dynamo.desk.models import Badge, Clerk, Customer, Locker, Seat, Team
 
 
 @admin.register(Customer)
@@ -38,3 +38,23 @@ class SeatAdmin(admin.ModelAdmin):
 @admin.register(Badge)
 class BadgeAdmin(admin.ModelAdmin):
     list_display = ("code", "email")
+
+
+@admin.register(Clerk)
+class ClerkAdmin(admin.ModelAdmin):
+    list_display = ("username", "email", "is_superuser")
+    search_fields = ("username", "email")
+
+
+@admin.register(Team)
+class TeamAdmin(admin.ModelAdmin):
+    list_display = ("name",)
+
+
+@admin.register(Locker)
+class LockerAdmin(admin.ModelAdmin):
+    list_display = ("floor", "code", "owner", "marks", "parts", "labels")
+    search_fields = ("owner",)
+    list_per_page = 3
+    dangerous = ("delete",)
+    reason_required = True

@@ -7,7 +7,14 @@ from typing import Any
 
 from django.core.validators import validate_email
 from django.db.models import TextChoices
-from pynamodb.attributes import UnicodeSetAttribute
+from pynamodb.attributes import (
+    BinaryAttribute,
+    ListAttribute,
+    MapAttribute,
+    NumberAttribute,
+    NumberSetAttribute,
+    UnicodeSetAttribute,
+)
 
 from dynamo.attributes import (
     BooleanAttribute,
@@ -19,6 +26,7 @@ from dynamo.attributes import (
     JSONAttribute,
     TextAttribute,
 )
+from dynamo.auth import AbstractGroup, AbstractUser
 from dynamo.models import Model
 from dynamo.pages import GlobalSecondaryIndex
 from dynamo.unique.declarations import Unique, casefolded
@@ -102,3 +110,37 @@ class Chair(Model):
 
     hall = TextAttribute(hash_key=True)
     number = IntegerAttribute(range_key=True)
+
+
+class Team(AbstractGroup):
+    class Meta:
+        table_name = "tests-desk-teams"
+
+
+class Clerk(AbstractUser):
+    """The users of the admin."""
+
+    class Meta:
+        table_name = "tests-desk-clerks"
+
+    group_model = Team
+    pin = TextAttribute(null=True, sensitive=True)
+
+
+class Locker(Model):
+    """A key of two parts that are not texts, and values that forms cannot edit."""
+
+    class Meta:
+        table_name = "tests-desk-lockers"
+        guard_table = "tests-desk-lockers-guards"
+
+    floor = DecimalAttribute(hash_key=True)
+    code = BinaryAttribute(legacy_encoding=False, range_key=True)
+    owner = TextAttribute(null=True)
+    size = NumberAttribute(null=True)
+    marks: Any = NumberSetAttribute(null=True)
+    parts: Any = ListAttribute(null=True)
+    labels: Any = MapAttribute(null=True)
+    picture = BinaryAttribute(legacy_encoding=False, null=True)
+
+    unique_owner = Unique("owner", searchable=True)
