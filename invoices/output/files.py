@@ -35,6 +35,7 @@ _NEW_FIELDS = [
 
 COLUMNS = (
     *("number", "date", "status", "customer", "currency", "net", "vat", "gross", "void reason"),
+    *("state", "paid on", "due date"),
     *(each.words for each in _NEW_FIELDS),
 )
 #: What the tables of lines and of bookings say about the document of a row.
@@ -178,15 +179,18 @@ def _json_text(value: Any) -> str:
 # Files of a year ---------------------------------------------------------------------------------
 
 
-def as_csv(invoices: Iterable[Invoice]) -> Iterator[bytes]:
+def as_csv(records: Iterable[Record]) -> Iterator[bytes]:
     """A row for each invoice, with the columns of `COLUMNS`; the format of all tables here.
+
+    `status` is that of the invoice itself (issued or voided), `state` one of `STANDINGS`.
 
     Commas, CRLF, UTF-8 with a byte order mark, without which Excel would read a legacy encoding.
     Amounts are plain decimals (`-1234.50`). A text that a spreadsheet would calculate gets an
     apostrophe in front.
     """
     yield _BYTE_ORDER_MARK + _row(COLUMNS)
-    for invoice in invoices:
+    for record in records:
+        invoice = record.invoice
         totals, currency = invoice.totals, invoice.currency
         yield _row(
             (
@@ -197,18 +201,21 @@ def as_csv(invoices: Iterable[Invoice]) -> Iterator[bytes]:
                 _as_text(currency),
                 *(plain_amount(sum_, currency) for sum_ in (totals.net, totals.vat, totals.gross)),
                 _as_text(invoice.void_reason),
+                record.standing,
+                _as_day(record.state.paid_on),
+                _as_day(invoice.due_date),
                 *(_as_text(each.to_text(getattr(invoice, each.name))) for each in _NEW_FIELDS),
             )
         )
 
 
-def as_lines_csv(invoices: Iterable[Invoice]) -> Iterator[bytes]:
+def as_lines_csv(records: Iterable[Record]) -> Iterator[bytes]:
     """A row for each line of each invoice, with its tax category and rate: `LINE_COLUMNS`.
 
     The net amounts of an invoice's lines add up to its net total, also if prices include tax.
     """
     yield _BYTE_ORDER_MARK + _row(LINE_COLUMNS)
-    for invoice in invoices:
+    for invoice in (record.invoice for record in records):
         document = _document_cells(invoice)
         for number, (line, net) in enumerate(
             zip(invoice.lines, invoice.line_nets(), strict=True), 1
@@ -227,14 +234,14 @@ def as_lines_csv(invoices: Iterable[Invoice]) -> Iterator[bytes]:
             )
 
 
-def as_bookings_csv(invoices: Iterable[Invoice]) -> Iterator[bytes]:
+def as_bookings_csv(records: Iterable[Record]) -> Iterator[bytes]:
     """A row for each tax category and rate of each invoice: `BOOKING_COLUMNS`.
 
     For the import into accounting programs. The amounts of a voided invoice are 0, and its row
     stays, so that the numbers are complete. Credit notes have negative amounts.
     """
     yield _BYTE_ORDER_MARK + _row(BOOKING_COLUMNS)
-    for invoice in invoices:
+    for invoice in (record.invoice for record in records):
         document = _document_cells(invoice)
         factor = 0 if invoice.is_voided else 1
         for share in invoice.totals.shares:
@@ -269,7 +276,7 @@ def _as_day(day: date | None) -> str:
     return "" if day is None else day.isoformat()
 
 
-def as_zip(invoices: Iterable[Invoice]) -> Iterator[bytes]:
+def as_zip(records: Iterable[Record]) -> Iterator[bytes]:
     """A ZIP of the PDFs, each named `2026-000042.pdf` and dated by the issue date.
 
     The same invoices give the same bytes. Of a PDF that was sent, only its entry of the directory
@@ -277,14 +284,14 @@ def as_zip(invoices: Iterable[Invoice]) -> Iterator[bytes]:
     """
     sink = _Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
-        for invoice in invoices:
+        for invoice in (record.invoice for record in records):
             archive.writestr(_entry(invoice), pdf_of(invoice, keep=False))
             yield sink.take()
     yield sink.take()
 
 
 #: The files of a year, by the ending of their name.
-YEAR_FILES: dict[str, Callable[[Iterable[Invoice]], Iterator[bytes]]] = {
+YEAR_FILES: dict[str, Callable[[Iterable[Record]], Iterator[bytes]]] = {
     "csv": as_csv,
     "lines.csv": as_lines_csv,
     "bookings.csv": as_bookings_csv,

@@ -22,7 +22,8 @@ from invoices.exceptions import ExportTooSlow
 from invoices.output import exports as stored_exports
 from invoices.output.exports import FAILED, Export
 from invoices.output.files import YEAR_FILES, account_as_json
-from invoices.store.lists import all_invoices
+from invoices.store.issuing import today
+from invoices.store.lists import all_records
 from web import s3
 from web.s3 import ObjectExists, StorageFailed
 
@@ -86,8 +87,7 @@ def _upload(export: Export, ends_at: float) -> None:
 def _pieces(export: Export) -> Iterator[bytes]:
     if export.year is None:
         return account_as_json(User.get(export.account))
-    invoices = all_invoices(export.account, export.year, oldest_first=True)
-    return YEAR_FILES[export.kind](invoices)
+    return YEAR_FILES[export.kind](all_records(export.account, export.year, today()))
 
 
 def _parts(pieces: Iterator[bytes], ends_at: float) -> Iterator[bytes]:

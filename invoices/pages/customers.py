@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.generic import FormView, TemplateView
 
 from accounts.pages import KeepFormMixin, SignedInFormMixin
+from invoices.document.invoice import Customer
 from invoices.exceptions import StaleCustomer, UnknownCustomer
 from invoices.models import CustomerItem
 from invoices.pages.customer_forms import CustomerForm, SearchForm, VersionForm, form_values_of
@@ -19,6 +20,7 @@ from invoices.pages.views import OwnInvoicesMixin
 from invoices.store.customers import (
     add_customer,
     change_customer,
+    customer_named,
     customer_of,
     delete_customer,
     find_customer,
@@ -49,10 +51,25 @@ class CustomerNewView(
     form_class = CustomerForm
     http_method_names = ("get", "head", "options", "post")
 
-    def get_initial(self) -> dict[str, Any]:
+    @cached_property
+    def customer(self) -> Customer | None:
+        """The customer of the invoice `?from=`."""
         label = self.request.GET.get("from")
-        blank = {"country": self.user.country}
-        values = form_values_of(self.find(label).customer) if label else blank
+        return self.find(label).customer if label else None
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """The form, or the customer if the address book has this name."""
+        if self.customer and (known := customer_named(self.account, self.customer.name)):
+            messages.info(
+                request,
+                _("Customer %(number)s of your address book has this name.")
+                % {"number": known.number},
+            )
+            return redirect("customer", known.id)
+        return super().get(request, *args, **kwargs)
+
+    def get_initial(self) -> dict[str, Any]:
+        values = form_values_of(self.customer or Customer("", country=self.user.country or ""))
         return values | {"request_id": CustomerForm.new_request_id()}
 
     def form_valid(self, form: CustomerForm) -> HttpResponse:

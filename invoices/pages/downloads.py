@@ -40,7 +40,7 @@ from invoices.output import exports as stored_exports
 from invoices.output.exports import CONTENT_TYPES, Export, file_name
 from invoices.output.files import YEAR_FILES, account_as_json
 from invoices.store.issuing import today
-from invoices.store.lists import all_invoices, list_invoices, years_of
+from invoices.store.lists import all_records, list_invoices, years_of
 
 #: Downloads at once in a process: fewer than the server has threads.
 AT_ONCE = 3
@@ -100,17 +100,17 @@ class YearDownloadView(DownloadView):
         return super().dispatch(request, *args, **kwargs)
 
     def stream(self, request: HttpRequest, year: int) -> HttpResponseBase:
-        account = signed_in(request).pk
+        user = signed_in(request)
 
         def make() -> Iterator[bytes]:
-            invoices = all_invoices(account, year, oldest_first=True)
+            records = all_records(user.pk, year, today(user.time_zone))
             # The first one is read before the answer begins, because it decides its status.
-            first = next(invoices, None)
+            first = next(records, None)
             if first is None:
                 raise Http404(f"There are no invoices of {year}.")
-            return YEAR_FILES[self.ending](chain([first], invoices))
+            return YEAR_FILES[self.ending](chain([first], records))
 
-        return _stream(request, account, make, self.ending, year)
+        return _stream(request, user.pk, make, self.ending, year)
 
 
 class AccountExportView(FreshSignInMixin, DownloadView):

@@ -98,6 +98,12 @@ def list_customers(account: str, search: str = "", *, limit: int = SHOWN) -> Fou
     return Found(matching[:limit], not is_whole or len(matching) > limit)
 
 
+def customer_named(account: str, name: str) -> CustomerItem | None:
+    """The account's first customer with this name, compared and at the cost as by a search."""
+    found = list_customers(account, name).customers
+    return next((each for each in found if folded(each.name) == folded(name)), None)
+
+
 def all_customers(account: str) -> Iterator[Customer]:
     """The customers of the account, one by one. Costs 1 request per MB, 1 read unit per 4 KB."""
     for items, _has_more in _answers(account):

@@ -276,8 +276,8 @@ def all_invoices(
                 yield invoice
 
 
-def all_records(account: str, year: int) -> Iterator[Record]:
-    """All invoices of the account's year, oldest first, and what became of them.
+def all_records(account: str, year: int, today: date | None = None) -> Iterator[Record]:
+    """All invoices of the account's year, oldest first, and what became of them until `today`.
 
     Memory holds one page of both tables. Costs 1 request per MB of each, 1 read unit per 4 KB.
 
@@ -296,7 +296,7 @@ def all_records(account: str, year: int) -> Iterator[Record]:
             stored = InvoiceState(invoice.series, invoice.number)
             if state and Decimal(state["number"]["N"]) == number:
                 stored = InvoiceState.from_raw_data(state)
-            yield Record(invoice, stored)
+            yield Record(invoice, stored, today)
 
 
 def years_of(account: str, among: range = YEARS) -> list[int]:

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from invoices.document.amounts import TAX_CATEGORIES, Line
 from invoices.document.invoice import Customer, Draft, Invoice, Seller, draw_up
+from invoices.models import InvoiceState
+from invoices.store.records import Record
 
 SELLER = Seller("Łódź Őrség Kft.", "Ulica Żółta 5\n90-001 Łódź", "PL1234567890")
 CUSTOMER = Customer("株式会社山田商店", "東京都千代田区１－１")
@@ -77,3 +79,8 @@ def invoices(draw: st.DrawFn) -> Invoice:
         return invoice
     voided_at = draw(st.datetimes(timezones=st.just(UTC)))
     return replace(invoice, status="voided", void_reason=draw(NAMES), voided_at=voided_at)
+
+
+def record_of(invoice: Invoice) -> Record:
+    """The record of an invoice to which nothing happened."""
+    return Record(invoice, InvoiceState(invoice.series, invoice.number))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import html
 import json
 import re
@@ -382,6 +383,26 @@ def test_the_list_shows_the_documents_of_a_state(
     # A search also asks for the earlier years.
     years = ["TransactGetItems"] if query else []
     assert requests_sent.operations == [*OF_EVERY_PAGE, "Query", "Query", *years]
+
+
+def test_the_table_of_a_year_has_the_state_of_each_invoice(
+    client: Client, one_of_each: User
+) -> None:
+    answer: Any = client.get(f"/invoices/{TODAY.year}.csv")
+    text = b"".join(answer.streaming_content).decode("utf-8-sig")
+    rows = [*csv.DictReader(text.splitlines())]
+
+    today, due = f"{TODAY}", f"{YESTERDAY}"
+    assert [(each["state"], each["paid on"], each["due date"]) for each in rows] == [
+        ("open", "", today),
+        ("overdue", "", due),
+        ("paid", today, due),
+        ("credited", "", today),
+        ("voided", "", today),
+        ("credited", today, today),
+        ("credit_note", "", ""),
+        ("credit_note", "", ""),
+    ]
 
 
 def test_a_search_goes_on_in_earlier_years_and_leads_to_more(

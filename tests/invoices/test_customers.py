@@ -265,6 +265,21 @@ def test_a_customer_is_made_of_an_invoice(client: Client, ann: User) -> None:
     assert page.fields["name"]["value"] == "Carol"
 
 
+def test_a_customer_of_the_address_book_is_not_saved_again(client: Client, ann: User) -> None:
+    save = "Save the customer…"
+    known = added(ann.pk)
+    of_book = issue_invoice(
+        replace(draft(), customer=customer_of(known)), account=ann.pk, seller=SELLER
+    )
+    typed = issued(ann.pk, customer=BOB.name.upper())
+
+    assert save not in Page(client.get(f"/invoices/{of_book.label}/")).text
+    assert save in Page(client.get(f"/invoices/{typed.label}/")).text
+    answer = client.get(f"/invoices/customers/new/?from={typed.label}", follow=True)
+    assert answer.redirect_chain == [(f"/invoices/customers/{known.id}/", 302)]
+    assert Page(answer).messages == ["Customer 1 of your address book has this name."]
+
+
 def test_another_accounts_customer_is_not_found(client: Client, ann: User) -> None:
     item = added(new_account())
 

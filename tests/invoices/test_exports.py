@@ -20,12 +20,12 @@ from invoices.document.invoice import Customer, Invoice
 from invoices.output import typesetting
 from invoices.output.files import YEAR_FILES, as_csv, as_zip
 from invoices.output.pdf import render
-from tests.invoices.samples import a_line, a_voided_invoice, an_invoice
+from tests.invoices.samples import a_line, a_voided_invoice, an_invoice, record_of
 from web import helper
 
 
 def rows_of(*invoices: Invoice, ending: str = "csv") -> list[dict[str, str]]:
-    text = b"".join(YEAR_FILES[ending](invoices)).decode("utf-8-sig")
+    text = b"".join(YEAR_FILES[ending](map(record_of, invoices))).decode("utf-8-sig")
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
@@ -36,9 +36,19 @@ def test_a_table_has_a_row_for_each_invoice() -> None:
 
     customer = "株式会社山田商店"
     amounts, others = ["-850.00", "-41.50", "-891.50"], ["100.00", "19.00", "119.00"]
+    voided = ["voided", "", ""]
     assert rows == [
-        ["2026-000042", "2026-11-21", "issued", customer, "EUR", *amounts, ""],
-        ["2026-000043", "2026-11-21", "voided", customer, "EUR", *others, "Wrong customer"],
+        ["2026-000042", "2026-11-21", "issued", customer, "EUR", *amounts, "", "open", "", ""],
+        [
+            "2026-000043",
+            "2026-11-21",
+            "voided",
+            customer,
+            "EUR",
+            *others,
+            "Wrong customer",
+            *voided,
+        ],
     ]
 
 
@@ -133,9 +143,9 @@ def test_commas_quotes_and_lines_stay_in_their_cell() -> None:
 def test_a_zip_contains_each_pdf_with_its_issue_date() -> None:
     invoices = [an_invoice(), a_voided_invoice(number=43)]
 
-    content = b"".join(as_zip(invoices))
+    content = b"".join(as_zip(map(record_of, invoices)))
 
-    assert content == b"".join(as_zip(invoices))
+    assert content == b"".join(as_zip(map(record_of, invoices)))
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         assert archive.testzip() is None
         assert archive.namelist() == ["2026-000042.pdf", "2026-000043.pdf"]
@@ -147,7 +157,7 @@ def test_a_zip_contains_each_pdf_with_its_issue_date() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere all processes are equally nice")
 def test_pages_go_before_the_pdfs_of_a_zip() -> None:
     typesetting._kept.reset()
-    b"".join(as_zip([an_invoice()]))
+    b"".join(as_zip([record_of(an_invoice())]))
 
     made = helper._helper.made()
     assert made is not None
@@ -159,7 +169,7 @@ def test_pages_go_before_the_pdfs_of_a_zip() -> None:
 def test_an_invoice_before_1980_has_the_first_year_of_zip() -> None:
     old = replace(an_invoice(), issued_at=date(1975, 2, 3))
 
-    with zipfile.ZipFile(io.BytesIO(b"".join(as_zip([old])))) as archive:
+    with zipfile.ZipFile(io.BytesIO(b"".join(as_zip([record_of(old)])))) as archive:
         assert archive.infolist()[0].date_time == (1980, 2, 3, 0, 0, 0)
 
 
@@ -171,7 +181,7 @@ def test_a_zip_is_sent_while_it_is_made() -> None:
             drawn.append(number)
             yield an_invoice(number=number)
 
-    pieces = as_zip(invoices())
+    pieces = as_zip(map(record_of, invoices()))
 
     for sent in range(1, 6):
         assert next(pieces).startswith(b"PK\x03\x04")

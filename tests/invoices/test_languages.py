@@ -24,7 +24,7 @@ from invoices.store.records import find_invoice
 from tests.commands import run
 from tests.factories import make_user
 from tests.invoice_factories import DAY, SELLER, draft, issued, new_account, stored_invoices
-from tests.invoices.samples import a_voided_invoice, an_invoice
+from tests.invoices.samples import a_voided_invoice, an_invoice, record_of
 from web.choices import currency_choices
 
 LABEL = f"{DAY.year}-000001"
@@ -167,11 +167,11 @@ def test_a_command_issues_in_the_language_of_the_profile_and_prints_english(
 @pytest.mark.usefixtures("engine", "japanese")
 def test_files_for_programs_are_the_same_in_every_language() -> None:
     account = new_account()
-    invoices = [issued(account)]
+    records = [record_of(issued(account))]
 
-    in_japanese = b"".join(as_csv(invoices))
+    in_japanese = b"".join(as_csv(records))
     with translation.override("en"):
-        in_english = b"".join(as_csv(invoices))
+        in_english = b"".join(as_csv(records))
 
     assert in_japanese == in_english
     assert b"number,date,status" in in_english

@@ -57,7 +57,7 @@ json.dump(
         "again": str(typed_values_of(invoice)),
         "page": render_to_string("invoices/invoice.html", {"invoice": invoice, "record": record}),
         "PDF": "".join(page.extract_text() for page in pdf.pages),
-        "CSV": b"".join(as_csv([invoice])).decode(),
+        "CSV": b"".join(as_csv([record])).decode(),
         "JSON": as_full_json(record),
     },
     sys.stdout,
