@@ -17,14 +17,8 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts import values
 from dynamo import IntegerAttribute, TextAttribute
-from dynamo.extending import (
-    EMAIL_MAX_LENGTH,
-    INVALID_EMAIL,
-    INVALID_USERNAME,
-    USERNAME_MAX_LENGTH,
-    clean_email,
-    clean_username,
-)
+from dynamo.auth.addresses import EMAIL_MAX_LENGTH, INVALID_EMAIL, clean_email
+from dynamo.auth.usernames import INVALID_USERNAME, USERNAME_MAX_LENGTH, clean_username
 from web import identifiers, kinds
 from web.choices import currency_choices, is_time_zone, time_zone_choices
 from web.kinds import Choice, FormField, Kind, SingleLine

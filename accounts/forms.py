@@ -25,7 +25,8 @@ from accounts.attributes import USERNAME
 from accounts.limits import attempts
 from accounts.models import VALUES, User
 from accounts.services import another_username
-from dynamo.extending import EMAIL_MAX_LENGTH, PASSWORD_MAX_LENGTH
+from dynamo.auth.addresses import EMAIL_MAX_LENGTH
+from dynamo.auth.passwords import PASSWORD_MAX_LENGTH
 from dynamo.forms import ModelForm
 from web import identifiers
 from web.requestids import RequestIdForm

@@ -41,13 +41,9 @@ from accounts.attributes import IntegerValue, PaymentDays, TextValue, Value
 from accounts.exceptions import StaleUser, taken
 from dynamo import IntegerAttribute, Transaction, Unique
 from dynamo.auth import AbstractUser
-from dynamo.extending import (
-    Item,
-    clean_new_email,
-    clean_new_username,
-    comparable_email,
-    comparable_username,
-)
+from dynamo.auth.addresses import clean_new_email, comparable_email
+from dynamo.auth.usernames import clean_new_username, comparable_username
+from dynamo.extending import Item
 from web.kinds import COUNTRY, MultiLine
 
 #: Never changes, so it distinguishes two accounts that had the same key.

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from dynamo.extending import check_new_username, comparable_username, in_ascii
+from dynamo.auth.usernames import check_new_username, comparable_username, in_ascii
 
 
 def keeps_older(old: str, new: str) -> bool:

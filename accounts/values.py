@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from dynamo.extending import comparable_domain, comparable_email
+from dynamo.auth.addresses import comparable_domain, comparable_email
 
 _QUOTED_CHARACTER = re.compile(r"\\(.)", re.DOTALL)
 

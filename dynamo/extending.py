@@ -98,35 +98,6 @@ if TYPE_CHECKING:
     from dynamo._internal.updates import (
         Update as Update,
     )
-    from dynamo.auth.addresses import (
-        EMAIL_MAX_LENGTH as EMAIL_MAX_LENGTH,
-        INVALID_EMAIL as INVALID_EMAIL,
-        clean_email as clean_email,
-        clean_new_email as clean_new_email,
-        comparable_domain as comparable_domain,
-        comparable_email as comparable_email,
-    )
-    from dynamo.auth.management.base import (
-        read_line as read_line,
-    )
-    from dynamo.auth.models import (
-        new_session_epoch as new_session_epoch,
-    )
-    from dynamo.auth.passwords import (
-        PASSWORD_MAX_LENGTH as PASSWORD_MAX_LENGTH,
-        check_new_password as check_new_password,
-        is_text as is_text,
-    )
-    from dynamo.auth.usernames import (
-        INVALID_USERNAME as INVALID_USERNAME,
-        USERNAME_MAX_LENGTH as USERNAME_MAX_LENGTH,
-        as_uuid as as_uuid,
-        check_new_username as check_new_username,
-        clean_new_username as clean_new_username,
-        clean_username as clean_username,
-        comparable_username as comparable_username,
-        in_ascii as in_ascii,
-    )
     from dynamo.management.commands.cloudformation import (
         template as template,
     )
@@ -174,17 +145,6 @@ __all__, __getattr__ = lazily(
             "TooManyPages in_turn let_pages_go_first result_in_turn turn_passed_on"
         ),
         "dynamo._internal.updates": "Update",
-        "dynamo.auth.addresses": (
-            "EMAIL_MAX_LENGTH INVALID_EMAIL clean_email clean_new_email comparable_domain "
-            "comparable_email"
-        ),
-        "dynamo.auth.management.base": "read_line",
-        "dynamo.auth.models": "new_session_epoch",
-        "dynamo.auth.passwords": "PASSWORD_MAX_LENGTH check_new_password is_text",
-        "dynamo.auth.usernames": (
-            "INVALID_USERNAME USERNAME_MAX_LENGTH as_uuid check_new_username clean_new_username "
-            "clean_username comparable_username in_ascii"
-        ),
         "dynamo.management.commands.cloudformation": "template",
         "dynamo.transactions": "Otherwise READ_TOGETHER Refusal Write read_together",
         "dynamo.unique.declarations": "SEPARATOR",

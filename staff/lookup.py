@@ -8,7 +8,8 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
-from dynamo.extending import FAULTS, SEPARATOR, Item, Snapshot, as_uuid, read_together
+from dynamo.auth.usernames import as_uuid
+from dynamo.extending import FAULTS, SEPARATOR, Item, Snapshot, read_together
 from invoices.document.invoice import series_of
 from invoices.models import InvoiceItem
 from invoices.store import issuing

@@ -19,7 +19,9 @@ from accounts.models import User
 from accounts.values import mailbox_of
 from dynamo import Busy, Unavailable
 from dynamo.auth import check_password
-from dynamo.extending import comparable_email, comparable_username, together
+from dynamo.auth.addresses import comparable_email
+from dynamo.auth.usernames import comparable_username
+from dynamo.extending import together
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from accounts.emails.links import VALID_DAYS
 from accounts.emails.mails import send, send_to, url
 from accounts.models import User
 from accounts.values import is_deliverable
-from dynamo.extending import comparable_username
+from dynamo.auth.usernames import comparable_username
 
 
 def send_reset(address: str) -> bool:

@@ -36,7 +36,8 @@ from pynamodb.expressions.update import Action
 from accounts.exceptions import AccountError, StaleUser
 from accounts.models import User
 from dynamo import Transaction, joined
-from dynamo.extending import Otherwise, Refusal, new_session_epoch, pause_seconds
+from dynamo.auth.models import new_session_epoch
+from dynamo.extending import Otherwise, Refusal, pause_seconds
 
 #: One more sign-in ends the session that was seen longest ago.
 MOST = 20

@@ -10,7 +10,7 @@ class AuthConfig(AppConfig):
     label = "dynamo_auth"
 
     def ready(self) -> None:
-        """Tests that override INSTALLED_APPS make new apps of models that were imported before."""
+        """Tests that override INSTALLED_APPS install apps whose models were imported before."""
         from dynamo.auth.models import AbstractUser
 
         for model in AbstractUser.__subclasses__():

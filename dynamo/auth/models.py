@@ -80,6 +80,20 @@ def _in_sentences(label: str) -> str:
     return label if label[1:2].isupper() else f"{label[:1].lower()}{label[1:]}"
 
 
+class _Models(dict[str, Any]):
+    """The models of an app, by name, and `users`, which only `get_user_model` finds.
+
+    Code that goes through all models of `django.db` cannot work with them.
+    """
+
+    def __init__(self, models: Mapping[str, Any]) -> None:
+        super().__init__(models)
+        self.users: dict[str, type[AbstractUser]] = {}
+
+    def __missing__(self, name: str) -> type[AbstractUser]:
+        return self.users[name]
+
+
 class UserOptions:
     """The part of a model's `_meta` that contrib.auth reads."""
 
@@ -251,20 +265,17 @@ class AbstractUser(PermissionsMixin, Model):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls._meta = UserOptions(cls)
         cls.install()
 
     @classmethod
     def install(cls) -> None:
         """Let `get_user_model` find this class, which is not a model of `django.db`."""
+        cls._meta = UserOptions(cls)
         if app := apps.get_containing_app_config(cls.__module__):
-            found = app.get_model
-
-            def get_model(model_name: str, require_ready: bool = True) -> Any:
-                is_asked = model_name.lower() == cls.__name__.lower()
-                return cls if is_asked else found(model_name, require_ready)
-
-            vars(app)["get_model"] = get_model
+            models: Any = apps.all_models[app.label]
+            if not isinstance(models, _Models):
+                models = apps.all_models[app.label] = app.models = _Models(models)
+            models.users[cls.__name__.lower()] = cls
 
     def __str__(self) -> str:
         return self.get_username()

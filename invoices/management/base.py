@@ -14,7 +14,7 @@ from django.core.management.base import CommandError, CommandParser
 from accounts.exceptions import UnknownUser
 from accounts.models import User
 from accounts.services import find_user
-from dynamo.extending import as_uuid
+from dynamo.auth.usernames import as_uuid
 from dynamo.management.base import DynamoCommand
 from invoices.document.fields import fields_of
 from invoices.document.invoice import Contents, Invoice, Party

@@ -23,7 +23,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.attributes import EMAIL
 from accounts.models import User
 from accounts.values import deliverable_email
-from dynamo.extending import clean_email
+from dynamo.auth.addresses import clean_email
 from invoices.document.fields import Field
 from invoices.document.invoice import Invoice
 from invoices.output.typesetting import pdf_of

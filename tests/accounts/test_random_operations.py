@@ -34,8 +34,9 @@ from accounts.services import (
     edit_profile,
     register,
 )
+from dynamo.auth.addresses import comparable_email
+from dynamo.auth.usernames import comparable_username
 from dynamo.exceptions import Refused
-from dynamo.extending import comparable_email, comparable_username
 from tests.emailchanges import DAY, token_of
 from tests.emptying import empty
 from tests.factories import PASSWORD, assert_guards_match_users, stored_items

@@ -14,8 +14,7 @@ from django.test import Client
 from accounts import usernames
 from accounts.models import User
 from accounts.services import change, change_username, register
-from dynamo.auth.usernames import _scripts as scripts, _table as table
-from dynamo.extending import check_new_username
+from dynamo.auth.usernames import _scripts as scripts, _table as table, check_new_username
 from tests.accounts.test_sign_up_page import ANN, URL
 from tests.commands import run
 from tests.factories import PASSWORD, assert_guards_match_users, make_user, set_stored, stored_items

@@ -11,7 +11,8 @@ from hypothesis import given, strategies as st
 from accounts.attributes import EMAIL, PHONE_NUMBER, USERNAME
 from accounts.models import VALUES
 from accounts.values import mailbox_of, readable_phone_number
-from dynamo.extending import as_uuid, comparable_email, comparable_username
+from dynamo.auth.addresses import comparable_email
+from dynamo.auth.usernames import as_uuid, comparable_username
 
 WORDS = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=150)
 

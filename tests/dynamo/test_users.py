@@ -8,14 +8,19 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from django.apps import apps
+from django.contrib.auth import get_user_model
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
+from django.contrib.auth.models import User as DjangosUser
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 
 from dynamo._internal.client.sending import send
 from dynamo.attributes import TextAttribute
-from dynamo.auth import AbstractGroup, AbstractUser, permissions
+from dynamo.auth import AbstractGroup, AbstractUser, passwords, permissions
 from dynamo.auth.permissions import GROUP_SECONDS, all_permissions, permission
 from dynamo.exceptions import Refused
 from dynamo.transactions import Transaction
+from tests.conftest import PATIENCE_SECONDS
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -46,13 +51,19 @@ class Alone(AbstractUser):
 READERS = "tests.dynamo.test_users"
 
 
+class Outdated(PBKDF2PasswordHasher):
+    iterations = 10
+
+
+class Current(PBKDF2PasswordHasher):
+    iterations = 20
+
+
 @pytest.fixture(autouse=True)
-def _backend(settings: Any) -> None:
+def _backend(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.AUTHENTICATION_BACKENDS = ["dynamo.auth.backends.UserBackend"]
-    settings.PASSWORD_HASHERS = [
-        "django.contrib.auth.hashers.MD5PasswordHasher",
-        "django.contrib.auth.hashers.PBKDF2PasswordHasher",
-    ]
+    settings.PASSWORD_HASHERS = [f"{__name__}.Outdated"]
+    monkeypatch.setattr(passwords, "WAIT_SECONDS", PATIENCE_SECONDS)
 
 
 def make(name: str = "ann", **values: Any) -> Reader:
@@ -62,6 +73,15 @@ def make(name: str = "ann", **values: Any) -> Reader:
 
 def stored() -> list[str]:
     return sorted(item["pk"]["S"] for item in send("Scan", {"TableName": Reader.table()})["Items"])
+
+
+def test_the_user_model_is_found_and_not_among_those_of_the_orm(settings: Any) -> None:
+    model = get_user_model()
+    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS]  # each app's config is made again
+
+    assert get_user_model() is model
+    assert Reader not in apps.get_models(include_swapped=True)
+    assert model not in apps.get_models(include_swapped=True) or model is DjangosUser
 
 
 # Made -----------------------------------------------------------------------------------------
@@ -177,13 +197,13 @@ def test_an_outdated_hash_is_upgraded_once_for_sign_ins_at_once(
     settings: Any, at_once: Callable[..., list[Any]]
 ) -> None:
     ann = make()
-    settings.PASSWORD_HASHERS = settings.PASSWORD_HASHERS[::-1]
+    settings.PASSWORD_HASHERS = [f"{__name__}.Current"]
     copies = [Reader.get(ann.pk) for _each in range(3)]
 
     assert all(at_once(lambda number: copies[number].check_password(PASSWORD), 3))
 
     read = Reader.get(ann.pk)
-    assert read.password.startswith("pbkdf2_sha256$")
+    assert read.password.startswith("pbkdf2_sha256$20$")
     assert {each.get_session_auth_hash() for each in copies} == {read.get_session_auth_hash()}
     assert read.version == ann.version
 

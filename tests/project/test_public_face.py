@@ -16,7 +16,32 @@ SITE = ("accounts", "invoices", "uploads", "staff", "web", "project")
 #: Modules with a role of their own in a Django project, and what is public there.
 MODULES = {
     "dynamo.auth": {*import_module("dynamo.auth").__all__},
+    "dynamo.auth.addresses": {
+        *(
+            "EMAIL_MAX_LENGTH",
+            "INVALID_EMAIL",
+            "clean_email",
+            "clean_new_email",
+            "comparable_domain",
+            "comparable_email",
+        )
+    },
     "dynamo.auth.backends": {"UserBackend"},
+    "dynamo.auth.management.base": {"read_line"},
+    "dynamo.auth.models": {"new_session_epoch"},
+    "dynamo.auth.passwords": {"PASSWORD_MAX_LENGTH", "check_new_password", "is_text"},
+    "dynamo.auth.usernames": {
+        *(
+            "INVALID_USERNAME",
+            "USERNAME_MAX_LENGTH",
+            "as_uuid",
+            "check_new_username",
+            "clean_new_username",
+            "clean_username",
+            "comparable_username",
+            "in_ascii",
+        )
+    },
     "dynamo.cache": {"DynamoCache"},
     "dynamo.forms": {"ModelForm"},
     "dynamo.health": {"healthz", "livez"},
