@@ -19,6 +19,7 @@ CHAPTERS = {
     "tickets": "Items with gapless numbers",
     "members": "A model with unique attributes",
     "users": "Users who sign up",
+    "admin": "Members in the admin",
 }
 
 

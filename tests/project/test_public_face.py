@@ -15,6 +15,7 @@ SITE = ("accounts", "invoices", "uploads", "staff", "web", "project")
 
 #: Modules with a role of their own in a Django project, and what is public there.
 MODULES = {
+    "dynamo.admin": {*import_module("dynamo.admin").__all__},
     "dynamo.auth": {*import_module("dynamo.auth").__all__},
     "dynamo.auth.addresses": {
         *(
@@ -52,6 +53,7 @@ MODULES = {
     "sequences.management.base": {"SeriesCheckCommand"},
 }
 FACE = {name: set(import_module(name).__all__) for name in LIBRARY}
+FACE["dynamo"].add("admin")
 EXTENSION_POINTS = {
     name: set(import_module(name).__all__)
     for name in (f"{package}.extending" for package in LIBRARY)

@@ -41,3 +41,9 @@ def test_users_sign_up_in_thirty_lines() -> None:
     )
 
     assert len([line for line in lines.splitlines() if line]) <= 30
+
+
+def test_a_model_with_an_index_is_in_the_admin_in_twenty_lines() -> None:
+    lines = files("admin")["members/admin.py"].splitlines()
+
+    assert len([line for line in lines if line]) <= 20
