@@ -177,7 +177,7 @@ def take_engine(environment: Environment) -> bool:
 def test_the_wheel_has_the_library_and_nothing_else(wheel: Path) -> None:
     typing = {ROOT / package / "py.typed" for package in LIBRARY}
     texts = set((ROOT / "dynamo/locale").rglob("django.[mp]o"))
-    tables = {ROOT / "dynamo/auth/usernames.txt"}
+    tables = {ROOT / "dynamo/auth/usernames.txt", *(ROOT / "dynamo/templates").rglob("*.html")}
     wanted = {str(file.relative_to(ROOT)) for file in {*modules(), *typing, *texts, *tables}}
 
     with ZipFile(wheel) as archive:
