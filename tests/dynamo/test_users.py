@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import Any
 
@@ -224,6 +225,23 @@ def test_sessions_end_with_the_hash_that_they_carry(end: Callable[[Reader], obje
     end(ann)
 
     assert Reader.get(ann.pk).get_session_auth_hash() == ann.get_session_auth_hash() != before
+
+
+@pytest.mark.parametrize(("other", "is_stored"), [("another", True), ("a third", False)])
+def test_a_new_password_that_is_sent_twice_is_a_success_for_both(
+    other: str, is_stored: bool
+) -> None:
+    ann = make()
+    copy = Reader.get(ann.pk)
+    ann.set_password("another")
+    ann.save()
+
+    copy.set_password(other)
+    with nullcontext() if is_stored else pytest.raises(Reader.Stale):
+        copy.save()
+
+    assert Reader.get(ann.pk).password == ann.password
+    assert (copy.get_session_auth_hash() == ann.get_session_auth_hash()) is is_stored
 
 
 def test_a_deactivation_by_two_copies_is_a_success_for_both() -> None:

@@ -223,10 +223,14 @@ class Writable(Readable):
             self._added(add or {}),
             condition,
             # By the changed values: those that they imply may be drawn at random.
-            is_so=lambda stored: _has_values(stored, changed),
+            is_so=partial(self._is_so, changed),
             asked=values,
             write=write,
         )
+
+    def _is_so(self, changed: Mapping[str, dict[str, Any] | None], stored: Item) -> bool:
+        """Whether the item `stored` has the typed values `changed` already."""
+        return all(is_same_value(stored.get(name), typed) for name, typed in changed.items())
 
     def _implied(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """The attributes that a change to `values` also changes, for subclasses."""
@@ -377,7 +381,3 @@ class Writable(Readable):
 
     def _taken_by(self, unique: UniqueKey, item: Item, _refusal: Refusal) -> Exception:
         return self._taken(unique.names, unique.values(item))
-
-
-def _has_values(stored: Item, values: Mapping[str, dict[str, Any] | None]) -> bool:
-    return all(is_same_value(stored.get(name), typed) for name, typed in values.items())
