@@ -220,9 +220,9 @@ ACCOUNTS_REQUIRE_CONFIRMED_EMAIL = env.read("ACCOUNTS_REQUIRE_CONFIRMED_EMAIL", 
 INVOICES_ALLOW_VOID = env.read("INVOICES_ALLOW_VOID", flag, "on")
 # The sign-up page does not reveal whether an email address has an account.
 ACCOUNTS_PREVENT_ENUMERATION = env.read("ACCOUNTS_PREVENT_ENUMERATION", flag)
-# When an email address changes: at once, or when the link mailed to the new one is opened.
+# When an email address changes: when the link mailed to the new one is followed, or at once.
 ACCOUNTS_EMAIL_CHANGE = (
-    env.read("ACCOUNTS_EMAIL_CHANGE", one_of("immediate", "confirm")) or "immediate"
+    env.read("ACCOUNTS_EMAIL_CHANGE", one_of("immediate", "confirm")) or "confirm"
 )
 # How often people may try: `ACCOUNTS_LIMIT_SIGN_IN=10/15m` and so on, see accounts.limits.windows.
 ACCOUNTS_LIMITS = {

@@ -66,6 +66,19 @@ def link_token(user: User) -> str:
     return links.make(PURPOSE, user.pk, str(user.pending_id))
 
 
+def address_of(token: str) -> str:
+    """The address that the link gives the account; empty if the change does not wait any more.
+
+    Costs 1 request and 1 read unit.
+
+    Raises:
+        BadLink: the link is too old, or the account was deleted.
+    """
+    pk, pending_id = links.read(PURPOSE, token, 2)
+    user = links.account_of(PURPOSE, pk)
+    return (user.awaited_email or "") if user.pending_id == pending_id else ""
+
+
 def confirm_change(token: str, *, write: Transaction | None = None) -> Confirmed:
     """Give the link's account its new address, which is then confirmed, and free the old one.
 

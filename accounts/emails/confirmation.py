@@ -31,6 +31,19 @@ def link_token(user: User) -> str:
     return links.make(PURPOSE, user.pk, str(user.confirmation_id))
 
 
+def address_of(token: str) -> str:
+    """The address that the link confirms; empty if the account has another one by now.
+
+    Costs 1 request and 1 read unit.
+
+    Raises:
+        BadLink: the link is too old, or the account was deleted.
+    """
+    pk, confirmation_id = links.read(PURPOSE, token, 2)
+    user = links.account_of(PURPOSE, pk)
+    return user.email if user.confirmation_id == confirmation_id else ""
+
+
 def confirm(token: str, *, write: Transaction | None = None) -> User:
     """Confirm the address of the link's account. If it is confirmed already, it is a success.
 

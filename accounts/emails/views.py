@@ -60,9 +60,10 @@ class LinkView(View, ABC):
         """Show the button, or refuse a link that is too old or damaged."""
         try:
             links.check(self.purpose, token)
+            address = self.address(token)
         except BadLink as error:
             return self._refused(request, error)
-        context = {"question": self.question, "button": self.button}
+        context = {"question": self.question, "button": self.button, "address": address}
         return TemplateResponse(request, "accounts/link.html", context)
 
     def post(self, request: HttpRequest, token: str) -> HttpResponse:
@@ -90,6 +91,10 @@ class LinkView(View, ABC):
         return response
 
     @abstractmethod
+    def address(self, token: str) -> str:
+        """The address that the link is about; empty if it is not known. Raises BadLink."""
+
+    @abstractmethod
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
         """Do what the link is for."""
 
@@ -115,6 +120,9 @@ class EmailConfirmView(LinkView):
     question = gettext_lazy("Is the email address that received this link yours?")
     button = gettext_lazy("Confirm my email address")
     way_out = ("profile", gettext_lazy("Open your profile"))
+
+    def address(self, token: str) -> str:
+        return confirmation.address_of(token)
 
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
         user = confirmation.confirm(token)
@@ -198,6 +206,9 @@ class EmailChangeConfirmView(LinkView):
     purpose = change.PURPOSE
     question = gettext_lazy("Should your account use the email address that received this link?")
     button = gettext_lazy("Change my email address")
+
+    def address(self, token: str) -> str:
+        return change.address_of(token)
 
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
         """Change the address and notify the old one."""

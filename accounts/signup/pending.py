@@ -106,6 +106,16 @@ def release(token: str, *, write: Transaction | None = None) -> User:
     return user
 
 
+def address_of(token: str) -> str:
+    """The email address of the link's sign-up; empty if it is not stored any more.
+
+    Costs 1 request and 1 read unit. Raises BadLink.
+    """
+    [key] = links.read(PURPOSE, token, 1)
+    held: dict[str, Any] = cache.get(_cache_key(key)) or {}
+    return str(held.get("email", ""))
+
+
 def _made_before(held: dict[str, Any]) -> User:
     user = links.account_of(PURPOSE, held["made"])
     # If the account was deleted, another link of the same form can make one with the same key.

@@ -71,10 +71,14 @@ class SignUpView(KeepFormMixin, FormPageMixin, FormView):
             raise AccountRequestReused(form.cleaned_data["request_id"])
         visitor.leave_as_another(self.request, user)
         login(self.request, cast(Any, user))
-        messages.success(self.request, _("Welcome! Your account is ready."))
-        if not user.is_confirmed:
-            # Also if the form is sent again: the process may have ended before the first mail.
-            mails.send_confirmation(user)
+        message = _("Welcome! Your account is ready.")
+        # Also if the form is sent again: the process may have ended before the first mail.
+        if not user.is_confirmed and mails.send_confirmation(user):
+            message = _(
+                "Welcome! Your account is ready. We sent a link to %(email)s. Follow it to confirm "
+                "the address."
+            ) % {"email": user.email}
+        messages.success(self.request, message)
         return redirect(self.get_success_url())
 
     def _hold(self, form: SignUpForm) -> HttpResponse:
@@ -84,8 +88,11 @@ class SignUpView(KeepFormMixin, FormPageMixin, FormView):
             password=form.cleaned_data["password1"],
             request_id=form.cleaned_data["request_id"],
         )
-        is_sent = pending.send_link(form.cleaned_data["email"], token)
-        return redirect("signup_sent") if is_sent else show_not_sent(self, form)
+        email = form.cleaned_data["email"]
+        if not pending.send_link(email, token):
+            return show_not_sent(self, form)
+        messages.success(self.request, _("We sent a link to %(email)s.") % {"email": email})
+        return redirect("signup_sent")
 
     def form_invalid(self, form: SignUpForm) -> HttpResponse:
         if "request_id" in form.errors:
@@ -99,10 +106,13 @@ class SignUpConfirmView(LinkView):
     button = gettext_lazy("Create my account")
     way_out = ("signup", gettext_lazy("Sign up again"))
 
+    def address(self, token: str) -> str:
+        return pending.address_of(token)
+
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
         """Make the account without a sign-in, because the link does not prove the password."""
         user = pending.release(token)
         if request.user == user:
-            return redirect("home")
+            return redirect("profile")
         messages.success(request, _("Your account is ready. Sign in with your password."))
         return redirect("login")

@@ -23,6 +23,12 @@ def ann(engine: str) -> User:
 
 
 @pytest.fixture
+def changes_at_once(settings: Any) -> None:
+    """A new email address does not wait for its link."""
+    settings.ACCOUNTS_EMAIL_CHANGE = "immediate"
+
+
+@pytest.fixture
 def limits(settings: Any) -> dict[str, tuple[int, int] | None]:
     """The rate limits of this test: only those that it sets."""
     settings.ACCOUNTS_LIMITS = dict.fromkeys(DEFAULTS)

@@ -21,6 +21,8 @@ from tests.mailbox import the_mail
 from tests.pages import Page, form_values, meanwhile, sign_in
 from tests.requests import OF_EVERY_PAGE, Requests
 
+pytestmark = pytest.mark.usefixtures("changes_at_once")
+
 SWITCH = "/i18n/setlang/"
 PROFILE = "/accounts/profile/"
 JAPANESE = {"accept-language": "ja"}

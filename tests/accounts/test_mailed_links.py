@@ -120,6 +120,7 @@ def test_opening_a_link_shows_a_button_and_only_pressing_it_counts(kind: MailedL
     assert "no-store" in opened["Cache-Control"]
     page = Page(opened)
     assert kind.button in page.text
+    assert ("new@" if kind.purpose == "email_change" else "ann@") + "example.org" in page.text
     assert Client().put(path).status_code == 405
     assert visitor.post(path).status_code == 403
     assert stored_items() == before

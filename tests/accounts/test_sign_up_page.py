@@ -76,7 +76,10 @@ def test_the_form_registers_an_account_and_signs_in(client: Client, typed: dict[
     assert user.last_login is not None
     assert_guards_match_users()
     page = Page(client.get(response["Location"]))
-    assert page.messages == ["Welcome! Your account is ready."]
+    assert page.messages == [
+        "Welcome! Your account is ready. We sent a link to ann@example.org. Follow it to "
+        "confirm the address."
+    ]
     assert signed_in_as(client) == "Ann"
 
 

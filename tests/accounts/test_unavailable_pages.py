@@ -21,6 +21,8 @@ from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy, through
 from tests.pages import Page, form_values, sign_in
 
+pytestmark = pytest.mark.usefixtures("changes_at_once")
+
 SIGN_UP = "/accounts/signup/"
 SIGN_IN = "/accounts/login/"
 PROFILE = "/accounts/profile/"

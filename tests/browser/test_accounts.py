@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -36,8 +37,9 @@ def sign_in(page: Page, who: str) -> None:
 
 
 def test_a_user_signs_up_changes_the_email_address_signs_in_by_it_and_deletes_the_account(
-    page: Page,
+    page: Page, settings: Any
 ) -> None:
+    settings.ACCOUNTS_EMAIL_CHANGE = "immediate"
     page.goto("/")
     page.get_by_role("main").get_by_role(
         "link", name=re.compile("account|sign up", re.I)

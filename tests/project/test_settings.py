@@ -453,7 +453,7 @@ def test_a_check_for_deployment_finds_nothing(checkout: Path, engine: str) -> No
         ({"EMAIL_URL": "consolemail://"}, "accounts.W002"),
         ({"DJANGO_FROM_EMAIL": None}, "accounts.W002"),
         ({"ACCOUNTS_PREVENT_ENUMERATION": None}, "accounts.W003"),
-        ({"ACCOUNTS_EMAIL_CHANGE": None}, "accounts.W004"),
+        ({"ACCOUNTS_EMAIL_CHANGE": "immediate"}, "accounts.W004"),
     ],
     ids=lambda value: ",".join(value) if isinstance(value, dict) else value,
 )
