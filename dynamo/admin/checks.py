@@ -33,8 +33,8 @@ def check_admin(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     found: list[CheckMessage] = []
     for site in list(all_sites):
         for model, admin_class in getattr(site, "refused", ()):
-            # Django registers its own groups.
-            if not admin_class.__module__.startswith("django."):
+            # contrib.auth registers its groups.
+            if not all(each.__module__.startswith("django.") for each in (model, admin_class)):
                 found.append(
                     Error(
                         f"{model.__name__} cannot be registered by {admin_class.__name__}: "

@@ -27,6 +27,7 @@ from django.utils.translation import (
     gettext_lazy as _,
     gettext_lazy as djangos_lazy,
 )
+from pynamodb.attributes import UnicodeSetAttribute
 
 from dynamo._internal import bulk
 from dynamo.admin.changelist import ChangeList, Source, source_of, sources
@@ -106,6 +107,23 @@ action(
 
 #: Their stubs know contrib's ModelAdmin only.
 _helpers: Any = helpers
+
+
+class LinesField(forms.CharField):
+    """A set of texts, one in each line."""
+
+    widget = widgets.AdminTextareaWidget
+
+    def prepare_value(self, value: Any) -> Any:
+        return value if value is None or isinstance(value, str) else "\n".join(sorted(value))
+
+    def clean(self, value: Any) -> Any:
+        return set(filter(None, map(str.strip, super().clean(value).splitlines()))) or None
+
+    @classmethod
+    def can_show(cls, value: Any) -> bool:
+        """Whether lines hold this set without loss."""
+        return all(text.splitlines() == [text.strip()] for text in value or ())
 
 
 class _Readonly(_helpers.AdminReadonlyField):  # type: ignore[misc]  # Any
@@ -328,6 +346,8 @@ class ModelAdmin:
     ) -> forms.Field | None:
         """The form field of an attribute, with contrib.admin's widget; None if it has none."""
         kind = type(db_field.attribute)
+        if kind is UnicodeSetAttribute:
+            kwargs = {"form_class": LinesField, "empty_value": "", **kwargs}
         options = {**self.formfield_overrides.get(kind, {}), **kwargs}
         made = db_field.formfield(**options)
         if (
@@ -701,6 +721,13 @@ class ModelAdmin:
         fieldsets = list(self.get_fieldsets(request, obj))
         names = flatten_fieldsets(cast(Any, fieldsets))
         readonly = [*self.get_readonly_fields(request, obj)] if may_write else names
+        attributes = self.model.get_attributes()
+        readonly += [
+            each
+            for each in names
+            if isinstance(attributes.get(each), UnicodeSetAttribute)
+            and not LinesField.can_show(getattr(obj, each, None))
+        ]
         fields = [each for each in names if each not in readonly]
         declared = self.form.declared_fields
         known = model_fields(self.model)
@@ -848,7 +875,8 @@ class ModelAdmin:
             is_deletion and "delete" in self.dangerous
         )
         items = self._selected(keys)
-        versions = {key: str(item.version) for key, item in items.items() if item is not None}
+        whole = {key: item for key, item in items.items() if isinstance(item, Model)}
+        versions = {key: str(item.version) for key, item in whole.items()}
         is_confirmed = SEEN in request.POST
         form: Any = forms.Form(request.POST if is_confirmed else None)
         form.fields.update(self.confirm_fields(request, dangerous))
@@ -862,18 +890,16 @@ class ModelAdmin:
             results: dict[tuple[int, str], list[str]] = {}
             for key, item in items.items():
                 result = self._run(request, name, function, item, seen.get(key), reason)
-                called = f"{self.opts.verbose_name} {key}" if item is None else name_of(item)
+                called = name_of(item) if key in whole else f"{self.opts.verbose_name} {key}"
                 results.setdefault(result, []).append(called)
             for (level, text), names in results.items():
                 self.message_user(request, f"{', '.join(names)}: {text}", level)
             return HttpResponseRedirect(back)
-        found = [item for item in items.values() if item is not None]
         context = {
             "title": djangos_text("Are you sure?"),
             "subtitle": title,
             "is_deletion": is_deletion,
-            "objects": [(name_of(each), self.url("change", each)) for each in found],
-            "object": Shown(found[0]) if len(found) == 1 else None,
+            "objects": [(name_of(each), self.url("change", each)) for each in whole.values()],
             "form": form,
             "action": name,
             "selected": list(items),
@@ -886,15 +912,17 @@ class ModelAdmin:
         return self._render(request, "confirm.html", own, context)
 
     def _selected(self, keys: Sequence[str]) -> dict[str, Any]:
-        """The items by their key; None for one that is absent or damaged."""
-        wanted = {key: with_id(self.model, key) for key in dict.fromkeys(keys[:100])}
+        """The items by their id; None for one that is absent, a DamagedRow for a damaged one."""
+        wanted = {key: with_id(self.model, key) for key in dict.fromkeys(keys)}
         found: dict[str, Any] = dict.fromkeys(wanted)
         addresses = [item._key() for item in wanted.values() if item is not None]
         for stored in bulk.read_batches(self.model.table(), addresses):
+            item: Any
             try:
-                found[id_of_key(self.model, stored)] = self.model.from_raw_data(stored)
-            except DamagedItem:
-                continue
+                item = self.model.from_raw_data(stored)
+            except DamagedItem as error:
+                item = DamagedRow(stored, error)
+            found[id_of_key(self.model, stored)] = item
         return found
 
     def _run(
@@ -909,6 +937,8 @@ class ModelAdmin:
         """Run an action on one item; the level and the text of its result."""
         if item is None:
             return messages.WARNING, str(GONE)
+        if isinstance(item, DamagedRow):
+            return messages.ERROR, str(item)
         if seen != str(item.version):
             return messages.ERROR, str(OVERTAKEN)
         is_deletion = name == DELETE

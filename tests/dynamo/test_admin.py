@@ -10,11 +10,15 @@ from html import unescape
 from typing import Any
 
 import pytest
+from django.contrib.admin import ModelAdmin as ContribsModelAdmin
+from django.contrib.sessions.models import Session
 from django.core.checks import run_checks
+from django.core.exceptions import ImproperlyConfigured
 from django.test import Client, override_settings
 from django.utils.encoding import iri_to_uri
 
 from dynamo._internal.client.sending import send
+from dynamo.admin import AdminSite, ModelAdmin
 from dynamo.admin.keys import id_of
 from dynamo.admin.models import LogEntry, journal_of, list_entries
 from dynamo.admin.options import OVERTAKEN
@@ -482,3 +486,79 @@ def test_the_pages_are_japanese_for_who_reads_japanese(client: Client) -> None:
         assert 'lang="ja"' in shown
         assert "ログアウト" in shown
     assert "理由" in client.get(change_of(ann), headers={"accept-language": "ja"}).text
+
+
+def test_rights_are_granted_by_lines_and_a_set_that_lines_cannot_hold_is_read_only(
+    client: Client,
+) -> None:
+    clerk = Clerk.objects.create_user("ann", "ann@example.org", PASSWORD, is_staff=True)
+    form = opened(client, change_of(clerk))
+    form |= {"permissions": f"{CHANGE}\r\n desk.view_seat \r\n", "groups": "crew"}
+    assert client.post(change_of(clerk), form).status_code == 302
+    stored = Clerk.get(clerk.pk)
+    assert (stored.permissions, stored.groups) == ({CHANGE, "desk.view_seat"}, {"crew"})
+    form = opened(client, change_of(clerk)) | {"permissions": ""}
+    assert client.post(change_of(clerk), form).status_code == 302
+    assert Clerk.get(clerk.pk).permissions is None
+
+    for tags, is_shown in (({"a", "b"}, True), ({"a", "b\nc"}, False), ({" a"}, False)):
+        item = make(len(str(tags)), tags=tags)
+        page = client.get(change_of(item)).text
+        assert ('name="tags"' in page) is is_shown
+        assert client.post(change_of(item), Form(page).values).status_code == 302
+        assert Customer.get(item.pk).stored == item.stored
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ({"list_display": ["emial"]}, "E009: list_display names emial, which is not an attribute"),
+        ({"readonly_fields": ["nothing"]}, "E009: readonly_fields names nothing"),
+        ({"fields": [("email", "nothing")]}, "E009: fields names nothing"),
+        ({"list_display": ["pin"]}, "E009: list_display names pin, which is declared sensitive"),
+        ({"search_fields": ["pin"]}, "E009: search_fields names pin, which is declared sensitive"),
+        ({"list_filter": ["plan"]}, "E010: list_filter names plan, which is not the partition"),
+        ({"search_fields": ["notes"]}, "E010: search_fields names notes, which is neither unique"),
+        ({"search_fields": ["card"]}, "E010: search_fields names card"),
+        ({"ordering": ["-joined"]}, "E010: ordering is -joined, but the list is read from the"),
+        ({"ordering": ["email"], "list_filter": ["club"]}, "E010: ordering is email, but no index"),
+        ({"list_index": Customer.by_club}, "E010: list_index must be an index of the model"),
+        (
+            {"list_index": Customer.by_region, "list_partition": "a", "ordering": ["-joined"]},
+            "E010: ordering is -joined, which is not the sort key of list_index",
+        ),
+        (
+            {"list_index": Customer.by_club, "list_partition": "a", "ordering": ["joined", "pk"]},
+            "E010: ordering names several",
+        ),
+        ({"list_index": Customer.by_club, "list_partition": "a", "ordering": ["-joined"]}, ""),
+        ({"list_filter": ["club", "region"], "search_fields": ["email", "club"]}, ""),
+        ({"list_display": [str, "unique_email", "get_absolute_url", "__str__"]}, ""),
+    ],
+)
+def test_check_refuses_what_no_query_can_serve_and_names_what_to_declare(
+    options: dict[str, Any], found: str, project: None
+) -> None:
+    site = AdminSite()
+    site.register(Clerk if "pin" in str(options) else Customer, **options)
+
+    messages = [f"{each.id}: {each.msg}" for each in site.check(None)]
+
+    assert (messages == []) if not found else messages[0].startswith(f"dynamo.{found}")
+    assert all(each.hint for each in site.check(None) if each.id == "dynamo.E010")
+
+
+def test_check_names_relational_models_and_missing_settings(project: None) -> None:
+    site = AdminSite()
+    site.register(Session, ModelAdmin)
+    site.register(Customer, ContribsModelAdmin)  # type: ignore[arg-type]
+
+    found = [each.msg for each in run_checks(tags=["admin"]) if each.id == "dynamo.E008"]
+    with override_settings(TEMPLATES=[{**PROJECT["TEMPLATES"][0], "OPTIONS": {}}]):
+        missing = {each.id for each in run_checks(tags=["admin"])}
+
+    assert sorted(each.split()[0] for each in found) == ["Customer", "Session"]
+    assert missing == {"dynamo.E008", "dynamo.E011"}
+    both = override_settings(INSTALLED_APPS=["dynamo.admin", "django.contrib.admin"])
+    with pytest.raises(ImproperlyConfigured, match="duplicates: admin"):
+        both.enable()
