@@ -36,15 +36,11 @@ def name_of(invoice: Invoice) -> str:
 @cache
 def _version() -> str:
     """What the bytes depend on besides the invoice, looked up once per process (50 ms)."""
-    code = [
-        _SITE / "project" / "formats",
-        _SITE / "invoices",
-        _SITE / "web",
-        *settings.LOCALE_PATHS,
-    ]
+    folders = ("project/formats", "invoices", "web")
+    code = [*(_SITE / folder for folder in folders), *settings.LOCALE_PATHS]
     digest = hashlib.sha256()
     for file in sorted(file for folder in code for file in folder.rglob("*.*")):
-        if file.suffix in {".py", ".typ", ".mo"}:
+        if file.suffix in {".py", ".typ", ".xml", ".mo"}:
             digest.update(file.read_bytes())
     fonts = [(file.name, file.stat().st_size) for each in installed() for file in each.files()]
     packages = sorted((each.name, each.version) for each in distributions())

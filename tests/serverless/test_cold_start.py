@@ -48,7 +48,6 @@ FIRST_LOADED_BY: dict[str, str | None] = {
     "staff.views": SIGN_IN,
     "boto3": None,
     "debug_toolbar": None,
-    "drafthorse": None,
     "fontTools": None,
     "idna": None,
     "lxml": None,
