@@ -44,7 +44,7 @@ _PRICE_DECIMALS = Decimal("1e-8")
 # XML cannot contain them, not even escaped.
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 #: Of the folder of this file: the helper process has no templates of pages.
-_TEMPLATES = template.Engine(dirs=[Path(__file__).parent])
+_TEMPLATES = template.Engine(dirs=[str(Path(__file__).parent)])
 _BLANK_LINES = re.compile(r">\s*\n(?=[ \t]*<)")
 _EXACT = Context(prec=60, rounding=ROUND_HALF_UP)
 
@@ -106,7 +106,9 @@ def _texts(invoice: Invoice) -> Iterator[str]:
 def as_xml(invoice: Invoice) -> bytes:
     """The invoice as XML in UTF-8. Complete only if nothing is `missing`."""
     with localcontext(_EXACT):
-        xml = _TEMPLATES.get_template("einvoice.xml").render(template.Context(_contents(invoice)))
+        xml: str = _TEMPLATES.get_template("einvoice.xml").render(
+            template.Context(_contents(invoice))
+        )
     # In the texts of XML, quotation marks need no escapes. The tags of the template leave blank
     # lines.
     xml = xml.replace("&quot;", '"').replace("&#x27;", "'")
