@@ -29,6 +29,7 @@ from dynamo.auth.addresses import EMAIL_MAX_LENGTH
 from dynamo.auth.passwords import PASSWORD_MAX_LENGTH
 from dynamo.forms import ModelForm
 from web import identifiers
+from web.choices import is_time_zone
 from web.requestids import RequestIdForm
 
 
@@ -91,11 +92,18 @@ class SignUpForm(BoundedPasswordsMixin, SetPasswordMixin, AccountForm, RequestId
     """An account, its password, and the request id that names this registration."""
 
     password1, password2 = SetPasswordMixin.create_password_fields()
+    #: A script fills in the browser's zone.
+    time_zone = forms.CharField(required=False, max_length=100, widget=forms.HiddenInput)
     request_id_salt = "accounts.signup"
     request_id_refused = _(
         "This form was open for more than a day, or did not come from this site. "
         "Enter the password again and send the form again."
     )
+
+    def clean_time_zone(self) -> str:
+        """The browser's zone, if this site knows it: nobody typed it."""
+        zone: str = self.cleaned_data["time_zone"]
+        return zone if is_time_zone(zone) else ""
 
     def clean(self) -> dict[str, Any]:
         """Check the password by Django's rules, which compare it with the other values."""

@@ -1,4 +1,7 @@
-"""The language of a page. The first of these that applies:
+"""The language of a page, and the time zone of its times.
+
+The zone is that of the profile, or that of the settings. The language is the first of these that
+applies:
 
     1. the language of the profile, if the visitor is signed in
     2. the language of the switch at the foot of each page, in its cookie
@@ -12,14 +15,15 @@ not change it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from contextlib import suppress
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, cast
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.utils import translation
+from django.utils import timezone, translation
 from django.utils.cache import patch_vary_headers
 from django.utils.deprecation import MiddlewareMixin
 
@@ -34,6 +38,15 @@ def site_language(language: str | None) -> str | None:
 def language_of(user: Any) -> str | None:
     """The language in the profile of `user`, if any; None for an anonymous user."""
     return site_language(getattr(user, "language", None))
+
+
+def zone_of(user: Any) -> ZoneInfo | None:
+    """The time zone in the profile of `user`, if any; None for an anonymous user."""
+    name = getattr(user, "time_zone", None)
+    try:
+        return ZoneInfo(name) if name else None
+    except (ValueError, ZoneInfoNotFoundError):
+        return None
 
 
 def remember(response: HttpResponseBase, language: str | None) -> None:
@@ -54,24 +67,32 @@ class LanguageMiddleware(MiddlewareMixin):
     """Replaces Django's LocaleMiddleware, which leaves its language active in the thread.
 
     A middleware before that one would answer in the language of the thread's previous request. This
-    one stands before everything that can answer with a page.
+    one stands before everything that can answer with a page. It also ends the time zone that a
+    request activates.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         if self.async_mode:  # type: ignore[attr-defined]  # absent from the stubs
             return self.__acall__(request)
-        with translation.override(translation.get_language_from_request(request)):
+        with _override(request):
             return _finished(request, cast(HttpResponseBase, self.get_response(request)))
 
     async def __acall__(self, request: HttpRequest) -> HttpResponseBase:
-        with translation.override(translation.get_language_from_request(request)):
+        with _override(request):
             return _finished(
                 request, await cast(Awaitable[HttpResponseBase], self.get_response(request))
             )
 
 
+@contextmanager
+def _override(request: HttpRequest) -> Iterator[None]:
+    language = translation.get_language_from_request(request)
+    with translation.override(language), timezone.override(None):
+        yield
+
+
 class ProfileLanguageMiddleware(MiddlewareMixin):
-    """Activates the language of the profile before a template is rendered.
+    """Activates the language and the time zone of the profile before a template is rendered.
 
     `accounts.sessions.middleware` activates it when the user is read, which in a template would be
     after the head of the page. This costs no request: every such page reads the user.

@@ -52,6 +52,7 @@ def register(
     password_hash: str | None = None,
     full_name: str | None = None,
     phone_number: str | None = None,
+    time_zone: str | None = None,
     is_staff: bool = False,
     is_superuser: bool = False,
     email_confirmed: bool = False,
@@ -78,7 +79,11 @@ def register(
         AccountRequestReused: the request id made an account with other values.
     """
     values = User.cleaned(
-        username=username, email=email, full_name=full_name, phone_number=phone_number
+        username=username,
+        email=email,
+        full_name=full_name,
+        phone_number=phone_number,
+        time_zone=time_zone,
     )
     request_id = request_id or str(uuid.uuid4())
     user = User(

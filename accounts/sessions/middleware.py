@@ -17,12 +17,12 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.utils import translation
+from django.utils import timezone, translation
 from django.utils.crypto import constant_time_compare
 from django.utils.functional import SimpleLazyObject
 
 from accounts.backends import AccountBackend
-from accounts.languages import language_of
+from accounts.languages import language_of, zone_of
 from accounts.models import User
 from accounts.sessions import account_cookie, services as sessions, visitor
 from dynamo import Unavailable
@@ -51,13 +51,15 @@ class AuthenticationMiddleware(middleware.AuthenticationMiddleware):
 
 
 def _user_of(request: HttpRequest) -> User | AnonymousUser:
-    """The visitor, read once. Activates the language of their profile."""
+    """The visitor, read once. Activates the language and the time zone of their profile."""
     known: User | AnonymousUser | None = getattr(request, "_cached_user", None)
     if known is None:
         known = _read_user(request)
         request._cached_user = known  # type: ignore[attr-defined]  # as Django's middleware does
         if language := language_of(known):
             translation.activate(language)
+        if zone := zone_of(known):
+            timezone.activate(zone)
     return known
 
 

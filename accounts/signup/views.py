@@ -64,6 +64,7 @@ class SignUpView(KeepFormMixin, FormPageMixin, FormView):
         user = visitor.register_signed_in(
             self.request,
             **form.account_values(),
+            time_zone=form.cleaned_data["time_zone"],
             password=form.cleaned_data["password1"],
             request_id=form.cleaned_data["request_id"],
         )
@@ -84,7 +85,7 @@ class SignUpView(KeepFormMixin, FormPageMixin, FormView):
     def _hold(self, form: SignUpForm) -> HttpResponse:
         """Store the sign-up and send its link. The answer does not tell if the address is known."""
         token = pending.hold(
-            form.account_values(),
+            form.account_values() | {"time_zone": form.cleaned_data["time_zone"]},
             password=form.cleaned_data["password1"],
             request_id=form.cleaned_data["request_id"],
         )

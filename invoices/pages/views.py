@@ -230,7 +230,6 @@ class InvoiceView(OwnInvoicesMixin, InLineMixin, TemplateView):
             record=record,
             may_void=settings.INVOICES_ALLOW_VOID,
             sendings=sendings_of(record.state),
-            zone=self.user.time_zone or settings.TIME_ZONE,
             einvoice_lacks=einvoices.missing(record.invoice),
             **kwargs,
         )

@@ -21,6 +21,7 @@ HOME = re.compile(r":\d+/$")
 
 def sign_up(page: Page, username: str, email: str) -> None:
     page.goto("/accounts/signup/")
+    expect(page.locator("[name=time_zone]")).to_have_value(re.compile("."))
     page.get_by_label("Username").fill(username)
     page.get_by_label("Email address").fill(email)
     page.get_by_label("Full name").fill("Ann Example")

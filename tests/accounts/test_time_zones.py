@@ -1,0 +1,75 @@
+"""The time zone of an account: preset by the browser, and that of all times that pages show."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import User
+from accounts.services import edit_profile
+from invoices.store.issuing import issue_invoice
+from tests.factories import PASSWORD, make_user
+from tests.invoice_factories import DAY, SELLER, draft
+from tests.mailbox import link
+from tests.pages import Page, form_values
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+SIGN_UP = "/accounts/signup/"
+NAMES = {"username": "ann", "email": "ann@example.org"}
+
+
+def sent(client: Client, zone: str) -> Any:
+    passwords = dict.fromkeys(("password1", "password2"), PASSWORD)
+    return client.post(SIGN_UP, form_values(client, SIGN_UP, **NAMES, **passwords, time_zone=zone))
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize(
+    ("zone", "stored"),
+    [("Asia/Tokyo", "Asia/Tokyo"), ("", None), ("Mars/Base", None), ("../x", None)],
+)
+def test_a_new_account_gets_the_zone_of_the_browser(
+    client: Client, settings: Any, zone: str, stored: str | None, hidden: bool
+) -> None:
+    settings.ACCOUNTS_PREVENT_ENUMERATION = hidden
+
+    assert sent(client, zone).status_code == 302
+    if hidden:
+        client.post(link())
+
+    assert User.named("ann").time_zone == stored
+
+
+def test_every_time_is_local_and_names_its_zone(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: datetime(2026, 11, 23, 20, tzinfo=UTC))
+    ann = make_user()
+    client.force_login(ann)  # type: ignore[arg-type]  # the stubs want a model
+    edit_profile(User.get(ann.pk), time_zone="Asia/Tokyo")
+
+    # What the middleware activates ends with the request.
+    for page in ("/accounts/sessions/", "/accounts/profile/"):
+        text = Page(client.get(page)).text
+        assert " UTC" not in text
+        assert " JST" in text
+    assert timezone.get_current_timezone_name() == "UTC"
+    edit_profile(User.get(ann.pk), time_zone="")
+    assert " UTC" in Page(client.get("/accounts/sessions/")).text
+
+
+def test_the_log_of_sendings_names_the_zone(client: Client) -> None:
+    ann = make_user(email_confirmed=True)
+    client.force_login(ann)  # type: ignore[arg-type]  # as above
+    edit_profile(User.get(ann.pk), time_zone="Asia/Tokyo")
+    invoice = issue_invoice(draft(day=DAY), account=ann.pk, seller=SELLER)
+    place = f"/invoices/{invoice.label}/"
+
+    client.post(f"{place}send/", form_values(client, f"{place}send/", to="bob@example.org"))
+
+    assert " JST, bob@example.org" in Page(client.get(place)).text
