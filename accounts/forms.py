@@ -115,42 +115,56 @@ class SignUpForm(BoundedPasswordsMixin, SetPasswordMixin, AccountForm, RequestId
         return self.cleaned_data
 
 
-#: The headings of the profile, and the fields below each.
-_PROFILE: dict[Any, tuple[str, ...]] = {
-    _("You"): ("full_name", "phone_number", "language", "time_zone"),
-    _("Your business"): ("business_name", "business_address", "country", "vat_id", "tax_number"),
-    _("Bank account on invoices"): ("account_holder", "iban", "bic"),
-    _("New invoices start with"): ("currency", "payment_days", "payment_terms"),
+#: The pages of the profile by URL name: the headings of each, and the fields below.
+_PROFILE: dict[str, dict[Any, tuple[str, ...]]] = {
+    "profile": {"": ("full_name", "phone_number", "language", "time_zone")},
+    "profile_business": {
+        "": ("business_name", "business_address", "country", "vat_id", "tax_number")
+    },
+    "profile_invoicing": {
+        _("Bank account on invoices"): ("account_holder", "iban", "bic"),
+        _("New invoices start with"): ("currency", "payment_days", "payment_terms"),
+    },
 }
 
 
 class ProfileForm(ModelForm[User]):
-    """The profile, in groups. Its hidden version refuses a form that an edit has overtaken.
+    """The profile, in pages. Its hidden version refuses a form that an edit has overtaken.
 
     Values that are not sent stay as they are; a program may leave out the version, too.
     """
 
     class Meta:
         model = User
-        fields = tuple(chain.from_iterable(_PROFILE.values()))
+        fields = tuple(
+            chain.from_iterable(names for groups in _PROFILE.values() for names in groups.values())
+        )
 
         @staticmethod
         def formfield_callback(field: Any, **_options: Any) -> forms.Field:
             return VALUES[field.name].form_field()
 
-    groups: ClassVar[dict[Any, tuple[str, ...]]] = _PROFILE
     version_optional = True
+    #: The page says it once.
+    all_optional = True
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.sent = self.model_fields.keys() & self.data.keys()
         if self.is_bound:
             sent: Any = self.data.copy()  # type: ignore[attr-defined]  # a dict's, a QueryDict's
             for name in self.model_fields:
                 sent.setdefault(self.add_prefix(name), self.initial.get(name))
             self.data = sent
 
-    def fields_by_group(self) -> list[tuple[Any, list[forms.BoundField]]]:
-        return [(title, [self[name] for name in names]) for title, names in self.groups.items()]
+    def fields_by_group(self, page: str) -> list[tuple[Any, list[forms.BoundField]]]:
+        """The fields of a page, and of any other group that was sent or has an error."""
+        return [
+            (title, [self[name] for name in names])
+            for each, groups in _PROFILE.items()
+            for title, names in groups.items()
+            if each == page or (self.sent | self.errors.keys()) & set(names)
+        ]
 
     def clean_vat_id(self) -> str | None:
         """As its country writes it. A stored one may be older than the rule, and is not refused."""

@@ -24,6 +24,10 @@ urlpatterns = [
     path("login/", sessions.SignInView.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("profile/", views.ProfileView.as_view(), name="profile"),
+    *(
+        path(f"profile/{part}/", views.ProfileView.as_view(next_page=name), name=name)
+        for part, name in (("business", "profile_business"), ("invoicing", "profile_invoicing"))
+    ),
     path("username/", views.UsernameChangeView.as_view(), name="username_change"),
     path("email/", emails.EmailChangeView.as_view(), name="email_change"),
     path("email/cancel/", emails.EmailChangeCancelView.as_view(), name="email_change_cancel"),

@@ -50,11 +50,16 @@ from web.identifiers import readable_iban
 class ProfileView(
     SignedInFormMixin, KeepFormMixin, FormPageMixin, auth_views.RedirectURLMixin, FormView
 ):
-    """Edits the profile, and leads back to the page in `next`."""
+    """A page of the profile. It takes all values, and leads back to the page in `next`."""
 
     template_name = "accounts/profile.html"
     form_class = ProfileForm
     next_page = "profile"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context = super().get_context_data(part=self.next_page, **kwargs)
+        context["groups"] = context["form"].fields_by_group(self.next_page)
+        return context
 
     def get_form_kwargs(self) -> dict[str, Any]:
         return super().get_form_kwargs() | {"instance": signed_in(self.request)}

@@ -63,6 +63,10 @@ class ProfileView(LoginRequiredMixin, FormView):
     def get_initial(self) -> dict[str, Any]:
         return {name: getattr(self.request.user, name) for name in ProfileForm.base_fields}
 
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context = super().get_context_data(part="profile", **kwargs)
+        return context | {"groups": context["form"].fields_by_group("profile")}
+
 
 class HomeView(TemplateView):
     template_name = "home.html"
@@ -150,6 +154,7 @@ _LINKED = [
     *("email_confirm_send", "email_change", "email_change_cancel", "password_change"),
     *("account_sessions", "account_export", "account_delete"),
     *("customer_list", "customer_new", "invoice_preview", "how_it_works"),
+    *("profile_business", "profile_invoicing", "invoice_preview_pdf"),
 ]
 _LINKED_OF_INVOICES = [
     *("invoice_pdf", "invoice_xml", "invoice_credit", "invoice_void", "invoice_paid"),

@@ -165,7 +165,7 @@ def _first_steps(user: User, *, has_invoice: bool) -> list[dict[str, Any]]:
             _("Add your business details"),
             _("Your name, address and tax numbers stand on each invoice."),
             user.business_name and user.business_address,
-            "profile",
+            "profile_business",
         ),
         (
             _("Write your first invoice"),

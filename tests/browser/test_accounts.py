@@ -55,6 +55,7 @@ def test_a_user_signs_up_changes_the_email_address_signs_in_by_it_and_deletes_th
     expect(page.get_by_role("status")).to_contain_text("saved")
     expect(page.get_by_label("Business name")).to_have_value("Ann Ltd")
 
+    page.get_by_role("link", name="Account", exact=True).click()
     page.get_by_role("link", name="Change email address").click()
     page.get_by_label("Email address").fill("Ann@New.example")
     page.get_by_label("Current password").fill(PASSWORD)

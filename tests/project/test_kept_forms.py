@@ -120,7 +120,7 @@ def _page_of_other_account() -> str:
 @pytest.mark.parametrize(
     ("url", "typed"),
     [
-        (PROFILE, {"full_name": "Ann 山田", "business_address": "1 Road\nTown\n\nEnd"}),
+        (f"{PROFILE}business/", {"business_address": "1 Road\nTown 山田\n\nEnd"}),
         ("/accounts/username/", {"username": "anna", "password": PASSWORD}),
         ("/accounts/email/", {"email": "anna@example.org", "password": PASSWORD}),
         (NEW, {"customer_name": "“Böb” & <Söhne>", "note": "a\n b\n", **LINE}),
