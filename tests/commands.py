@@ -13,7 +13,6 @@ import time
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from tempfile import TemporaryFile
 
 import pytest
 from django.core.management import execute_from_command_line
@@ -53,39 +52,21 @@ def run_for_real(
 
     With an environment or a folder it is a new interpreter; else a fork of `fork_server`.
     """
-    if env is None and root == ROOT and (forked := _run_forked(arguments, stdin)):
-        return forked
-    ended = subprocess.run(
-        [sys.executable, "manage.py", *arguments],
-        input=stdin,
-        capture_output=True,
-        cwd=root,
-        env=os.environ | {"PYTHONUTF8": "1"} if env is None else env,
-        start_new_session=True,
-        timeout=120,
-        check=False,
-    )
-    return ended.stdout.decode(), ended.stderr.decode(), ended.returncode
-
-
-def _run_forked(arguments: Sequence[str], stdin: bytes) -> tuple[str, str, int] | None:
-    with TemporaryFile() as said, TemporaryFile() as out, TemporaryFile() as err:
-        said.write(stdin)
-        said.seek(0)
-        process = fork_server.fork(
-            "manage.py", arguments, [said.fileno(), out.fileno(), err.fileno()]
+    if env is None and root == ROOT:
+        ended = fork_server.run("manage.py", *arguments, stdin=stdin)
+    else:
+        ended = subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            input=stdin.decode(errors="surrogateescape"),
+            capture_output=True,
+            cwd=root,
+            env=os.environ | {"PYTHONUTF8": "1"} if env is None else env,
+            start_new_session=True,
+            encoding="utf-8",
+            timeout=120,
+            check=False,
         )
-        if process is None:
-            return None
-        try:
-            code = process.wait()
-        except TimeoutError:
-            process.kill()
-            fork_server.end()
-            raise
-        out.seek(0)
-        err.seek(0)
-        return out.read().decode(), err.read().decode(), code
+    return ended.stdout, ended.stderr, ended.returncode
 
 
 def run_on_a_terminal(*arguments: str, typed: Sequence[tuple[str, str]]) -> tuple[str, int]:
@@ -96,7 +77,6 @@ def run_on_a_terminal(*arguments: str, typed: Sequence[tuple[str, str]]) -> tupl
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(ours, (24, 100))
     process = fork_server.fork("manage.py", arguments, [theirs] * 3, terminal=True)
-    assert process is not None, "the environment is not the suite's"
     os.close(theirs)
     shown, seen = "", 0
     waiting = list(typed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import uuid
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ import hypothesis
 import pytest
 from botocore.loaders import JSONFileLoader, Loader
 from django.template.base import Template
+from django.test import override_settings
 
 from dynamo import test
 from dynamo._internal import engine as local_engine
@@ -54,6 +56,8 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("suite")
+# Until all tests are collected.
+gc.disable()
 
 #: The client's own time-outs, which are longer in the suite.
 CONNECT_SECONDS, READ_SECONDS = sending.CONNECT_SECONDS, sending.READ_SECONDS
@@ -74,6 +78,12 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
+def pytest_collection_finish() -> None:
+    """Collect garbage from now on, but not among what is there for the whole session."""
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     engine = config.getoption("--engine")
     for item in items:
@@ -92,12 +102,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _descriptions_read_once() -> Iterator[None]:
-    """Cache botocore's data files: the suite makes a thousand clients, a site only one."""
+def _suited(django_test_environment: None) -> Iterator[None]:
+    """What all tests share. One fixture, as each costs something in each test."""
     with pytest.MonkeyPatch.context() as patch:
+        # The suite makes a thousand clients, a site only one.
         for owner, name in ((JSONFileLoader, "load_file"), (Loader, "list_available_services")):
             patch.setattr(owner, name, _kept(getattr(owner, name)))
-        yield
+        # As on a site. Django's test runner copies the context of each template: a page has
+        # hundreds of templates, one for each widget, and no test needs their contexts.
+        patch.setattr(Template, "_render", lambda self, context: self.nodelist.render(context))
+        # A slow machine does not look like a lost reply.
+        patch.setattr(sending, "CONNECT_SECONDS", PATIENCE_SECONDS)
+        patch.setattr(sending, "READ_SECONDS", PATIENCE_SECONDS)
+        # A slow machine does not make pages late; tests of deadlines set their own.
+        with override_settings(DYNAMODB_PAGE_SECONDS=PATIENCE_SECONDS):
+            yield
+    fork_server.end()
 
 
 def _kept(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -113,17 +133,6 @@ def _kept(method: Callable[..., Any]) -> Callable[..., Any]:
         return answers[question]
 
     return kept
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _templates_unwatched(django_test_environment: None) -> Iterator[None]:
-    """Render templates as on a site: Django's test runner copies the context of each template.
-
-    A page has hundreds of templates, one for each widget, and no test needs their contexts.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Template, "_render", lambda self, context: self.nodelist.render(context))
-        yield
 
 
 @pytest.fixture(scope="session")
@@ -147,12 +156,6 @@ def engine_url(dynamodb_tables: Tables) -> Iterator[str]:
         sending.reset()
         yield dynamodb_tables.url
     sending.reset()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _fork_server_ends() -> Iterator[None]:
-    yield
-    fork_server.end()
 
 
 @pytest.fixture(scope="session")
@@ -243,26 +246,11 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> float:
     return deadline.OPERATION_SECONDS
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _patient_client() -> Iterator[None]:
-    """A slow machine does not look like a lost reply."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sending, "CONNECT_SECONDS", PATIENCE_SECONDS)
-        patch.setattr(sending, "READ_SECONDS", PATIENCE_SECONDS)
-        yield
-
-
 @pytest.fixture(autouse=True)
 def _no_lease_is_left_behind() -> Iterator[None]:
     """Otherwise it would be renewed in other tests, and released when the engine is gone."""
     yield
     heartbeats._of_process.drop_all()
-
-
-@pytest.fixture(autouse=True)
-def _patient_pages(settings: Any) -> None:
-    """A slow machine does not make pages late; tests of deadlines set their own."""
-    settings.DYNAMODB_PAGE_SECONDS = PATIENCE_SECONDS
 
 
 @pytest.fixture

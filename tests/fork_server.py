@@ -1,17 +1,22 @@
-"""A process that has imported the site, and forks itself for each program that a test starts.
+"""Processes that have imported much, and fork themselves for each program that a test starts.
 
-    python -m tests.fork_server SOCKET
+    python -m tests.fork_server SOCKET {site,packages}
 
-A fork costs some hundredths of a second of CPU; an interpreter that imports Django and botocore
-costs a second. A fork has its own session, standard streams, environment and exit code. Tests of
-what an interpreter does before it runs `manage.py` start one (`tests.commands`).
+One has imported the site with the settings of the suite; its forks cost some hundredths of a second
+of CPU. The other one has imported Django, botocore and other packages, and nothing of ours; its
+forks read the settings of their own environment and import our modules from their own folder, for
+a quarter of what an interpreter costs, which is half a second. A fork has its own session, standard
+streams, environment and exit code. Tests of what an interpreter does, or of what it has loaded,
+start one.
 
-No thread and no client runs in the fork server, so its forks inherit nothing from tests.
+No thread and no client runs in a fork server, so its forks inherit nothing from tests.
 """
 
 from __future__ import annotations
 
 import fcntl
+import gc
+import importlib
 import json
 import os
 import runpy
@@ -23,6 +28,7 @@ import termios
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from threading import Lock
 from typing import IO, Any, NoReturn
 
@@ -33,11 +39,26 @@ from tests.forked import Forked
 ROOT = Path(__file__).resolve().parent.parent
 
 
+#: What the site imports most of its packages by, without reading settings.
+PACKAGES = (
+    "argon2",
+    "boto3.session",
+    "django.contrib.messages.storage.fallback",
+    "django.db.models",
+    "django.test",
+    "django.views.defaults",
+    "django.views.generic",
+    "pynamodb.models",
+    "pythonjsonlogger.json",
+    "whitenoise.media_types",
+)
+
+
 class ForkServer:
-    """The fork server of this process, which is started on first use."""
+    """The fork servers of this process, which are started on first use."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
+        self._started: dict[str, tuple[subprocess.Popen[bytes], socket.socket]] = {}
         #: That of the suite.
         self._environment = _settled(os.environ)
         self._one_at_a_time = Lock()
@@ -50,50 +71,78 @@ class ForkServer:
         *,
         ours: Sequence[IO[str] | None] = (None, None, None),
         env: Mapping[str, str] | None = None,
+        folder: Path = ROOT,
         terminal: bool = False,
-    ) -> Forked | None:
-        """Run `manage.py` or a module with these standard streams; `ours` are our ends of them.
+    ) -> Forked:
+        """Run a script, a module or `-c` with these standard streams; `ours` are our ends of them.
 
-        Returns None if its settings would differ, as the fork server has read them already.
+        `env` is its whole environment, instead of ours. It runs in `folder`, and imports from it.
         """
         environment = dict(os.environ if env is None else env)
-        if _settled(environment) != self._environment:
-            return None
+        is_ours = folder == ROOT and _settled(environment) == self._environment
         order = {
             "program": program,
             "arguments": arguments,
             "env": environment,
+            "folder": str(folder),
             "terminal": terminal,
         }
         told, tells = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with tells, self._one_at_a_time:
-            if self._process is None:
-                self._start()
+            channel = self._channel("site" if is_ours else "packages")
             sent = [*streams, tells.fileno()]
-            socket.send_fds(self._channel, [json.dumps(order).encode()], sent)
+            socket.send_fds(channel, [json.dumps(order).encode()], sent)
         forked = Forked(told, ours)
         written_tables.another_writes(forked)
         return forked
 
-    def _start(self) -> None:
-        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.fork_server", str(theirs.fileno())],
-                cwd=ROOT,
-                env=os.environ | {"PYTHONUTF8": "1"},
-                pass_fds=[theirs.fileno()],
-            )
-        # It writes nothing itself; its forks are noted when they start.
-        engines.processes.add(self._process)
+    def _channel(self, imported: str) -> socket.socket:
+        if imported not in self._started:
+            channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs:
+                process = subprocess.Popen(
+                    [sys.executable, "-m", "tests.fork_server", str(theirs.fileno()), imported],
+                    cwd=ROOT,
+                    env=os.environ | {"PYTHONUTF8": "1"},
+                    pass_fds=[theirs.fileno()],
+                )
+            # It writes nothing itself; its forks are noted when they start.
+            engines.processes.add(process)
+            self._started[imported] = process, channel
+        return self._started[imported][1]
+
+    def run(
+        self,
+        program: str,
+        *arguments: str,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        folder: Path = ROOT,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a program to its end."""
+        with TemporaryFile() as said, TemporaryFile() as out, TemporaryFile() as err:
+            said.write(stdin)
+            said.seek(0)
+            streams = [said.fileno(), out.fileno(), err.fileno()]
+            process = self.fork(program, arguments, streams, env=env, folder=folder)
+            try:
+                code = process.wait()
+            except TimeoutError:
+                process.kill()
+                self.end()
+                raise
+            out.seek(0)
+            err.seek(0)
+            printed = out.read().decode(), err.read().decode()
+            return subprocess.CompletedProcess([program, *arguments], code, *printed)
 
     def end(self) -> None:
-        """End the fork server, if it was started."""
-        if self._process is not None:
-            self._channel.close()
-            self._process.kill()
-            self._process.wait()
-            self._process = None
+        """End the fork servers that were started."""
+        while self._started:
+            _imported, (process, channel) = self._started.popitem()
+            channel.close()
+            process.kill()
+            process.wait()
 
 
 def _settled(environment: Any) -> dict[str, str]:
@@ -141,7 +190,7 @@ def _tell(pid: int, channel: socket.socket, streams: list[int]) -> NoReturn:
 
 
 def _become(order: dict[str, Any], streams: list[int]) -> None:
-    """Set the session, the streams and the environment of the order."""
+    """Set the session, the streams, the environment and the folder of the order."""
     os.setsid()
     for standard, stream in enumerate(streams):
         os.dup2(stream, standard)
@@ -163,7 +212,7 @@ def _become(order: dict[str, Any], streams: list[int]) -> None:
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr  # type: ignore[misc]
 
 
-def prepare() -> None:
+def import_site() -> None:
     """Import what commands need."""
     import django
     from django.core.management import get_commands, load_command_class
@@ -174,13 +223,33 @@ def prepare() -> None:
             load_command_class(app, name)
 
 
+def import_packages() -> None:
+    """Import packages, and forget our modules that this module needs."""
+    for name in PACKAGES:
+        # Some are for one system only.
+        with suppress(ImportError):
+            importlib.import_module(name)
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None) or sys.prefix
+        if Path(file).is_relative_to(ROOT) and not Path(file).is_relative_to(sys.prefix):
+            del sys.modules[name]
+
+
 fork_server = ForkServer()
 
 if __name__ == "__main__":
-    prepare()
+    {"site": import_site, "packages": import_packages}[sys.argv[2]]()
+    # Forks share these objects as long as no collection touches them.
+    gc.freeze()
     ordered = serve(socket.socket(fileno=int(sys.argv[1])))
-    sys.argv[:] = [ordered["program"], *ordered["arguments"]]
-    if ordered["program"].endswith(".py"):
-        runpy.run_path(ordered["program"], run_name="__main__")
+    program, folder = ordered["program"], ordered["folder"]
+    sys.argv[:] = [program, *ordered["arguments"]]
+    os.chdir(folder)
+    sys.path[:1] = [folder, *filter(None, ordered["env"].get("PYTHONPATH", "").split(os.pathsep))]
+    if program == "-c":
+        del sys.argv[1]
+        exec(ordered["arguments"][0], {"__name__": "__main__"})  # noqa: S102 - of a test
+    elif program.endswith(".py"):
+        runpy.run_path(program, run_name="__main__")
     else:
-        runpy.run_module(ordered["program"], run_name="__main__", alter_sys=True)
+        runpy.run_module(program, run_name="__main__", alter_sys=True)

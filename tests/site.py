@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
+from django.conf import settings
+from django.test import override_settings
 
 from dynamo.auth import passwords
 from invoices.document import fonts
@@ -15,46 +16,28 @@ from web import helper, mailserver
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _no_fonts_of_the_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No fonts of Debian, whether installed or not; tests of fonts name their folder."""
+def _site_suited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What all tests share."""
     with pytest.MonkeyPatch.context() as patch:
+        # No fonts of Debian, whether installed or not; tests of fonts name their folder.
         patch.setattr(fonts, "DEBIAN_FOLDER", tmp_path_factory.mktemp("fonts"))
-        yield
+        # A slow machine does not look busy; tests of waiting set their own.
+        patch.setattr(passwords, "WAIT_SECONDS", PATIENCE_SECONDS)
+        patch.setattr(mailserver, "WAIT_SECONDS", PATIENCE_SECONDS)
+        # The helper is nicer than all other processes of the machine.
+        patch.setattr(helper, "SECONDS", 10 * PATIENCE_SECONDS)
+        # As on a server, though tests import the module of AWS Lambda.
+        patch.setattr(helper, "_is_here", False)
+        # Argon2 is slow on purpose; tests of hashes set their own.
+        cheap = "django.contrib.auth.hashers.MD5PasswordHasher"
+        with override_settings(PASSWORD_HASHERS=[cheap, *settings.PASSWORD_HASHERS]):
+            yield
 
 
 @pytest.fixture(autouse=True)
-def _no_download_is_left_open() -> Iterator[None]:
-    """Otherwise a download that a test did not read would count in the next test."""
+def _nothing_is_left_behind() -> Iterator[None]:
+    """Neither an open download, nor a mail server that hangs, nor the module of AWS Lambda."""
     yield
     downloads._running.reset()
-
-
-@pytest.fixture(autouse=True)
-def _no_mail_server_hangs() -> Iterator[None]:
-    """Otherwise a mail that timed out in a test would prevent those of the next test."""
-    yield
     mailserver._of_process.reset()
-
-
-@pytest.fixture(autouse=True)
-def _helper_computes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a server, also after a test that imported the module of AWS Lambda."""
-    monkeypatch.setattr(helper, "_is_here", False)
-
-
-@pytest.fixture(autouse=True)
-def _patient_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slow machine does not look busy; tests of waiting set their own."""
-    monkeypatch.setattr(passwords, "WAIT_SECONDS", PATIENCE_SECONDS)
-    monkeypatch.setattr(mailserver, "WAIT_SECONDS", PATIENCE_SECONDS)
-    # The helper is nicer than all other processes of the machine.
-    monkeypatch.setattr(helper, "SECONDS", 10 * PATIENCE_SECONDS)
-
-
-@pytest.fixture(autouse=True)
-def _cheap_password_hashes(settings: Any) -> None:
-    """Argon2 is slow on purpose; tests of hashes set their own."""
-    settings.PASSWORD_HASHERS = [
-        "django.contrib.auth.hashers.MD5PasswordHasher",
-        *settings.PASSWORD_HASHERS,
-    ]
+    helper._is_here = False

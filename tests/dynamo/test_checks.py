@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings as django_settings
 from django.core.checks import CheckMessage, run_checks
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
@@ -22,6 +18,7 @@ from dynamo._internal.tables import KeyAttribute, Table, all_tables, create
 from tests import engines
 from tests.faults.kinds import Answer
 from tests.faults.proxy import NOWHERE, FaultProxy, through
+from tests.fork_server import fork_server
 from tests.requests import Requests
 
 ALWAYS = 1_000
@@ -213,14 +210,8 @@ def test_a_site_in_production_has_no_findings(engine: str) -> None:
         "ACCOUNTS_PREVENT_ENUMERATION": "on",
         "ACCOUNTS_EMAIL_CHANGE": "confirm",
     }
-    checked = subprocess.run(
-        [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
-        cwd=Path(django_settings.BASE_DIR),
-        env=os.environ | production | {"AWS_ENDPOINT_URL_DYNAMODB": engine},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = ["manage.py", "check", "--deploy", "--fail-level", "WARNING"]
+    checked = fork_server.run(*command, env=os.environ | production)
 
     assert (checked.returncode, checked.stderr) == (0, "")
     assert checked.stdout == "System check identified no issues (2 silenced).\n"

@@ -24,6 +24,7 @@ from tests.commands import ROOT, run, run_for_real
 from tests.factories import make_user
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
+from tests.fork_server import fork_server
 from tests.forked import Forked
 from tests.programs import start
 from tests.requests import Requests
@@ -56,20 +57,15 @@ def test_ctrl_c_ends_a_command_silently() -> None:
     assert (process.returncode, out, err) == (130, "", "")
 
 
-def test_a_command_whose_output_is_not_read_ends_silently() -> None:
+def test_a_command_whose_output_is_not_read_ends_silently(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "w") as unread:
-        ended = subprocess.run(
-            [sys.executable, "manage.py", "cloudformation"],
-            cwd=ROOT,
-            stdout=unread,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=120,
-        )
+        ended = fork_server.fork("manage.py", ["cloudformation"], [0, unread.fileno(), 2])
 
-    assert (ended.returncode, ended.stderr) == (141, "")
+    assert (ended.wait(), capfd.readouterr().err) == (141, "")
 
 
 @pytest.mark.usefixtures("engine")
@@ -206,10 +202,8 @@ def test_a_project_with_a_relational_database_has_djangos_commands(tmp_path: Pat
     )
 
     def said(*arguments: str) -> str:
-        command = [sys.executable, "-m", "django", *arguments, "--settings", "beside"]
-        return subprocess.run(
-            command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120
-        ).stdout
+        command = [*arguments, "--settings", "beside"]
+        return fork_server.run("django", *command, folder=tmp_path).stdout
 
     assert "Applying contenttypes.0001_initial... OK" in said("migrate")
     assert "Updates database schema" in said("migrate", "--help")

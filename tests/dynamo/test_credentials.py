@@ -6,7 +6,6 @@ import gc
 import json
 import logging
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -42,6 +41,7 @@ from tests.dynamo.providers import (
     ask_sts,
     keys,
 )
+from tests.fork_server import fork_server
 from tests.waiting import wait_until
 from web import s3
 from web.s3 import StorageFailed
@@ -461,7 +461,7 @@ def test_a_forked_child_loads_credentials_of_its_own(
 ) -> None:
     ask_container(provider, monkeypatch)
 
-    ended = subprocess.run([sys.executable, "-c", FORKING], check=False, timeout=120)
+    ended = fork_server.run("-c", FORKING)
 
     assert ended.returncode == 0
 

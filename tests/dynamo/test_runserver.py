@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import urllib.request
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 
 from tests import tutorial
 from tests.engines import free_port, is_listening
+from tests.fork_server import fork_server
 from tests.waiting import wait_until
 
 _MANAGE = """
@@ -56,10 +57,7 @@ def manage(tmp_path: Path, environment: dict[str, str]) -> Iterator[Manage]:
     """Run `manage.py` of the project in `tmp_path`, whose engine ends with the test."""
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "manage.py", *arguments]
-        return subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
+        return fork_server.run("manage.py", *arguments, env=environment, folder=tmp_path)
 
     yield run
     run("localdynamodb", "stop")
@@ -71,8 +69,7 @@ def write_project(folder: Path, apps: list[str], **more: str) -> None:
 
 def write_project_of_the_tutorial(folder: Path) -> None:
     """A project that Django starts, with the settings and the URLs of the tutorial."""
-    start = [sys.executable, "-m", "django", "startproject", "helpdesk", "."]
-    subprocess.run(start, cwd=folder, check=True)
+    call_command("startproject", "helpdesk", folder)
     settings = tutorial.TEXT.split("\n### All settings\n")[1].split("\n## ")[0]
     for name, text in tutorial.FILE.findall(settings):
         (folder / name).write_text(text)
@@ -96,12 +93,10 @@ def test_a_project_is_served_after_its_tables_were_created(
 ) -> None:
     write(tmp_path)
     port = free_port()
-    server = subprocess.Popen(
-        [sys.executable, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"],
-        cwd=tmp_path,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-    )
+    command = ["runserver", "--noreload", f"127.0.0.1:{port}"]
+    with Path(os.devnull).open("w") as nothing:
+        streams = [nothing.fileno(), nothing.fileno(), 2]
+        server = fork_server.fork("manage.py", command, streams, env=environment, folder=tmp_path)
     try:
         wait_until(lambda: server.poll() is not None or is_listening(port))
         assert server.poll() is None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ from django.contrib.staticfiles.finders import find
 from django.contrib.staticfiles.storage import staticfiles_storage
 
 from project.checks import check_collected, stop_without_static_files
+from tests.fork_server import fork_server
 from tests.production import PRODUCTION, checkout_in, collect_into
 
 STYLE = "accounts/site.css"
@@ -32,15 +31,8 @@ def test_the_site_starts_with_collected_files(static_root: Path) -> None:
 
 
 def test_without_collected_files_a_server_prints_one_line(tmp_path: Path) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", "import project.wsgi"],
-        cwd=checkout_in(tmp_path),
-        env=PRODUCTION,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    program = "import project.wsgi"
+    ended = fork_server.run("-c", program, env=PRODUCTION, folder=checkout_in(tmp_path))
 
     assert (ended.returncode, ended.stdout) == (1, "")
     (line,) = ended.stderr.splitlines()

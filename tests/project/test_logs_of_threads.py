@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
-from tests.commands import ROOT
+from tests.fork_server import fork_server
 from tests.production import PRODUCTION
 
 PROGRAM = """
@@ -41,10 +39,7 @@ def lines() -> list[dict[str, Any]]:
         "DJANGO_LOG_FORMAT": "json",
         "DJANGO_SETTINGS_MODULE": "project.settings",
     }
-    command = [sys.executable, "-c", PROGRAM]
-    ended = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-    )
+    ended = fork_server.run("-c", PROGRAM, env=environment)
     return [json.loads(line) for line in ended.stderr.splitlines()]
 
 

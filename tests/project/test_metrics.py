@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -29,6 +27,7 @@ from tests.commands import ROOT
 from tests.factories import PASSWORD, make_user
 from tests.faults.kinds import Answer, CloseBefore
 from tests.faults.proxy import FaultProxy
+from tests.fork_server import fork_server
 from tests.invoice_factories import issued, new_account
 from tests.pages import sign_in
 from uploads.run import upload_files
@@ -203,13 +202,7 @@ print(Client(headers={BEARER}).get("/metrics").content.decode())
 
 def printed_by(program: str, **environment: str) -> str:
     """What a new process prints."""
-    return subprocess.run(
-        [sys.executable, "-c", program],
-        env=os.environ | environment,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    ).stdout
+    return fork_server.run("-c", program, env=os.environ | environment).stdout
 
 
 def test_without_a_token_no_signal_has_a_receiver() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Callable
@@ -27,6 +26,7 @@ from project.parameters import CONNECT_SECONDS, READ_SECONDS
 from project.secret_keys import FRESH_SECONDS
 from tests.factories import make_user
 from tests.faults.kinds import Answer, CloseBefore, Fault, Hold, Reply
+from tests.fork_server import fork_server
 from tests.parameters import READ, Parameter
 from tests.production import PRODUCTION, checkout_in
 from web.requestids import RequestIdForm
@@ -239,15 +239,7 @@ def start(
     environment = PRODUCTION | parameter.environment | changes
     if "DJANGO_SECRET_KEY" not in changes:
         del environment["DJANGO_SECRET_KEY"]
-    return subprocess.run(
-        [sys.executable, *program.split(" ", 1)],
-        cwd=checkout,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return fork_server.run(*program.split(" ", 1), env=environment, folder=checkout)
 
 
 SIGN = "-c import django; django.setup(); from django.core import signing; print(signing.dumps(1))"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import struct
 import subprocess
-import sys
 import tempfile
 import zoneinfo
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from django.http import HttpResponse
 from django.middleware.security import SecurityMiddleware
 from django.test import RequestFactory, override_settings
 
+from tests.fork_server import fork_server
 from tests.production import PRODUCTION, checkout_in, collect_into, settings_of
 
 
@@ -32,15 +32,7 @@ def start(
 ) -> subprocess.CompletedProcess[str]:
     """Start `manage.py` in production with some variables changed; None removes one."""
     env = {name: value for name, value in (PRODUCTION | changes).items() if value is not None}
-    return subprocess.run(
-        [sys.executable, *(arguments or ("manage.py", "check"))],
-        cwd=checkout,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return fork_server.run(*(arguments or ("manage.py", "check")), env=env, folder=checkout)
 
 
 def settings_under(checkout: Path, **changes: str | None) -> dict[str, Any]:

@@ -16,7 +16,6 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import threading
 import time
 import uuid
@@ -30,6 +29,8 @@ from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
 
 from tests.commands import ROOT
+from tests.fork_server import fork_server
+from tests.forked import Forked
 from tests.production import HOST
 
 VERSION = "/2018-06-01/runtime"
@@ -147,10 +148,11 @@ class Function:
         environment: Mapping[str, str],
         *,
         folder: Path = ROOT,
-        python: tuple[str, ...] = (sys.executable,),
+        python: tuple[str, ...] | None = None,
         handler: str = "project.serverless.handler",
         log: Path | None = None,
     ) -> None:
+        """`python` starts an interpreter, instead of a fork of one that has imported packages."""
         self._environment = environment
         self._folder = folder
         self._python = python
@@ -162,15 +164,25 @@ class Function:
     def __enter__(self) -> Self:
         self.api = _RuntimeApi()
         address = f"127.0.0.1:{self.api.server_address[1]}"
-        with (self._log or Path(os.devnull)).open("ab") as log:
-            self.process = subprocess.Popen(
-                [*self._python, "-m", "awslambdaric", self._handler],
-                cwd=self._folder,
-                env={**self._environment, "AWS_LAMBDA_RUNTIME_API": address},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
+        env = {**self._environment, "AWS_LAMBDA_RUNTIME_API": address}
+        with (self._log or Path(os.devnull)).open("a+b") as log:
+            if self._python is None:
+                self.process: Forked | subprocess.Popen[bytes] = fork_server.fork(
+                    "awslambdaric",
+                    [self._handler],
+                    [log.fileno()] * 3,
+                    env=env,
+                    folder=self._folder,
+                )
+            else:
+                self.process = subprocess.Popen(
+                    [*self._python, "-m", "awslambdaric", self._handler],
+                    cwd=self._folder,
+                    env=env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                )
         return self
 
     def __exit__(

@@ -52,33 +52,32 @@ def test_a_one_off_command_answers_with_what_it_printed(commands: Function) -> N
     assert User.get(bob.pk).is_superuser
 
 
-@pytest.mark.parametrize(
-    ("event", "message"),
-    [
-        ({"command": "importusers", "arguments": ["a.csv"]}, "'importusers' cannot run here."),
-        ({"command": "runserver"}, "'runserver' cannot run here."),
-        ({}, "None cannot run here."),
-        ({"command": "showuser", "arguments": "bob"}, "The arguments must be a list of texts."),
-        ({"command": "showuser", "arguments": [1]}, "The arguments must be a list of texts."),
-        ({"command": "storereport", "arguments": ["tides"]}, "storereport: "),
-        ({"command": "showuser", "arguments": ["nobody"]}, "showuser: "),
-        ({"command": "deleteuser", "arguments": ["bob"]}, "deleteuser: "),
-        ({"command": "showuser", "arguments": ["--help"]}, "showuser: ended with"),
-    ],
-)
-def test_a_command_that_fails_is_an_error_of_the_function(
-    event: dict[str, object], message: str, commands: Function
-) -> None:
+#: Events, and how their errors begin.
+FAILING: list[tuple[dict[str, object], str]] = [
+    ({"command": "importusers", "arguments": ["a.csv"]}, "'importusers' cannot run here."),
+    ({"command": "runserver"}, "'runserver' cannot run here."),
+    ({}, "None cannot run here."),
+    ({"command": "showuser", "arguments": "bob"}, "The arguments must be a list of texts."),
+    ({"command": "showuser", "arguments": [1]}, "The arguments must be a list of texts."),
+    ({"command": "storereport", "arguments": ["tides"]}, "storereport: "),
+    ({"command": "showuser", "arguments": ["nobody"]}, "showuser: "),
+    ({"command": "deleteuser", "arguments": ["bob"]}, "deleteuser: "),
+    ({"command": "showuser", "arguments": ["--help"]}, "showuser: ended with"),
+]
+
+
+def test_a_command_that_fails_is_an_error_of_the_function(commands: Function) -> None:
     make_user(username="bob")
 
-    with pytest.raises(FunctionError) as raised:
-        commands.invoke(event)
+    for event, message in FAILING:
+        with pytest.raises(FunctionError) as raised:
+            commands.invoke(event)
 
-    [error] = raised.value.args
-    assert error["errorType"] == "CommandFailed"
-    assert error["errorMessage"].startswith(message)
-    # The process serves the next event.
-    assert commands.invoke({"command": "showuser", "arguments": ["bob"]})
+        [error] = raised.value.args
+        assert error["errorType"] == "CommandFailed"
+        assert error["errorMessage"].startswith(message)
+        # The process serves the next event.
+        assert commands.invoke({"command": "showuser", "arguments": ["bob"]})
 
 
 def test_the_alarm_of_failed_mails_counts_their_log_lines(

@@ -59,7 +59,7 @@ def issue(function: Function, **fields: str) -> str:
     return post(function, "/invoices/new/", **(INVOICE | fields))
 
 
-def test_an_account_signs_up_issues_an_invoice_and_signs_out(function: Function) -> None:
+def test_an_account_signs_up_issues_an_invoice_signs_out_and_in_again(function: Function) -> None:
     sign_up(function)
     assert "ann@example.org" in function.request("GET", "/accounts/profile/").text
 
@@ -71,10 +71,6 @@ def test_an_account_signs_up_issues_an_invoice_and_signs_out(function: Function)
 
     assert post(function, "/accounts/logout/", shown_at="/") == "/"
     assert function.request("GET", "/accounts/profile/").status == 302
-
-
-def test_a_response_sets_several_cookies(function: Function) -> None:
-    sign_up(function)
 
     page = function.request("GET", "/accounts/login/").text
     reply = function.request(
@@ -88,6 +84,7 @@ def test_a_response_sets_several_cookies(function: Function) -> None:
     )
 
     names = {cookie.strip().split("=")[0] for cookie in reply.cookies}
+    # One response sets several cookies.
     assert names >= {"__Host-sessionid", "__Host-csrftoken"}
 
 
@@ -101,18 +98,6 @@ def test_the_client_s_address_is_the_one_that_aws_saw(function: Function, tmp_pa
     assert "192.0.2.66" not in log
     assert "0" * 32 not in log
     assert f'"requestId": "{answer.headers["x-request-id"]}"' in log
-
-
-def test_two_instances_share_one_series(
-    site_folder: Path, environment: dict[str, str], function: Function, tmp_path: Path
-) -> None:
-    sign_up(function)
-    with Function(environment, folder=site_folder, log=tmp_path / "other") as other:
-        other.cookies = function.cookies
-        pages = [issue(each) for each in (function, other, function, other)]
-
-    numbers = [int(page.rstrip("/").rsplit("-", 1)[1]) for page in pages]
-    assert numbers == [1, 2, 3, 4]
 
 
 def test_static_files_are_kept_by_a_network_whose_origin_the_function_is(
