@@ -67,6 +67,7 @@ def broken(request: HttpRequest) -> HttpResponse:
 
 urlpatterns = [
     path("", read, name="home"),
+    path("how-it-works/", read, name="how_it_works"),
     path("twice", read_twice),
     path("session", read_session),
     path("session/write", write_session),

@@ -62,6 +62,7 @@ def write_while_signing_out_elsewhere(request: HttpRequest) -> HttpResponse:
 
 urlpatterns = [
     path("", nothing, name="home"),
+    path("how-it-works/", nothing, name="how_it_works"),
     path("visits", visits),
     path("visit", visit),
     path("sign-in", sign_in),
