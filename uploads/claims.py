@@ -4,22 +4,20 @@ Each process holds one lock, and the rows that it works on name that lock and it
 one heartbeat keeps all its claims, and a process that died is noticed once, not once per row. Every
 write to a row requires that the row names the writer. After a lost reply, each request here can
 safely be repeated.
-
-The requests are built by hand: a run sends thousands, and building them from expressions takes as
-long as signing them.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import uuid
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from dynamo import ConditionFailed, DynamoError
+from pynamodb.expressions.condition import Condition
+
+from dynamo import ConditionFailed, DynamoError, Transaction
 from dynamo.extending import Item, Update, send
 from locks import Lease, LeaseLost, Lock
 from uploads.exceptions import ClaimLost
@@ -35,14 +33,11 @@ LEASE_SECONDS = 20.0
 #: The mean time between two looks at a process that holds a row.
 POLL_SECONDS = 1.0
 
+_IS_UPLOADING = UploadItem.state == UPLOADING
 # A row without a lease was left by an upload that was interrupted or failed.
-_ABSENT_OR_FREE = (
-    "attribute_not_exists(#key) OR (#state = :uploading AND attribute_not_exists(#lease))"
+_ABSENT_OR_FREE = UploadItem.url.does_not_exist() | (
+    _IS_UPLOADING & UploadItem.lease.does_not_exist()
 )
-_HELD = "#state = :uploading AND #lease = :holder AND #fence = :its_fence"
-
-_Values = dict[str, str | int | None]
-"""Attributes by their stored names; None removes one, or means that it is absent."""
 
 
 class Holder(NamedTuple):
@@ -123,8 +118,7 @@ def holder_of(row: UploadItem) -> Holder:
 
 def read(url: str) -> Item | None:
     """The row as stored, even if it is damaged. Costs 1 read unit."""
-    answer = send("GetItem", {"TableName": UploadItem.table(), "Key": {"key": _typed(url)}})
-    return answer.get("Item") or None
+    return send("GetItem", _address(url)).get("Item") or None
 
 
 def take(
@@ -136,14 +130,10 @@ def take(
     unit.
     """
     # The checksum is written with `done`.
-    values: _Values = {
-        "state": UPLOADING,
-        "size": size,
-        "lease": lease.name,
-        "fence": lease.fence,
-    }
+    condition = _ABSENT_OR_FREE if held_by is None else _is_held_by(held_by)
+    values = {"state": UPLOADING, "size": size, "lease": lease.name, "fence": lease.fence}
     try:
-        answer = _update(url, values, held_by)
+        answer = _update(url, condition, **values)
     except ConditionFailed as refused:
         row = _stored(refused, url)
         us = Holder(lease.name, lease.fence)
@@ -164,7 +154,7 @@ def record_upload(claim: Claim, upload_id: str) -> Claim:
         ClaimLost: the row names another process.
     """
     try:
-        _update(claim.url, {"uploadId": upload_id}, claim.holder)
+        _update(claim.url, _is_held_by(claim.holder), upload_id=upload_id)
     except ConditionFailed as refused:
         raise ClaimLost(claim.url) from refused
     return replace(claim, upload_id=upload_id)
@@ -176,17 +166,10 @@ def finish(claim: Claim, size: int, sha256: str, etag: str) -> None:
     Raises:
         ClaimLost: the row names another process.
     """
-    values: _Values = {
-        "state": DONE,
-        "size": size,
-        "sha256": sha256,
-        "etag": etag,
-        "uploadId": None,
-        "lease": None,
-        "fence": None,
-    }
+    stored = {"state": DONE, "size": size, "sha256": sha256, "etag": etag}
+    removed = dict.fromkeys(("upload_id", "lease", "fence"))
     try:
-        _update(claim.url, values, claim.holder)
+        _update(claim.url, _is_held_by(claim.holder), **stored, **removed)
     except ConditionFailed as refused:
         row = _stored(refused, claim.url)
         # Otherwise an earlier attempt succeeded, or another process stored the same.
@@ -197,17 +180,17 @@ def finish(claim: Claim, size: int, sha256: str, etag: str) -> None:
 def release(claim: Claim) -> None:
     """Free the row, for a run that continues from its parts. Costs 1 request, 1 write unit."""
     try:
-        _update(claim.url, {"lease": None, "fence": None}, claim.holder)
+        _update(claim.url, _is_held_by(claim.holder), lease=None, fence=None)
     except ConditionFailed:
         return  # it is free, or names another process
 
 
 def delete(claim: Claim) -> None:
     """Delete the row: this process stored nothing. Costs 1 request, 1 write unit."""
-    try:
-        send("DeleteItem", _request(claim.url, _HELD, {}, claim.holder))
-    except ConditionFailed:
-        return  # it is deleted, or names another process
+    with Transaction() as write:
+        # Otherwise it is deleted, or names another process.
+        held = _is_held_by(claim.holder)
+        write.delete(UploadItem(claim.url), held, otherwise=lambda _refusal: None)
 
 
 def delete_done(row: UploadItem) -> bool:
@@ -216,55 +199,30 @@ def delete_done(row: UploadItem) -> bool:
     Costs 1 request, 1 write unit.
     """
     # The time tells it from a row of the same contents that was uploaded again meanwhile.
-    seen: _Values = {"sha256": row.sha256, "etag": row.etag, "updatedAt": row.updated_at}
-    conditions = [
-        f"#{name} = :{name}" if value is not None else f"attribute_not_exists(#{name})"
-        for name, value in seen.items()
-    ]
-    condition = " AND ".join(["#state = :state", *conditions])
-    try:
-        send("DeleteItem", _request(row.url, condition, {"state": DONE, **seen}))
-    except ConditionFailed as refused:
-        # An earlier attempt succeeded, or another process deleted it.
-        return _stored(refused, row.url) is None
-    return True
+    condition = UploadItem.state == DONE
+    for name in ("sha256", "etag", "updated_at"):
+        attribute, value = getattr(UploadItem, name), getattr(row, name)
+        condition &= attribute.does_not_exist() if value is None else attribute == value
+    write = Transaction()
+    write.delete(UploadItem(row.url), condition, otherwise=ClaimLost(row.url))
+    # Refused without a row: an earlier attempt succeeded, or another process deleted it.
+    return not any(refusal.stored or read(row.url) for refusal in write.try_commit())
 
 
-def _update(url: str, values: _Values, held_by: Holder | None) -> dict[str, Any]:
-    """Set `values` if the row names that holder, or, with None, if it is absent or free."""
-    values = values | {"updatedAt": datetime.now(UTC).isoformat(timespec="milliseconds")}
-    typed = {name: None if value is None else _typed(value) for name, value in values.items()}
-    condition = _request(url, _ABSENT_OR_FREE if held_by is None else _HELD, {}, held_by)
-    request = Update.of_values(typed).request(
-        {"TableName": condition["TableName"], "Key": condition["Key"]},
-        condition["ConditionExpression"],
-        names=condition["ExpressionAttributeNames"],
-        values=condition["ExpressionAttributeValues"],
-    )
-    return send("UpdateItem", request | {"ReturnValues": "ALL_OLD"}, repeatable=True)
+def _is_held_by(holder: Holder) -> Condition:
+    return _IS_UPLOADING & (UploadItem.lease == holder.lease) & (UploadItem.fence == holder.fence)
 
 
-def _request(
-    url: str, condition: str, values: _Values, held_by: Holder | None = None
-) -> dict[str, Any]:
-    used = {name: value for name, value in values.items() if value is not None}
-    if held_by is not None:
-        used |= {"holder": held_by.lease, "its_fence": held_by.fence}
-    if ":uploading" in condition:
-        used["uploading"] = UPLOADING
-    names = {*values, *re.findall(r"#(\w+)", condition)}
-    return {
-        "TableName": UploadItem.table(),
-        "Key": {"key": _typed(url)},
-        "ConditionExpression": condition,
-        "ExpressionAttributeNames": {f"#{name}": name for name in names},
-        "ExpressionAttributeValues": {f":{name}": _typed(value) for name, value in used.items()},
-        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-    }
+def _update(url: str, condition: Condition, **values: str | int | None) -> dict[str, Any]:
+    """Set the attributes, by Python name, if `condition` holds; None removes one."""
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    changes = Update.of_actions(UploadItem.set_or_remove(values | {"updated_at": now}))
+    request = changes.request(_address(url), condition) | {"ReturnValues": "ALL_OLD"}
+    return send("UpdateItem", request, repeatable=True)
 
 
-def _typed(value: str | int) -> dict[str, str]:
-    return {"N": str(value)} if isinstance(value, int) else {"S": value}
+def _address(url: str) -> dict[str, Any]:
+    return {"TableName": UploadItem.table(), "Key": {"key": {"S": url}}}
 
 
 def _stored(refused: ConditionFailed, url: str) -> UploadItem | None:

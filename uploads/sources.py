@@ -11,7 +11,7 @@ import os
 import random
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -28,12 +28,6 @@ KEY_MAX_BYTES = 1024
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 
 _SCHEME = "s3://"
-
-_KINDS: dict[str, Callable[[int], bool]] = {
-    "a FIFO": stat.S_ISFIFO,
-    "a socket": stat.S_ISSOCK,
-    "a device": lambda mode: stat.S_ISCHR(mode) or stat.S_ISBLK(mode),
-}
 
 
 @dataclass(frozen=True)
@@ -242,11 +236,7 @@ class _Walk:
 
     def _file(self, path: str, relative: str, status: os.stat_result) -> Source | Unusable:
         if not stat.S_ISREG(status.st_mode):
-            kind = next(
-                (kind for kind, is_it in _KINDS.items() if is_it(status.st_mode)),
-                "not a regular file",
-            )
-            return _unusable(path, f"It is {kind}")
+            return _unusable(path, "It is not a regular file")
         try:
             return Source(path, self.destination.key_for(_as_text(relative)), status.st_size)
         except BadKey as error:

@@ -95,7 +95,7 @@ def _ok(each: Source | Unusable) -> bool:
 def test_a_name_is_shown_on_one_line(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "two\nlines\x1b[2J")
 
-    assert unusable(tmp_path) == {f"{tmp_path}/two\\nlines\\x1b[2J": "It is a FIFO"}
+    assert unusable(tmp_path) == {f"{tmp_path}/two\\nlines\\x1b[2J": "It is not a regular file"}
 
 
 def test_symbolic_links_to_files_and_folders_are_followed(tmp_path: Path) -> None:
@@ -133,9 +133,9 @@ def test_a_fifo_a_socket_and_a_device_are_reported_with_their_kind(
     (tmp_path / "device").symlink_to("/dev/null")
 
     assert unusable(tmp_path) == {
-        f"{tmp_path}/fifo": "It is a FIFO",
-        f"{tmp_path}/socket": "It is a socket",
-        f"{tmp_path}/device": "It is a device",
+        f"{tmp_path}/fifo": "It is not a regular file",
+        f"{tmp_path}/socket": "It is not a regular file",
+        f"{tmp_path}/device": "It is not a regular file",
     }
 
 

@@ -93,7 +93,7 @@ def test_every_failure_is_one_line_and_the_rest_is_uploaded(
         "CommandError: 4 failures.",
         f"failed: {tmp_path}/dir/broken: It is a broken symbolic link.",
         f"failed: {tmp_path}/dir/caf\\udce9: Not a valid S3 key: it is not valid UTF-8.",
-        f"failed: {tmp_path}/dir/two\\nlines: It is a FIFO.",
+        f"failed: {tmp_path}/dir/two\\nlines: It is not a regular file.",
         f"failed: {gone}: No such file or directory.",
     ]
     assert objects_in(s3, bucket) == {"logs/fine": b"x"}
@@ -140,7 +140,7 @@ def test_the_summary_for_people_is_one_line(engine: str, bucket: str, tmp_path: 
     out, err, code = run("uploadfiles", str(tmp_path), f"s3://{bucket}/logs")
 
     assert (err, code) == ("", 0)
-    line = r"Uploaded 2, skipped 0, conflicts 0, failed 0; 12\.3 KB in \d+\.\d s\.\n"
+    line = r"Uploaded 2, skipped 0, conflicts 0, failed 0; 12\.1 KB in \d+\.\d s\.\n"
     assert re.fullmatch(line, out)
 
 
@@ -223,9 +223,9 @@ def test_a_dry_run_prints_what_would_be_done_and_writes_nothing(
         "CommandError: 2 conflicts and 1 failure.",
         f"conflict: {one_of_each}/changed: another file was stored under this key.",
         f"conflict: {one_of_each}/foreign: another object has this key.",
-        f"failed: {one_of_each}/fifo: It is a FIFO.",
+        f"failed: {one_of_each}/fifo: It is not a regular file.",
     ]
-    expected = r"Would be: uploaded 2, skipped 2, conflicts 2, failed 1; 8 B in \d+\.\d s\."
+    expected = r"Would be: uploaded 2, skipped 2, conflicts 2, failed 1; 8 bytes in \d+\.\d s\."
     assert re.fullmatch(expected, summary)
     assert set(requests_sent.operations) == {"BatchGetItem"}
     assert (objects_in(s3, bucket), rows()) == before

@@ -133,7 +133,7 @@ def test_a_terminal_shows_a_bar_of_files_and_bytes(
     bar = r"\d+/300 files +\d+%\|.*\| [\d.]+k?B/300kB \[\d\d:\d\d<\d\d:\d\d, .*B/s\]"
     assert any(re.search(bar, frame) for frame in frames)
     assert any(frame.startswith("300/300 files 100%|") for frame in frames)
-    assert "Uploaded 300, skipped 0, conflicts 0, failed 0; 300.0 KB in " in shown
+    assert "Uploaded 300, skipped 0, conflicts 0, failed 0; 293.0 KB in " in shown
 
 
 def test_a_failure_is_a_line_above_the_bar(engine: str, bucket: str, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_failure_is_a_line_above_the_bar(engine: str, bucket: str, tmp_path: P
     shown, code = run_on_a_terminal("uploadfiles", str(tmp_path), f"s3://{bucket}/a", typed=[])
 
     assert code == 1
-    assert f"failed: {tmp_path}/fifo: It is a FIFO.\r\n" in shown
+    assert f"failed: {tmp_path}/fifo: It is not a regular file.\r\n" in shown
 
 
 def test_a_closed_pipe_ends_the_run_without_open_claims(

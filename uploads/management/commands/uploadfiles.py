@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from django.template.defaultfilters import filesizeformat
 
 from dynamo.management.base import up_to
 from uploads.management.bar import FilesBar, lines_above_the_bar, progress_bar
@@ -22,6 +23,8 @@ from web.signals import stop_on_signals
 
 #: Each worker may send a file and a part at once, which takes two connections.
 MAX_WORKERS = s3.CONNECTIONS // 2
+
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 class Command(UploadCommand):
@@ -132,7 +135,7 @@ class Command(UploadCommand):
             f"uploaded {summary.uploaded:,}, skipped {summary.skipped:,}, "
             f"conflicts {summary.conflicts:,}, failed {summary.failed:,}"
         )
-        size = f"{_readable(summary.bytes)} in {summary.seconds:.1f} s"
+        size = f"{filesizeformat(summary.bytes).replace(NO_BREAK, ' ')} in {summary.seconds:.1f} s"
         counts = f"Would be: {counts}" if self.dry_run else counts.capitalize()
         self.stdout.write(f"{counts}; {size}.")
 
@@ -149,13 +152,3 @@ def _counted_failures(summary: Summary) -> str:
         if count
     ]
     return f"{' and '.join(parts)}."
-
-
-def _readable(size_bytes: float) -> str:
-    if size_bytes < 1000:
-        return f"{size_bytes:.0f} B"
-    for unit in ("KB", "MB", "GB"):
-        size_bytes /= 1000
-        if size_bytes < 1000:
-            return f"{size_bytes:.1f} {unit}"
-    return f"{size_bytes / 1000:,.1f} TB"
