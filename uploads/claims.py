@@ -209,11 +209,11 @@ def delete_done(row: UploadItem) -> bool:
     return not any(refusal.stored or read(row.url) for refusal in write.try_commit())
 
 
-def _is_held_by(holder: Holder) -> Condition:
+def _is_held_by(holder: Holder) -> Any:
     return _IS_UPLOADING & (UploadItem.lease == holder.lease) & (UploadItem.fence == holder.fence)
 
 
-def _update(url: str, condition: Condition, **values: str | int | None) -> dict[str, Any]:
+def _update(url: str, condition: Condition, **values: object) -> dict[str, Any]:
     """Set the attributes, by Python name, if `condition` holds; None removes one."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     changes = Update.of_actions(UploadItem.set_or_remove(values | {"updated_at": now}))
