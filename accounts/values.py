@@ -72,7 +72,7 @@ def clean_phone_number(text: str) -> str:
 def _invalid_phone_number(region: str | None) -> Any:
     if region:
         return _("Enter a valid phone number.")
-    return _("Enter a valid phone number with its country code, such as +44 20 7946 0000.")
+    return _("Enter a valid phone number, with its country code.")
 
 
 def readable_phone_number(number: str | None) -> str:

@@ -208,6 +208,10 @@ class InvoiceForm(RequestIdForm):
         self.is_named = is_named
         self.is_preview = is_preview
         self.issued_on = issued_on
+        for each in self.required_by_law:
+            if each.field in self.fields:
+                # Small invoices need less. The page does not call it optional.
+                self.fields[each.field].is_asked = True  # type: ignore[attr-defined]  # of field.html
         data = self.data if self.is_bound else None
         about = {"currency": str(self["currency"].value() or "").strip().upper()}
         formset = LineFormSet(data, prefix=_PREFIX, initial=lines or [{}], form_kwargs=about)
@@ -226,6 +230,7 @@ class InvoiceForm(RequestIdForm):
         *above, below = [part.fields for part in self.parts.values()]
         return [*chain.from_iterable(above), *lines, *below]
 
+    @cached_property
     def required_by_law(self) -> list[Requirement]:
         """What the law of the seller's country requires in the first place, before it is typed."""
         return list(missing(Case(self.seller, self.is_named)))

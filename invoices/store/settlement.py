@@ -49,7 +49,7 @@ VOID_REASON = Field(
     "reason",
     SingleLine(500),
     label=_("Reason"),
-    help_text=_("Your customer sees it on the invoice."),
+    help_text=_("Printed on the invoice."),
 )
 REASON_MAX_BYTES = 2_000
 #: Why an invoice is credited.
@@ -57,7 +57,7 @@ CREDIT_REASON = Field(
     "reason",
     SingleLine(500),
     label=_("Reason"),
-    help_text=_("Your customer sees it on the credit note."),
+    help_text=_("Printed on the credit note."),
 )
 #: When an invoice was paid.
 PAID_ON = Field("paid_on", Day(), label=_("Paid on"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from django.conf import settings
@@ -14,11 +15,14 @@ from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Route, ex
 from accounts.models import User
 from accounts.services import edit_profile
 from dynamo.sessions import SessionStore
-from invoices.document.invoice import Invoice
+from invoices.document.invoice import Customer, Invoice
 from invoices.document.money import readable_amount
+from invoices.store.issuing import issue_invoice
 from invoices.store.lists import all_invoices
+from invoices.store.settlement import mark_paid
 from tests.clocks import hold_the_day
 from tests.factories import PASSWORD, make_user
+from tests.invoice_factories import SELLER, draft
 
 pytestmark = pytest.mark.browser
 
@@ -150,7 +154,7 @@ def test_an_invoice_is_written_issued_printed_voided_and_issued_again(
     expect(page.get_by_role("row", name=re.compile("Voided"))).to_have_count(1)
     page.get_by_label("Customer").fill("nobody")
     page.get_by_role("button", name="Search").click()
-    expect(page.get_by_role("main")).to_contain_text("No customer matches")
+    expect(page.get_by_role("main")).to_contain_text("Nothing matches")
 
 
 @pytest.mark.parametrize(
@@ -369,3 +373,40 @@ def test_what_is_typed_is_not_lost_without_a_question(page: Page) -> None:
     expect(page.get_by_text("No customer matches")).to_be_visible()
     expect(page.get_by_label("Unit price")).to_have_count(1)
     assert asked == ["beforeunload"]
+
+
+def test_a_printed_page_has_what_is_printed_and_an_arabic_address_stays_in_its_column(
+    page: Page, ann: User
+) -> None:
+    customer = Customer("Bob", "شارع الملك\nالرياض")
+    issue_invoice(
+        replace(draft(day=TODAY, due_date=TODAY), customer=customer), account=ann.pk, seller=SELLER
+    )
+    mark_paid(ann.pk, f"{YEAR}-000001", TODAY)
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.goto(f"/invoices/{YEAR}-000001/")
+    name = page.get_by_text("Bob", exact=True).bounding_box()
+    address = page.get_by_text("شارع الملك").bounding_box()
+    assert name
+    assert address
+    assert abs(address["x"] - name["x"]) < 1
+    assert address["width"] < 200
+
+    page.emulate_media(media="print")
+    expect(page.get_by_text("Bob", exact=True)).to_be_visible()
+    for hidden in ("nav", "footer", "button", ".actions", ".unprinted"):
+        expect(page.locator(f"{hidden} >> visible=true")).to_have_count(0)
+    page.goto("/invoices/")
+    for hidden in ("input", "select", "nav"):
+        expect(page.locator(f"{hidden} >> visible=true")).to_have_count(0)
+
+
+def test_the_header_stays_where_it_is(page: Page, ann: User) -> None:
+    issue_invoice(draft(day=TODAY), account=ann.pk, seller=SELLER)
+    page.set_viewport_size({"width": 1280, "height": 700})
+    places = set()
+    for path in ("/", "/invoices/", f"/invoices/{YEAR}-000001/", "/invoices/new/"):
+        page.goto(path)
+        boxes = [page.locator(each).bounding_box() for each in (".brand", ".site-nav")]
+        places.add(tuple((box["x"], box["y"]) for box in boxes if box))
+    assert len(places) == 1

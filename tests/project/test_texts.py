@@ -1,0 +1,91 @@
+"""What pages say, and what they do not say where it would be wrong; where the visitor is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+
+from accounts.services import edit_profile
+from tests.accounts.test_unavailable_pages import not_listening, with_short_times
+from tests.factories import make_user
+from tests.invoice_factories import DAY, issued
+from tests.pages import Page, arrive
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+
+def test_a_page_that_was_only_asked_for_does_not_speak_of_typed_texts(
+    engine: str, client: Client
+) -> None:
+    arrive(client, make_user(username="ann"))
+    with with_short_times(not_listening(engine)):
+        asked = client.get("/invoices/")
+        sent = client.post("/accounts/password_change/", {"old_password": "x"})
+
+    assert (asked.status_code, sent.status_code) == (503, 503)
+    assert "What you typed" not in Page(asked).text
+    assert "What you typed may not have been stored." in Page(sent).text
+
+
+def test_what_the_law_requires_is_not_called_optional(client: Client) -> None:
+    ann = make_user()
+    arrive(client, ann)
+
+    def optional() -> bool:
+        page = client.get("/invoices/new/").content.decode()
+        label = re.search(r'<label for="id_customer_address">(.*?)</label>', page)
+        assert label
+        return "(optional)" in label[1]
+
+    assert optional()
+    edit_profile(ann, country="DE")
+    assert not optional()
+
+
+def test_an_error_of_a_phone_number_has_no_second_example(client: Client) -> None:
+    arrive(client, make_user())
+
+    page = client.post("/accounts/profile/", {"phone_number": "12345"}).content.decode()
+
+    assert "Enter a valid phone number" in page
+    assert len(re.findall(r"\+\d+ ", page)) == 1
+
+
+def test_voiding_says_where_the_reason_is_printed(client: Client) -> None:
+    ann = make_user()
+    arrive(client, ann)
+    issued(ann.pk)
+
+    text = Page(client.get(f"/invoices/{DAY.year}-000001/void/")).text
+
+    assert "Printed on the invoice." in text
+    assert "Your customer sees" not in text
+
+
+PLACES = {
+    "/": None,
+    "/invoices/": ("page", "/invoices/"),
+    "/invoices/new/": ("true", "/invoices/"),
+    f"/invoices/{DAY.year}-000001/": ("true", "/invoices/"),
+    "/invoices/customers/": ("page", "/invoices/customers/"),
+    "/invoices/customers/new/": ("true", "/invoices/customers/"),
+    "/accounts/profile/": ("page", "/accounts/profile/"),
+}
+
+
+def test_the_navigation_marks_where_the_visitor_is(client: Client) -> None:
+    def marked(visitor: Client, path: str) -> list[tuple[str, str]]:
+        nav = visitor.get(path).content.decode().partition("</nav>")[0].partition("<nav")[2]
+        found = re.findall(r'href="([^"]+)"[^>]* aria-current="(\w+)"', nav)
+        return [(current, href) for href, current in found]
+
+    ann = make_user()
+    arrive(client, ann)
+    issued(ann.pk)
+
+    assert {path: marked(client, path) for path in PLACES} == {
+        path: [mark] if mark else [] for path, mark in PLACES.items()
+    }
+    assert marked(Client(), "/accounts/login/") == [("page", "/accounts/login/")]
