@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 from dynamo._internal.lazy import lazily
 
 if TYPE_CHECKING:
-    from dynamo._internal import (
-        bulk as bulk,
-    )
+    from dynamo._internal import bulk as bulk
     from dynamo._internal.bulk import (
         READ_MAX_ITEMS as READ_MAX_ITEMS,
         query_pages as query_pages,
@@ -28,9 +26,7 @@ if TYPE_CHECKING:
         scanned as scanned,
         unseen as unseen,
     )
-    from dynamo._internal.checking.guards import (
-        check_guards as check_guards,
-    )
+    from dynamo._internal.checking.guards import check_guards as check_guards
     from dynamo._internal.checking.snapshots import (
         FAULTS as FAULTS,
         Snapshot as Snapshot,
@@ -53,12 +49,8 @@ if TYPE_CHECKING:
         outcome_of as outcome_of,
         pause_seconds as pause_seconds,
     )
-    from dynamo._internal.client.sending import (
-        send as send,
-    )
-    from dynamo._internal.clock import (
-        now as now,
-    )
+    from dynamo._internal.client.sending import send as send
+    from dynamo._internal.clock import now as now
     from dynamo._internal.errors import ErrorWithValues as ErrorWithValues
     from dynamo._internal.items import (
         PARTITION_KEY_MAX_BYTES as PARTITION_KEY_MAX_BYTES,
@@ -71,9 +63,7 @@ if TYPE_CHECKING:
         begin_process as begin_process,
         on_new_process as on_new_process,
     )
-    from dynamo._internal.tables import (
-        all_tables as all_tables,
-    )
+    from dynamo._internal.tables import all_tables as all_tables
     from dynamo._internal.tally import (
         CountingPool as CountingPool,
         Tally as Tally,
@@ -82,12 +72,8 @@ if TYPE_CHECKING:
         counting as counting,
         table_names as table_names,
     )
-    from dynamo._internal.terminal import (
-        printable as printable,
-    )
-    from dynamo._internal.together import (
-        together as together,
-    )
+    from dynamo._internal.terminal import printable as printable
+    from dynamo._internal.together import together as together
     from dynamo._internal.turns import (
         TooManyPages as TooManyPages,
         in_turn as in_turn,
@@ -95,12 +81,8 @@ if TYPE_CHECKING:
         result_in_turn as result_in_turn,
         turn_passed_on as turn_passed_on,
     )
-    from dynamo._internal.updates import (
-        Update as Update,
-    )
-    from dynamo.management.commands.cloudformation import (
-        template as template,
-    )
+    from dynamo._internal.updates import Update as Update
+    from dynamo.management.commands.cloudformation import template as template
     from dynamo.transactions import (
         READ_TOGETHER as READ_TOGETHER,
         Otherwise as Otherwise,
@@ -108,12 +90,8 @@ if TYPE_CHECKING:
         Write as Write,
         read_together as read_together,
     )
-    from dynamo.unique.declarations import (
-        SEPARATOR as SEPARATOR,
-    )
-    from dynamo.unique.guarding import (
-        is_reserved as is_reserved,
-    )
+    from dynamo.unique.declarations import SEPARATOR as SEPARATOR
+    from dynamo.unique.guarding import is_reserved as is_reserved
 
 __all__, __getattr__ = lazily(
     __name__,

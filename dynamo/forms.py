@@ -396,7 +396,7 @@ class ModelForm(BaseForm, Generic[M], metaclass=ModelFormMetaclass):
             try:
                 unique.key(item) if names else None
             except ValueError:
-                # Whose value is too long, or else cannot be compared.
+                # The longest value is most likely too long to be compared.
                 longest = max(names, key=lambda name: len(str(self.cleaned_data[name])))
                 self._add_djangos(longest, "invalid", INVALID)
         hash_name = key_names(self.instance.__class__)[0]

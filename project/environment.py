@@ -190,7 +190,7 @@ hosts = list_of("host names only, without scheme, port or path", _HOST.fullmatch
 origins = list_of("origins such as https://www.example.com", is_origin)
 sender = text("an email address", _is_sender)
 endpoint = text("an http or https URL", _is_endpoint)
-# As botocore checks it for each request; no region has capitals.
+# botocore checks this for each request, except that no region has capitals.
 region = text(
     "a region such as eu-west-1", re.compile(r"(?!-)(?![0-9]+$)[a-z0-9-]{1,63}(?<!-)").fullmatch
 )

@@ -36,7 +36,7 @@ _LEAST_LENGTH = 6
 _STORAGE = {"botocore", "dynamo", "pynamodb", "urllib3"}
 
 _PARAMETER = re.compile(r"<(?:[^<>:]+:)?(\w+)>")
-# As in a path, and as a query such as ?next= quotes them.
+# A slash in a path, or quoted in a query such as ?next=.
 _SLASH = "(?:/|%2[Ff])"
 _PART = r"(?:(?!%2[Ff])[^\s/?&#\"'<>])+"
 _SECRET_FIELD = re.compile("pass|token|key|secret", re.IGNORECASE)

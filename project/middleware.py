@@ -149,7 +149,7 @@ def _read_form(request: HttpRequest) -> Exception | None:
             raise BadRequest("The form is not in UTF-8.")
         _form = request.POST
     except Exception as error:
-        # Else the pages that answer would try again: the debug page, or the 503 page.
+        # Otherwise the debug page or the 503 page would try to read it again.
         request.POST = QueryDict()
         return error
     return None

@@ -20,7 +20,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from dynamo.extending import addressing, connections, credentials
 
-#: Of one attempt.
+#: The time-outs of one attempt.
 CONNECT_SECONDS = 1.0
 READ_SECONDS = 1.5
 

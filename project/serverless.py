@@ -188,7 +188,7 @@ def _after_restore() -> None:
 
 
 def _before_snapshot() -> None:
-    """Fill the snapshot with all pages, and keep connections out: no restored process could use."""
+    """Fill the snapshot with all pages. No restored process could use a connection of this one."""
     load_pages()
     begin_process()
 
@@ -196,6 +196,6 @@ def _before_snapshot() -> None:
 register_before_snapshot(_before_snapshot)
 register_after_restore(_after_restore)
 
-# Nor does it search these objects between pages.
+# From now on the collector searches only what pages make, and not these objects.
 gc.freeze()
 gc.enable()

@@ -193,7 +193,7 @@ def _claimed(url: str, size: int, run: Run) -> Claim | Holder | UploadItem:
         row = claims.take(url, size, run.lease.current(), held_by)
         if isinstance(row, Claim) or (row is not None and row.state == DONE):
             return row
-        # Absent or free means since this attempt.
+        # If it is absent or free now, it became so after this attempt.
         held_by = claims.holder_of(row) if row is not None and row.lease is not None else None
         if held_by is not None and held_by not in run.gone:
             return held_by

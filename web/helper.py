@@ -194,7 +194,7 @@ def _limit_time(cpu_seconds: float, seconds: float) -> None:
 def _limit_memory(most_bytes: int) -> None:
     import resource
 
-    # Not all systems can.
+    # Some systems cannot limit it.
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_DATA, (most_bytes, most_bytes))
 

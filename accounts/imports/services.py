@@ -28,10 +28,10 @@ from accounts.services import register
 from dynamo import DynamoError, Refused, Transaction
 from dynamo.extending import READ_MAX_ITEMS, CountingPool, Item, is_reserved, read_batches
 
-#: In a batch. The workers wait for each other only at its end.
+#: The rows of a batch, for each worker. The workers wait for each other only at its end.
 ROWS_PER_WORKER = 64
 
-#: Of one transaction. DynamoDB takes 100, other engines 25.
+#: The writes of one transaction. DynamoDB takes 100, other engines 25.
 MOST_WRITES = 25
 
 CHANGED_SINCE = "This row was imported before, and the account has changed since."

@@ -49,7 +49,7 @@ from dynamo.exceptions import LocalEngineFailed
 
 Program = Literal["dynoxide", "ministack"]
 
-#: Where the system has no other addresses of its own.
+#: The address where the system has no others of its own.
 HOST = "127.0.0.1"
 #: dynoxide does not start if another program has its port at any address.
 _ALL = ""
@@ -232,7 +232,7 @@ def _launch(host: str, port: int) -> Running:
     program, executable = _installed()
     folder = _folder()
     log = folder / "engine.log"
-    # In the checkout its packages would shadow ministack's.
+    # Not in the checkout, whose packages would shadow ministack's.
     child = _spawn([executable, *_arguments(program, host, port, folder)], port, log, cwd=folder)
     running = Running(child.pid, port, program, host)
     _remember(running)  # first, so that the next process finds it if this one is killed now
@@ -313,7 +313,7 @@ def _last_line(log: Path) -> str:
 
 def _is_alive(engine: Running) -> bool:
     _reap(engine.pid)
-    # Of the first word only the end: the system may show another path to the program.
+    # Only the end of the first word is compared: the system may show another path to the program.
     ours = " ".join(_arguments(engine.program, engine.host, engine.port, _folder()))
     name = "dynoxide " if engine.program == "dynoxide" else " "
     return _command_line(engine.pid).endswith(name + ours)
@@ -368,7 +368,7 @@ def free_port() -> int:
 
 
 def _choose_host(last: Running | None) -> str:
-    """The last engine's, else a random one if the system has it."""
+    """The host of the last engine, otherwise a random one if the system has it."""
     host = last.host if last is not None else HOST
     if host == HOST:
         host = ".".join(["127", *(str(1 + secrets.randbelow(254)) for _part in range(3))])

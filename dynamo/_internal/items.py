@@ -190,7 +190,7 @@ class PlainModel(PynamoModel):
         if self._discriminator:
             super().deserialize(attribute_values)
         else:
-            # As PynamoDB does, in a fifth of the time.
+            # This does what PynamoDB does, in a fifth of the time.
             values = self.attribute_values = {}
             for name, stored_name, attribute in self._named_attributes():
                 typed = attribute_values.get(stored_name)
@@ -215,7 +215,7 @@ class PlainModel(PynamoModel):
             value = self.attribute_values.get(name)
             if isinstance(attribute, (ListAttribute, MapAttribute)) and value is not None:
                 return super().serialize(null_check)
-            # Of an empty set, too, the stored value is None.
+            # An empty set is not stored either: its value is None.
             stored = None if value is None else attribute.serialize(value)
             if stored is not None:
                 item[stored_name] = {attribute.attr_type: stored}

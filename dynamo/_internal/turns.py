@@ -49,7 +49,7 @@ class _Turn:
         self._is_held = self._turns.acquire(blocking=False)
 
     def end(self) -> None:
-        # Not held by a page that passed it on and did not get another one.
+        # A page that passed its turn on may not have got another one.
         if self._is_held:
             self._is_held = False
             self._turns.release()

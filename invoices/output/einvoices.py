@@ -43,7 +43,7 @@ _MOST_MINOR_UNITS = 100
 _PRICE_DECIMALS = Decimal("1e-8")
 # XML cannot contain them, not even escaped.
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-#: Of the folder of this file: the helper process has no templates of pages.
+#: Finds `einvoice.xml` in this folder: the helper process has no templates of pages.
 _TEMPLATES = template.Engine(dirs=[str(Path(__file__).parent)])
 _BLANK_LINES = re.compile(r">\s*\n(?=[ \t]*<)")
 _EXACT = Context(prec=60, rounding=ROUND_HALF_UP)
@@ -109,8 +109,7 @@ def as_xml(invoice: Invoice) -> bytes:
         xml: str = _TEMPLATES.get_template("einvoice.xml").render(
             template.Context(_contents(invoice))
         )
-    # In the texts of XML, quotation marks need no escapes. The tags of the template leave blank
-    # lines.
+    # Quotation marks need no escapes in texts of XML. Django's tags leave blank lines.
     xml = xml.replace("&quot;", '"').replace("&#x27;", "'")
     return _BLANK_LINES.sub(">\n", xml).strip().encode()
 

@@ -15,7 +15,7 @@ from invoices.models import CustomerItem
 from sequences import next_value
 from web.search import folded
 
-#: After so many requests, 5 MB of customers, a list ends.
+#: A list reads at most so many pages of 1 MB.
 MAX_REQUESTS = 5
 #: How many customers a page shows.
 SHOWN = 200

@@ -29,7 +29,8 @@ from web.search import folded
 
 PAGE_SIZE = 50
 
-#: After so many requests a list stops and offers a link: 800 invoices of a search, or 4 MB.
+#: A list sends at most so many requests, and then offers a link: for 800 invoices of a search or
+#: 4 MB.
 MAX_REQUESTS = 5
 SEARCH_PAGE_SIZE = 200
 #: A search ends after so many years without an invoice. Few laws ask to keep them for longer.
@@ -192,8 +193,8 @@ def _number_in(typed: str) -> tuple[int, int] | None:
 def latest_invoices(account: str, today: date) -> tuple[list[Listed], date]:
     """The newest invoices, of this year and, if these are few, of the last one: up to 100.
 
-    Also the day since which they are all. Costs 2 requests for each of both years, and 1 read unit
-    per 4 KB.
+    Returns them, and the first day from which on none is left out. Costs 2 requests for each of
+    both years, and 1 read unit per 4 KB.
     """
     page = list_invoices(account, today.year, today=today)
     found = page.invoices

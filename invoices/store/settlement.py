@@ -164,7 +164,7 @@ def credit(account: str, label: str, reason: str, *, time_zone: str | None = Non
 
 
 def _draft(invoice: Invoice, reason: str) -> Draft:
-    """Without what asks for a payment: the due date, the terms, and the note."""
+    """The credit note, without what asks for a payment: the due date, the terms, and the note."""
     return Draft(
         customer=invoice.customer,
         lines=negated(invoice.lines),
@@ -218,7 +218,7 @@ def mark_paid(account: str, label: str, day: date, *, write: Transaction | None 
         stored = _state_of(refusal)
         if stored.credited_by:
             return AlreadyCredited(label)
-        # Also if this very write was carried out before.
+        # It is marked already, perhaps by this very write.
         if stored.paid_on == day:
             return None
         return AlreadyPaid(label, stored.paid_on)

@@ -106,8 +106,7 @@ class _Heartbeats:
                 lease = min(self._due, key=self._due.__getitem__)
                 left = self._due[lease] - now()
                 if left <= 0 and lease.is_held:
-                    # Not again before the renewal is answered, or the lease is over: then the next
-                    # renewal notices.
+                    # It is due again when the lease is over, unless the renewal is answered before.
                     self._due[lease] = now() + max(lease.remaining_seconds, LOOK_SECONDS)
                     return lease
                 left = min(max(left, 0.0), LOOK_SECONDS)
@@ -126,7 +125,7 @@ class _Heartbeats:
         except LeaseLost:
             self.drop(lease)
         except Exception as error:
-            # Of any kind: while the lease lasts, the next attempt may succeed.
+            # Whatever failed: while the lease lasts, the next attempt may succeed.
             self._retry_later(lease, error)
         else:
             self._put_off(lease, lease.renewal_due_at)

@@ -203,7 +203,7 @@ class Lease:
         self.data = data
 
     def _renew(self, data: bytes | None = None) -> None:
-        # Also before the lock: a forked child would wait for it for ever.
+        # Checked before the lock is taken, too: a forked child would wait for it forever.
         self.check()
         with self._writing:
             self.check()

@@ -307,7 +307,7 @@ class Lock:
 def _release_unclaimed(step: Future[float | Lease]) -> None:
     """Release the lock if this step of a cancelled task acquired it."""
     if not step.cancelled() and not step.exception() and isinstance(lease := step.result(), Lease):
-        # In the pool, because this may run in the event loop.
+        # Sent by the pool, because this may run in the event loop.
         submit(_release_quietly, lease)
 
 

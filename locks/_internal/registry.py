@@ -137,7 +137,7 @@ def break_lock(
         item = _read(name)
         view = view_of(item)
         if sent is not None and not view.is_same_holding(sent):
-            # That holder is gone: by our request whose reply was lost, or on its own.
+            # That holder is gone. Our request, whose reply was lost, may have done it.
             return broken
         if as_seen is not None and not view.is_same_holding(as_seen):
             raise LockChanged(name)

@@ -176,7 +176,7 @@ class Combiner(Generic[Key, Ask, Answer]):
         self._lock = threading.Lock()
         self._queues: dict[Key, _Queue[Ask, Answer]] = {}
 
-    # Else a caller in an event loop would wait there for the request of another thread.
+    # Refused in an event loop, which would wait for the request of another thread.
     @async_unsafe
     def __call__(self, key: Key, ask: Ask) -> Answer:
         """Return the answer to `ask`.

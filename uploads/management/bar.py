@@ -50,7 +50,7 @@ class FilesBar:
     def add_result(self, result: Result) -> None:
         self._files += 1
         if result.outcome != "uploaded":
-            # Not all of its bytes were sent, but none is left to send.
+            # Some of its bytes may not have been sent, but none is left to send.
             self._bytes_settled += result.size
         self._show()
 

@@ -242,7 +242,7 @@ def _pool(client: Any) -> Any:
     return pool
 
 
-# Also if a character of the name is escaped.
+# Marks of an answer that may have binary values. The name of their type may be escaped.
 _MAYBE_BINARY = (b'"B"', b'"BS"', b"\\u")
 
 

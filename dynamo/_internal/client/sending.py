@@ -242,7 +242,7 @@ def _completed(operation: str, request: dict[str, Any]) -> dict[str, Any]:
         return request
     request = {"ReturnConsumedCapacity": "TOTAL"} | request
     if operation in CONSISTENT and "ConsistentRead" not in request:
-        # Of a global secondary index DynamoDB refuses a consistent read.
+        # DynamoDB refuses consistent reads of a global secondary index.
         request["ConsistentRead"] = "IndexName" not in request
     if operation == "BatchGetItem":
         request["RequestItems"] = {

@@ -130,7 +130,7 @@ class Keyed(PlainModel):
 
     @classmethod
     def _key_of_owner(cls, owner: str) -> Item | None:
-        """The key that `_owner` made `owner` of; None if an item cannot have it."""
+        """The key of which `_owner` made the text `owner`; None if an item cannot have it."""
         names = cls.key_attribute_names()
         try:
             if [each.attr_type for *_names, each in cls._key_attributes()] == ["S"]:

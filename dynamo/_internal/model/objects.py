@@ -235,6 +235,6 @@ def _is_stored_as(attribute: Any, value: Any, typed: dict[str, Any] | None) -> b
 
 
 def _typed(attribute: Any, value: Any) -> dict[str, Any] | None:
-    # Of an empty set, too, the stored value is None.
+    # An empty set is not stored either: its value is None.
     stored = None if value is None else attribute.serialize(value)
     return None if stored is None else {attribute.attr_type: stored}

@@ -275,7 +275,7 @@ class Readable(ItemObject):
     def _marked(
         cls, found: ResultIterator[Self], options: Mapping[str, Any]
     ) -> ResultIterator[Self]:
-        """The results, of which those read in part cannot be written."""
+        """Mark the results that were read in part: they cannot be written."""
         index = cls._indexes.get(str(options.get("index_name")))
         is_whole = index is None or index.Meta.projection.projection_type == "ALL"
         if options.get("attributes_to_get") is not None or not is_whole:

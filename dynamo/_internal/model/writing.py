@@ -86,7 +86,7 @@ class Writable(Readable):
             return None if (stored or {}).get(digest_name) == digest else reused
 
         def explained(stored: Item) -> Exception | None:
-            # Of an item with the default key, neither has an id.
+            # If the key is the default one, neither has an id.
             is_of_request = stored.get(REQUEST_ID) == marks.get(REQUEST_ID)
             return refused(stored, REQUEST_DIGEST) if is_of_request else self._exists()
 
@@ -290,7 +290,7 @@ class Writable(Readable):
         else:
             mine, changed = self.unchanged(), {**changed, VERSION: {"N": str(version)}}
         left = {name: typed for name, typed in {**before, **changed}.items() if typed is not None}
-        # Where a constant stands for a number that is not stored, it is counted up from that.
+        # If a number is not stored and has a default, it is counted up from the default.
         counted = {
             name: (start, step)
             for name, step in added.items()

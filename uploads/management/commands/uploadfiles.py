@@ -124,7 +124,7 @@ class Command(UploadCommand):
                 # Standard output is kept for the JSON document.
                 stream = self.stderr if self.as_json else self.stdout
                 stream.write(f"{would}{result.outcome}: {result.name}{why}", _plain)
-                # Also into a pipe, so that a reader sees it now.
+                # The reader of a pipe sees it now, too.
                 stream.flush()
 
     def _print(self, summary: Summary) -> None:
