@@ -72,7 +72,7 @@ def _logged(
 
 
 def _stream_in_thread(response: StreamingHttpResponse) -> None:
-    """Under ASGI, let each part be sent once it is made. Otherwise Django makes all of them first."""
+    """Under ASGI, let each part be sent once it is made. Otherwise Django makes all before."""
     if not response.is_async:
         response.streaming_content = _InThread(iter(response))
 

@@ -101,7 +101,7 @@ def _claim_state(item: Item, claims: Spool) -> None:
 
 
 def _differences(claims: Spool, progress: Progress) -> dict[str, Findings[str]]:
-    """The labels, by series, of invoices with a credit note or a state that names one, but not both."""
+    """The labels, by series, of invoices with only one of credit note and state that names it."""
     by_invoice = groupby(claims, key=itemgetter(0, 1))
     suspects = (
         invoice for invoice, entries in by_invoice if len({each[2] for each in entries}) == 1
@@ -114,7 +114,7 @@ def _differences(claims: Spool, progress: Progress) -> dict[str, Findings[str]]:
 
 
 def _differing(invoice: tuple[str, str]) -> list[tuple[str, str]]:
-    """The invoice if the two differ at one instant: a credit note may be issued during the scans."""
+    """The invoice if the two differ at one instant: a credit note may be issued meanwhile."""
     try:
         record = find_record(*invoice)
     except UnknownInvoice:
