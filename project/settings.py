@@ -312,8 +312,8 @@ DEFAULT_FROM_EMAIL = env.read("DJANGO_FROM_EMAIL", environment.sender) or "webma
 
 # A larger body is answered with 400 before it is read.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
-# An invoice of `invoices.pages.forms.SHOWN_LINES` has 1,220.
-DATA_UPLOAD_MAX_NUMBER_FIELDS = 1_300
+# An invoice of `invoices.pages.forms.SHOWN_LINES` has 1,460.
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 1_550
 DATA_UPLOAD_MAX_NUMBER_FILES = 0
 
 # Sent with each session cookie, with the same flags: see `accounts.sessions.account_cookie`.

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from invoices.document.fields import Field, declare, fields_of
 from invoices.document.kinds import Amount, Number, SingleLine
-from invoices.document.money import minor_units
+from invoices.document.money import minor_units, readable_decimal
 from web.choices import is_currency
 from web.kinds import Choice
 
@@ -37,6 +37,21 @@ _TAX_CATEGORY = Choice(
     TAX_CATEGORIES.__contains__, lambda: [("", _("By the rate")), *TAX_CATEGORIES.items()]
 )
 _WITH_VAT = {"standard", "reduced"}
+
+#: The units, by their codes of UN/ECE Recommendation 20: their names, and how they are printed.
+UNITS = {
+    "HUR": (_("Hour"), _("h")),
+    "DAY": (_("Day"), _("d")),
+    "MON": (_("Month"), _("mo.")),
+    "H87": (_("Piece"), _("pcs")),
+    "KGM": (_("Kilogram"), _("kg")),
+    "MTR": (_("Meter"), _("m")),
+    "LS": (_("Lump sum"), _("flat")),
+}
+_UNIT = Choice(
+    UNITS.__contains__,
+    lambda: [("", "–"), *((code, name) for code, (name, _printed) in UNITS.items())],
+)
 #: The categories whose rate is 0, which need not be typed.
 WITHOUT_VAT = TAX_CATEGORIES.keys() - _WITH_VAT
 
@@ -68,6 +83,7 @@ class Line:
         metadata=declare(Number(3, 3, bounds=(0, 100), is_percentage=True), _("VAT %"))
     )
     tax_category: str = field(default="", metadata=declare(_TAX_CATEGORY, _("Tax category")))
+    unit: str = field(default="", metadata=declare(_UNIT, _("Unit")))
 
     @property
     def category(self) -> str:
@@ -80,6 +96,13 @@ class Line:
         """
         with localcontext(_EXACT):
             return _whole(self.quantity * self.unit_price * minor_units(currency))
+
+
+def readable_quantity(line: Line) -> str:
+    """The quantity with its unit: `12 h`."""
+    number = readable_decimal(line.quantity)
+    printed = UNITS[line.unit][1] if line.unit in UNITS else line.unit
+    return f"{number}\N{NO-BREAK SPACE}{printed}" if printed else number
 
 
 #: The fields of a line, by name.

@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _, gettext_lazy, pgettext
 
-from invoices.document.amounts import TAX_CATEGORIES, category_of_rate
+from invoices.document.amounts import TAX_CATEGORIES, category_of_rate, readable_quantity
 from invoices.document.fonts import installed, printable
 from invoices.document.invoice import Customer, Invoice, Party, Seller, details_of
 from invoices.document.money import bare_amount, bare_price, readable_amount, readable_decimal
@@ -159,7 +159,7 @@ def _columns(invoice: Invoice) -> list[dict[str, Any]]:
     named = {"currency": currency}
     amounts = _("With VAT, %(currency)s") if invoice.prices_include_tax else _("Net, %(currency)s")
     titles_and_cells = {
-        _("Quantity"): [readable_decimal(line.quantity) for line in lines],
+        _("Quantity"): [readable_quantity(line) for line in lines],
         _("Unit price, %(currency)s") % named: [
             bare_price(line.unit_price, currency) for line in lines
         ],

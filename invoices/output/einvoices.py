@@ -26,6 +26,8 @@ from web.choices import is_country
 
 #: The name of the file within a PDF, which Factur-X fixes.
 XML_NAME = "factur-x.xml"
+#: The unit of a line that names none.
+_ONE = "C62"
 # Codes of UNCL 5305 and, where VAT is not charged for a fixed reason, of the VATEX list.
 _CATEGORIES = {
     "standard": ("S", ""),
@@ -153,6 +155,7 @@ def _line(line: Line, net: int, invoice: Invoice) -> dict[str, str]:
         "name": line.description,
         "price": _plain(price),
         "quantity": _plain(quantity),
+        "unit": line.unit or _ONE,
         "category": _CATEGORIES[line.category][0],
         "rate": _plain(line.vat_rate),
         "net": _amount(net, invoice),

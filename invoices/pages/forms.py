@@ -39,6 +39,7 @@ from invoices.document.invoice import (
     draft_of,
 )
 from invoices.document.requirements import Case, Requirement, check_requirements, missing
+from invoices.document.vatrates import rates_of
 from invoices.store.issuing import check_seller
 from invoices.store.settlement import CREDIT_REASON, PAID_ON, VOID_REASON, check_paid_on
 from web.requestids import RequestIdForm
@@ -55,8 +56,14 @@ LAST_NUMBER = 10**15
 _PREFIX = "lines"
 
 
+#: What a new line takes from the last one.
+_REPEATED = ("vat_rate", "tax_category", "unit")
+
+
 class LineForm(forms.Form):
     """A line of an invoice in `currency`."""
+
+    field_order = ("description", "quantity", "unit", "unit_price", "vat_rate", "tax_category")
 
     def __init__(self, *args: Any, currency: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -70,7 +77,7 @@ class LineForm(forms.Form):
         return any(
             text not in {"", LINE_FIELDS[name].initial}
             for name, text in typed.items()
-            if name not in {"vat_rate", "tax_category"}
+            if name not in _REPEATED
         )
 
     def clean(self) -> dict[str, Any]:
@@ -94,6 +101,8 @@ class LineForm(forms.Form):
 
 
 LineForm.base_fields |= {name: each.form_field() for name, each in LINE_FIELDS.items()}
+# The rates of the seller's country, in a list of the page.
+LineForm.base_fields["vat_rate"].widget.attrs["list"] = "vat-rates"
 
 _LINE_INPUT = re.compile(rf"{_PREFIX}-(\d{{1,3}})-(?:{'|'.join(LINE_FIELDS)})", re.ASCII)
 
@@ -230,6 +239,11 @@ class InvoiceForm(RequestIdForm):
         *above, below = [part.fields for part in self.parts.values()]
         return [*chain.from_iterable(above), *lines, *below]
 
+    @property
+    def vat_rates(self) -> list[str]:
+        """The rates to offer."""
+        return rates_of(self.seller.country)
+
     @cached_property
     def required_by_law(self) -> list[Requirement]:
         """What the law of the seller's country requires in the first place, before it is typed."""
@@ -314,8 +328,8 @@ def any_typed(lines: list[dict[str, str]]) -> bool:
 
 
 def blank_line_after(lines: list[dict[str, str]]) -> dict[str, str]:
-    """A new line, with the VAT rate and the tax category of the last one."""
-    return {name: lines[-1][name] for name in ("vat_rate", "tax_category")} if lines else {}
+    """A new line, with the VAT rate, the tax category and the unit of the last one."""
+    return {name: lines[-1][name] for name in _REPEATED} if lines else {}
 
 
 def _count_lines(data: Iterable[str]) -> int:

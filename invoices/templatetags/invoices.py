@@ -13,7 +13,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext_lazy as _, pgettext
 
 from invoices.document import money
-from invoices.document.amounts import TAX_CATEGORIES, Line
+from invoices.document.amounts import TAX_CATEGORIES, Line, readable_quantity
 from invoices.document.invoice import Invoice, details_of
 from invoices.store.lists import Listed, sums_of
 from web.choices import country_name
@@ -37,7 +37,9 @@ register.filter("amount", money.readable_amount)
 register.filter("bare_amount", money.bare_amount)
 #: `{{ line.unit_price|bare_price:invoice.currency }}`: major units, in full.
 register.filter("bare_price", money.bare_price)
-#: `{{ line.quantity|decimal }}`: a number, in full.
+#: `{{ line|quantity }}`: a number, in full, with its unit.
+register.filter("quantity", readable_quantity)
+#: `{{ line.vat_rate|decimal }}`: a number, in full.
 register.filter("decimal", money.readable_decimal)
 #: `{{ party.country|country }}`: the country's name in the language of the page.
 register.filter("country", country_name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 import pytest
@@ -110,3 +111,19 @@ def test_a_preview_of_a_form_with_errors_is_the_form(client: Client, ann: User) 
         page = Page(client.post(url, typed(preview="1", currency="??")))
         assert page.errors["currency"]
         assert page.value("customer_name") == "Bob & Sons"
+
+
+def test_a_line_has_a_unit_and_the_rates_of_the_sellers_country_are_offered(
+    client: Client, ann: User
+) -> None:
+    edit_profile(User.get(ann.pk), country="FR")
+    page = client.get(URL).content.decode()
+    offered = re.findall(r'<option value="([\d.]+)"></option>', page)
+
+    preview = client.post(URL, typed(preview="1", **{"lines-0-unit": "HUR"}))
+
+    assert offered == ["20", "10", "5.5", "2.1", "0"]
+    assert 'list="vat-rates"' in page
+    assert "2\N{NO-BREAK SPACE}h" in Page(preview).text
+    assert "2\N{NO-BREAK SPACE}h" in text_of(client.post(PDF_URL, sent_again(preview)).content)
+    assert Page(client.post(URL, typed(**{"lines-0-unit": "XX"}))).errors

@@ -250,3 +250,13 @@ def test_the_command_writes_the_xml_or_says_what_it_lacks(engine: str, tmp_path:
         "CommandError: The electronic invoice also needs: The seller’s country.\n",
         1,
     )
+
+
+def test_the_unit_of_a_line_is_its_code_and_without_one_the_standards_one() -> None:
+    lines = replace(a_line(), unit="HUR"), replace(a_line(), unit="LS"), a_line()
+
+    xml = as_xml(an_invoice(*lines))
+
+    quantities = etree.fromstring(xml).iter(f"{RAM}BilledQuantity")
+    assert [each.get("unitCode") for each in quantities] == ["HUR", "LS", "C62"]
+    assert broken_rules(xml) == []

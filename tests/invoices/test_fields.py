@@ -14,7 +14,7 @@ from invoices.document.fields import Field, fields_of
 from invoices.document.invoice import TYPED_FIELDS, Party
 from invoices.document.kinds import Amount, Day, Kind, Moment, Number, SingleLine
 
-DESCRIPTION, QUANTITY, UNIT_PRICE, VAT_RATE, _TAX_CATEGORY = fields_of(Line)
+DESCRIPTION, QUANTITY, UNIT_PRICE, VAT_RATE, *_OTHERS = fields_of(Line)
 _NAME, ADDRESS, _VAT_ID, _COUNTRY = fields_of(Party)
 
 

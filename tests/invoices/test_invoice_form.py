@@ -203,7 +203,7 @@ def test_what_is_missing_is_listed_and_blocks_before_a_number_is_drawn(
     page = Page(client.post(NEW, typed()))
 
     for name in ("business_name", "tax_number"):
-        assert f'name="leave" value="/accounts/profile/#id_{name}"' in blank
+        assert f'name="leave" value="/accounts/profile/business/#id_{name}"' in blank
     for name in ("customer_address", "supplied_from"):
         assert f'href="#id_{name}"' in blank
     assert page.errors.keys() == {"", "customer_address", "supplied_from"}

@@ -50,7 +50,17 @@ async function showAmounts() {
   totals.removeAttribute("aria-busy");
 }
 
+/** A category matters if there is no VAT, or if the seller's country marks reduced rates. */
+function showCategories() {
+  for (const line of lines.children) {
+    const category = field(line, "tax_category");
+    const hasNoVat = /^0+([.,]0*)?$/.test(field(line, "vat_rate").value.trim());
+    category.closest(".field").hidden = !(hasNoVat || category.value || "categories" in form.dataset);
+  }
+}
+
 function showAmountsSoon() {
+  showCategories();
   asked++;
   totals.setAttribute("aria-busy", "true");
   clearTimeout(timer);
@@ -80,7 +90,7 @@ function addLine() {
   if (lines.children.length < maxLines) {
     const last = lines.lastElementChild;
     lines.append(form.querySelector("[data-new-line]").content.cloneNode(true));
-    for (const name of last ? ["vat_rate", "tax_category"] : []) {
+    for (const name of last ? ["vat_rate", "tax_category", "unit"] : []) {
       field(lines.lastElementChild, name).value = field(last, name).value;
     }
     renumber();
