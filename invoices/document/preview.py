@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from django.core.exceptions import ValidationError
 
@@ -77,11 +78,8 @@ def _read(typed: Mapping[str, str], currency: str) -> _Read:
     line = None
     if {"quantity", "unit_price"} <= numbers.keys():
         category = typed.get("tax_category", "")
-        line = Line(
-            "",
-            tax_category=category if category in TAX_CATEGORIES else "",
-            **{"vat_rate": Decimal(0)} | numbers,
-        )
+        known: dict[str, Any] = {"vat_rate": Decimal(0)} | numbers
+        line = Line("", tax_category=category if category in TAX_CATEGORIES else "", **known)
     return _Read(line, "vat_rate" in numbers, is_wrong)
 
 
