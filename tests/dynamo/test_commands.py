@@ -116,7 +116,7 @@ def test_verbosity_2_prints_the_cost_on_stderr_only() -> None:
     )
 
     assert (json.loads(out)["userName"], code) == ("ann", 0)
-    assert err.startswith("createuser: 1 request, 6 WCU; ")
+    assert err.startswith("createuser: 1 request, 8 WCU; ")
     assert err.count("\n") == 1
 
 

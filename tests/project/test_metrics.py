@@ -135,7 +135,7 @@ def test_requests_to_dynamodb_are_counted_by_operation_table_and_outcome(rise: R
     assert rise("dynamodb_requests_total", **write, outcome="refused") == 1
     both = write | {"table": "counters+invoices"}
     assert rise("dynamodb_requests_total", **both, outcome="ok") == 1
-    assert rise("dynamodb_units_total", table="users", kind="write") == 6
+    assert rise("dynamodb_units_total", table="users", kind="write") == 8
     assert rise("dynamodb_units_total", table="invoices", kind="write") == 4
     assert rise("dynamodb_units_total", table="counters", kind="read") == 1
     reasons = "dynamodb_cancellation_reasons_total"
