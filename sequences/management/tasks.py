@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import signal
+import json
+import os
 import subprocess
 import sys
 import threading
-from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Generator
+from contextlib import closing, suppress
+from dataclasses import astuple, dataclass
+from functools import partial
 from itertools import pairwise
-from multiprocessing.connection import Connection, Pipe, wait
 from queue import SimpleQueue
-from typing import Literal
 
 import django
 from django.core.management.base import CommandError
@@ -27,10 +27,11 @@ STOP_SECONDS = 15
 # `multiprocessing` would run the project's `manage.py` again in each process.
 _PROGRAM = """
 import sys
-theirs, *sys.path = sys.argv[1:]
+sys.path = sys.argv[1:]
 from sequences.management.tasks import perform_share
-perform_share(int(theirs))
+perform_share()
 """
+_READY = "ready\n"
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,8 @@ class Draw:
     value: int
 
 
-Process = subprocess.Popen[bytes]
 Draws = Generator[Draw, None, None]
-Order = tuple[list[Task], int, Strategy]
-Signal = Literal["ready", "done"]
-Message = Draw | DynamoError | Signal
-_READY: Signal = "ready"
-_DONE: Signal = "done"
+Process = subprocess.Popen[str]
 
 
 def draws(tasks: list[Task], rounds: int, strategy: Strategy, processes: int) -> Draws:
@@ -68,137 +64,114 @@ def draws(tasks: list[Task], rounds: int, strategy: Strategy, processes: int) ->
     request is under way.
 
     Raises:
-        DynamoError: the error of the first task that failed.
-        CommandError: a process ended before its tasks did.
+        DynamoError: the error of the first task that failed, in this process.
+        CommandError: a process ended before its tasks did, or one of them failed.
     """
     processes = min(processes, len(tasks))
     if processes == 1:
-        return _drawn_by_threads(tasks, rounds, strategy)
+        return _drawn([partial(_draw, task, rounds, strategy) for task in tasks])
     ends = [len(tasks) * count // processes for count in range(processes + 1)]
     shares = [tasks[first:end] for first, end in pairwise(ends)]
-    return _drawn_by_processes(shares, rounds, strategy)
+    return _drawn([partial(_draw_in_process, share, rounds, strategy) for share in shares])
 
 
-def _drawn_by_threads(tasks: list[Task], rounds: int, strategy: Strategy) -> Draws:
+def _drawn(drawing: list[Callable[[threading.Barrier], Draws]]) -> Draws:
+    """What all of `drawing` yield, each in a thread. They get a barrier, to begin together."""
     drawn: SimpleQueue[Draw | None] = SimpleQueue()
-    begin, stop = threading.Event(), threading.Event()
+    begin, stop = threading.Barrier(len(drawing)), threading.Event()
 
-    def perform(task: Task) -> None:
-        begin.wait()
+    def end() -> None:
+        stop.set()
+        begin.abort()
+
+    def perform(draw: Callable[[threading.Barrier], Draws]) -> None:
         try:
-            for _round in range(rounds):
-                if stop.is_set():
-                    break
-                value = next_value(task.counter, strategy=strategy)
-                drawn.put(Draw(task.name, task.key, value))
+            with closing(draw(begin)) as own, suppress(threading.BrokenBarrierError):
+                for each in own:
+                    drawn.put(each)
+                    if stop.is_set():
+                        break
         except BaseException:
-            stop.set()
+            end()
             raise
         finally:
             drawn.put(None)
 
-    with CountingPool(len(tasks)) as pool:
+    with CountingPool(len(drawing)) as pool:
         try:
-            performing = [pool.submit(perform, task) for task in tasks]
-            begin.set()
-            for _task in tasks:
+            performing = [pool.submit(perform, each) for each in drawing]
+            for _each in drawing:
                 yield from iter(drawn.get, None)
             for each in performing:
                 each.result()
         finally:
-            stop.set()
-            begin.set()
+            end()
 
 
-def _drawn_by_processes(shares: list[list[Task]], rounds: int, strategy: Strategy) -> Draws:
-    # New interpreters, because a fork of a process with threads may hang.
-    performing: dict[Connection, Process] = {}
-    begun = False
+def _draw(task: Task, rounds: int, strategy: Strategy, begin: threading.Barrier) -> Draws:
+    begin.wait()
+    for _round in range(rounds):
+        yield Draw(task.name, task.key, next_value(task.counter, strategy=strategy))
+
+
+def _draw_in_process(
+    share: list[Task], rounds: int, strategy: Strategy, begin: threading.Barrier
+) -> Draws:
+    # A new interpreter, because a fork of a process with threads may hang. In a session of its own,
+    # which Ctrl-C does not reach: this process stops it, by closing the pipe of its draws.
+    process = subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM, *sys.path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     try:
-        with _ctrl_c_blocked():
-            for _share in shares:
-                ours, theirs = Pipe()
-                with theirs:
-                    performing[ours] = _started(theirs.fileno())
-        # All begin at the same time: when the last one is ready.
-        for ours, process in performing.items():
-            _message_of(ours, process)
-        begun = True
-        for ours, share in zip(performing, shares, strict=True):
-            order: Order = (share, rounds, strategy)
-            with suppress(ConnectionError):  # it has ended, which `_message_of` reports
-                ours.send(order)
-        while performing:
-            ready = wait(performing)
-            for ours in [ours for ours in performing if ours in ready]:
-                message = _message_of(ours, performing[ours])
-                if isinstance(message, Draw):
-                    yield message
-                elif isinstance(message, Exception):
-                    raise message
-                else:
-                    performing.pop(ours).wait()
-                    ours.close()
+        if _line_of(process) == _READY:
+            begin.wait()
+        with suppress(BrokenPipeError):  # it has ended
+            order = [astuple(task) for task in share], rounds, strategy
+            print(json.dumps(order), file=process.stdin, flush=True)
+        while line := _line_of(process):
+            match json.loads(line):
+                case [str(task), str(key), int(value)]:
+                    yield Draw(task, key, value)
+                case error:
+                    raise CommandError(error)
+        if code := process.wait():
+            raise CommandError(f"A process of the test ended early, with code {code}.")
     finally:
-        for ours in performing:
-            # A process that cannot send its draws stops.
-            ours.close()
-        for process in performing.values():
-            _stop(process, at_once=not begun)
+        _stop(process)
 
 
-def _started(theirs: int) -> Process:
-    program = [sys.executable, "-c", _PROGRAM, str(theirs), *sys.path]
-    return subprocess.Popen(program, stdin=subprocess.DEVNULL, pass_fds=[theirs])
+def _line_of(process: Process) -> str:
+    """The next line that it prints; empty if it has ended."""
+    return process.stdout.readline() if process.stdout else ""
 
 
-def perform_share(descriptor: int) -> None:
-    """The main function of a process: receive tasks, perform them, and send what they draw."""
-    django.setup()
-    theirs: Connection = Connection(descriptor)
-    # The command closes the connection to stop the tasks.
-    with suppress(EOFError, ConnectionError):
-        theirs.send(_READY)
-        order: Order = theirs.recv()
-        tasks, rounds, strategy = order
-        try:
-            with closing(_drawn_by_threads(tasks, rounds, strategy)) as drawn:
-                for draw in drawn:
-                    theirs.send(draw)
-        except DynamoError as error:
-            theirs.send(error)
-        else:
-            theirs.send(_DONE)
-
-
-def _message_of(ours: Connection, process: Process) -> Message:
-    try:
-        message: Message = ours.recv()
-    except (EOFError, ConnectionError) as error:
-        raise CommandError(
-            f"A process of the test ended early, with code {process.wait()}."
-        ) from error
-    return message
-
-
-@contextmanager
-def _ctrl_c_blocked() -> Iterator[None]:
-    """Start processes that ignore Ctrl-C, because this process stops them.
-
-    If a Ctrl-C arrives meanwhile, this process gets it afterwards.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _stop(process: Process, *, at_once: bool) -> None:
-    if at_once:
-        process.terminate()
+def _stop(process: Process) -> None:
+    for pipe in (process.stdout, process.stdin):
+        with suppress(BrokenPipeError):
+            if pipe:
+                pipe.close()
     try:
         process.wait(STOP_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+def perform_share() -> None:
+    """The main function of a process: read its tasks, perform them, and print what they draw."""
+    django.setup()
+    # Not by `print`, whose buffer would be written again when the process ends.
+    write = partial(os.write, sys.stdout.fileno())
+    with suppress(EOFError, BrokenPipeError):
+        write(_READY.encode())
+        tasks, rounds, strategy = json.loads(input())
+        try:
+            with closing(draws([Task(*each) for each in tasks], rounds, strategy, 1)) as drawn:
+                for draw in drawn:
+                    write(f"{json.dumps(astuple(draw))}\n".encode())
+        except DynamoError as error:
+            write(f"{json.dumps(' '.join(str(error).split()))}\n".encode())

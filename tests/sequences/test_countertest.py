@@ -296,16 +296,16 @@ def test_a_closed_pipe_ends_it_silently(engine: str) -> None:
 @pytest.mark.usefixtures("engine")
 def test_a_killed_process_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     killed: list[int] = []
-    real_stop = tasks._message_of
+    real_line_of = tasks._line_of
 
-    def kill_first(ours: Any, process: Any) -> Any:
-        message = real_stop(ours, process)
-        if message == "ready" and not killed:
+    def kill_first(process: Any) -> str:
+        line = real_line_of(process)
+        if line == "ready\n" and not killed:
             killed.append(process.pid)
             os.kill(process.pid, signal.SIGKILL)
-        return message
+        return line
 
-    monkeypatch.setattr(tasks, "_message_of", kill_first)
+    monkeypatch.setattr(tasks, "_line_of", kill_first)
 
     with pytest.raises(CommandError, match="ended early, with code -9"):
         run("countertest", "--processes", "2", "--rounds", "1000")
