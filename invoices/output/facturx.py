@@ -11,43 +11,18 @@ update), 7.5.4 and 7.5.5 (its table and trailer).
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
-from invoices.output.einvoices import XML_NAME
 
-_NAMESPACE = "urn:factur-x:pdfa:CrossIndustryDocument:invoice:1p0#"
-_PROPERTIES = {
-    "DocumentFileName": (XML_NAME, "The name of the embedded XML document"),
-    "DocumentType": ("INVOICE", "The type of the hybrid document in capital letters"),
-    "Version": ("1.0", "The version of the standard of the embedded XML data"),
-    "ConformanceLevel": ("EN 16931", "The conformance level of the embedded XML data"),
-}
+def _without_indentation(name: str) -> str:
+    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+    return "".join(map(str.strip, text.splitlines()))
 
-_DESCRIPTION = (
-    f'<rdf:Description rdf:about="" xmlns:fx="{_NAMESPACE}">'
-    + "".join(f"<fx:{name}>{value}</fx:{name}>" for name, (value, _text) in _PROPERTIES.items())
-    + "</rdf:Description>"
-)
-# PDF/A has a schema for each property that it does not know.
-_SCHEMA = (
-    '<rdf:li rdf:parseType="Resource">'
-    "<pdfaSchema:schema>Factur-X PDFA Extension Schema</pdfaSchema:schema>"
-    f"<pdfaSchema:namespaceURI>{_NAMESPACE}</pdfaSchema:namespaceURI>"
-    "<pdfaSchema:prefix>fx</pdfaSchema:prefix>"
-    "<pdfaSchema:property><rdf:Seq>"
-    + "".join(
-        '<rdf:li rdf:parseType="Resource">'
-        f"<pdfaProperty:name>{name}</pdfaProperty:name>"
-        "<pdfaProperty:valueType>Text</pdfaProperty:valueType>"
-        "<pdfaProperty:category>external</pdfaProperty:category>"
-        f"<pdfaProperty:description>{text}</pdfaProperty:description></rdf:li>"
-        for name, (_value, text) in _PROPERTIES.items()
-    )
-    + "</rdf:Seq></pdfaSchema:property></rdf:li>"
-)
-#: What is inserted, and before what.
+
+#: What is inserted, and before what: PDF/A has a schema for each property that it does not know.
 _ADDITIONS = (
-    (_SCHEMA, "</rdf:Bag></pdfaExtension:schemas>"),
-    (_DESCRIPTION, "</rdf:RDF>"),
+    (_without_indentation("facturx_schema.xml"), "</rdf:Bag></pdfaExtension:schemas>"),
+    (_without_indentation("facturx_values.xml"), "</rdf:RDF>"),
 )
 
 _METADATA = re.compile(rb"/Metadata (\d+) 0 R")
