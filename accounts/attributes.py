@@ -22,7 +22,7 @@ from dynamo.auth.usernames import INVALID_USERNAME, USERNAME_MAX_LENGTH, clean_u
 from web import identifiers, kinds
 from web.choices import currency_choices, is_time_zone, time_zone_choices
 from web.kinds import Choice, FormField, Kind, SingleLine
-from web.selects import LongSelect
+from web.selects import LanguageSelect, LongSelect
 
 MOST_PAYMENT_DAYS = 365
 _DAYS = re.compile(r"\d{1,3}", re.ASCII)
@@ -96,16 +96,6 @@ IBAN = SingleLine(50, identifiers.clean_iban)
 BIC = SingleLine(20, identifiers.clean_bic)
 
 
-class _LanguageSelect(forms.Select):
-    """Marks each language's name as text in that language."""
-
-    def create_option(self, name: str, value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        option = super().create_option(name, value, *args, **kwargs)
-        if value:
-            option["attrs"]["lang"] = value
-        return option
-
-
 class _TimeZoneSelect(LongSelect):
     """The names of time zones are English in every language."""
 
@@ -120,7 +110,7 @@ LANGUAGE = Choice(
     lambda code: code in dict(settings.LANGUAGES),
     _languages,
     _("This site is not available in this language."),
-    _LanguageSelect,
+    LanguageSelect,
 )
 TIME_ZONE = Choice(is_time_zone, time_zone_choices, select=_TimeZoneSelect)
 CURRENCY = replace(kinds.CURRENCY, choices=lambda: [("", "–"), *currency_choices()])

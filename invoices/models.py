@@ -12,7 +12,7 @@
 
     account (S)     id (S)          item
     <account pk>    <request id>    a customer: number (S), name, address, vatId, country, email,
-                                    version
+                                    language, version
 
 The id of a customer is the request id of the form that added it, so a form that is sent twice adds
 one customer. Its number comes from the counter `customers of <account pk>`: unique within the
@@ -102,6 +102,7 @@ class CustomerItem(Model):
     vat_id = UnicodeAttribute(attr_name="vatId", null=True)
     country = UnicodeAttribute(null=True)
     email = UnicodeAttribute(null=True)
+    language = UnicodeAttribute(null=True)
 
     def _stale(self, *, is_deleted: bool = False) -> Exception:
         return StaleCustomer(self.number)

@@ -35,6 +35,9 @@ CATALOGUES = [
     folder / language / "LC_MESSAGES/django.po" for folder in FOLDERS for language in LANGUAGES
 ]
 
+#: Catalogues with the texts of documents alone, which people write by hand.
+DOCUMENTS = [ROOT / "locale" / language / "LC_MESSAGES/django.po" for language in ("de", "fr")]
+
 # What our sources call gettext's functions, and where each has its texts.
 _KEYWORDS = {
     "_": None,
@@ -131,3 +134,5 @@ if __name__ == "__main__":
         new = renewed(each)
         each.write_bytes(written(new))
         each.with_suffix(".mo").write_bytes(compiled(new))
+    for each in DOCUMENTS:
+        each.with_suffix(".mo").write_bytes(compiled(read(each)))

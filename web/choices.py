@@ -13,7 +13,8 @@ from django.utils.translation import get_language
 
 Choices = tuple[tuple[str, str], ...]
 
-_LOCALES = ("en", "ja")
+#: Those of the pages, and of documents.
+_LOCALES = ("en", "ja", "de", "fr")
 # CLDR's codes of two letters that are not countries of ISO 3166.
 _NOT_COUNTRIES = {
     *("AC", "CP", "CQ", "DG", "EA", "EU", "EZ"),

@@ -51,3 +51,13 @@ def _html(options: Options, language: str) -> str:
     return "".join(
         f'<option value="{escape(value)}"{named}>{escape(text)}</option>' for value, text in options
     )
+
+
+class LanguageSelect(forms.Select):
+    """Marks each language's name as text in that language."""
+
+    def create_option(self, name: str, value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        option = super().create_option(name, value, *args, **kwargs)
+        if value:
+            option["attrs"]["lang"] = value
+        return option

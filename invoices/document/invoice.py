@@ -27,12 +27,27 @@ from invoices.document.fields import Field, declare, fields_of
 from invoices.document.kinds import Day, Email, Flag, Moment, MultiLine, SingleLine
 from invoices.exceptions import UnknownInvoice
 from web.identifiers import tidy_vat_id
-from web.kinds import COUNTRY, CURRENCY
+from web.kinds import COUNTRY, CURRENCY, Choice
+from web.selects import LanguageSelect
 
 Status = Literal["issued", "voided"]
 
 #: The language of invoices that are stored without one.
 DEFAULT_LANGUAGE = "en"
+
+#: The languages of documents, each in its own: those with a catalogue.
+DOCUMENT_LANGUAGES = {"en": "English", "de": "Deutsch", "fr": "Français", "ja": "日本語"}
+_DOCUMENT_LANGUAGE = Choice(
+    DOCUMENT_LANGUAGES.__contains__,
+    lambda: [("", _("By the country")), *DOCUMENT_LANGUAGES.items()],
+    select=LanguageSelect,
+)
+_LANGUAGE_OF_COUNTRY = {
+    **dict.fromkeys(("DE", "AT", "LI"), "de"),
+    **dict.fromkeys(("FR", "MC"), "fr"),
+    **dict.fromkeys(("GB", "IE", "US", "AU", "NZ"), "en"),
+    "JP": "ja",
+}
 
 NAME_MAX_LENGTH = 200
 _LABEL = re.compile(r"(\d{4})-(\d{6,15})")
@@ -71,6 +86,16 @@ class Customer(Party):
             help_text=_("Not printed. The invoice can be sent there."),
         ),
     )
+    language: str = field(
+        default="",
+        metadata=declare(
+            _DOCUMENT_LANGUAGE, _("Language"), help_text=_("Of the PDF, and of its mail.")
+        ),
+    )
+
+    def language_or(self, default: str) -> str:
+        """The language of documents for this customer; `default` if nothing tells it."""
+        return self.language or _LANGUAGE_OF_COUNTRY.get(self.country, default)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
 """Currencies, and amounts as people read them in their language.
 
-Amounts are whole minor units: cents of EUR, yen of JPY, fils of KWD. English and Japanese both
-write 1,234.50. A language that writes 1.234,50 needs more than a catalog, because columns are
-aligned by the point.
+Amounts are whole minor units: cents of EUR, yen of JPY, fils of KWD. English and Japanese, the
+languages of the pages, write €1,234.50. Documents can be German (1.234,50 €) and French.
 
 A formatted amount never breaks over two lines and keeps its order in text that runs from right to
 left: its spaces are no-break spaces, and a negative one begins with a left-to-right mark and has a
@@ -16,6 +15,7 @@ from decimal import Decimal, localcontext
 from functools import cache
 
 from babel.numbers import format_currency, get_currency_precision
+from django.utils.translation import get_language
 
 from web.choices import locale_of_page
 
@@ -25,6 +25,12 @@ _MINUS = f"{LEFT_TO_RIGHT_MARK}\N{MINUS SIGN}{WORD_JOINER}"
 
 # CLDR puts a space between a code and a number (KWD 1.000, but $1.00). Babel leaves it out.
 _CODE_BEFORE_NUMBER = re.compile(r"(?<=[^\W\d_])(?=\d)")
+
+#: Of documents: what stands for the comma and the point, where it is not these.
+_SEPARATORS = {
+    "de": str.maketrans({",": ".", ".": ","}),
+    "fr": str.maketrans({",": "\N{NO-BREAK SPACE}", ".": ","}),
+}
 
 # Enough for any amount. Babel and `normalize` round to the current context, which has 28 digits.
 _DIGITS = 60
@@ -50,7 +56,10 @@ def readable_price(price: Decimal, currency: str) -> str:
     """A price in major units with its currency, in full: `€2.00`, `€0.0125`."""
     number = _with_decimals(price, currency)
     sign = _MINUS if number < 0 else ""
-    return f"{sign}{_symbol(currency, locale_of_page())}{number.copy_abs():,f}"
+    symbol, written = _symbol(currency, locale_of_page()), _localized(f"{number.copy_abs():,f}")
+    if get_language() in _SEPARATORS:
+        return f"{sign}{written}\N{NO-BREAK SPACE}{symbol.strip()}"
+    return f"{sign}{symbol}{written}"
 
 
 def bare_amount(amount: int, currency: str) -> str:
@@ -95,7 +104,13 @@ def _with_decimals(number: Decimal, currency: str) -> Decimal:
 
 def _grouped(number: Decimal) -> str:
     # Babel would cut trailing zeros, which align the decimal points of a column.
-    return _with_minus_sign(f"{number:,f}")
+    return _with_minus_sign(_localized(f"{number:,f}"))
+
+
+def _localized(number: str) -> str:
+    """`1,234.50` with the separators of the active language."""
+    separators = _SEPARATORS.get(get_language() or "")
+    return number.translate(separators) if separators else number
 
 
 def _with_minus_sign(text: str) -> str:

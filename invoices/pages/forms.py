@@ -157,6 +157,7 @@ _PARTS: dict[str, tuple[Any, tuple[str, ...]]] = {
         (
             "customer_vat_id",
             "customer_email",
+            "customer_language",
             "customer_number",
             "buyer_reference",
         ),

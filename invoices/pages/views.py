@@ -320,8 +320,8 @@ class InvoiceNewView(
     def draw_up(self, form: InvoiceForm) -> Invoice:
         """The invoice as it would be issued now, without a number."""
         request_id = form.cleaned_data["request_id"]
-        language = get_language() or DEFAULT_LANGUAGE
-        return draw_up(form.draft(), self.account, form.seller, self.today, request_id, language)
+        draft, language = form.draft(), _language_of(form)
+        return draw_up(draft, self.account, form.seller, self.today, request_id, language)
 
     def show_sent(self, sent: QueryDict) -> HttpResponse:
         """The form with the values in `sent`, changed as the pressed button says."""
@@ -408,7 +408,7 @@ class InvoiceNewView(
                 self.account,
                 form.seller,
                 form.cleaned_data["request_id"],
-                get_language() or DEFAULT_LANGUAGE,
+                _language_of(form),
                 self.user.time_zone,
             )
         except SequenceError as error:
@@ -458,6 +458,11 @@ class InvoicePreviewPdfView(InvoiceNewView):
             content_type="application/pdf",
             headers={"Content-Disposition": content_disposition_header(False, "draft.pdf")},
         )
+
+
+def _language_of(form: InvoiceForm) -> str:
+    """The language of the document: by the customer, else that of the page."""
+    return form.draft().customer.language_or(get_language() or DEFAULT_LANGUAGE)
 
 
 class PreviewView(View):

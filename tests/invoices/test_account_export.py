@@ -164,6 +164,7 @@ def test_the_export_has_the_address_book(client: Client, ann: User) -> None:
             "country": "GB",
             "number": "1",
             "email": "bob@example.org",
+            "language": "",
         }
     ]
 

@@ -246,6 +246,7 @@ def test_showing_prints_everything_the_invoice_says(ann: User) -> None:
         "country": "",
         "number": "",
         "email": "",
+        "language": "",
     }
     assert shown["lines"] == [
         {

@@ -89,7 +89,7 @@ class Command(InvoiceCommand):
         with one_line_errors():
             check_requirements(draft, seller, is_named=is_named(user))
         try:
-            language = language_of(user) or DEFAULT_LANGUAGE
+            language = draft.customer.language_or(language_of(user) or DEFAULT_LANGUAGE)
             invoice = issue_checked(draft, user.pk, seller, request_id, language, user.time_zone)
         except ValueError as error:
             # The dates: whether the request was carried out before is known there only.
