@@ -255,6 +255,7 @@ def test_showing_prints_everything_the_invoice_says(ann: User) -> None:
             "unitPrice": "100",
             "vatRate": "19",
             "taxCategory": "",
+            "unit": "",
             "net": 10_000,
         }
     ]
