@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class AccountsConfig(AppConfig):
     name = "accounts"
+    verbose_name = _("Accounts")
 
     def ready(self) -> None:
         from accounts import checks  # noqa: F401 - registers its checks

@@ -62,7 +62,7 @@ NO_PENDING_CHANGE = {"pending_email": None, "pending_id": None, "pending_until":
 class User(AbstractUser):
     class Meta:
         table_name = "users"
-        verbose_name = _("account")
+        verbose_name, verbose_name_plural = _("account"), _("accounts")
 
     username = TextValue(
         _("Username"),

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from dynamo._internal.clock import now as now
     from dynamo._internal.errors import ErrorWithValues as ErrorWithValues
     from dynamo._internal.items import (
-        PARTITION_KEY_MAX_BYTES as PARTITION_KEY_MAX_BYTES,
         Item as Item,
         PlainModel as PlainModel,
         text_of as text_of,
@@ -111,7 +110,7 @@ __all__, __getattr__ = lazily(
         "dynamo._internal.client.sending": "send",
         "dynamo._internal.clock": "now",
         "dynamo._internal.errors": "ErrorWithValues",
-        "dynamo._internal.items": "Item PARTITION_KEY_MAX_BYTES PlainModel text_of",
+        "dynamo._internal.items": "Item PlainModel text_of",
         "dynamo._internal.processes": "PerProcess begin_process on_new_process",
         "dynamo._internal.tables": "all_tables",
         "dynamo._internal.tally": (

@@ -3,10 +3,12 @@ from __future__ import annotations
 from typing import Any
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class InvoicesConfig(AppConfig):
     name = "invoices"
+    verbose_name = _("Invoices")
 
     def ready(self) -> None:
         from accounts.signals import account_deleted

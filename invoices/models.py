@@ -24,6 +24,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
+from django.utils.translation import gettext_lazy as _
 from pynamodb.attributes import MapAttribute, UnicodeAttribute
 
 from dynamo import DateAttribute, IntegerAttribute, Model
@@ -93,6 +94,7 @@ class CustomerItem(Model):
 
     class Meta:
         table_name = "customers"
+        verbose_name, verbose_name_plural = _("customer"), _("customers")
 
     account = UnicodeAttribute(hash_key=True)
     id = UnicodeAttribute(range_key=True)

@@ -5,6 +5,7 @@ from django.urls import include, path
 from django.views.generic import TemplateView
 
 from accounts.views import switch_language
+from dynamo.admin import site
 from dynamo.health import healthz, livez
 from invoices.pages.downloads import AccountDeleteWithInvoicesView, AccountExportView
 from invoices.pages.views import HomeView
@@ -24,6 +25,7 @@ urlpatterns = [
     path("accounts/delete/", AccountDeleteWithInvoicesView.as_view(), name="account_delete"),
     path("accounts/", include("accounts.urls")),
     path("invoices/", include("invoices.pages.urls")),
+    path("admin/", site.urls),
     path("staff/", include("staff.urls")),
     path("i18n/setlang/", switch_language, name="set_language"),
     path("healthz", healthz, name="healthz"),

@@ -6,12 +6,16 @@ only, and only a superuser acts on the account of another member of staff.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 from django.utils.translation import override
 
 from accounts import services
+from accounts.emails import mails
+from accounts.limits.attempts import begin_mail
 from accounts.models import User
+from accounts.recovery.mails import send_reset
 from accounts.sessions import services as sessions
 from accounts.sessions.browsers import readable
 from dynamo import Transaction
@@ -19,7 +23,7 @@ from locks import LockChanged
 from locks.extending import BREAK_ATTEMPTS, LockView, break_lock
 from staff import audit_log
 from staff.audit_log import Actor, needs_superuser
-from staff.exceptions import NotSuperuser, OwnAccount
+from staff.exceptions import MailNotSent, NotSuperuser, OwnAccount
 
 
 def deactivate(actor: Actor, user: User, reason: str) -> bool:
@@ -67,6 +71,44 @@ def end_sessions(actor: Actor, user: User, reason: str) -> bool:
     write = Transaction()
     sessions.end_all(user, write=write)
     return audit_log.commit(write, actor, "endSessions", on=user, reason=reason)
+
+
+def send_password_reset(actor: Actor, user: User, reason: str) -> bool:
+    """Send `user` the link that sets a new password. False if no password can sign in to it.
+
+    Costs 2 requests of the limits, 1 for the audit log, and those of `recovery.mails.send_reset`.
+
+    Raises:
+        TooManyAttempts: too many mails to this address, or from the actor's; nothing was written.
+        MailNotSent: no mail server took it.
+        OwnAccount, NotSuperuser, NotStaff: as `deactivate`.
+    """
+    if not (user.is_active and user.has_usable_password()):
+        return False
+    return _mail(actor, user, reason, "reset", lambda: send_reset(user.email))
+
+
+def send_confirmation(actor: Actor, user: User, reason: str) -> bool:
+    """Send `user` the link that confirms the email address. False if it is confirmed.
+
+    Costs and raises as `send_password_reset`, but for the mail those of `send_confirmation`.
+    """
+    if user.is_confirmed:
+        return False
+    return _mail(actor, user, reason, "confirm", lambda: mails.send_confirmation(user))
+
+
+#: What the audit log calls the mails of each kind.
+_MAILS = {"reset": "sendPasswordReset", "confirm": "sendConfirmation"}
+
+
+def _mail(actor: Actor, user: User, reason: str, kind: str, send: Callable[[], bool]) -> bool:
+    _check(actor, user)
+    begin_mail(kind, user.email, actor.address)
+    audit_log.record(actor, _MAILS[kind], on=user, reason=reason)
+    if not send():
+        raise MailNotSent(user.pk)
+    return True
 
 
 def break_seen_lock(actor: Actor, seen: LockView, reason: str) -> bool:

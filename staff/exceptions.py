@@ -1,9 +1,10 @@
-"""Errors of staff's actions and reports. If one is raised, nothing was written.
+"""Errors of staff's actions and reports. If one is raised, nothing was done.
 
 StaffError
 ├── NotStaff          the actor is no longer staff, active and signed in
 ├── OwnAccount        staff may act on other accounts only
 ├── NotSuperuser      only a superuser may act on another staff account
+├── MailNotSent       no mail server took the mail; the audit log has the attempt
 └── NewerReport       the stored report is newer
 """
 
@@ -28,6 +29,10 @@ class OwnAccount(StaffError):
 
 class NotSuperuser(StaffError):
     text = "The account {subject} is staff: only a superuser may act on it."
+
+
+class MailNotSent(StaffError):
+    text = "The mail to the account {subject} was not sent."
 
 
 class NewerReport(StaffError):

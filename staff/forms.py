@@ -6,24 +6,9 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from accounts.forms import PasswordConfirmedForm
-from dynamo.extending import PARTITION_KEY_MAX_BYTES
 from web.kinds import SingleLine
 
 REASON_MAX_LENGTH = 200
-
-
-class FindForm(forms.Form):
-    who = forms.CharField(
-        label=_("Find an account"),
-        max_length=PARTITION_KEY_MAX_BYTES,
-        widget=forms.TextInput(
-            attrs={"autocapitalize": "none", "autocomplete": "off", "spellcheck": "false"}
-        ),
-        help_text=_(
-            "By username, email address, primary key, the key of a guard item (userName#bob) or of "
-            "a series of invoices."
-        ),
-    )
 
 
 class ReasonForm(PasswordConfirmedForm):

@@ -144,6 +144,11 @@ class LastReport:
         return bool(self.result and (self.result.get("wrong") or self.result.get("unusable")))
 
     @property
+    def newest(self) -> list[str]:
+        """In statistics: the keys of the newest accounts. A report of an older version has none."""
+        return list(self.result["accounts"].get("newest", [])) if self.result else []
+
+    @property
     def signups(self) -> dict[str, Any]:
         """In statistics: pairs of a day and its sign-ups, their largest number and their sum."""
         days = self.result["accounts"]["days"] if self.result else []

@@ -29,6 +29,9 @@ SHOWN = 50
 SHOWN_NUMBERS = 10
 TEXT_MAX_LENGTH = 200
 
+#: How many of the newest accounts are listed, by their primary keys.
+NEWEST = 50
+
 #: How many days of sign-ups are counted, including today; days in UTC.
 DAYS = 30
 
@@ -104,20 +107,28 @@ def _accounts(progress: Progress) -> Result:
     days = [(until - timedelta(days=back)).isoformat() for back in range(DAYS)][::-1]
     joined = collections.Counter[str]()
     counts = dict.fromkeys(("all", "inactive", "staff", "confirmed", "present"), 0)
+    newest: list[tuple[str, str]] = []
     for item in scanned(
         User.table(),
         ("pk", "joinedAt", "isActive", "isStaff", "emailConfirmedAt", "sessions"),
         progress,
     ):
         if is_owner(User, item["pk"]["S"]):
-            joined[text_of(item, "joinedAt")[:10]] += 1
+            joined_at = text_of(item, "joinedAt")
+            joined[joined_at[:10]] += 1
+            newest.append((joined_at, text_of(item, "pk")))
+            if len(newest) > 10 * NEWEST:
+                newest = heapq.nlargest(NEWEST, newest)
             counts["all"] += 1
             counts["inactive"] += not item.get("isActive", {}).get("BOOL", True)
             counts["staff"] += item.get("isStaff", {}).get("BOOL", False)
             counts["confirmed"] += "emailConfirmedAt" in item
             # An expired session stays in the map until the next sign-in.
             counts["present"] += bool(item.get("sessions", {}).get("M"))
-    return counts | {"days": [[day, joined[day]] for day in days]}
+    return counts | {
+        "days": [[day, joined[day]] for day in days],
+        "newest": [pk for _joined_at, pk in heapq.nlargest(NEWEST, newest)],
+    }
 
 
 def _counters(progress: Progress) -> Result:

@@ -1,52 +1,30 @@
-from django.urls import path, register_converter
-from django.urls.converters import UUIDConverter
+"""The addresses of the pages before they were part of the admin. Each leads to its page there."""
 
-from staff import views
-
-
-class AccountKeyConverter(UUIDConverter):
-    """The primary key of an account; keys of guard items have another form."""
-
-    def to_python(self, value: str) -> str:  # type: ignore[override]  # a key is a text
-        return value
-
-
-register_converter(AccountKeyConverter, "account")
+from django.urls import path
+from django.views.generic import RedirectView
 
 app_name = "staff"
 
+_OLD, _NEW = "accounts/<account:pk>/", "accounts/user/%(pk)s/"
+
+#: By name: the former address, and the address of the page in the admin.
+_MOVED = {
+    "overview": ("", ""),
+    "account": (_OLD, f"{_NEW}change/"),
+    "deactivate": (f"{_OLD}deactivate/", f"{_NEW}action/deactivate/"),
+    "activate": (f"{_OLD}activate/", f"{_NEW}action/activate/"),
+    "sessions_end": (f"{_OLD}sessions/end/", f"{_NEW}action/endSessions/"),
+    "session_end": (f"{_OLD}sessions/<str:id>/end/", f"{_NEW}action/endSession/?session=%(id)s"),
+    "account_invoices": (f"{_OLD}invoices/", f"{_NEW}invoices/"),
+    "account_invoice": (f"{_OLD}invoices/<str:label>/", f"{_NEW}invoices/%(label)s/"),
+    "account_invoice_pdf": (f"{_OLD}invoices/<str:label>.pdf", f"{_NEW}invoices/%(label)s.pdf"),
+    "account_record": (f"{_OLD}record/", f"{_NEW}history/"),
+    "lock": ("lock/", "lock/"),
+    "record": ("record/", "record/"),
+    "run": ("runs/<str:kind>/", "runs/%(kind)s/"),
+}
+
 urlpatterns = [
-    path("", views.OverviewView.as_view(), name="overview"),
-    path("accounts/<account:pk>/", views.AccountView.as_view(), name="account"),
-    path("accounts/<account:pk>/deactivate/", views.DeactivateView.as_view(), name="deactivate"),
-    path("accounts/<account:pk>/activate/", views.ActivateView.as_view(), name="activate"),
-    path(
-        "accounts/<account:pk>/sessions/end/",
-        views.SessionsEndView.as_view(),
-        name="sessions_end",
-    ),
-    path(
-        "accounts/<account:pk>/sessions/<str:session>/end/",
-        views.SessionEndView.as_view(),
-        name="session_end",
-    ),
-    path(
-        "accounts/<account:pk>/invoices/",
-        views.AccountInvoicesView.as_view(),
-        name="account_invoices",
-    ),
-    path(
-        "accounts/<account:pk>/invoices/<str:label>/",
-        views.AccountInvoiceView.as_view(),
-        name="account_invoice",
-    ),
-    path(
-        "accounts/<account:pk>/invoices/<str:label>.pdf",
-        views.AccountInvoicePdfView.as_view(),
-        name="account_invoice_pdf",
-    ),
-    path("accounts/<account:pk>/record/", views.AuditLogView.as_view(), name="account_record"),
-    path("lock/", views.LockView.as_view(), name="lock"),
-    path("record/", views.AuditLogView.as_view(), name="record"),
-    path("runs/<str:kind>/", views.ReportView.as_view(), name="run"),
+    path(old, RedirectView.as_view(url=f"/admin/{new}", query_string=True), name=name)
+    for name, (old, new) in _MOVED.items()
 ]

@@ -1,4 +1,4 @@
-"""The staff pages: find an account, act on it, break a lock, read the audit log and the reports.
+"""Pages of the admin beside those of models: invoices, a session, a lock, audit log, reports.
 
 Besides the requests of every page, each costs what its class says.
 """
@@ -7,39 +7,33 @@ from __future__ import annotations
 
 import hashlib
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
-from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.functional import cached_property
 from django.utils.http import content_disposition_header
-from django.utils.translation import gettext as _, gettext_lazy
+from django.utils.translation import gettext as _
 from django.views import View
 from django.views.decorators.cache import never_cache
 from django.views.generic import FormView, TemplateView
 
-from accounts.exceptions import StaleUser
 from accounts.limits.lines import InLineMixin
 from accounts.models import User
 from accounts.pages import (
     FormPageMixin,
     KeepSessionMixin,
     SignedInFormMixin,
-    show_errors,
     signed_in,
 )
-from accounts.sessions import services as sessions, visitor
-from accounts.sessions.browsers import readable
+from accounts.sessions import visitor
 from dynamo import DamagedItem
+from dynamo.admin.models import journal_of, list_entries, month_of
 from invoices.document.invoice import Invoice
 from invoices.exceptions import UnknownInvoice
 from invoices.output.typesetting import pdf_of
@@ -49,14 +43,11 @@ from invoices.store.lists import list_invoices
 from invoices.store.records import find_invoice
 from locks import BadLockName, LockChanged, UnknownLock, extending as locks
 from staff import actions, audit_log
-from staff.audit_log import Actor, list_actions, month_of, on_account
+from staff.audit_log import Actor
 from staff.exceptions import NotStaff
-from staff.forms import BreakLockForm, FindForm, ReasonForm
-from staff.lookup import find, read_account
+from staff.forms import BreakLockForm
+from staff.models import REPORTS
 from staff.reports import KINDS, last_reports
-
-#: On the page of an account; the page of its audit log has all entries.
-SHOWN_ACTIONS = 5
 
 _MONTH = re.compile(r"(20\d\d)-(0[1-9]|1[0-2])")
 #: A time and a UUID have 69 characters.
@@ -80,32 +71,6 @@ class StaffMixin(LoginRequiredMixin):
         except NotStaff as error:
             # The rights were taken during the request; nothing was done.
             raise Http404 from error
-
-
-class OverviewView(StaffMixin, SignedInFormMixin, FormPageMixin, FormView):
-    """Finds accounts and shows the last reports. Costs 1 request.
-
-    The search is a POST, so that no email address is in a log.
-    """
-
-    template_name = "staff/overview.html"
-    form_class = FindForm
-
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        statistics, *checks = last_reports(*KINDS.values())
-        return super().get_context_data(statistics=statistics, checks=checks, **kwargs)
-
-    def form_valid(self, form: FindForm) -> HttpResponse:
-        """Redirect to the account; without one, show any guard item of the value."""
-        try:
-            found = find(form.cleaned_data["who"])
-        except DamagedItem as error:
-            form.add_error("who", str(error))
-            return self.form_invalid(form)
-        if found.user:
-            return redirect("staff:account", found.user.pk)
-        form.add_error("who", _("There is no such account."))
-        return self.render_to_response(self.get_context_data(form=form, guard=found.guard))
 
 
 class ReportView(StaffMixin, TemplateView):
@@ -132,7 +97,7 @@ class AuditLogView(StaffMixin, TemplateView):
         if before and len(before) > _BEFORE_MAX_LENGTH:
             raise Http404
         if "pk" in kwargs:
-            log = list_actions(on_account(kwargs["pk"]), before=before)
+            log = list_entries(journal_of(User(kwargs["pk"])), before=before)
             return super().get_context_data(log=log, **kwargs)
         this_month = month_of(datetime.now(UTC))
         month = self.request.GET.get("month", this_month)
@@ -140,49 +105,16 @@ class AuditLogView(StaffMixin, TemplateView):
         if match is None:
             raise Http404
         first = date(int(match[1]), int(match[2]), 1)
+        log = list_entries(month, before=before)
+        for each in log.actions:
+            # Earlier versions stored runs of reports.
+            if each.action == "startRun":
+                each.what = str(REPORTS.get(each.what, each.what))
         return super().get_context_data(
             month=first,
             earlier=(first - timedelta(days=1)).strftime("%Y-%m"),
             later=(first + timedelta(days=31)).strftime("%Y-%m") if month < this_month else None,
-            log=list_actions(month, before=before),
-            **kwargs,
-        )
-
-
-class AccountView(StaffMixin, TemplateView):
-    """What is stored for an account, without its password hash. Costs 3 requests.
-
-    For a deleted account, its audit log.
-    """
-
-    template_name = "staff/account.html"
-
-    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        try:
-            return super().get(request, *args, **kwargs)
-        except DamagedItem as error:
-            messages.error(request, str(error))
-            return redirect("staff:overview")
-
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        pk, staff = kwargs["pk"], signed_in(self.request)
-        log = list_actions(on_account(pk), limit=SHOWN_ACTIONS)
-        try:
-            account = read_account(pk)
-        except User.DoesNotExist as error:
-            if not log.actions:
-                raise Http404 from error
-            return super().get_context_data(log=log, **kwargs)
-        return super().get_context_data(
-            account=account,
-            shown=account.user,
-            sessions=[
-                {"session": each, "browser": readable(each.browser)}
-                for each in sessions.alive(account.user)
-            ],
             log=log,
-            is_own=pk == staff.pk,
-            may_act=actions.may_act_on(staff, account.user),
             **kwargs,
         )
 
@@ -263,143 +195,7 @@ class AccountInvoicePdfView(AccountInvoicesMixin, InLineMixin, View):
         )
 
 
-class ConfirmView(StaffMixin, SignedInFormMixin, KeepSessionMixin, FormPageMixin, FormView, ABC):
-    """An action that asks for a reason and the actor's password."""
-
-    template_name = "staff/confirm.html"
-    form_class = ReasonForm
-    title: Any = ""
-    button: Any = ""
-    consequences: Any = ()
-    #: Whether the page warns of the consequences.
-    is_harmful = True
-    #: The messages after the action, and if there was nothing to do.
-    done: Any = ""
-    was_so: Any = ""
-
-    def get_form_kwargs(self) -> dict[str, Any]:
-        return {**super().get_form_kwargs(), "user": signed_in(self.request)}
-
-    @property
-    @abstractmethod
-    def back(self) -> str:
-        """The address of the page that leads here and is shown afterwards."""
-
-    @abstractmethod
-    def act(self, actor: Actor, form: Any) -> bool:
-        """Call the operation. Return whether it was done (False: there was nothing to do)."""
-
-    def form_valid(self, form: Any) -> HttpResponse:
-        actor = Actor(signed_in(self.request), visitor.address(self.request))
-        try:
-            done = self.act(actor, form)
-        except StaleUser as error:
-            if error.deleted:
-                messages.error(self.request, _("This account was deleted meanwhile."))
-                return redirect("staff:overview")
-            show_errors(form, error)
-            return self.form_invalid(form)
-        if done:
-            messages.success(self.request, self.done)
-        else:
-            messages.info(self.request, self.was_so)
-        return redirect(self.back)
-
-
-class _AccountActionView(ConfirmView):
-    """An action on the account of the URL. Costs 2 requests."""
-
-    operation: Callable[..., bool]
-
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        user = signed_in(request)
-        if user.is_authenticated and user.is_staff:
-            if user.pk == kwargs["pk"]:
-                messages.error(request, _("You cannot do this to your own account."))
-                return redirect(self.back)
-            if not actions.may_act_on(user, self.target):
-                messages.error(request, _("Only a superuser can do this to a staff account."))
-                return redirect(self.back)
-        return super().dispatch(request, *args, **kwargs)
-
-    @cached_property
-    def target(self) -> User:
-        try:
-            return User.get(self.kwargs["pk"])
-        except (User.DoesNotExist, DamagedItem) as error:
-            raise Http404 from error
-
-    @property
-    def back(self) -> str:
-        return reverse("staff:account", args=[self.kwargs["pk"]])
-
-    def act(self, actor: Actor, form: ReasonForm) -> bool:
-        return self.operation(actor, self.target, form.cleaned_data["reason"])
-
-
-class DeactivateView(_AccountActionView):
-    operation = staticmethod(actions.deactivate)
-    title = gettext_lazy("Deactivate this account")
-    button = gettext_lazy("Deactivate")
-    consequences = (
-        gettext_lazy("Nobody can sign in to it until it is activated again."),
-        gettext_lazy("All its sessions end at once."),
-        gettext_lazy("Its username and email address stay taken."),
-    )
-    done = gettext_lazy("The account is deactivated.")
-    was_so = gettext_lazy("The account was already deactivated.")
-
-
-class ActivateView(_AccountActionView):
-    operation = staticmethod(actions.activate)
-    title = gettext_lazy("Activate this account")
-    button = gettext_lazy("Activate")
-    consequences = (gettext_lazy("Its owner can sign in again with the same password."),)
-    is_harmful = False
-    done = gettext_lazy("The account is active.")
-    was_so = gettext_lazy("The account was already active.")
-
-
-class SessionsEndView(_AccountActionView):
-    operation = staticmethod(actions.end_sessions)
-    title = gettext_lazy("End all sessions of this account")
-    button = gettext_lazy("End all sessions")
-    consequences = (
-        gettext_lazy("Its owner is signed out everywhere, and can sign in again at once."),
-    )
-    done = gettext_lazy("All sessions of the account are ended.")
-    was_so = gettext_lazy("The account had no sessions.")
-
-
-class SessionEndView(_AccountActionView):
-    title = gettext_lazy("End a session of this account")
-    button = gettext_lazy("End the session")
-    done = gettext_lazy("The session is ended.")
-    was_so = gettext_lazy("The session had already ended.")
-
-    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        if self._session is None:
-            messages.info(request, self.was_so)
-            return redirect(self.back)
-        return super().get(request, *args, **kwargs)
-
-    @cached_property
-    def _session(self) -> sessions.Session | None:
-        return sessions.find(self.target, self.kwargs["session"])
-
-    @property
-    def consequences(self) -> Any:
-        if self._session is None:
-            return ()
-        where = {"browser": readable(self._session.browser), "address": self._session.address}
-        return (_("This signs out: %(browser)s, at the address %(address)s.") % where,)
-
-    def act(self, actor: Actor, form: ReasonForm) -> bool:
-        reason = form.cleaned_data["reason"]
-        return actions.end_session(actor, self.target, self.kwargs["session"], reason)
-
-
-class LockView(ConfirmView):
+class LockView(StaffMixin, SignedInFormMixin, KeepSessionMixin, FormPageMixin, FormView):
     """The lock `?name=`, and the form that breaks it. Costs 1 request.
 
     The name is not part of the path because it may be any text, even `..`.
@@ -407,9 +203,6 @@ class LockView(ConfirmView):
 
     template_name = "staff/lock.html"
     form_class = BreakLockForm
-    button = gettext_lazy("Break the lock")
-    done = gettext_lazy("The lock is now free.")
-    was_so = gettext_lazy("The lock was already free.")
 
     @cached_property
     def lock(self) -> locks.LockView:
@@ -419,19 +212,13 @@ class LockView(ConfirmView):
             raise Http404 from error
 
     @property
-    def back(self) -> str:
-        # Breaking a claim deletes its item.
-        if self.lock.state is locks.State.CLAIMED:
-            return reverse("staff:overview")
-        return f"{reverse('staff:lock')}?{urlencode({'name': self.lock.name})}"
-
-    @property
     def _holder(self) -> str:
         """A short text that is the same in all views of one holder's one lease."""
         return hashlib.sha256(repr(self.lock.holding).encode()).hexdigest()
 
-    def get_initial(self) -> dict[str, Any]:
-        return {"holder": self._holder}
+    def get_form_kwargs(self) -> dict[str, Any]:
+        kwargs = {**super().get_form_kwargs(), "user": signed_in(self.request)}
+        return {**kwargs, "initial": {"holder": self._holder}}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         lock = self.lock
@@ -444,15 +231,13 @@ class LockView(ConfirmView):
             **kwargs,
         )
 
-    def act(self, actor: Actor, form: BreakLockForm) -> bool:
-        if form.cleaned_data["holder"] != self._holder:
-            raise LockChanged(self.lock.name)
-        return actions.break_seen_lock(actor, self.lock, form.cleaned_data["reason"])
-
     def form_valid(self, form: BreakLockForm) -> HttpResponse:
         """Break it, or show who holds it now."""
+        actor = Actor(signed_in(self.request), visitor.address(self.request))
         try:
-            return super().form_valid(form)
+            if form.cleaned_data["holder"] != self._holder:
+                raise LockChanged(self.lock.name)
+            done = actions.break_seen_lock(actor, self.lock, form.cleaned_data["reason"])
         except LockChanged:
             del self.lock
             form.data = {**dict(form.data.items()), "holder": self._holder}
@@ -462,3 +247,9 @@ class LockView(ConfirmView):
             return self.form_invalid(form)
         except UnknownLock as error:
             raise Http404 from error
+        told = _("The lock is now free.") if done else _("The lock was already free.")
+        messages.success(self.request, told)
+        # Breaking a claim deletes its item.
+        if self.lock.state is locks.State.CLAIMED:
+            return redirect("admin:index")
+        return redirect(self.request.get_full_path())

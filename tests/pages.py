@@ -62,6 +62,10 @@ class Page(HTMLParser):
         elif tag == "li" and self._errors_of is not None:
             self._into = self.errors.setdefault(self._errors_of, [])
             self._into.append("")
+        elif tag == "li" and {"success", "info", "warning", "error"} & set(classes):
+            # Of the admin.
+            self._into = self.messages
+            self._into.append("")
         elif tag == "p" and "message" in classes:
             self._into = self.messages
             self._into.append("")

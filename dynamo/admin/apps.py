@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import django
 from django.apps import AppConfig
-from django.contrib import admin
 from django.core import checks
 from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext_lazy as djangos_lazy
+
+
+def _check(app_configs: Any, **kwargs: Any) -> list[checks.CheckMessage]:
+    # Here, as a process that serves pages loads contrib.admin with the URLs only.
+    from dynamo.admin.checks import check_admin
+
+    return check_admin(app_configs, **kwargs)
 
 
 class SimpleAdminConfig(AppConfig):
@@ -17,14 +25,12 @@ class SimpleAdminConfig(AppConfig):
     name = "dynamo.admin"
     label = "admin"
     #: Where Django looks for the app's files, except for tags and models.
-    path = str(Path(admin.__file__).parent)
+    path = str(Path(django.__file__).parent / "contrib" / "admin")
     verbose_name = djangos_lazy("Administration")
     default_site = "dynamo.admin.sites.AdminSite"
 
     def ready(self) -> None:
-        from dynamo.admin.checks import check_admin
-
-        checks.register(check_admin, checks.Tags.admin)
+        checks.register(_check, checks.Tags.admin)
 
 
 class AdminConfig(SimpleAdminConfig):
@@ -33,5 +39,7 @@ class AdminConfig(SimpleAdminConfig):
     default = True
 
     def ready(self) -> None:
+        from django.contrib import admin
+
         super().ready()
         autodiscover_modules("admin", register_to=admin.site)

@@ -201,8 +201,11 @@ class ModelAdmin:
     reason_required = False
     empty_value_display: Any = None
 
-    add_form_template = change_form_template = change_list_template = None
-    delete_confirmation_template = object_history_template = None
+    add_form_template: str | None = None
+    change_form_template: str | None = None
+    change_list_template: str | None = None
+    delete_confirmation_template: str | None = None
+    object_history_template: str | None = None
 
     def __init__(self, model: type[Model], admin_site: Any) -> None:
         self.model, self.admin_site = model, admin_site
@@ -896,7 +899,7 @@ class ModelAdmin:
                 self.message_user(request, f"{', '.join(names)}: {text}", level)
             return HttpResponseRedirect(back)
         context = {
-            "title": djangos_text("Are you sure?"),
+            "title": _("Are you sure?"),
             "subtitle": title,
             "is_deletion": is_deletion,
             "objects": [(name_of(each), self.url("change", each)) for each in whole.values()],

@@ -22,6 +22,7 @@ from tests.faults.kinds import Answer, DropReply
 from tests.faults.proxy import FaultProxy
 from tests.pages import Page, signed_in_as, stored_sessions
 from tests.requests import Requests
+from tests.staff.scenes import act
 
 SIGN_IN = "/accounts/login/"
 RESET = "/accounts/password_reset/"
@@ -269,8 +270,7 @@ def test_failed_sign_ins_do_not_stop_staff(ann: User, client: Client) -> None:
     client.force_login(ann)
     lock()
 
-    typed = {"reason": "Spam", "password": PASSWORD}
-    assert client.post(f"/staff/accounts/{bob.pk}/deactivate/", typed).status_code == 302
+    assert act(client, bob, "deactivate").status_code == 302
 
     assert not User.get(bob.pk).is_active
 

@@ -10,7 +10,7 @@ from html import unescape
 from typing import Any
 
 import pytest
-from django.contrib.admin import ModelAdmin as ContribsModelAdmin
+from django.contrib.admin import ModelAdmin as ContribsModelAdmin, site as default_site
 from django.contrib.sessions.models import Session
 from django.core.checks import run_checks
 from django.core.exceptions import ImproperlyConfigured
@@ -39,8 +39,13 @@ USER = 1
 PASSWORD = "correct horse battery"
 
 
+#: That of the site has other pages.
+ADMIN_SITE = AdminSite()
+
+
 @pytest.fixture
-def project() -> Iterator[None]:
+def project(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(default_site, "_wrapped", ADMIN_SITE)
     # First, because contrib.auth looks for it as soon as the apps change.
     with override_settings(AUTH_USER_MODEL="desk.Clerk"), override_settings(**PROJECT):
         permissions._read.clear()

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from django.conf import settings
+from django.core.signing import TimestampSigner
 from django.test import Client
 from django.urls import URLResolver, get_resolver, resolve, reverse
 from django.utils.crypto import get_random_string
@@ -132,12 +133,33 @@ def staff(get: Answer, post: Answer = 405, *arguments: str | int, **more: Any) -
     return Row((LOGIN, 404), (LOGIN, 404), but, arguments=arguments, **more)
 
 
-def reason(user: User) -> dict[str, Any]:
-    return password(user) | {"reason": "Spam"}
+def confirmation(user: User) -> dict[str, Any]:
+    """The form of the page that asks for confirmation of an action."""
+    signer = TimestampSigner(salt="dynamo.admin.deactivate.users")
+    seen = {LOOKED_AT: str(User.get(LOOKED_AT).version)}
+    return {"_seen": signer.sign_object(seen), "_reason": "Spam", "_password": PASSWORD}
 
 
 #: The account that staff looks at: that of a registration with this request id.
 LOOKED_AT = account_key("looked at")
+
+USERS, USER = "admin:accounts_user_changelist", "admin:accounts_user_change"
+#: The former pages of staff, and where they lead to.
+MOVED: list[Any] = [
+    ("overview", "index"),
+    ("account", "accounts_user_change", LOOKED_AT),
+    ("account_record", "accounts_user_history", LOOKED_AT),
+    ("account_invoices", "accounts_user_invoices", LOOKED_AT),
+    ("account_invoice", "accounts_user_invoice", LOOKED_AT, LABEL),
+    ("account_invoice_pdf", "accounts_user_invoice_pdf", LOOKED_AT, LABEL),
+    ("deactivate", "accounts_user_action", LOOKED_AT),
+    ("activate", "accounts_user_action", LOOKED_AT),
+    ("sessions_end", "accounts_user_action", LOOKED_AT),
+    ("session_end", "accounts_user_action", LOOKED_AT, "ended-before"),
+    ("lock", "lock"),
+    ("record", "record"),
+    ("run", "run", "checkguards"),
+]
 
 ROWS = {
     "home": page(),
@@ -220,23 +242,30 @@ ROWS = {
         "invoice", LABEL, get="invoice", sent=lambda _user: {"paid_on": str(DAY)}
     ),
     # Staff
-    "staff:overview": staff(200, "staff:account", sent=lambda _user: {"who": LOOKED_AT}),
-    "staff:account": staff(200, 405, LOOKED_AT),
-    "staff:account_record": staff(200, 405, LOOKED_AT),
-    "staff:account_invoices": staff(200, 405, LOOKED_AT),
+    "admin:index": staff(200, 200),
+    "admin:login": page((LOGIN, LOGIN), post=(LOGIN, LOGIN)),
+    "admin:logout": staff(405, "home"),
+    "admin:password_change": staff("password_change", "password_change"),
+    "admin:password_change_done": staff("password_change_done", "password_change_done"),
+    "admin:jsi18n": staff(200, 405),
+    "admin:app_list": staff(200, 200, "accounts"),
+    "admin:accounts_user_changelist": staff(200, USERS),
+    "admin:accounts_user_change": staff(200, 403, LOOKED_AT),
+    "admin:accounts_user_action": staff(200, USER, LOOKED_AT, "deactivate", sent=confirmation),
+    "admin:accounts_user_history": staff(200, 405, LOOKED_AT),
+    "admin:accounts_user_invoices": staff(200, 405, LOOKED_AT),
     # It has none.
-    "staff:account_invoice": staff(404, 405, LOOKED_AT, LABEL),
-    "staff:account_invoice_pdf": staff(404, 405, LOOKED_AT, LABEL),
-    "staff:deactivate": staff(200, "staff:account", LOOKED_AT, sent=reason),
-    "staff:activate": staff(200, "staff:account", LOOKED_AT, sent=reason),
-    "staff:sessions_end": staff(200, "staff:account", LOOKED_AT, sent=reason),
-    "staff:session_end": staff(
-        "staff:account", "staff:account", LOOKED_AT, "ended-before", sent=reason
-    ),
+    "admin:accounts_user_invoice": staff(404, 405, LOOKED_AT, LABEL),
+    "admin:accounts_user_invoice_pdf": staff(404, 405, LOOKED_AT, LABEL),
+    "admin:invoices_customeritem_changelist": staff(200, 200),
     # Without the name of one.
-    "staff:lock": staff(404, 404, sent=reason),
-    "staff:record": staff(200),
-    "staff:run": staff(200, 405, "checkguards"),
+    "admin:lock": staff(404, 404),
+    "admin:record": staff(200),
+    "admin:run": staff(200, 405, "checkguards"),
+    **{
+        f"staff:{name}": page((f"admin:{now}",) * 2, *arguments, post=(f"admin:{now}",) * 2)
+        for name, now, *arguments in MOVED
+    },
 }
 
 

@@ -9,11 +9,11 @@ from django.test import Client
 from accounts.models import User
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import Item
+from dynamo.admin.models import LogEntry
 from staff.audit_log import Actor
-from staff.models import StaffAction
 from staff.reports import KINDS, LastReport, last_reports, make_report, store
 from tests.factories import PASSWORD, make_user
-from tests.pages import arrive
+from tests.pages import Page, arrive
 
 ADDRESS = "192.0.2.9"
 WHY = {"reason": "Spam", "password": PASSWORD}
@@ -41,13 +41,40 @@ def again(user: User) -> User:
 
 
 def page_of(user: User, *more: str) -> str:
-    """The address of the staff page of an account, or of a page below it."""
-    return "/".join(["/staff/accounts", user.pk, *more, ""])
+    """The address of an account's page in the admin, or of a page below it."""
+    match more:
+        case ():
+            more = ("change",)
+        case ("record",):
+            more = ("history",)
+        case ("sessions", "end"):
+            more = ("action", "endSessions")
+        case ("sessions", session, "end"):
+            return f"{page_of(user, 'endSession')}?session={session}"
+        case (name,) if name != "invoices":
+            more = ("action", name)
+    return below(user) + "/".join([*more, ""])
+
+
+def below(user: User) -> str:
+    """What the addresses of an account's pages begin with."""
+    return f"/admin/accounts/user/{user.pk}/"
+
+
+def act(client: Client, user: User, *action: str, **typed: str) -> Any:
+    """Open the page of an action on an account, and confirm it; what the last request answers."""
+    path = page_of(user, *action)
+    response = client.get(path)
+    if response.status_code != 200:
+        return response
+    page = Page(response)
+    shown = {name: page.value(name) for name in page.fields}
+    return client.post(path, shown | {"_reason": "Spam", "_password": PASSWORD} | typed)
 
 
 def stored_entries() -> list[Item]:
     """Every item of the audit log as stored, oldest first."""
-    items: list[Item] = send("Scan", {"TableName": StaffAction.table()})["Items"]
+    items: list[Item] = send("Scan", {"TableName": LogEntry.table()})["Items"]
     return sorted(items, key=lambda item: (item["id"]["S"], item["journal"]["S"]))
 
 

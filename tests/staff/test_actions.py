@@ -81,6 +81,7 @@ def test_an_action_is_logged_with_all_its_details(name: str) -> None:
     what = {"what": {"S": "Firefox on Linux, ::1"}} if name == "endSession" else {}
     assert {key: value for key, value in by_month.items() if key not in {"journal", "id"}} == {
         "action": {"S": name},
+        "model": {"S": "accounts.user"},
         "byPk": {"S": actor.user.pk},
         "byName": {"S": "grace"},
         "onPk": {"S": user.pk},

@@ -17,7 +17,7 @@ from tests.faults.proxy import FaultProxy, through
 from tests.invoice_factories import DAY, issued, stored_invoices
 from tests.pages import Page, meanwhile
 from tests.requests import OF_EVERY_PAGE, Requests
-from tests.staff.scenes import let_in, make_staff, page_of, stored_entries, take_rights
+from tests.staff.scenes import below, let_in, make_staff, page_of, stored_entries, take_rights
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -29,7 +29,7 @@ PAGES = {
     f"invoices/{LABEL}.pdf": ["GetItem"],
 }
 
-each_page = pytest.mark.parametrize("below", PAGES)
+each_page = pytest.mark.parametrize("under", PAGES)
 
 
 @pytest.fixture
@@ -62,18 +62,18 @@ def opened() -> list[tuple[str, str]]:
 
 @each_page
 def test_opening_invoices_is_recorded_and_costs_two_requests_more_than_the_page(
-    client: Any, bob: User, below: str, requests_sent: Requests
+    client: Any, bob: User, under: str, requests_sent: Requests
 ) -> None:
     before = stored_invoices(bob.pk)
     requests_sent.clear()
 
-    response = client.get(page_of(bob) + below)
+    response = client.get(below(bob) + under)
 
     assert response.status_code == 200
-    of_page = ["GetItem", *PAGES[below], "TransactWriteItems"]
+    of_page = ["GetItem", *PAGES[under], "TransactWriteItems"]
     assert sorted(requests_sent.operations) == sorted([*OF_EVERY_PAGE, *of_page])
     assert requests_sent.operations[-1] == "TransactWriteItems"
-    assert opened() == [(bob.pk, str(DAY.year) if "?" in below else LABEL)]
+    assert opened() == [(bob.pk, str(DAY.year) if "?" in under else LABEL)]
     assert stored_invoices(bob.pk) == before
 
 
@@ -92,8 +92,8 @@ def test_the_pages_lead_to_each_other_and_change_nothing(client: Any, bob: User)
     assert f"{page_of(bob, 'invoices')}{LABEL}.pdf" in text
     for action in ("void/", "/invoices/new/", "<textarea"):
         assert action not in text
-    for below in PAGES:
-        assert client.post(page_of(bob) + below).status_code == 405
+    for under in PAGES:
+        assert client.post(below(bob) + under).status_code == 405
 
     pdf = client.get(f"{page_of(bob, 'invoices')}{LABEL}.pdf")
     assert (pdf["Content-Type"], pdf.content[:5]) == ("application/pdf", b"%PDF-")
@@ -116,16 +116,16 @@ def test_the_invoices_of_a_deleted_account_and_of_other_staff_can_be_opened(
     else:
         delete(bob)
 
-    for below in PAGES:
-        assert client.get(page_of(bob) + below).status_code == 200
+    for under in PAGES:
+        assert client.get(below(bob) + under).status_code == 200
 
     assert [what for _pk, what in opened()] == [str(DAY.year), LABEL, LABEL]
-    assert bob.pk in client.get("/staff/record/").content.decode()
-    assert client.get(page_of(bob)).status_code == 200
+    assert bob.pk in client.get("/admin/record/").content.decode()
+    assert client.get(page_of(bob, "record")).status_code == 200
 
 
 @pytest.mark.parametrize(
-    "below",
+    "under",
     [
         f"invoices/{DAY.year}-000003/",
         f"invoices/{DAY.year}-1/",
@@ -134,13 +134,13 @@ def test_the_invoices_of_a_deleted_account_and_of_other_staff_can_be_opened(
         "invoices/?before=0",
     ],
 )
-def test_what_does_not_exist_is_a_404_and_not_recorded(client: Any, bob: User, below: str) -> None:
-    assert client.get(page_of(bob) + below).status_code == 404
+def test_what_does_not_exist_is_a_404_and_not_recorded(client: Any, bob: User, under: str) -> None:
+    assert client.get(below(bob) + under).status_code == 404
     assert opened() == []
 
 
 def test_an_empty_list_is_not_recorded(client: Any, bob: User) -> None:
-    assert "no invoices of 1999" in Page(client.get(page_of(bob) + "invoices/?year=1999")).text
+    assert "no invoices of 1999" in Page(client.get(below(bob) + "invoices/?year=1999")).text
     assert opened() == []
 
 
@@ -158,10 +158,10 @@ def test_a_damaged_invoice_is_named_in_the_list_and_its_page_is_a_404(
 
 @each_page
 def test_without_rights_for_the_entry_nothing_is_shown(
-    engine: str, client: Any, staff: User, bob: User, below: str
+    engine: str, client: Any, staff: User, bob: User, under: str
 ) -> None:
     with meanwhile(engine, "TransactWriteItems", lambda: take_rights(staff)):
-        answer = client.get(page_of(bob) + below)
+        answer = client.get(below(bob) + under)
 
     assert answer.status_code == 404
     assert b"Carl" not in answer.content

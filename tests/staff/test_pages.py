@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 import uuid
 from typing import Any
 
@@ -11,11 +13,12 @@ from django.utils import timezone
 from accounts.models import User
 from accounts.services import delete
 from dynamo._internal.client.sending import send
+from dynamo.admin.models import journal_of, list_entries
 from locks._internal.lock import Lock, claim_once
 from locks._internal.registry import State, look
 from sequences._internal.counters import next_value
 from staff import actions
-from staff.audit_log import list_actions, on_account
+from staff.admin import UserAdmin
 from tests.clocks import hold_the_day
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.invoice_factories import issued
@@ -24,6 +27,7 @@ from tests.requests import OF_EVERY_PAGE, Requests
 from tests.session_maps import begun, stored_ids
 from tests.staff.scenes import (
     WHY,
+    act,
     acting,
     again,
     let_in,
@@ -53,6 +57,20 @@ def item(table: str, **attributes: dict[str, Any]) -> None:
     send("PutItem", {"TableName": table, "Item": attributes})
 
 
+USERS = "/admin/accounts/user/"
+
+
+def rows(response: Any) -> list[str]:
+    """The accounts of a list, by their keys."""
+    return re.findall(f'href="{USERS}([^"/]+)/change/"', response.content.decode())
+
+
+def found(client: Any, who: str) -> list[str]:
+    response = client.get(USERS, {"q": who})
+    assert response.status_code == 200
+    return rows(response)
+
+
 # Finding ------------------------------------------------------------------------------------------
 
 
@@ -72,34 +90,61 @@ def item(table: str, **attributes: dict[str, Any]) -> None:
     ],
 )
 def test_an_account_is_found_by_its_values_and_keys(client: Any, bob: User, who: str) -> None:
-    response = client.post("/staff/", {"who": who.format(pk=bob.pk)})
-
-    assert response.url == page_of(bob)
+    assert found(client, who.format(pk=bob.pk)) == [bob.pk]
 
 
-@pytest.mark.parametrize("who", ["nobody", "no@body.example", "phone#1", "a#b#c", "x" * 3000, "a@"])
-def test_an_unknown_value_is_not_found(client: Any, who: str) -> None:
-    response = client.post("/staff/", {"who": who})
+@pytest.mark.parametrize(
+    "who", ["nobody", "no@body.example", "phone#1", "a#b#c", "x" * 3000, "a@", "b", UNKNOWN]
+)
+def test_an_unknown_value_is_not_found(client: Any, bob: User, who: str) -> None:
+    assert found(client, who) == []
 
-    assert response.status_code == 200
-    assert list(Page(response).errors) == ["who"]
+
+def test_accounts_are_found_by_the_first_letters_of_username_and_address_page_by_page(
+    client: Any, monkeypatch: pytest.MonkeyPatch, requests_sent: Requests
+) -> None:
+    monkeypatch.setattr(UserAdmin, "list_per_page", 3)
+    names = [make_user(username=f"Anna{n}", email=f"x{n}@example.com").pk for n in range(4)]
+    addresses = [make_user(username=f"y{n}", email=f"anna{n}@example.com").pk for n in range(4)]
+    make_user(username="anna9", email="anna9@example.com")
+    requests_sent.clear()
+
+    listed, query = list[str](), "?q=anna"
+    while query:
+        response = client.get(f"{USERS}{query}")
+        listed += rows(response)
+        following = re.search(r'href="([^"]*)" rel="next"', response.content.decode())
+        query = html.unescape(following[1]) if following else ""
+
+    assert len(listed) == len(set(listed)) == 9
+    assert [pk for pk in listed if pk in names] == names
+    assert [pk for pk in listed if pk in addresses] == addresses
+    assert "Scan" not in requests_sent.operations
+
+
+def test_the_newest_accounts_of_the_last_report_are_listed_first(
+    client: Any, bob: User, requests_sent: Requests
+) -> None:
+    assert "No report is stored yet" in Page(client.get(USERS)).text
+    gone, latest = make_user(), make_user()
+    stored_report("statistics")
+    delete(gone)
+    make_user()
+    requests_sent.clear()
+
+    response = client.get(USERS)
+
+    assert rows(response)[:2] == [latest.pk, bob.pk]
+    assert gone.pk not in response.content.decode()
+    assert requests_sent.operations == [*OF_EVERY_PAGE, "TransactGetItems", "BatchGetItem"]
 
 
 def test_a_guard_item_of_a_deleted_account_is_shown(client: Any) -> None:
     item("users", pk={"S": "userName#lost"}, owner={"S": "gone"})
 
-    page = Page(client.post("/staff/", {"who": "Lost"}))
+    [message] = Page(client.get(USERS, {"q": "Lost"})).messages
 
-    assert "There is no such account." in page.errors["who"]
-    assert "userName#lost" in page.text
-    assert "gone" in page.text
-
-
-def test_the_search_is_not_part_of_the_address(client: Any) -> None:
-    content = client.get("/staff/").content.decode()
-
-    assert '<form method="post" role="search">' in content
-    assert client.get("/staff/?who=bob").status_code == 200
+    assert message == "There is a guard item userName#lost. Its owner: gone"
 
 
 # The account --------------------------------------------------------------------------------------
@@ -132,12 +177,13 @@ def test_an_account_is_shown_without_its_password_hash(
     assert "no-store" in response["Cache-Control"]
 
 
-def test_a_page_of_an_account_costs_five_requests(
+def test_a_page_of_an_account_costs_six_requests(
     client: Any, bob: User, requests_sent: Requests
 ) -> None:
     client.get(page_of(bob))
 
-    assert requests_sent.operations == [*OF_EVERY_PAGE, "Query", "GetItem", "TransactGetItems"]
+    of_page = ["Query", "GetItem", "TransactGetItems", "GetItem"]
+    assert requests_sent.operations == [*OF_EVERY_PAGE, *of_page]
 
 
 def test_wrong_guard_items_are_marked(client: Any, bob: User) -> None:
@@ -157,22 +203,21 @@ def test_a_deleted_account_still_has_its_audit_log(client: Any, bob: User) -> No
     actions.deactivate(acting(make_staff(username="heidi")), again(bob), "Spam")
     delete(again(bob))
 
-    page = Page(client.get(page_of(bob)))
+    page = Page(client.get(client.get(page_of(bob)).url))
 
-    assert "was deleted" in page.text
+    assert page.messages == ["This account was deleted."]
     assert "Deactivated the account" in page.text
     assert "heidi" in page.text
 
 
-@pytest.mark.parametrize("more", ["", "deactivate/", "activate/", "sessions/end/", "record/"])
-@pytest.mark.parametrize("pk", ["nobody", "userName%23bob", "x" * 3000, UNKNOWN])
+@pytest.mark.parametrize("more", ["change/", "action/deactivate/", "action/endSession/?session=x"])
+@pytest.mark.parametrize("pk", ["nobody", "userName_23bob", "x" * 3000, UNKNOWN])
 def test_a_key_without_an_account_is_not_found(client: Any, bob: User, pk: str, more: str) -> None:
     before = stored_items()
 
-    # The audit log of an account outlives it.
-    status = 200 if (pk, more) == (UNKNOWN, "record/") else 404
-    assert client.get(f"/staff/accounts/{pk}/{more}").status_code == status
-    assert client.post(f"/staff/accounts/{pk}/{more}", WHY).status_code in {404, 405}
+    for response in (client.get(f"{USERS}{pk}/{more}"), client.post(f"{USERS}{pk}/{more}", WHY)):
+        assert response.status_code in {302, 403}
+    assert pk in Page(client.get("/admin/")).messages[0]
 
     assert stored_items() == before
 
@@ -182,10 +227,11 @@ def test_a_damaged_account_is_reported(client: Any, bob: User) -> None:
 
     response = client.get(page_of(bob))
 
-    assert response.url == "/staff/"
-    [message] = Page(client.get("/staff/")).messages
+    assert response.url == USERS
+    [message] = Page(client.get(USERS)).messages
     assert bob.pk in message
-    assert bob.pk in str(Page(client.post("/staff/", {"who": bob.pk})).errors["who"])
+    [message] = Page(client.get(USERS, {"q": bob.pk})).messages
+    assert bob.pk in message
 
 
 @pytest.mark.parametrize("owner", ["a/b", "gone"])
@@ -194,9 +240,10 @@ def test_an_owner_that_is_not_an_account_key_is_shown_without_a_link(
 ) -> None:
     item("users", pk={"S": "email#bob@example.com"}, owner={"S": owner})
 
-    for response in (client.get(page_of(bob)), client.post("/staff/", {"who": "bob@example.com"})):
-        assert owner in Page(response).text
-        assert f"/staff/accounts/{owner}" not in response.content.decode()
+    response = client.get(page_of(bob))
+
+    assert owner in Page(response).text
+    assert f"{USERS}{owner}" not in response.content.decode()
 
 
 # Actions ------------------------------------------------------------------------------------------
@@ -206,33 +253,31 @@ def test_an_account_is_deactivated_and_activated_on_its_page(client: Any, bob: U
     theirs = let_in(bob)
     page = Page(client.get(page_of(bob, "deactivate")))
     assert "Bob" in page.text
-    assert "Bob@example.com" in page.text
 
-    response = client.post(page_of(bob, "deactivate"), WHY)
+    response = act(client, bob, "deactivate")
 
     assert response.url == page_of(bob)
     page = Page(client.get(response.url))
-    assert page.messages == ["The account is deactivated."]
+    assert page.messages == ["Bob: Done."]
     assert "Spam" in page.text
     assert theirs.get("/accounts/profile/").status_code == 302
-    client.post(page_of(bob, "activate"), WHY)
-    assert Page(client.get(response.url)).messages == ["The account is active."]
+    act(client, bob, "activate")
+    assert Page(client.get(response.url)).messages == ["Bob: Done."]
     assert logged_actions() == ["deactivate", "activate"]
 
 
 def test_one_session_is_ended_and_then_all(client: Any, bob: User) -> None:
     first, _second, _third = begun(bob), begun(bob), begun(bob)
 
-    client.post(page_of(bob, "sessions", first, "end"), WHY)
+    act(client, bob, "sessions", first, "end")
     assert len(stored_ids(bob)) == 2
-    client.post(page_of(bob, "sessions", "end"), WHY)
+    act(client, bob, "sessions", "end")
 
     assert stored_ids(bob) == set()
     assert logged_actions() == ["endSession", "endSessions"]
-    assert client.get(page_of(bob, "sessions", first, "end")).url == page_of(bob)
-    client.post(page_of(bob, "sessions", first, "end"), WHY)
+    act(client, bob, "sessions", first, "end")
     page = Page(client.get(page_of(bob)))
-    assert page.messages[-1] == "The session had already ended."
+    assert page.messages[-1] == "Bob: There was nothing to do."
     assert logged_actions() == ["endSession", "endSessions"]
 
 
@@ -243,9 +288,10 @@ def test_an_account_that_changes_meanwhile_is_not_deactivated(
         again(bob).change(full_name="Robert")
 
     with meanwhile(engine, "TransactWriteItems", rename):
-        page = Page(client.post(page_of(bob, "deactivate"), WHY))
+        act(client, bob, "deactivate")
 
-    assert "nothing was stored" in page.errors["__all__" if "__all__" in page.errors else ""][0]
+    [message] = Page(client.get(page_of(bob))).messages
+    assert "nothing was stored" in message
     assert logged_actions() == []
 
 
@@ -253,10 +299,10 @@ def test_an_account_that_is_deleted_meanwhile_is_reported(
     engine: str, client: Any, bob: User
 ) -> None:
     with meanwhile(engine, "TransactWriteItems", lambda: delete(again(bob))):
-        response = client.post(page_of(bob, "deactivate"), WHY)
+        response = act(client, bob, "deactivate")
 
-    assert response.url == "/staff/"
-    assert Page(client.get("/staff/")).messages == ["This account was deleted meanwhile."]
+    [message, _gone] = Page(client.get(client.get(response.url).url)).messages
+    assert message == "Bob: This account was deleted meanwhile."
     assert logged_actions() == []
 
 
@@ -270,16 +316,16 @@ def test_the_audit_log_is_shown_newest_first_page_by_page(
     for number in range(3):
         actions.deactivate(actor, again(bob), f"Reason {number} a")
         actions.activate(actor, again(bob), f"Reason {number} b")
-    every = list_actions(on_account(bob.pk)).actions
+    every = list_entries(journal_of(bob)).actions
     assert [each.reason for each in every][:3] == ["Reason 2 b", "Reason 2 a", "Reason 1 b"]
 
-    page = list_actions(on_account(bob.pk), limit=4)
-    rest = list_actions(on_account(bob.pk), before=page.before, limit=4)
+    page = list_entries(journal_of(bob), limit=4)
+    rest = list_entries(journal_of(bob), before=page.before, limit=4)
 
     assert [each.id for each in page.actions + rest.actions] == [each.id for each in every]
     assert (len(rest.actions), rest.before) == (2, None)
     requests_sent.clear()
-    text = Page(client.get(f"/staff/record/?before={every[2].id.replace('+', '%2B')}")).text
+    text = Page(client.get(f"/admin/record/?before={every[2].id.replace('+', '%2B')}")).text
     assert requests_sent.operations == [*OF_EVERY_PAGE, "Query"]
     assert "Reason 1 a" in text
     assert "Reason 1 b" not in text
@@ -300,17 +346,17 @@ def test_the_audit_log_translates_a_run_of_an_earlier_version(
         what={"S": "checkguards"},
     )
 
-    text = Page(client.get("/staff/record/", headers={"accept-language": "ja"})).text
+    text = Page(client.get("/admin/record/", headers={"accept-language": "ja"})).text
 
     assert "ガード項目の検査" in text
     assert "checkguards" not in text
 
 
 def test_a_month_may_have_no_entries_and_other_text_is_not_found(client: Any) -> None:
-    assert "There are no entries." in Page(client.get("/staff/record/?month=2024-02")).text
+    assert "There are no entries." in Page(client.get("/admin/record/?month=2024-02")).text
     for month in ("2026-13", "2026", "on#x", ""):
-        assert client.get("/staff/record/", {"month": month}).status_code == 404
-    assert client.get("/staff/record/", {"before": "x" * 101}).status_code == 404
+        assert client.get("/admin/record/", {"month": month}).status_code == 404
+    assert client.get("/admin/record/", {"before": "x" * 101}).status_code == 404
 
 
 # Locks --------------------------------------------------------------------------------------------
@@ -319,7 +365,7 @@ def test_a_month_may_have_no_entries_and_other_text_is_not_found(client: Any) ->
 @pytest.mark.parametrize("name", ["nightly", "../..", "a b&c=#?", "鍵" * 600])
 def test_a_lock_is_shown_and_broken(client: Any, name: str) -> None:
     Lock(name, lease_seconds=600, owner="worker-7").acquire()
-    path = "/staff/lock/"
+    path = "/admin/lock/"
     page = Page(client.get(path, {"name": name}))
     assert "worker-7" in page.text
 
@@ -335,35 +381,35 @@ def test_a_lock_is_shown_and_broken(client: Any, name: str) -> None:
 
 def test_a_claim_is_deleted(client: Any) -> None:
     claim_once("import")
-    page = Page(client.get("/staff/lock/?name=import"))
+    page = Page(client.get("/admin/lock/?name=import"))
     assert "Claimed permanently" in page.text
 
-    response = client.post("/staff/lock/?name=import", WHY | {"holder": page.value("holder")})
+    response = client.post("/admin/lock/?name=import", WHY | {"holder": page.value("holder")})
 
-    assert response.url == "/staff/"
-    assert client.get("/staff/lock/?name=import").status_code == 404
+    assert response.url == "/admin/"
+    assert client.get("/admin/lock/?name=import").status_code == 404
 
 
 def test_a_later_holder_is_shown_and_keeps_the_lock(client: Any) -> None:
     lease = Lock("a", lease_seconds=600, owner="first").acquire()
-    holder = Page(client.get("/staff/lock/?name=a")).value("holder")
+    holder = Page(client.get("/admin/lock/?name=a")).value("holder")
     lease.release()
     later = Lock("a", lease_seconds=600, owner="second").acquire()
 
-    page = Page(client.post("/staff/lock/?name=a", WHY | {"holder": holder}))
+    page = Page(client.post("/admin/lock/?name=a", WHY | {"holder": holder}))
 
     assert "second" in page.text
     assert "It was not broken." in page.text
     later.renew()
     again_sent = WHY | {"holder": page.value("holder")}
-    assert client.post("/staff/lock/?name=a", again_sent).status_code == 302
+    assert client.post("/admin/lock/?name=a", again_sent).status_code == 302
     assert logged_actions() == ["breakLock"]
 
 
 def test_an_unknown_lock_is_not_found(client: Any) -> None:
     for name in ("", "never", "x" * 3000):
-        assert client.get("/staff/lock/", {"name": name}).status_code == 404
-    assert client.post("/staff/lock/?name=never", WHY).status_code == 404
+        assert client.get("/admin/lock/", {"name": name}).status_code == 404
+    assert client.post("/admin/lock/?name=never", WHY).status_code == 404
 
 
 # Statistics ---------------------------------------------------------------------------------------
@@ -386,11 +432,11 @@ def test_the_overview_shows_accounts_counters_locks_and_uploads(
         size={"N": "5"},
         updatedAt={"S": "2026-01-02T03:04:05+00:00"},
     )
-    assert Page(client.get("/staff/")).text.count("No report is stored yet.") == 3
+    assert Page(client.get("/admin/")).text.count("No report is stored yet.") == 3
     view = stored_report("statistics")
     requests_sent.clear()
 
-    response = client.get("/staff/")
+    response = client.get("/admin/runs/survey/")
 
     assert requests_sent.operations == [*OF_EVERY_PAGE, "TransactGetItems"]
     text = " ".join(Page(response).text.split())
@@ -406,20 +452,22 @@ def test_the_overview_shows_accounts_counters_locks_and_uploads(
     ):
         assert part in text.replace("\xa0", " "), part
     assert view.result is not None
-    assert view.result["accounts"] | {"days": []} == {
+    assert len(view.result["accounts"]["newest"]) == 2
+    assert view.result["accounts"] | {"days": [], "newest": []} == {
         "all": 2,
         "inactive": 0,
         "staff": 1,
         "confirmed": 0,
         "present": 1,
         "days": [],
+        "newest": [],
     }
     assert (view.result["counters"]["shown"], view.result["counters"]["more"]) == (
         [{"name": "tickets", "value": 2}],
         0,
     )
     assert [each["name"] for each in view.result["locks"]["shown"]] == ["nightly", "import"]
-    assert "nightly" in Page(client.get("/staff/runs/survey/")).text
+    assert "nightly" in Page(response).text
 
 
 def test_statistics_have_the_largest_counters_and_the_locks_longest_without_renewal() -> None:
@@ -447,7 +495,7 @@ def test_statistics_have_the_largest_counters_and_the_locks_longest_without_rene
 def test_the_chart_has_a_bar_for_each_day_with_sign_ups(client: Any, bob: User) -> None:
     stored_report("statistics")
 
-    content = client.get("/staff/").content.decode()
+    content = client.get("/admin/runs/survey/").content.decode()
 
     assert 'viewBox="0 0 30 2"' in content
     assert content.count("<rect ") == 1
@@ -457,7 +505,7 @@ def test_the_chart_has_a_bar_for_each_day_with_sign_ups(client: Any, bob: User) 
 def test_the_form_asks_for_the_password_of_the_actor(client: Any) -> None:
     other = make_user(password="quite another one")
 
-    client.post(page_of(other, "deactivate"), WHY | {"password": "quite another one"})
+    act(client, other, "deactivate", _password="quite another one")
     assert again(other).is_active
-    client.post(page_of(other, "deactivate"), WHY | {"password": PASSWORD})
+    act(client, other, "deactivate", _password=PASSWORD)
     assert not again(other).is_active

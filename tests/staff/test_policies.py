@@ -22,6 +22,7 @@ from tests.requests import Requests
 from tests.session_maps import begun
 from tests.staff.scenes import (
     WHY,
+    act,
     let_in,
     logged_actions,
     make_staff,
@@ -121,18 +122,18 @@ def test_the_requests_of_staff_pages_are_allowed(requests_sent: Requests) -> Non
     invoice = issued(bob.pk)
     requests_sent.clear()
 
-    client.post("/staff/", {"who": "bob"})
+    client.get("/admin/accounts/user/?q=bo")
     client.get(page_of(bob))
     client.get(page_of(bob, "invoices") + f"?year={DAY.year}")
     client.get(page_of(bob, "invoices", invoice.label))
-    client.post(page_of(bob, "sessions", session, "end"), WHY)
-    client.post(page_of(bob, "deactivate"), WHY)
+    act(client, bob, "sessions", session, "end")
+    act(client, bob, "deactivate")
     for name in ("nightly", "import"):
-        holder = Page(client.get(f"/staff/lock/?name={name}")).value("holder")
-        client.post(f"/staff/lock/?name={name}", WHY | {"holder": holder})
+        holder = Page(client.get(f"/admin/lock/?name={name}")).value("holder")
+        client.post(f"/admin/lock/?name={name}", WHY | {"holder": holder})
     for kind in KINDS.values():
-        client.get(f"/staff/runs/{kind.key}/")
-    client.get("/staff/record/")
+        client.get(f"/admin/runs/{kind.key}/")
+    client.get("/admin/record/")
 
     needed = set(rights_for(requests_sent))
     assert logged_actions() == [

@@ -60,14 +60,14 @@ def orphan(name: str) -> None:
 )
 def test_a_report_is_stored_and_its_page_shows_when_and_by_whom(name: str, path: str) -> None:
     client = let_in(make_staff())
-    page = Page(client.get(f"/staff/runs/{path}/"))
+    page = Page(client.get(f"/admin/runs/{path}/"))
     assert "No report is stored yet." in page.text
     assert f"3 * * * cd /srv/site && .venv/bin/python manage.py storereport {name}" in page.text
 
     out, err, code = run("storereport", name)
 
     assert (out.startswith("The report is stored."), err, code) == (True, "", 0)
-    text = Page(client.get(f"/staff/runs/{path}/")).text
+    text = Page(client.get(f"/admin/runs/{path}/")).text
     assert "Stored 0\xa0minutes ago by" in text
     assert f"@{socket.gethostname()}" in text
     assert "Check that its command is still scheduled." not in text
@@ -216,7 +216,7 @@ def test_a_run_without_a_result_is_not_shown_and_is_replaced(values: dict[str, s
     put_report(**values)
 
     client = let_in(make_staff())
-    for path in ("/staff/", "/staff/runs/checkguards/"):
+    for path in ("/admin/", "/admin/runs/checkguards/"):
         assert "No report is stored yet." in Page(client.get(path)).text
     store(made())
 
@@ -234,7 +234,7 @@ def test_the_result_of_an_earlier_version_is_shown() -> None:
         resultByName="fay",
     )
 
-    text = Page(let_in(make_staff()).get("/staff/runs/checkguards/")).text
+    text = Page(let_in(make_staff()).get("/admin/runs/checkguards/")).text
 
     assert "ago by fay" in text
     assert "It took 10\xa0s." in text
@@ -261,9 +261,9 @@ def test_the_report_of_guards_has_what_checkguards_finds() -> None:
     assert found["findings"]["orphaned"]["shown"] == [{"pk": "gone", "key": "userName#nobody"}]
     assert (found["users"], found["wrong"]) == (1, 2)
     assert stored_items() == before
-    page = Page(let_in(again(bob)).get("/staff/runs/checkguards/"))
+    page = Page(let_in(again(bob)).get("/admin/runs/checkguards/"))
     assert "userName#nobody" not in page.text
-    page = Page(let_in(make_staff()).get("/staff/runs/checkguards/"))
+    page = Page(let_in(make_staff()).get("/admin/runs/checkguards/"))
     assert "userName#nobody" in page.text
     assert "manage.py checkguards --repair" in page.text
 
@@ -278,7 +278,7 @@ def test_the_first_of_many_findings_are_shown_and_the_others_counted() -> None:
     assert found is not None
     orphaned = found["findings"]["orphaned"]
     assert (len(orphaned["shown"]), orphaned["more"]) == (50, 5)
-    page = Page(let_in(make_staff()).get("/staff/runs/checkguards/"))
+    page = Page(let_in(make_staff()).get("/admin/runs/checkguards/"))
     assert "And 5 more." in page.text
 
 
@@ -315,7 +315,7 @@ def test_the_report_of_invoices_has_a_gap() -> None:
     assert (found["series"], found["issued"], found["wrong"]) == (1, 1, 1)
     [damage] = found["damaged"]["shown"]
     assert damage["gaps"] == {"shown": ["1"], "more": 0}
-    assert first.series in Page(let_in(make_staff()).get("/staff/runs/checkinvoices/")).text
+    assert first.series in Page(let_in(make_staff()).get("/admin/runs/checkinvoices/")).text
 
 
 # Pages --------------------------------------------------------------------------------------------
@@ -327,9 +327,9 @@ def test_a_page_runs_no_report(requests_sent: Requests) -> None:
     requests_sent.clear()
 
     for kind in KINDS.values():
-        assert client.post(f"/staff/runs/{kind.key}/").status_code == 405
-        assert client.get(f"/staff/runs/{kind.key}/").status_code == 200
+        assert client.post(f"/admin/runs/{kind.key}/").status_code == 405
+        assert client.get(f"/admin/runs/{kind.key}/").status_code == 200
 
     assert set(requests_sent.operations) == {"BatchGetItem", "TransactGetItems"}
-    assert client.get("/staff/runs/format-disks/").status_code == 404
-    assert client.get("/staff/runs/guards/").status_code == 404
+    assert client.get("/admin/runs/format-disks/").status_code == 404
+    assert client.get("/admin/runs/guards/").status_code == 404

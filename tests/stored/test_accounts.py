@@ -25,9 +25,8 @@ from accounts.services import (
 )
 from accounts.sessions import services as sessions
 from accounts.signup import pending
+from dynamo.admin.models import LogEntry, journal_of, list_entries, month_of
 from staff import actions
-from staff.audit_log import list_actions, month_of, on_account
-from staff.models import StaffAction
 from staff.reports import KINDS, last_reports
 from tests.commands import run
 from tests.emailchanges import assert_guards_are_correct
@@ -237,16 +236,16 @@ def test_the_commands_read_what_is_stored(stored: Stored) -> None:
 
 
 def test_staff_see_the_audit_log_and_can_act_on_stored_accounts(stored: Stored) -> None:
-    stored_actions = map(StaffAction.from_raw_data, stored.items("staffactions"))
+    stored_actions = map(LogEntry.from_raw_data, stored.items("staffactions"))
     months = {month_of(action.at) for action in stored_actions}
-    listed = [action for month in months for action in list_actions(month).actions]
+    listed = [action for month in months for action in list_entries(month).actions]
     assert sorted(action.action for action in listed) == [
         "breakLock",
         "deactivate",
         "endSessions",
         "startRun",
     ]
-    [deactivation] = list_actions(on_account(stored.pk("eve"))).actions
+    [deactivation] = list_entries(journal_of(User(stored.pk("eve")))).actions
     assert (deactivation.by, deactivation.reason) == (stored.pk("fay"), "Spam")
 
     fay = acting(User.get(stored.pk("fay")))
@@ -259,7 +258,7 @@ def test_a_stored_report_is_shown_and_replaced_by_the_next(stored: Stored) -> No
     assert (before.stored_by, before.is_wrong) == ("fay", False)
     assert before.result is not None
     assert before.result["users"] == 8
-    page = let_in(User.get(stored.pk("fay"))).get("/staff/runs/checkguards/").content.decode()
+    page = let_in(User.get(stored.pk("fay"))).get("/admin/runs/checkguards/").content.decode()
     assert "<bdi>fay</bdi>" in page
 
     after = stored_report("guards")

@@ -1,0 +1,269 @@
+"""Accounts and address books in the admin. Both are read-only but for the actions on accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import path, register_converter
+from django.urls.converters import UUIDConverter
+from django.utils.translation import gettext_lazy as _
+
+from accounts.exceptions import AccountError, StaleUser
+from accounts.models import VALUES, User
+from accounts.pages import CHANGED_MEANWHILE, signed_in
+from accounts.sessions import services as sessions, visitor
+from accounts.sessions.browsers import readable
+from dynamo import DamagedItem, Page, Transaction, admin
+from dynamo.admin.models import LogEntry, journal_of, list_entries
+from dynamo.admin.options import REASON
+from invoices.models import CustomerItem
+from staff import actions, audit_log, views
+from staff.audit_log import Actor
+from staff.exceptions import MailNotSent, NotSuperuser, OwnAccount
+from staff.forms import REASON_MAX_LENGTH
+from staff.lookup import find, read_account
+from staff.reports import KINDS, last_reports
+from web.kinds import SingleLine
+
+#: On the page of an account; its history has all entries.
+SHOWN_ENTRIES = 5
+
+#: Of an account, if it has them.
+SHOWN = ("full_name", "phone_number", "business_name", "business_address", "vat_id")
+
+#: The operations, with their titles, by their names in the audit log.
+ACTIONS: dict[str, tuple[Callable[[Actor, User, str], bool], Any]] = {
+    "deactivate": (actions.deactivate, _("Deactivate…")),
+    "activate": (actions.activate, _("Activate…")),
+    "endSessions": (actions.end_sessions, _("End all sessions…")),
+    "sendPasswordReset": (actions.send_password_reset, _("Send a password reset…")),
+    "sendConfirmation": (actions.send_confirmation, _("Send the confirmation again…")),
+}
+
+#: Of one session, which the address of the page names: `?session=`.
+END_SESSION = "endSession"
+
+LogEntry.labels |= {
+    "deactivate": _("Deactivated the account"),
+    "activate": _("Activated the account"),
+    END_SESSION: _("Ended a session"),
+    "endSessions": _("Ended all sessions"),
+    "sendPasswordReset": _("Sent a password reset"),
+    "sendConfirmation": _("Sent the confirmation again"),
+    "breakLock": _("Broke a lock"),
+    "openInvoices": _("Opened invoices"),
+    "openCustomers": _("Opened the address book"),
+    "startRun": _("Started a run"),  # no longer written
+}
+
+_REFUSED: dict[type[Exception], Any] = {
+    OwnAccount: _("You cannot do this to your own account."),
+    NotSuperuser: _("Only a superuser can do this to a staff account."),
+    MailNotSent: _("The mail could not be sent. Please try again later."),
+}
+
+
+class AccountKeyConverter(UUIDConverter):
+    """The primary key of an account; keys of guard items have another form."""
+
+    def to_python(self, value: str) -> str:  # type: ignore[override]  # a key is a text
+        return value
+
+
+register_converter(AccountKeyConverter, "account")
+
+
+def _action(name: str, title: Any) -> Any:
+    def nothing(*_arguments: Any) -> None:
+        """The operation is one transaction with its entries: see `commit`."""
+
+    nothing.__name__ = name
+    return admin.action(nothing, permissions=["act"], description=title, dangerous=True)
+
+
+class StaffAdmin(admin.ModelAdmin):
+    """Staff sees every item and changes none."""
+
+    reason_required = True
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return True
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return True
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    has_add_permission = has_delete_permission = has_change_permission
+
+    def confirm_fields(self, request: HttpRequest, dangerous: bool) -> dict[str, Any]:
+        made = super().confirm_fields(request, dangerous)
+        made[REASON].validators.append(SingleLine(REASON_MAX_LENGTH).clean)
+        return made
+
+    def actor(self, request: HttpRequest) -> Actor:
+        return Actor(signed_in(request), visitor.address(request))
+
+
+@admin.register(User)
+class UserAdmin(StaffAdmin):
+    """The newest accounts, by the last report, and those whose name or address begins so."""
+
+    list_display = ("username", "email", "date_joined", "standing")
+    search_fields = ("username", "email")
+    search_help_text = _(
+        "By the first letters of username or email address, by primary key, the key of a guard "
+        "item or of a series of invoices."
+    )
+    actions = (
+        *(_action(name, title) for name, (_operation, title) in ACTIONS.items()),
+        _action(END_SESSION, _("End a session…")),
+    )
+    change_list_template = "staff/accounts.html"
+    change_form_template = "staff/account.html"
+
+    def has_act_permission(self, request: HttpRequest) -> bool:
+        return True
+
+    @admin.display(description=_("State"))
+    def standing(self, obj: User) -> str:
+        states = {
+            _("Deactivated"): not obj.is_active,
+            _("Staff"): obj.is_staff,
+            _("Superuser"): obj.is_superuser,
+        }
+        return " · ".join(str(state) for state, is_so in states.items() if is_so)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """None: the template shows an account."""
+        return []
+
+    def get_actions(self, request: HttpRequest) -> dict[str, tuple[Any, str, Any]]:
+        found = super().get_actions(request)
+        if "session" not in request.GET:
+            del found[END_SESSION]
+        return found
+
+    def get_urls(self) -> list[Any]:
+        below, name = "<account:pk>", "accounts_user"
+        invoices, invoice = f"{below}/invoices/", f"{below}/invoices/<str:label>"
+        kept = {f"{name}_{each}" for each in ("changelist", "change", "action")}
+        pages = [
+            ("history", f"{below}/history/", views.AuditLogView),
+            ("invoices", invoices, views.AccountInvoicesView),
+            ("invoice", f"{invoice}/", views.AccountInvoiceView),
+            ("invoice_pdf", f"{invoice}.pdf", views.AccountInvoicePdfView),
+        ]
+        return [
+            *(path(to, view.as_view(), name=f"{name}_{each}") for each, to, view in pages),
+            *(each for each in super().get_urls() if each.name in kept),
+        ]
+
+    def get_page(self, request: HttpRequest, changelist: Any) -> Page[Any]:
+        """A search, or the newest accounts of the last report, in 2 requests."""
+        if changelist.query:
+            return super().get_page(request, changelist)
+        [changelist.report] = last_reports(KINDS["statistics"])
+        keys = changelist.report.newest
+        found = {each.pk: each for each in User.batch_get(keys)}
+        return Page([found[key] for key in keys if key in found], None)
+
+    def get_search_results(
+        self, request: HttpRequest, search_term: str, after: str | None = None
+    ) -> Page[Any]:
+        """If nothing begins so, what `staff.lookup.find` finds."""
+        page = super().get_search_results(request, search_term, after)
+        if page.items or after:
+            return page
+        try:
+            found = find(search_term)
+        except DamagedItem as error:
+            messages.error(request, str(error))
+            return page
+        if found.guard:
+            text = _("There is a guard item %(key)s. Its owner: %(owner)s")
+            messages.warning(request, text % {"key": found.guard.key, "owner": found.guard.owner})
+        return Page([found.user], None) if found.user else page
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, extra_context: Any = None
+    ) -> HttpResponse:
+        """What is stored for an account, without its password hash. Costs 4 requests."""
+        log = list_entries(journal_of(User(object_id)), limit=SHOWN_ENTRIES)
+        context: dict[str, Any] = {"log": log, "pk": object_id}
+        try:
+            account = read_account(object_id)
+        except User.DoesNotExist:
+            if log.actions:
+                messages.warning(request, _("This account was deleted."))
+                return redirect("admin:accounts_user_history", object_id)
+        except DamagedItem:
+            pass  # the page says so
+        else:
+            alive = [(each, readable(each.browser)) for each in sessions.alive(account.user)]
+            user = account.user
+            values = ((VALUES[name].label, getattr(user, name)) for name in SHOWN)
+            context |= {
+                "account": account,
+                "shown": user,
+                "standing": self.standing(user),
+                "values": [(label, value) for label, value in values if value],
+                "sessions": alive,
+                "is_own": account.user == signed_in(request),
+                "may_act": actions.may_act_on(signed_in(request), account.user),
+            }
+        return super().change_view(request, object_id, context)
+
+    def commit(
+        self,
+        request: HttpRequest,
+        write: Transaction,
+        action: str,
+        obj: Any,
+        *,
+        reason: str = "",
+        **_options: Any,
+    ) -> bool:
+        """Do the action, in its own transaction. Raises ValidationError, NotStaff."""
+        actor = self.actor(request)
+        try:
+            if action == END_SESSION:
+                return actions.end_session(actor, obj, request.GET["session"], reason)
+            return ACTIONS[action][0](actor, obj, reason)
+        except tuple(_REFUSED) as error:
+            raise ValidationError(_REFUSED[type(error)]) from error
+        except StaleUser as error:
+            deleted = _("This account was deleted meanwhile.")
+            raise ValidationError(deleted if error.deleted else CHANGED_MEANWHILE) from error
+        except AccountError as error:
+            raise ValidationError(str(error)) from error
+
+
+@admin.register(CustomerItem)
+class CustomerAdmin(StaffAdmin):
+    """The address book of one account: `?account=<primary key>`. Opening it is in the audit log."""
+
+    list_display = ("number", "name", "address", "email", "vat_id", "country")
+    list_display_links = None
+    list_filter = ("account",)
+    change_list_template = "staff/customers.html"
+
+    def get_urls(self) -> list[Any]:
+        return super().get_urls()[:1]
+
+    def get_page(self, request: HttpRequest, changelist: Any) -> Page[Any]:
+        """Costs 3 requests; without an account none."""
+        if changelist.source is None:
+            return Page([], None)
+        page = super().get_page(request, changelist)
+        if page.items:
+            account = changelist.partition
+            on = User.get_or_none(account) or User(account)
+            audit_log.record(self.actor(request), "openCustomers", on=on)
+        return page
