@@ -29,15 +29,16 @@ class _Terminal(io.StringIO):
         return True
 
 
-def run(*arguments: str, stdin: str = "", terminal: bool = False) -> tuple[str, str, int]:
+def run(*arguments: str, stdin: str | None = "", terminal: bool = False) -> tuple[str, str, int]:
     """Run a command in this process; its stdout, its stderr, its exit code.
 
-    `terminal`: whether its standard input claims to be a terminal.
+    Without `stdin`, its standard input is closed. `terminal`: whether it claims to be a terminal.
     """
     out, err = io.StringIO(), io.StringIO()
     code = 0
     with redirect_stdout(out), redirect_stderr(err), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "stdin", _Terminal(stdin) if terminal else io.StringIO(stdin))
+        kind = _Terminal if terminal else io.StringIO
+        patch.setattr(sys, "stdin", None if stdin is None else kind(stdin))
         try:
             execute_from_command_line(["manage.py", *arguments])
         except SystemExit as ended:

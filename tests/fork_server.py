@@ -150,7 +150,7 @@ def _settled(environment: Any) -> dict[str, str]:
     return {
         name: value
         for name, value in environment.items()
-        if not name.startswith(("AWS_ENDPOINT_URL_", TEST_ENDPOINT, "PYTEST_"))
+        if not name.startswith(("AWS_ENDPOINT_URL_", TEST_ENDPOINT, "PYTEST_", "PYTHONIOENCODING"))
     }
 
 
@@ -203,8 +203,9 @@ def _become(order: dict[str, Any], streams: list[int]) -> None:
     os.environ.update(order["env"])
     # As an interpreter opens them in its UTF-8 mode.
     sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
+    encoding = os.environ.get("PYTHONIOENCODING", "utf-8")
     sys.stdout = open(  # noqa: SIM115
-        1, "w", encoding="utf-8", errors="surrogateescape", closefd=False
+        1, "w", encoding=encoding, errors="surrogateescape", closefd=False
     )
     sys.stderr = open(  # noqa: SIM115
         2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
+import sys
 from pathlib import Path
+from tempfile import TemporaryFile
 
-from tests.commands import ROOT
+from tests.fork_server import ROOT, fork_server
 
 TEXT = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 FILE = re.compile(r"^`([\w/]+\.(?:py|html))`\n\n```\w+\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -42,10 +45,12 @@ def write_files(texts: dict[str, str], folder: Path) -> None:
             (folder / package / "__init__.py").touch()
 
 
-def type_session(project: str, folder: Path, programs: Path, **env: str) -> tuple[str, str]:
+def type_session(
+    project: str, folder: Path, programs: Path | None = None, **env: str
+) -> tuple[str, str]:
     """Type a chapter's commands: what the tutorial shows, and what a terminal showed.
 
-    `programs` is the folder of the `python` to use.
+    `programs` is the folder of the `python` to use; without it, forks of our `python` run commands.
     """
     write_files(files(project), folder)
     [session] = SESSION.findall(chapter(project))
@@ -56,17 +61,28 @@ def type_session(project: str, folder: Path, programs: Path, **env: str) -> tupl
     return session, shown
 
 
-def typed(command: str, folder: Path, programs: Path, **env: str) -> str:
+def typed(command: str, folder: Path, programs: Path | None, **env: str) -> str:
     """What a terminal shows of a command."""
+    path = programs or Path(sys.executable).parent
     kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("AWS_", "DJANGO_", "DYNAMODB_", "PYTHON"))
     }
+    env = kept | {"PATH": f"{path}{os.pathsep}{os.environ['PATH']}"} | env
+    words = shlex.shlex(command, posix=True, punctuation_chars=True)
+    words.whitespace_split = True
+    python, *arguments = words
+    if programs is None and python == "python" and not {">", "|", "&", ";"} & set(arguments):
+        with TemporaryFile() as shown:
+            streams = [shown.fileno()] * 3
+            fork_server.fork(arguments[0], arguments[1:], streams, env=env, folder=folder).wait()
+            shown.seek(0)
+            return shown.read().decode()
     return subprocess.run(
         ["sh", "-c", command],
         cwd=folder,
-        env=kept | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"} | env,
+        env=env,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

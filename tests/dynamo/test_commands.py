@@ -84,8 +84,19 @@ def test_a_closed_standard_input_is_an_input_without_an_answer(
     make_user(username="ann")
     claim_once("nightly")
 
+    out, err, ended_with = run(*command.split(), stdin=None)
+
+    assert said in out + err
+    assert "Traceback" not in err
+    assert ended_with == code
+
+
+@pytest.mark.usefixtures("engine")
+def test_an_interpreter_whose_standard_input_is_closed_runs_commands() -> None:
+    make_user(username="ann")
+
     ended = subprocess.run(
-        ["sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "manage.py", *command.split()],
+        ["sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "manage.py", "changepassword", "ann"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -94,9 +105,8 @@ def test_a_closed_standard_input_is_an_input_without_an_answer(
         check=False,
     )
 
-    assert said in ended.stdout + ended.stderr
-    assert "Traceback" not in ended.stderr
-    assert ended.returncode == code
+    assert ended.stderr == "CommandError: The input ended before there was an answer.\n"
+    assert ended.returncode == 1
 
 
 # Cost ---------------------------------------------------------------------------------------------

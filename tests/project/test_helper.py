@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -19,15 +18,22 @@ from dynamo._internal.client.deadline import page
 from dynamo._internal.turns import in_turn
 from dynamo.exceptions import Busy
 from tests import computations
-from tests.commands import ROOT
 from tests.forked import in_a_child
+from tests.programs import start
 from tests.waiting import wait_until
 from web import helper
 from web.helper import HelperEnded, HelperFailed, computed
 
 
-@pytest.fixture(autouse=True)
-def _new_helper() -> Iterator[None]:
+@pytest.fixture(scope="module", autouse=True)
+def _helper_of_this_module() -> Iterator[None]:
+    end_helper()
+    yield
+    end_helper()
+
+
+@pytest.fixture
+def new_helper() -> Iterator[None]:
     """The settings and the memory of a helper are those of its start."""
     end_helper()
     yield
@@ -144,6 +150,7 @@ def test_a_computation_that_waits_for_too_long_is_ended(
     assert computed(computations.process_id)
 
 
+@pytest.mark.usefixtures("new_helper")
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such limit")
 def test_a_computation_that_takes_too_much_memory_is_ended() -> None:
     most = helper.MOST_BYTES // 1024 // 1024
@@ -165,6 +172,7 @@ def test_a_computation_that_does_not_get_its_turn_is_refused(tmp_path: Path) -> 
     assert not (tmp_path / "late").exists()
 
 
+@pytest.mark.usefixtures("new_helper")
 def test_the_helper_has_neither_secrets_nor_the_settings_of_aws(
     monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
@@ -244,25 +252,25 @@ if __name__ == "__main__":
     ],
 )
 def test_the_helper_ends_with_its_parent(kind: str, waits_for: str, tmp_path: Path) -> None:
-    parent = subprocess.Popen([sys.executable, "-c", _PARENT, kind, str(tmp_path)], cwd=ROOT)
-    try:
-        wait_until((tmp_path / waits_for).exists)
-        pid = int((tmp_path / "helper").read_text())
-        if kind == "at its end":
-            assert parent.wait(120) == 0
-        else:
-            assert is_running(pid)
+    with start("-c", _PARENT, kind, tmp_path, stderr=False) as parent:
+        try:
+            wait_until((tmp_path / waits_for).exists)
+            pid = int((tmp_path / "helper").read_text())
+            if kind == "at its end":
+                assert parent.wait(120) == 0
+            else:
+                assert is_running(pid)
+                parent.kill()
+                parent.wait()
+
+            wait_until(lambda: not is_running(pid))
+        finally:
             parent.kill()
-            parent.wait()
-
-        wait_until(lambda: not is_running(pid))
-    finally:
-        parent.kill()
-        parent.wait()
-        if kind == "with a forked sibling":
-            os.kill(int((tmp_path / waits_for).read_text()), signal.SIGKILL)
+            if kind == "with a forked sibling":
+                os.kill(int((tmp_path / waits_for).read_text()), signal.SIGKILL)
 
 
+@pytest.mark.usefixtures("new_helper")
 def test_a_process_that_does_one_thing_at_a_time_computes_for_itself() -> None:
     helper.compute_here()
 

@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -111,7 +111,7 @@ def test_livez_and_static_files_are_answered_while_pages_wait_for_dynamodb(
         proxy.plan("*", Answer(400, "ThrottlingException"), times=1_000_000)
         with probed(server) as livez:
             pages = [pool.submit(visit, server) for _number in range(VISITORS)]
-            while not all(page.done() for page in pages):
+            while not wait(pages, timeout=0.05).done.issuperset(pages):
                 assert server.get(style[1]).status == 200
             visits = [page.result() for page in pages]
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import uuid
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,6 +46,7 @@ from tests.numbered import (
     stored_numbers,
     ticket,
 )
+from tests.programs import start
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -591,16 +588,7 @@ with ThreadPoolExecutor(4) as pool:
 
 
 def test_two_processes_issue_at_once_without_a_gap_or_a_duplicate(series: str) -> None:
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", _PROCESS, series, name],
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=Path(__file__).parents[2],
-            env=os.environ | {"DJANGO_SETTINGS_MODULE": "project.settings"},
-        )
-        for name in "ab"
-    ]
+    processes = [start("-c", _PROCESS, series, name, stderr=False) for name in "ab"]
 
     numbers = [int(line) for each in processes for line in each.communicate(timeout=120)[0].split()]
 

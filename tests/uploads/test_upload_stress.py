@@ -18,8 +18,8 @@ from uploads.contents import MIB
 from uploads.sources import Destination
 
 FULL = os.environ.get("STRESS") == "full"
-FILES = 1000 if FULL else 60
-LARGE_EVERY = 100 if FULL else 30
+FILES = 1000 if FULL else 30
+LARGE_EVERY = 100 if FULL else 15
 PROCESSES = 3
 KILLS = 12 if FULL else 2
 
