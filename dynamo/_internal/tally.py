@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from dynamo._internal.client.retries import is_read, outcome_of
+from dynamo._internal.terminal import quantity
 from dynamo.signals import request_sent
 
 if TYPE_CHECKING:
@@ -133,17 +134,13 @@ class Tally:
 
     def __str__(self) -> str:
         """The counts as text, without those that are 0: `2 requests, 1 RCU, 6 WCU`."""
-        parts = [_counted(self.requests, "request")]
+        parts = [quantity(self.requests, "request")]
         parts += [f"{self.read_units:g} RCU"] if self.read_units else []
         parts += [f"{self.write_units:g} WCU"] if self.write_units else []
-        parts += [_counted(self.retries, "retry", "retries")] if self.retries else []
-        parts += [_counted(self.conflicts, "conflict")] if self.conflicts else []
+        parts += [quantity(self.retries, "retry", "retries")] if self.retries else []
+        parts += [quantity(self.conflicts, "conflict")] if self.conflicts else []
         parts += [f"{self.joined:,} joined"] if self.joined else []
         return ", ".join(parts)
-
-
-def _counted(count: int, noun: str, plural: str = "") -> str:
-    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def current() -> Tally | None:

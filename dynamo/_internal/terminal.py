@@ -1,4 +1,4 @@
-"""Text of unknown origin, printed on a terminal."""
+"""Text for a terminal: of unknown origin, and with numbers."""
 
 from __future__ import annotations
 
@@ -12,3 +12,8 @@ def printable(text: str) -> str:
         sign if sign.isprintable() else sign.encode("unicode_escape", "surrogatepass").decode()
         for sign in text
     )
+
+
+def quantity(count: int, noun: str, plural: str = "") -> str:
+    """`1 guard`, `2 guards`, `1,000 guards`; another `plural` than with an s is named."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"

@@ -22,7 +22,7 @@ from django.utils import translation
 from dynamo._internal.errors import ErrorWithValues
 from dynamo._internal.items import PlainModel, all_models
 from dynamo._internal.tally import Tally, counting
-from dynamo._internal.terminal import printable
+from dynamo._internal.terminal import printable, quantity
 from dynamo.exceptions import Refused
 
 log = logging.getLogger("dynamo.commands")
@@ -158,5 +158,5 @@ def unreadable(kind: str, keys: Sequence[str]) -> CommandError:
     """The error of a command that skipped damaged items of a `kind` (`account`) with these keys."""
     named = ", ".join(printable(key) for key in keys[:NAMED])
     more = f" and {len(keys) - NAMED} more" if len(keys) > NAMED else ""
-    noun = kind if len(keys) == 1 else f"{kind}s"
-    return CommandError(f"{len(keys)} damaged {noun} could not be read: {named}{more}.")
+    damaged = quantity(len(keys), f"damaged {kind}")
+    return CommandError(f"{damaged} could not be read: {named}{more}.")

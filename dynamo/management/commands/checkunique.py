@@ -12,6 +12,7 @@ from django.core.management.base import CommandError, CommandParser
 from dynamo._internal.checking.findings import Progress, unseen
 from dynamo._internal.checking.guards import Report, check_guards
 from dynamo._internal.checking.snapshots import FAULTS
+from dynamo._internal.terminal import quantity
 from dynamo.management.base import DynamoCommand, model_type
 from dynamo.models import Model
 
@@ -101,12 +102,12 @@ class Command(DynamoCommand):
             for pk, key, outcome in report.findings(fault):
                 self.stdout.write(f"{fault:<8}  {key}  {pk}{f'  ({outcome})' if outcome else ''}")
         found = ", ".join(f"{report.count(fault)} {fault}" for fault in FAULTS)
-        read = f"{_count(report.users, self.noun)}, {_count(report.guards, 'guard')}"
+        read = f"{quantity(report.users, self.noun)}, {quantity(report.guards, 'guard')}"
         self.stdout.write(f"{read}: {found}; {report.repaired} repaired.")
         if report.made_searchable:
-            self.stdout.write(f"{_count(report.made_searchable, 'guard')} made searchable.")
+            self.stdout.write(f"{quantity(report.made_searchable, 'guard')} made searchable.")
         if report.unsearchable:
-            guards = _count(report.unsearchable, "guard")
+            guards = quantity(report.unsearchable, "guard")
             verb = _is(report.unsearchable)
             self.stdout.write(f"{guards} {verb} not found by searches (run again with --repair).")
 
@@ -117,7 +118,7 @@ class Command(DynamoCommand):
             helps = not repair and report.still_wrong > report.shared
             advice = " (run again with --repair)" if helps else ""
             verb = _is(report.still_wrong)
-            sentences.append(f"{_count(report.still_wrong, 'guard')} {verb} wrong{advice}.")
+            sentences.append(f"{quantity(report.still_wrong, 'guard')} {verb} wrong{advice}.")
         if report.shared:
             how = f" ({self.settled_by})" if self.settled_by else ""
             sentences.append(
@@ -126,14 +127,10 @@ class Command(DynamoCommand):
             )
         if report.unusable_example:
             pk, stored_name = report.unusable_example
-            items = _count(report.unusable, self.noun)
+            items = quantity(report.unusable, self.noun)
             sentences.append(f"Unusable values in {items}, such as the {stored_name} of {pk}.")
         return " ".join(sentences)
 
 
 def _is(number: int) -> str:
     return "is" if number == 1 else "are"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun if number == 1 else f'{noun}s'}"

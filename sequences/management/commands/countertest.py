@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo._internal.terminal import printable
+from dynamo._internal.terminal import printable, quantity
 from dynamo.exceptions import DynamoError
 from dynamo.management.base import DynamoCommand, positive
 from sequences._internal.counters import Strategy, checked_name, delete_counter
@@ -93,7 +93,9 @@ class Command(DynamoCommand):
             if fault:
                 faults.append(f"{name}: {fault}.")
             else:
-                self.stdout.write(f"{name}: {_numbers(len(values))}, no duplicate, no gap.")
+                self.stdout.write(
+                    f"{name}: {quantity(len(values), 'number')}, no duplicate, no gap."
+                )
         if faults:
             raise CommandError(" ".join(faults))
 
@@ -131,7 +133,3 @@ def _fault_of(values: list[int]) -> str:
         if wrong
     ]
     return "; ".join(parts)
-
-
-def _numbers(count: int) -> str:
-    return "1 number" if count == 1 else f"{count:,} numbers"
