@@ -228,6 +228,10 @@ class User(AbstractUser):
         alive: Condition = User.sessions[self.session_id].exists()
         return alive
 
+    def has(self, values: Mapping[str, Any]) -> bool:
+        """Whether the account has all of `values` already."""
+        return all(getattr(self, name) == value for name, value in values.items())
+
     def change(
         self,
         *,

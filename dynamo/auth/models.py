@@ -77,6 +77,7 @@ def _field(name: str, label: Any, **options: Any) -> models.Field[Any, Any]:
 
 @keep_lazy_text
 def _in_sentences(label: str) -> str:
+    """A label as it is written inside of Django's messages."""
     return label if label[1:2].isupper() else f"{label[:1].lower()}{label[1:]}"
 
 
@@ -97,9 +98,6 @@ class _Models(dict[str, Any]):
 class UserOptions:
     """The part of a model's `_meta` that contrib.auth reads."""
 
-    abstract = False
-    swapped = None
-    total_unique_constraints = ()
     pk = _field("pk", "primary key", max_length=36, primary_key=True)
 
     def __init__(self, model: type[AbstractUser]) -> None:
@@ -107,9 +105,7 @@ class UserOptions:
         self.app_label = app_label_of(model)
         self.object_name, self.model_name = model.__name__, model.__name__.lower()
         self.label = f"{self.app_label}.{self.object_name}"
-        self.label_lower = f"{self.app_label}.{self.model_name}"
         self.verbose_name = model._noun()
-        self.verbose_name_plural = f"{self.verbose_name}s"
 
     def get_field(self, name: str) -> models.Field[Any, Any]:
         if name == "pk":
@@ -260,7 +256,7 @@ class AbstractUser(PermissionsMixin, Model):
     #: Whether `record_sign_in` is called after each sign-in.
     records_sign_ins: ClassVar[bool] = True
 
-    #: The password that this object got last.
+    #: The password that this object got, until it is stored.
     _typed_password: str | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -282,8 +278,6 @@ class AbstractUser(PermissionsMixin, Model):
 
     def get_username(self) -> str:
         return str(self.username)
-
-    natural_key = get_username
 
     @classmethod
     def get_email_field_name(cls) -> str:
@@ -468,15 +462,15 @@ class AbstractUser(PermissionsMixin, Model):
         earlier: Condition = last_login.does_not_exist() | (last_login < than)
         return earlier
 
+    def deserialize(self, attribute_values: Item) -> None:
+        super().deserialize(attribute_values)
+        self._typed_password = None
+
     # Writing --------------------------------------------------------------------------------------
 
     def same_account(self) -> Condition:
         """The condition that the stored user is this one, whatever changed since it was read."""
         return self._is_same_item_condition()
-
-    def has(self, values: Mapping[str, Any]) -> bool:
-        """Whether the user has all of `values` already."""
-        return all(getattr(self, name) == value for name, value in values.items())
 
     @sensitive_variables()
     def _is_so(self, changed: Mapping[str, dict[str, Any] | None], stored: Item) -> bool:

@@ -94,6 +94,7 @@ def test_a_new_user_is_one_request_and_found_by_every_name(requests_sent: Reques
     assert (requests_sent.operations, requests_sent.units) == (["TransactWriteItems"], 6.0)
     assert Reader.named("ANN") == Reader.named("ann@EXAMPLE.org") == Reader.named(ann.pk) == ann
     assert ann.check_password(PASSWORD)
+    assert PASSWORD not in repr(vars(ann))
     assert ann.is_active
     assert (ann.is_staff, ann.is_superuser) == (False, False)
     assert ann.date_joined <= datetime.now(UTC)
