@@ -18,6 +18,7 @@ from django.core.exceptions import ImproperlyConfigured, ValidationError
 from dynamo._internal.client.sending import send
 from dynamo.attributes import TextAttribute
 from dynamo.auth import AbstractGroup, AbstractUser, passwords, permissions
+from dynamo.auth.forms import UserCreationForm
 from dynamo.auth.permissions import GROUP_SECONDS, all_permissions, permission
 from dynamo.exceptions import Refused
 from dynamo.transactions import Transaction
@@ -170,6 +171,57 @@ def test_an_international_domain_without_idna_is_an_error_that_names_the_package
     assert refused.value.messages == ["This site only accepts domains in ASCII letters."]
     with pytest.raises(Reader.DoesNotExist):
         Reader.named("ann@bücher.example")
+    assert stored() == []
+
+
+class ReaderForm(UserCreationForm):
+    class Meta(UserCreationForm.Meta):
+        model = Reader
+        fields = ("username", "email", "full_name")
+
+
+def typed(**values: str) -> dict[str, str]:
+    """A form as it was shown, with what was typed."""
+    names = {"username": "Ann", "email": "ann@example.org", "full_name": "Ann Example"}
+    passwords = {"password1": PASSWORD, "password2": PASSWORD}
+    return {**names, **passwords, "request_id": ReaderForm().initial["request_id"], **values}
+
+
+def test_a_sign_up_form_that_is_sent_twice_makes_one_user() -> None:
+    data = typed()
+
+    made = [ReaderForm(data).try_save() for _time in range(2)]
+
+    assert made[0] == made[1] == Reader.named("ann")
+    assert made[1].full_name == "Ann Example"
+    assert made[1].check_password(PASSWORD)
+    other = ReaderForm(data | {"password1": "another one", "password2": "another one"})
+    assert other.is_valid()
+    assert other.try_save() is None
+    assert "Ann Example" not in str(other.errors)
+    assert len(stored()) == 3
+
+
+@pytest.mark.parametrize(
+    ("values", "at"),
+    [
+        ({"username": "a b"}, "username"),
+        ({"username": "аnn"}, "username"),  # a Cyrillic letter
+        ({"email": "ann@localhost"}, "email"),
+        ({"password2": "another"}, "password2"),
+        ({"password1": "x" * 1025, "password2": "x" * 1025}, "password1"),
+        ({"password1": "ann@example.org", "password2": "ann@example.org"}, "password2"),
+    ],
+)
+def test_a_sign_up_form_shows_each_error_at_its_field(
+    values: dict[str, str], at: str, settings: Any
+) -> None:
+    validator = "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"
+    settings.AUTH_PASSWORD_VALIDATORS = [{"NAME": validator}]
+
+    form = ReaderForm(typed(**values))
+
+    assert list(form.errors) == [at]
     assert stored() == []
 
 

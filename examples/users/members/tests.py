@@ -24,6 +24,8 @@ class Visitor(TestCase):
         self.client.post("/logout/")
         page = self.send("/login/", username="ann@EXAMPLE.org", password=second)
         self.assertContains(page, "You are Ann")
+        with self.max_requests(2):  # the session and the user
+            self.client.get("/")
 
         self.client.post("/logout/")
         self.send("/password_reset/", email="ann@example.org")
