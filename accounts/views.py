@@ -17,7 +17,7 @@ from django.views import csrf
 from django.views.generic import FormView
 from django.views.i18n import set_language
 
-from accounts import services
+from accounts import notices, services
 from accounts.exceptions import AccountError, StaleUser
 from accounts.forms import (
     OwnPasswordChangeForm,
@@ -110,7 +110,10 @@ class UsernameChangeView(PasswordConfirmedView):
         return {"username": signed_in(self.request).username}
 
     def change(self, user: User, form: PasswordConfirmedForm) -> None:
+        before = user.username
         services.change_username(user, form.cleaned_data["username"])
+        if user.username != before:
+            notices.tell(self.request, "username_changed", user)
 
 
 class AccountDeleteView(PasswordConfirmedView):
@@ -123,6 +126,7 @@ class AccountDeleteView(PasswordConfirmedView):
         services.delete(user)
         logout(self.request)
         account_deleted.send_robust(User, account=user.pk)
+        notices.tell(self.request, "deleted", user)
 
 
 class PasswordChangeView(KeepSessionMixin, FormPageMixin, auth_views.PasswordChangeView):
@@ -132,10 +136,12 @@ class PasswordChangeView(KeepSessionMixin, FormPageMixin, auth_views.PasswordCha
 
     def form_valid(self, form: Any) -> HttpResponse:
         try:
-            return super().form_valid(form)
+            response = super().form_valid(form)
         except StaleUser as error:
             show_errors(form, error)
             return self.form_invalid(form)
+        notices.tell(self.request, "password_changed", form.user)
+        return response
 
 
 def switch_language(request: HttpRequest) -> HttpResponse:

@@ -320,6 +320,8 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 0
 
 # Sent with each session cookie, with the same flags: see `accounts.sessions.account_cookie`.
 ACCOUNT_COOKIE_NAME = "account"
+# By which an account knows a browser: see `accounts.notices`.
+KNOWN_BROWSER_COOKIE_NAME = "known"
 # Scripts cannot read cookies. Not "Strict": a link in a mail would open the site without session.
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = LANGUAGE_COOKIE_SAMESITE = "Lax"
@@ -340,6 +342,7 @@ if PRODUCTION:
     # Browsers accept these names only over TLS, for all paths, and from this host.
     SESSION_COOKIE_NAME = "__Host-sessionid"
     ACCOUNT_COOKIE_NAME = "__Host-account"
+    KNOWN_BROWSER_COOKIE_NAME = "__Host-known"
     CSRF_COOKIE_NAME = "__Host-csrftoken"
     # Only a proxy that always sets or strips the header makes it trustworthy.
     if env.read("DJANGO_BEHIND_TLS_PROXY", flag):

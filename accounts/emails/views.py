@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _, gettext_lazy
 from django.views import View
 from django.views.decorators.cache import never_cache
 
-from accounts import services
+from accounts import notices, services
 from accounts.emails import change, confirmation, links, mails
 from accounts.exceptions import (
     AccountError,
@@ -29,7 +29,6 @@ from accounts.exceptions import (
     ValueTaken,
 )
 from accounts.forms import AccountForm, EmailChangeForm, PasswordConfirmedForm
-from accounts.languages import language_of
 from accounts.limits import attempts
 from accounts.limits.client_address import counted_client
 from accounts.models import User
@@ -183,7 +182,7 @@ class EmailChangeView(PasswordConfirmedView):
         old, confirmation_id = user.email, user.confirmation_id
         services.change_email(user, email)
         if user.confirmation_id != confirmation_id:
-            mails.send("email_changed", old, language=language_of(user))
+            notices.tell(self.request, "email_changed", user, to=old)
             mails.send_confirmation(user)
 
     def _send_link(self, user: User, email: str) -> None:
@@ -211,11 +210,11 @@ class EmailChangeConfirmView(LinkView):
         return change.address_of(token)
 
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
-        """Change the address and notify the old one."""
+        """Change the address and notify both."""
         confirmed = change.confirm_change(token)
         if confirmed.former is not None:
-            language = language_of(confirmed.user)
-            mails.send("email_changed", confirmed.former, language=language)
+            notices.tell(request, "email_changed", confirmed.user, to=confirmed.former)
+            notices.tell(request, "email_added", confirmed.user)
         messages.success(request, _("Your email address was changed and confirmed."))
         return redirect("profile" if request.user == confirmed.user else "login")
 

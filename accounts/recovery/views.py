@@ -12,6 +12,7 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse_lazy
 from django.views.generic import FormView
 
+from accounts import notices
 from accounts.attributes import EMAIL
 from accounts.exceptions import StaleUser
 from accounts.forms import NewPasswordForm
@@ -68,6 +69,7 @@ class PasswordResetConfirmView(FormPageMixin, auth_views.PasswordResetConfirmVie
             show_errors(form, error)
             return self.form_invalid(form)
         attempts.forget(self.user)
+        notices.tell(self.request, "password_changed", self.user)
         return response
 
 

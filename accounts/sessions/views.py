@@ -20,6 +20,7 @@ from django.views import View
 from django.views.decorators.cache import never_cache
 from django.views.generic import FormView, TemplateView
 
+from accounts import notices
 from accounts.exceptions import StaleUser
 from accounts.forms import PasswordConfirmedForm, SignInForm
 from accounts.pages import FormPageMixin, KeepSessionMixin, show_errors, signed_in
@@ -44,16 +45,21 @@ class SignInView(FormPageMixin, auth_views.LoginView):
         return super().get_context_data(**kwargs)
 
     def form_valid(self, form: Any) -> HttpResponse:
-        visitor.leave_as_another(self.request, form.get_user())
+        user = form.get_user()
+        visitor.leave_as_another(self.request, user)
+        is_known = notices.is_known(self.request, user)
         try:
             response = super().form_valid(form)
         except StaleUser as error:
             logout(self.request)
             show_errors(form, error)
             return self.form_invalid(form)
-        keptforms.keep(self.request, self._kept_form, form.get_user().pk)
+        keptforms.keep(self.request, self._kept_form, user.pk)
         remembered = form.cleaned_data["remember_me"]
         self.request.session.set_expiry(settings.SESSION_COOKIE_AGE if remembered else None)
+        notices.remember(self.request, response, user)
+        if not is_known:
+            notices.tell(self.request, "signed_in", user)
         return response
 
 

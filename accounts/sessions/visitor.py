@@ -50,7 +50,7 @@ def note_sign_in(user: User, request: HttpRequest | None, **_signal: Any) -> Non
     before = session_id(request)
     begun = user.session_id
     if begun is None or begun == before:
-        begun = sessions.begin(user, **_from_where(request), instead_of=before or "")
+        begun = sessions.begin(user, **from_where(request), instead_of=before or "")
     if before:
         request.session.cycle_key()
     request.session[_ID] = begun
@@ -66,7 +66,7 @@ def register_signed_in(request: HttpRequest, **values: Any) -> User:
 
     Raises as `register`, and as `accounts.limits.attempts.is_password_of` if it is sent again.
     """
-    signing_in = sessions.first(**_from_where(request))
+    signing_in = sessions.first(**from_where(request))
     is_password = partial(attempts.is_password_of, client=counted_client(request))
     user = register(**values, sign_in=signing_in, is_password=is_password)
     [begun] = signing_in["sessions"]
@@ -75,7 +75,8 @@ def register_signed_in(request: HttpRequest, **values: Any) -> User:
     return user
 
 
-def _from_where(request: HttpRequest) -> dict[str, Any]:
+def from_where(request: HttpRequest) -> dict[str, Any]:
+    """What the account's map says about a session that begins now."""
     return {"browser": request.META.get("HTTP_USER_AGENT", ""), "address": address(request)}
 
 

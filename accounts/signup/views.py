@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _, gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.generic import FormView
 
+from accounts import notices
 from accounts.emails import mails
 from accounts.emails.views import LinkView
 from accounts.exceptions import AccountError, AccountRequestReused, StaleUser, TooManyAttempts
@@ -80,7 +81,9 @@ class SignUpView(KeepFormMixin, FormPageMixin, FormView):
                 "the address."
             ) % {"email": user.email}
         messages.success(self.request, message)
-        return redirect(self.get_success_url())
+        response = redirect(self.get_success_url())
+        notices.remember(self.request, response, user)
+        return response
 
     def _hold(self, form: SignUpForm) -> HttpResponse:
         """Store the sign-up and send its link. The answer does not tell if the address is known."""

@@ -75,7 +75,7 @@ def test_a_change_is_mailed_to_the_new_address_and_shown_as_waiting(
     assert NEW not in text
 
 
-def test_the_link_changes_the_address_and_the_old_one_gets_a_mail(
+def test_the_link_changes_the_address_and_both_get_a_mail(
     client: Client, ann: User
 ) -> None:
     ask(client)
@@ -83,7 +83,7 @@ def test_the_link_changes_the_address_and_the_old_one_gets_a_mail(
     response = client.post(link(mail.outbox[0]))
 
     assert (response.status_code, response["Location"]) == (302, PROFILE)
-    assert recipients() == [[NEW], [OLD]]
+    assert recipients() == [[NEW], [OLD], [NEW]]
     assert "was changed" in mail.outbox[1].body
     page = Page(client.get(PROFILE))
     assert page.messages[-1] == "Your email address was changed and confirmed."

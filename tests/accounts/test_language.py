@@ -316,6 +316,7 @@ def test_the_mail_to_the_former_address_has_the_language_of_the_account(
     change_password(User.get(ann.pk), "correct horse battery")
     elsewhere = Client()
     sign_in(elsewhere, ann)
+    mail.outbox.clear()
 
     elsewhere.post(
         "/accounts/email/", {"email": "ann@new.example", "password": "correct horse battery"}

@@ -32,17 +32,24 @@ NOT_SENT = "The mail could not be sent. Please try again later."
 ASKED = {"email": "ann@example.org"}
 KINDS = [
     "confirm",
+    "deleted",
+    "email_added",
     "email_changed",
     "email_change_confirm",
+    "password_changed",
     "reminder",
     "reminder_unknown",
     "reset",
     "reset_unknown",
     "signup_known",
+    "signed_in",
     "signup_link",
+    "username_changed",
 ]
-CONTEXT = {"link": "http://testserver/l/", "days": 3, "username": "Ann"} | dict.fromkeys(
-    ("sign_in", "sign_up"), "http://testserver/s/"
+CONTEXT = (
+    {"when": "today", "browser": "curl", "address": "192.0.2.1", "reset": "http://r"}
+    | {"link": "http://testserver/l/", "days": 3, "username": "Ann"}
+    | dict.fromkeys(("sign_in", "sign_up"), "http://testserver/s/")
 )
 
 

@@ -1,0 +1,75 @@
+"""Mails that tell the owner of an account what was done with it: when, from where, what to do.
+
+They are sent as other mails (`accounts.emails.mails`), after the change, and never fail its page.
+Commands and the admin send none.
+
+A browser is known to an account if it has its cookie: the signed keys of up to `MOST_ACCOUNTS`
+accounts that signed in there, for a year. A lost cookie only costs a mail.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core import signing
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone, translation
+from django.utils.formats import date_format
+
+from accounts.emails import mails
+from accounts.languages import language_of, zone_of
+from accounts.models import User
+from accounts.sessions import services as sessions, visitor
+from accounts.sessions.browsers import readable
+
+MOST_ACCOUNTS = 5
+_KNOWN_SECONDS = 365 * 24 * 60 * 60
+_SALT = "accounts.notices"
+
+
+def tell(request: HttpRequest, kind: str, user: User, *, to: str = "") -> bool:
+    """Send the mail `kind` about what the visitor did, to the account's address or to another."""
+    with translation.override(language_of(user) or translation.get_language()):
+        now = timezone.localtime(timezone.now(), zone_of(user))
+        context = {
+            "when": f"{date_format(now, 'DATETIME_FORMAT')} {now:%Z}",
+            "browser": readable(request.META.get("HTTP_USER_AGENT", "")),
+            "address": visitor.address(request),
+            "reset": mails.url("password_reset"),
+        }
+        return mails.send_to(user, kind, to=to, **context)
+
+
+def is_known(request: HttpRequest, user: User) -> bool:
+    """Whether `user`, as read before the sign-in, has signed in from this browser before.
+
+    So has one who never signed in, and one with a living session of the same kind and address.
+    """
+    here = visitor.from_where(request)
+    living = ({"browser": each.browser, "address": each.address} for each in sessions.alive(user))
+    return not user.last_login or user.pk in _accounts(request) or here in living
+
+
+def remember(request: HttpRequest, response: HttpResponse, user: User) -> None:
+    """Give the browser the cookie by which it is known to `user`."""
+    others = [pk for pk in _accounts(request) if pk != user.pk]
+    response.set_cookie(
+        settings.KNOWN_BROWSER_COOKIE_NAME,
+        signing.dumps([user.pk, *others][:MOST_ACCOUNTS], salt=_SALT, compress=True),
+        max_age=_KNOWN_SECONDS,
+        path=settings.SESSION_COOKIE_PATH,
+        domain=settings.SESSION_COOKIE_DOMAIN,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite=settings.SESSION_COOKIE_SAMESITE,  # type: ignore[arg-type]  # a setting's
+    )
+
+
+def _accounts(request: HttpRequest) -> list[Any]:
+    cookie = request.COOKIES.get(settings.KNOWN_BROWSER_COOKIE_NAME, "")
+    try:
+        found: list[Any] = signing.loads(cookie, salt=_SALT, max_age=_KNOWN_SECONDS)
+    except signing.BadSignature:
+        return []
+    return found

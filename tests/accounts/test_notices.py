@@ -1,0 +1,182 @@
+"""Mails about what was done with an account: when, from where, what to do."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.conf import settings as project_settings
+from django.core import mail
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import User
+from accounts.services import edit_profile
+from tests.accounts.test_sign_up_page import ANN
+from tests.factories import PASSWORD, make_user, stored_user
+from tests.mailbox import link
+from tests.pages import form_values, sign_in
+from tests.requests import Requests
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"
+KNOWN = project_settings.KNOWN_BROWSER_COOKIE_NAME
+NEW_PASSWORD = "quite another password"
+
+
+def browser(agent: str = CHROME, address: str = "192.0.2.7") -> Client:
+    return Client(REMOTE_ADDR=address, HTTP_USER_AGENT=agent)
+
+
+@pytest.fixture
+def ann() -> User:
+    user = make_user(username="ann", email="ann@example.org", email_confirmed=True)
+    edit_profile(user, time_zone="Asia/Tokyo")
+    return user
+
+
+CHANGES = {
+    "password": (
+        "/accounts/password_change/",
+        {
+            "old_password": PASSWORD,
+            "new_password1": NEW_PASSWORD,
+            "new_password2": NEW_PASSWORD,
+        },
+        "The password of your account at testserver was changed.",
+    ),
+    "username": (
+        "/accounts/username/",
+        {"username": "anna", "password": PASSWORD},
+        "The username of your account at testserver was changed.",
+    ),
+    "deletion": (
+        "/accounts/delete/",
+        {"password": PASSWORD},
+        "Your account at testserver was deleted.",
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_owner_is_told_of_a_change_and_when_and_from_where(
+    ann: User, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, typed, expected = CHANGES[change]
+    client = browser()
+    sign_in(client, ann)
+    monkeypatch.setattr(timezone, "now", lambda: datetime(2026, 11, 23, 20, 30, tzinfo=UTC))
+
+    assert client.post(url, typed).status_code == 302
+
+    [told] = mail.outbox
+    assert told.to == ["ann@example.org"]
+    body = told.body
+    assert expected in body
+    assert "When: Nov. 24, 2026, 5:30 a.m. JST\nFrom: Chrome on Linux, 192.0.2.7" in body
+    assert "If it was not you" in body
+
+
+def test_both_addresses_are_told_of_a_change_of_address(ann: User) -> None:
+    client = browser()
+    sign_in(client, ann)
+    client.post("/accounts/email/", {"email": "ann@new.example", "password": PASSWORD})
+    [asked] = mail.outbox
+
+    assert client.post(link(asked)).status_code == 302
+    # A second time changes nothing, so nobody is told.
+    assert client.post(link(asked)).status_code == 302
+
+    _asked, former, new = mail.outbox
+    assert (former.to, new.to) == (["ann@example.org"], ["ann@new.example"])
+    assert "This address no longer belongs to it." in former.body
+    assert "This is now the email address of your account" in new.body
+    for each in (former, new):
+        assert "From: Chrome on Linux, 192.0.2.7" in each.body
+
+
+def test_a_reset_password_is_told(ann: User) -> None:
+    client = browser()
+    client.post("/accounts/password_reset/", {"email": ann.email})
+    form = client.get(link(), follow=True).redirect_chain[-1][0]
+    client.post(form, dict.fromkeys(("new_password1", "new_password2"), NEW_PASSWORD))
+
+    assert [message.subject for message in mail.outbox][1:] == [
+        "Your password at testserver was changed"
+    ]
+
+
+def test_only_a_sign_in_from_an_unknown_browser_is_told(ann: User, requests_sent: Requests) -> None:
+    first, second = browser(), browser(agent="curl/8.0", address="198.51.100.9")
+
+    # The first sign-in of all.
+    assert sign_in(first, ann).status_code == 302
+    assert mail.outbox == []
+    known = browser(address="203.0.113.5")
+    known.cookies[KNOWN] = first.cookies[KNOWN].value
+    requests_sent.clear()
+    assert sign_in(known, ann).status_code == 302
+    of_known = sorted(requests_sent.operations)
+    assert mail.outbox == []
+
+    requests_sent.clear()
+    assert sign_in(second, ann).status_code == 302
+    assert sorted(requests_sent.operations) == of_known
+    [told] = mail.outbox
+    assert told.subject == "New sign-in at testserver"
+    assert "From: curl, 198.51.100.9" in told.body
+    second.post("/accounts/logout/")
+    sign_in(second, ann)
+    assert len(mail.outbox) == 1
+    # Without cookies, but of the same kind and from the same place as a session that is alive.
+    sign_in(browser(), ann)
+    assert len(mail.outbox) == 1
+
+
+@pytest.mark.parametrize("cookie", ["", "x", "ann"])
+def test_a_cookie_that_this_site_did_not_sign_makes_no_browser_known(
+    ann: User, cookie: str
+) -> None:
+    sign_in(browser(), ann)
+    other = browser(address="198.51.100.9")
+    other.cookies[KNOWN] = cookie
+
+    sign_in(other, ann)
+
+    assert len(mail.outbox) == 1
+
+
+def test_a_new_account_knows_its_browser_and_a_wrong_password_tells_nobody(client: Client) -> None:
+    client.post("/accounts/signup/", form_values(client, "/accounts/signup/", **ANN))
+    client.post("/accounts/logout/")
+    ann = User.named(ANN["username"])
+    mail.outbox.clear()
+
+    sign_in(browser(), ann, "wrong")
+    sign_in(client, ann, ANN["password1"])
+
+    assert mail.outbox == []
+
+
+@pytest.mark.usefixtures("no_mail")
+def test_no_change_and_no_sign_in_fails_because_of_a_mail(ann: User) -> None:
+    sign_in(browser(), ann)
+    elsewhere = browser(address="198.51.100.9")
+
+    assert sign_in(elsewhere, ann).status_code == 302
+    assert elsewhere.post("/accounts/delete/", {"password": PASSWORD}).status_code == 302
+    assert stored_user(ann.pk) is None
+
+
+def test_a_notice_has_the_language_of_the_account(ann: User, settings: Any) -> None:
+    edit_profile(User.get(ann.pk), language="ja")
+    sign_in(browser(), ann)
+
+    sign_in(browser(address="198.51.100.9"), ann)
+
+    [told] = mail.outbox
+    assert told.subject.startswith("【testserver】")
+    assert "Linux" in told.body
+    assert "When" not in told.body
