@@ -48,7 +48,8 @@ def is_known(request: HttpRequest, user: User) -> bool:
     """
     here = visitor.from_where(request)
     living = ({"browser": each.browser, "address": each.address} for each in sessions.alive(user))
-    return not user.last_login or user.pk in _accounts(request) or here in living
+    is_first = "lastLoginAt" not in user.stored
+    return is_first or user.pk in _accounts(request) or here in living
 
 
 def remember(request: HttpRequest, response: HttpResponse, user: User) -> None:

@@ -75,9 +75,7 @@ def test_a_change_is_mailed_to_the_new_address_and_shown_as_waiting(
     assert NEW not in text
 
 
-def test_the_link_changes_the_address_and_both_get_a_mail(
-    client: Client, ann: User
-) -> None:
+def test_the_link_changes_the_address_and_both_get_a_mail(client: Client, ann: User) -> None:
     ask(client)
 
     response = client.post(link(mail.outbox[0]))
