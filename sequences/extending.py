@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from dynamo._internal.lazy import lazily
 
 if TYPE_CHECKING:
-    from sequences._internal.groups import counted as counted
-    from sequences._internal.seriesreport import SeriesReport as SeriesReport
+    from sequences._internal.seriesreport import SeriesReport as SeriesReport, last_of as last_of
     from sequences.models import (
         REQUEST_PREFIX as REQUEST_PREFIX,
         Counter as Counter,
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
 __all__, __getattr__ = lazily(
     __name__,
     {
-        "sequences._internal.groups": "counted",
-        "sequences._internal.seriesreport": "SeriesReport",
+        "sequences._internal.seriesreport": "SeriesReport last_of",
         "sequences.models": "Counter REQUEST_PREFIX is_counter_of_series",
     },
 )

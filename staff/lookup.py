@@ -13,7 +13,7 @@ from dynamo.extending import FAULTS, SEPARATOR, Item, Snapshot, read_together
 from invoices.document.invoice import series_of
 from invoices.models import InvoiceItem
 from invoices.store import issuing
-from sequences.extending import REQUEST_PREFIX, counted
+from sequences.extending import REQUEST_PREFIX, last_of
 
 #: For how many years the last invoice number is shown, including this one.
 YEARS = 3
@@ -137,7 +137,7 @@ def read_account(pk: str) -> AccountDetails:
         user,
         [_guard_view(key, user, guard) for key, guard in zip(keys, others, strict=False)],
         [
-            (year, _last_number(counter))
+            (year, last_of(InvoiceItem, counter))
             for year, counter in zip(years, others[len(keys) :], strict=True)
             if counter
         ],
@@ -152,10 +152,3 @@ def _guard_view(key: str, user: User, stored: Item | None) -> GuardView:
     findings = snapshot.findings(User.date_joined.attr_name)
     owner = (snapshot.guard or {}).get("owner", {}).get("S", "")
     return GuardView(key, owner, findings[0].fault if findings else "sound")
-
-
-def _last_number(counter: Item) -> int | None:
-    try:
-        return counted(counter, InvoiceItem).number
-    except ValueError:
-        return None
