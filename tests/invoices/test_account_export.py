@@ -34,6 +34,9 @@ HIDDEN = {
     "pending_id",
     "sessions",
     "version",
+    # What staff may do; see dynamo.auth.
+    "groups",
+    "permissions",
 }
 
 

@@ -68,8 +68,8 @@ FIRST_LOADED_BY: dict[str, str | None] = {
 FIRST_OPENED_BY: dict[str, str | None] = {
     "/templates/": SIGN_IN,
     "/botocore/data/": PROFILE,
-    # Names of currencies and countries, which the profile offers.
-    "/babel/": PROFILE,
+    # Names of currencies and countries, which other pages offer.
+    "/babel/": None,
     ".otf": None,
     ".ttf": None,
     "usernames.txt": None,
