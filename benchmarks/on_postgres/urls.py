@@ -154,7 +154,7 @@ _LINKED = [
     *("email_confirm_send", "email_change", "email_change_cancel", "password_change"),
     *("account_sessions", "account_export", "account_delete"),
     *("customer_list", "customer_new", "invoice_preview", "how_it_works"),
-    *("profile_business", "profile_invoicing", "invoice_preview_pdf"),
+    *("customer_names", "profile_business", "profile_invoicing", "invoice_preview_pdf"),
 ]
 _LINKED_OF_INVOICES = [
     *("invoice_pdf", "invoice_xml", "invoice_credit", "invoice_void", "invoice_paid"),

@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
+from django.views import View
 from django.views.generic import FormView, TemplateView
 
+from accounts.limits.client_address import counted_client
 from accounts.pages import KeepFormMixin, SignedInFormMixin
-from invoices.document.invoice import Customer
+from invoices.document.invoice import NAME_MAX_LENGTH, Customer
 from invoices.exceptions import StaleCustomer, UnknownCustomer
 from invoices.models import CustomerItem
 from invoices.pages.customer_forms import CustomerForm, SearchForm, VersionForm, form_values_of
-from invoices.pages.views import OwnInvoicesMixin
+from invoices.pages.views import OwnInvoicesMixin, figure, previews
 from invoices.store.customers import (
     add_customer,
     change_customer,
@@ -26,7 +28,12 @@ from invoices.store.customers import (
     find_customer,
     list_customers,
 )
+from invoices.store.lists import Listed, search_invoices
 from web.focus import FocusFirstErrorMixin
+from web.search import folded
+
+#: How many customers the form of an invoice suggests.
+SUGGESTED = 20
 
 
 class CustomerListView(OwnInvoicesMixin, TemplateView):
@@ -87,6 +94,20 @@ class CustomerNewView(
         return super().form_invalid(form)
 
 
+class CustomerNamesView(OwnInvoicesMixin, View):
+    """The customers that match `?name=`, as JSON, for the form of an invoice: id by name."""
+
+    http_method_names = ("get", "options")
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        if not previews.take(counted_client(request)):
+            return HttpResponse(status=429, headers={"Retry-After": str(previews.seconds)})
+        name = request.GET.get("name", "")[:NAME_MAX_LENGTH]
+        found = list_customers(self.account, name, limit=SUGGESTED) if name.strip() else None
+        customers = found.customers if found else []
+        return JsonResponse({f"{each.name} ({each.number})": each.id for each in customers})
+
+
 class CustomerMixin(OwnInvoicesMixin):
     """A page about one customer."""
 
@@ -119,7 +140,17 @@ class CustomerView(SignedInFormMixin, KeepFormMixin, CustomerMixin, FocusFirstEr
         }
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(item=self.item, **kwargs)
+        found = self.invoices() if self.request.method == "GET" else []
+        figures = [figure(state, found) for state in ("open", "overdue")]
+        return super().get_context_data(item=self.item, found=found, figures=figures, **kwargs)
+
+    def invoices(self) -> list[Listed]:
+        """The newest invoices to a customer of this name; as many as a search finds at once."""
+        page = search_invoices(
+            self.account, self.today.year, customer=self.item.name, today=self.today
+        )
+        name = folded(self.item.name)
+        return [each for each in page.invoices if folded(each.customer_name) == name]
 
     def form_valid(self, form: CustomerForm) -> HttpResponse:
         # The condition is about what the page showed, not about what is stored now.

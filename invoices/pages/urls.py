@@ -8,6 +8,7 @@ from django.urls.converters import IntConverter, StringConverter
 from invoices.pages.customers import (
     CustomerDeleteView,
     CustomerListView,
+    CustomerNamesView,
     CustomerNewView,
     CustomerView,
 )
@@ -60,6 +61,7 @@ urlpatterns = [
     path("new/preview.pdf", InvoicePreviewPdfView.as_view(), name="invoice_preview_pdf"),
     path("preview/", PreviewView.as_view(), name="invoice_preview"),
     path("customers/", CustomerListView.as_view(), name="customer_list"),
+    path("customers/names/", CustomerNamesView.as_view(), name="customer_names"),
     path("customers/new/", CustomerNewView.as_view(), name="customer_new"),
     path("customers/<uuid:id>/", CustomerView.as_view(), name="customer"),
     path("customers/<uuid:id>/delete/", CustomerDeleteView.as_view(), name="customer_delete"),

@@ -133,7 +133,7 @@ class HomeView(TemplateView):
             return super().get_context_data(**kwargs)
         user = signed_in(self.request)
         latest, since = latest_invoices(user.pk, today(user.time_zone))
-        figures = [_figure(state, latest) for state in ("open", "overdue")]
+        figures = [figure(state, latest) for state in ("open", "overdue")]
         steps = _first_steps(user, has_invoice=bool(latest))
         return super().get_context_data(
             recent=latest[:RECENT],
@@ -145,7 +145,7 @@ class HomeView(TemplateView):
         )
 
 
-def _figure(state: str, latest: list[Listed]) -> dict[str, Any]:
+def figure(state: str, latest: list[Listed]) -> dict[str, Any]:
     """Those of `latest` in a state of the list's filter, and their sums."""
     title, standings = FILTERS[state]
     found = [each for each in latest if each.standing in standings]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -23,8 +25,9 @@ from invoices.store.customers import (
     find_customer,
     list_customers,
 )
-from invoices.store.issuing import issue_invoice
+from invoices.store.issuing import issue_invoice, today
 from invoices.store.lists import all_invoices
+from invoices.store.settlement import mark_paid
 from tests.commands import run
 from tests.factories import PASSWORD, make_user
 from tests.faults.kinds import DropReply
@@ -431,3 +434,30 @@ def test_a_chosen_customer_that_was_deleted_leaves_what_was_typed(
     assert page.messages == ["This customer was deleted meanwhile."]
     assert page.fields["customer_name"]["value"] == "Zoe"
     assert page.fields["note"]["value"].strip() == "Typed"
+
+
+def test_a_customers_page_shows_the_invoices_to_it_and_what_is_open(
+    client: Client, ann: User
+) -> None:
+    item = add_customer(ann.pk, Customer("Bob"), request_id=str(uuid.uuid4()))
+    day = today()
+    mine = [issued(ann.pk, issued_on=day).label for _invoice in range(2)]
+    issued(ann.pk, issued_on=day, customer="Bobby")
+    mark_paid(ann.pk, mine[0], day)
+
+    page = client.get(f"/invoices/customers/{item.id}/").content.decode()
+
+    assert re.findall(r'href="/invoices/([\d-]+)/"', page) == mine[::-1]
+    text = re.sub(r"\s+", " ", Page(client.get(f"/invoices/customers/{item.id}/")).text)
+    assert "Open €119.00 1 invoice" in text
+
+
+def test_customers_are_suggested_by_a_part_of_their_name(client: Client, ann: User) -> None:
+    item = add_customer(ann.pk, Customer("Café Bob"), request_id=str(uuid.uuid4()))
+    add_customer(make_user().pk, Customer("Bobby"), request_id=str(uuid.uuid4()))
+
+    def names(name: str) -> Any:
+        return client.get("/invoices/customers/names/", {"name": name}).json()
+
+    assert names("cafe") == {"Café Bob (1)": item.id}
+    assert names("zzz") == names(" ") == {}

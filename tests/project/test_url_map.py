@@ -222,6 +222,7 @@ ROWS = {
     "invoices_bookings": own(405, DAY.year),
     "invoices_zip": own(405, DAY.year),
     "customer_list": own(),
+    "customer_names": own(),
     "customer_new": own("customer_list", sent=customer_values),
     # It has none.
     "customer": own(404, LOOKED_AT, get=404),

@@ -124,6 +124,39 @@ form.addEventListener("click", (event) => {
 });
 form.addEventListener("input", showAmountsSoon);
 
+// Customers, suggested while the name is typed. A chosen one is filled in by the server.
+
+const names = form.querySelector("#customers");
+const useCustomer = form.querySelector("[data-use-customer]");
+const customerName = form.elements.customer_name;
+let suggested = {};
+let suggestTimer;
+
+async function suggest() {
+  const name = customerName.value.trim();
+  if (!name) return;
+  try {
+    const answer = await fetch(`${names.dataset.names}?${new URLSearchParams({ name })}`);
+    if (!answer.ok || answer.redirected) return;
+    suggested = await answer.json();
+    names.replaceChildren(...Object.keys(suggested).map((text) => new Option(text, text)));
+  } catch {
+    // Not reachable: the button finds the customer.
+  }
+}
+
+customerName.setAttribute("list", names.id);
+customerName.addEventListener("input", () => {
+  clearTimeout(suggestTimer);
+  const id = suggested[customerName.value];
+  if (id) {
+    useCustomer.value = id;
+    useCustomer.click();
+  } else {
+    suggestTimer = setTimeout(suggest, WAIT_MS);
+  }
+});
+
 // What is typed is not lost without a question. Buttons send it.
 
 let isTyped = "typed" in form.dataset;
