@@ -15,16 +15,19 @@ if TYPE_CHECKING:
     from django.contrib.admin.decorators import display as display
     from django.contrib.admin.sites import site as site
 
+    from dynamo.admin.helpers import (
+        action as action,
+    )
+    from dynamo.admin.modeladmin import (
+        ModelAdmin as ModelAdmin,
+        UserAdmin as UserAdmin,
+    )
     from dynamo.admin.models import (
         LogEntry as LogEntry,
         journal_of as journal_of,
         list_entries as list_entries,
         month_of as month_of,
         record as record,
-    )
-    from dynamo.admin.options import (
-        ModelAdmin as ModelAdmin,
-        action as action,
     )
     from dynamo.admin.rights import (
         Right as Right,
@@ -40,7 +43,8 @@ __all__, __getattr__ = lazily(
         "django.contrib.admin.decorators": "display",
         "django.contrib.admin.sites": "site",
         "dynamo.admin.models": "LogEntry journal_of list_entries month_of record",
-        "dynamo.admin.options": "ModelAdmin action",
+        "dynamo.admin.helpers": "action",
+        "dynamo.admin.modeladmin": "ModelAdmin UserAdmin",
         "dynamo.admin.rights": "Right",
         "dynamo.admin.sites": "AdminSite register",
     },

@@ -18,8 +18,9 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from django.views.i18n import JavaScriptCatalog
 
+from dynamo.admin.helpers import DELETE, delete_selected
+from dynamo.admin.modeladmin import ModelAdmin
 from dynamo.admin.models import LogEntry, list_entries, month_of
-from dynamo.admin.options import DELETE, ModelAdmin, delete_selected
 from dynamo.admin.rights import Right, rights_of
 from dynamo.models import Model
 

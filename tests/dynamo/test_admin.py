@@ -19,9 +19,9 @@ from django.utils.encoding import iri_to_uri
 
 from dynamo._internal.client.sending import send
 from dynamo.admin import AdminSite, ModelAdmin
+from dynamo.admin.helpers import OVERTAKEN
 from dynamo.admin.keys import id_of
 from dynamo.admin.models import LogEntry, journal_of, list_entries
-from dynamo.admin.options import OVERTAKEN
 from dynamo.auth import permissions
 from tests.dynamo.adminpages import PROJECT, Form, content, opened
 from tests.dynamo.desk.models import Badge, Clerk, Customer, Locker, Team
@@ -491,6 +491,22 @@ def test_the_pages_are_japanese_for_who_reads_japanese(client: Client) -> None:
         assert 'lang="ja"' in shown
         assert "ログアウト" in shown
     assert "理由" in client.get(change_of(ann), headers={"accept-language": "ja"}).text
+
+
+def test_a_user_is_added_with_a_password_that_nobody_sees(client: Client) -> None:
+    typed = {"username": "ann", "email": "ann@example.org"}
+    add = "/admin/desk/clerk/add/"
+    form = opened(client, add) | typed
+    weak = client.post(add, form | {"password1": "ann", "password2": "other"})
+    right = {"password1": PASSWORD, "password2": PASSWORD}
+
+    assert [client.post(add, form | right).status_code for _twice in range(2)] == [302, 302]
+
+    assert "The two password fields" in weak.text
+    ann = Clerk.find(username="ann")
+    assert ann.check_password(PASSWORD)
+    assert ann.password not in client.get(change_of(ann)).text
+    assert [each.action for each in entries(ann)] == ["add"]
 
 
 def test_rights_are_granted_by_lines_and_a_set_that_lines_cannot_hold_is_read_only(

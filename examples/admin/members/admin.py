@@ -16,4 +16,4 @@ class MemberAdmin(admin.ModelAdmin):
         obj.change(club="go", write=write)
 
 
-admin.site.register(Editor, list_display=["username", "email"], search_fields=["username"])
+admin.site.register(Editor, admin.UserAdmin)

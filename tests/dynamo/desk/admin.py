@@ -41,9 +41,8 @@ class BadgeAdmin(admin.ModelAdmin):
 
 
 @admin.register(Clerk)
-class ClerkAdmin(admin.ModelAdmin):
-    list_display = ("username", "email", "is_superuser")
-    search_fields = ("username", "email")
+class ClerkAdmin(admin.UserAdmin):
+    pass
 
 
 @admin.register(Team)

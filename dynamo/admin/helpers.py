@@ -1,0 +1,136 @@
+"""Parts of the pages: actions, fields of forms, and values that are only shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django import forms
+from django.contrib.admin import decorators, helpers, widgets
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _, gettext_lazy as djangos_lazy
+
+from dynamo.admin.values import label_for, shown
+from dynamo.transactions import Transaction
+
+DELETE = "delete_selected"
+REASON, PASSWORD, SEEN = "_reason", "_password", "_seen"
+REASON_MAX_LENGTH = 200
+
+OVERTAKEN = _("It was changed after this page was opened, so nothing was done.")
+GONE = _("It was deleted after this page was opened.")
+
+Action = Callable[[Any, HttpRequest, Any, Transaction], object]
+"""Adds the writes of an action on one item to a transaction, which then gets its log entry."""
+
+#: The widgets of contrib.admin, by form field.
+WIDGETS: dict[type[forms.Field], type[forms.Widget]] = {
+    forms.CharField: widgets.AdminTextInputWidget,
+    forms.IntegerField: widgets.AdminIntegerFieldWidget,
+    forms.DateField: widgets.AdminDateWidget,
+    forms.JSONField: widgets.AdminTextareaWidget,
+}
+
+
+def action(
+    function: Any = None,
+    *,
+    permissions: Sequence[str] | None = None,
+    description: Any = None,
+    dangerous: bool = False,
+) -> Any:
+    """As contrib's, for a method that is called for each selected item, with its transaction.
+
+        @admin.action(description="Block", permissions=["change"], dangerous=True)
+        def block(self, request, obj, write):
+            obj.change(is_blocked=True, write=write)
+
+    The transaction also gets the entry in the audit log, and requires that the user still has one
+    of the permissions. A dangerous action asks for the password.
+    """
+
+    def decorated(made: Any) -> Any:
+        made.dangerous = dangerous
+        return decorators.action(made, permissions=permissions, description=description)
+
+    return decorated if function is None else decorated(function)
+
+
+def delete_selected(model_admin: Any, request: HttpRequest, obj: Any, write: Transaction) -> None:
+    if not model_admin.has_delete_permission(request, obj):
+        raise PermissionDenied
+    model_admin.delete_model(request, obj, write)
+
+
+action(
+    delete_selected,
+    permissions=["delete"],
+    description=djangos_lazy("Delete selected %(verbose_name_plural)s"),
+)
+
+#: Their stubs know contrib's ModelAdmin only.
+_helpers: Any = helpers
+
+
+class LinesField(forms.CharField):
+    """A set of texts, one in each line."""
+
+    widget = widgets.AdminTextareaWidget
+
+    def prepare_value(self, value: Any) -> Any:
+        return value if value is None or isinstance(value, str) else "\n".join(sorted(value))
+
+    def clean(self, value: Any) -> Any:
+        return set(filter(None, map(str.strip, super().clean(value).splitlines()))) or None
+
+    @classmethod
+    def can_show(cls, value: Any) -> bool:
+        """Whether lines hold this set without loss."""
+        return all(text.splitlines() == [text.strip()] for text in value or ())
+
+
+class _Readonly(_helpers.AdminReadonlyField):  # type: ignore[misc]  # Any
+    """A value that the form does not edit."""
+
+    def __init__(self, form: Any, name: Any, is_first: bool, model_admin: Any) -> None:
+        attribute = model_admin.model.get_attributes().get(name)
+        self.field = {
+            "name": name if isinstance(name, str) else name.__name__,
+            "label": label_for(name, model_admin),
+            "help_text": getattr(attribute, "help_text", ""),
+            "field": name,
+            "is_hidden": False,
+        }
+        self.form, self.model_admin, self.is_first = form, model_admin, is_first
+        self.is_checkbox, self.is_readonly = False, True
+
+    def contents(self) -> Any:
+        return shown(self.field["field"], self.form.instance, self.model_admin)
+
+
+class _Line(_helpers.Fieldline):  # type: ignore[misc]  # Any
+    def __iter__(self) -> Any:
+        for place, name in enumerate(self.fields):
+            if name in self.readonly_fields:
+                yield _Readonly(self.form, name, place == 0, self.model_admin)
+            else:
+                yield helpers.AdminField(self.form, name, place == 0)
+
+
+class _Fieldset(_helpers.Fieldset):  # type: ignore[misc]  # Any
+    def __iter__(self) -> Any:
+        for name in self.fields:
+            yield _Line(self.form, name, self.readonly_fields, model_admin=self.model_admin)
+
+
+class AdminForm(_helpers.AdminForm):  # type: ignore[misc]  # Any
+    def __iter__(self) -> Any:
+        for name, options in self.fieldsets:
+            yield _Fieldset(
+                self.form,
+                name,
+                readonly_fields=self.readonly_fields,
+                model_admin=self.model_admin,
+                **options,
+            )

@@ -1,0 +1,607 @@
+"""`ModelAdmin`: the pages of one model, and its writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial, update_wrapper
+from typing import Any, cast
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin import helpers, widgets
+from django.contrib.admin.utils import flatten_fieldsets
+from django.core import signing
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from django.utils.html import format_html
+from django.utils.text import capfirst, get_text_list
+from django.utils.translation import gettext as djangos_text, gettext_lazy as _
+from django.views.decorators.debug import sensitive_post_parameters
+from pynamodb.attributes import UnicodeSetAttribute
+
+from dynamo._internal import bulk
+from dynamo.admin.helpers import (
+    DELETE,
+    GONE,
+    OVERTAKEN,
+    PASSWORD,
+    REASON,
+    REASON_MAX_LENGTH,
+    SEEN,
+    AdminForm,
+    LinesField,
+    delete_selected,
+)
+from dynamo.admin.keys import id_of, id_of_key, with_id
+from dynamo.admin.models import journal_of, list_entries, record
+from dynamo.admin.options import BaseModelAdmin
+from dynamo.admin.rights import RightsLost
+from dynamo.admin.values import DamagedRow, Shown, is_sensitive, name_of
+from dynamo.exceptions import AlreadyDone, BadCursor, DamagedItem, DynamoError, Refused, Stale
+from dynamo.forms import ModelForm, model_fields
+from dynamo.models import Model
+from dynamo.transactions import Transaction
+
+#: Their stubs know contrib's ModelAdmin only.
+_helpers: Any = helpers
+
+
+class ModelAdmin(BaseModelAdmin):
+    """The pages of a registered model; see BaseModelAdmin for its options."""
+
+    # URLs -----------------------------------------------------------------------------------------
+
+    def get_urls(self) -> list[Any]:
+        def wrap(view: Any) -> Any:
+            # Passwords stay out of error reports.
+            hiding = sensitive_post_parameters()(view)
+
+            def wrapper(*args: Any, **kwargs: Any) -> HttpResponseBase:
+                return cast(HttpResponseBase, self.admin_site.admin_view(hiding)(*args, **kwargs))
+
+            made = cast(Any, update_wrapper(wrapper, view))
+            made.model_admin = self
+            return made
+
+        name = f"{self.opts.app_label}_{self.opts.model_name}"
+        item = "<path:object_id>"
+        return [
+            path("", wrap(self.changelist_view), name=f"{name}_changelist"),
+            path("add/", wrap(self.add_view), name=f"{name}_add"),
+            path(f"{item}/history/", wrap(self.history_view), name=f"{name}_history"),
+            path(f"{item}/action/<name>/", wrap(self.action_view), name=f"{name}_action"),
+            path(f"{item}/delete/", wrap(self.delete_view), name=f"{name}_delete"),
+            path(f"{item}/change/", wrap(self.change_view), name=f"{name}_change"),
+        ]
+
+    @property
+    def urls(self) -> list[Any]:
+        return self.get_urls()
+
+    def url(self, page: str, item: Model | None = None, *args: str) -> str:
+        """The address of a page: `changelist`, `add`; `change`, `delete`, `history` of an item."""
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{page}"
+        key = () if item is None else (id_of(item),)
+        return reverse(name, args=[*key, *args], current_app=self.admin_site.name)
+
+    # Writing --------------------------------------------------------------------------------------
+
+    def get_object(self, request: HttpRequest, object_id: str) -> Any:
+        """The item with this id (`dynamo.admin.keys`); None if there is none."""
+        item = with_id(self.model, object_id)
+        if item is None:
+            return None
+        values = [getattr(item, name) for name, *_rest in self.model._key_attributes()]
+        return self.model.get_or_none(*values)
+
+    def save_model(
+        self, request: HttpRequest, obj: Any, form: ModelForm[Any], change: bool, write: Transaction
+    ) -> None:
+        """Add the writes of a valid form to `write`."""
+        form.save(write=write)
+
+    def delete_model(self, request: HttpRequest, obj: Any, write: Transaction) -> None:
+        """Add the writes of a deletion to `write`."""
+        obj.delete(write=write)
+
+    def commit(
+        self,
+        request: HttpRequest,
+        write: Transaction,
+        action: str,
+        obj: Any,
+        *,
+        permission: str = "change",
+        what: str = "",
+        reason: str = "",
+    ) -> bool:
+        """Commit `write` together with its entries in the audit log. False if there was nothing.
+
+        Costs in addition 2 write units for each of 2 entries, and 2 for the check of the user's
+        rights.
+
+        Raises:
+            PermissionDenied: the user no longer has the right; nothing was written.
+            what `Transaction.commit` raises.
+        """
+        if not write:
+            return False
+        user = cast(Any, request.user)
+        record(
+            write,
+            action,
+            by=str(user.pk),
+            by_name=user.get_username(),
+            on=obj,
+            on_name=name_of(obj),
+            what=what,
+            address=self.admin_site.client_address(request),
+            reason=reason,
+        )
+        for right in self.admin_site.rights(request, self.permission(permission)):
+            # A transaction takes each item once. The write of an item that gives the right is under
+            # its version, so it suffices that the item had it when it was read.
+            if right.item != obj:
+                write.check(right.item, right.condition(), otherwise=RightsLost(str(user.pk)))
+            elif not right.holds(obj):
+                raise PermissionDenied
+        try:
+            write.commit()
+        except AlreadyDone:
+            return False
+        except RightsLost as error:
+            raise PermissionDenied from error
+        except Refused as error:
+            if error.subgroup(RightsLost):
+                raise PermissionDenied from error
+            raise
+        return True
+
+    # Fields that ask for a reason and the password ------------------------------------------------
+
+    def confirm_fields(self, request: HttpRequest, dangerous: bool) -> dict[str, forms.Field]:
+        made: dict[str, forms.Field] = {
+            REASON: forms.CharField(
+                label=_("Reason"),
+                max_length=REASON_MAX_LENGTH,
+                required=self.reason_required,
+                widget=widgets.AdminTextInputWidget,
+                help_text=_("The audit log keeps it."),
+            )
+        }
+        if dangerous:
+            made[PASSWORD] = forms.CharField(
+                label=_("Your password"),
+                strip=False,
+                widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+                validators=[partial(self.admin_site.check_password, request)],
+            )
+        return made
+
+    # Pages ----------------------------------------------------------------------------------------
+
+    def _render(
+        self, request: HttpRequest, name: str, own: str | None, context: dict[str, Any]
+    ) -> TemplateResponse:
+        """A page: by the first template of contrib.admin's places that exists, else ours."""
+        request.current_app = self.admin_site.name
+        app, model = self.opts.app_label, self.opts.model_name
+        folders = [f"admin/{app}/{model}", f"admin/{app}", "dynamo/admin", "admin"]
+        context = {
+            **self.admin_site.each_context(request),
+            "subtitle": None,
+            "opts": self.opts,
+            "app_label": app,
+            "media": self.media,
+            "preserved_filters": "",
+            "is_popup": False,
+            "to_field": None,
+            "has_add_permission": self.has_add_permission(request),
+            **context,
+        }
+        return TemplateResponse(request, own or [f"{folder}/{name}" for folder in folders], context)
+
+    def message_user(
+        self, request: HttpRequest, message: Any, level: int = messages.SUCCESS
+    ) -> None:
+        messages.add_message(request, level, message)
+
+    def _gone(self, request: HttpRequest, key: str) -> HttpResponse:
+        text = djangos_text("%(name)s with ID “%(key)s” doesn’t exist. Perhaps it was deleted?")
+        names = {"name": self.opts.verbose_name, "key": key}
+        self.message_user(request, text % names, messages.WARNING)
+        return HttpResponseRedirect(reverse("admin:index", current_app=self.admin_site.name))
+
+    def _damaged(self, request: HttpRequest, error: DamagedItem) -> HttpResponse:
+        self.message_user(request, str(error), messages.ERROR)
+        return HttpResponseRedirect(self.url("changelist"))
+
+    def add_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        return self.changeform_view(request, None, extra_context)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, extra_context: Any = None
+    ) -> HttpResponse:
+        return self.changeform_view(request, object_id, extra_context)
+
+    def changeform_view(
+        self, request: HttpRequest, object_id: str | None = None, extra_context: Any = None
+    ) -> HttpResponse:
+        """Adds or changes an item. Costs 1 request to read it and 1 to write it."""
+        obj, add = None, object_id is None
+        if object_id is None:
+            if not self.has_add_permission(request):
+                raise PermissionDenied
+        else:
+            try:
+                obj = self.get_object(request, object_id)
+            except DamagedItem as error:
+                return self._damaged(request, error)
+            is_post = request.method == "POST"
+            allowed = self.has_change_permission if is_post else self.has_view_or_change_permission
+            if not allowed(request, obj):
+                raise PermissionDenied
+            # Of an item that was deleted meanwhile, the page shows what was typed.
+            obj = obj or (with_id(self.model, object_id) if is_post else None)
+            if obj is None:
+                return self._gone(request, object_id)
+        may_write = (
+            self.has_add_permission(request) if add else self.has_change_permission(request, obj)
+        )
+        fieldsets, readonly, form_class = self._plan(request, obj, may_write)
+        operation = "add" if add else "change"
+        form: Any = (
+            form_class(request.POST, request.FILES, instance=obj)
+            if request.method == "POST"
+            else form_class(
+                instance=obj, initial=self.get_changeform_initial_data(request) if add else None
+            )
+        )
+        if obj is not None and not obj.stored and form.hidden_value() is None:
+            return self._gone(request, object_id or "")
+        self._complete(request, form, operation in self.dangerous)
+        if may_write:
+            fieldsets.append((None, {"fields": [*form.confirm_names, form._hidden]}))
+        if request.method == "POST" and form.is_valid():
+            if obj is not None and obj == request.user:
+                self._keep_own_rights(form)
+            if form.is_valid() and self._save(request, form, add):
+                return self._after_save(request, form.instance, add)
+        adminform: Any = AdminForm(form, fieldsets, {}, readonly, model_admin=self)
+        titles = {"add": "Add %s", "change": "Change %s", "view": "View %s"}
+        title = djangos_text(titles[operation if may_write else "view"])
+        context = {
+            "title": title % self.opts.verbose_name,
+            "subtitle": None if obj is None else name_of(obj),
+            "adminform": adminform,
+            "object_id": object_id,
+            "original": None if obj is None else Shown(obj),
+            "media": self.media + adminform.media,
+            "inline_admin_formsets": [],
+            "errors": form.errors,
+            "add": add,
+            "change": not add,
+            "has_view_permission": self.has_view_permission(request, obj),
+            "has_change_permission": self.has_change_permission(request, obj),
+            "has_delete_permission": self.has_delete_permission(request, obj),
+            "has_editable_inline_admin_formsets": False,
+            "has_file_field": form.is_multipart(),
+            "has_absolute_url": hasattr(obj, "get_absolute_url"),
+            "absolute_url": getattr(obj, "get_absolute_url", str)(),
+            "item_actions": [
+                (self.url("action", obj, name), text)
+                for _function, name, text in self.get_actions(request).values()
+                if obj is not None and name != DELETE
+            ],
+            "save_as": False,
+            "save_on_top": False,
+            "form_url": "",
+            **(extra_context or {}),
+        }
+        own = self.add_form_template if add else self.change_form_template
+        return self._render(request, "change_form.html", own, context)
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        return dict(request.GET.items())
+
+    def _plan(
+        self, request: HttpRequest, obj: Any, may_write: bool
+    ) -> tuple[list[Any], list[Any], type[ModelForm[Any]]]:
+        """The fieldsets, what of them is only shown, and the form of the rest."""
+        fieldsets = list(self.get_fieldsets(request, obj))
+        names = flatten_fieldsets(cast(Any, fieldsets))
+        readonly = [*self.get_readonly_fields(request, obj)] if may_write else names
+        attributes = self.model.get_attributes()
+        readonly += [
+            each
+            for each in names
+            if isinstance(attributes.get(each), UnicodeSetAttribute)
+            and not LinesField.can_show(getattr(obj, each, None))
+        ]
+        fields = [each for each in names if each not in readonly]
+        known = model_fields(self.model)
+        form = self.get_form(
+            request, obj, change=obj is not None, fields=[each for each in fields if each in known]
+        )
+        # What no form field can show without loss.
+        left = [each for each in fields if each not in form.base_fields]
+        return fieldsets, [*readonly, *left], form
+
+    def _complete(self, request: HttpRequest, form: Any, dangerous: bool) -> None:
+        """Give the form of an item the fields that ask for a reason and the password."""
+        more = self.confirm_fields(request, dangerous)
+        form.fields.update(more)
+        form.confirm_names = list(more)
+        for name, each in form.fields.items():
+            # An input element of one line would lose the others.
+            is_line = type(each.widget) is widgets.AdminTextInputWidget
+            if isinstance(each.widget, widgets.AdminSplitDateTime):
+                for part, text in zip(each.widget.widgets, ("Date:", "Time:"), strict=True):
+                    part.attrs["aria-label"] = f"{each.label} – {djangos_text(text)}"
+            if is_line and "\n" in str(form.get_initial_for_field(each, name) or ""):
+                each.widget = widgets.AdminTextareaWidget()
+
+    def _keep_own_rights(self, form: Any) -> None:
+        for name in ("is_active", "is_staff", "is_superuser"):
+            had = getattr(type(form.instance).from_raw_data(form.instance.stored), name, False)
+            if had and form.cleaned_data.get(name, True) is False:
+                form.add_error(name, _("You cannot remove your own rights."))
+
+    def _save(self, request: HttpRequest, form: Any, add: bool) -> bool:
+        obj, write = form.instance, Transaction()
+        changed = [] if add else list(obj._assigned(obj.stored))
+        try:
+            self.save_model(request, obj, form, not add, write)
+            self.commit(
+                request,
+                write,
+                "add" if add else "change",
+                obj,
+                permission="add" if add else "change",
+                what=", ".join(each for each in changed if not is_sensitive(self.model, each)),
+                reason=form.cleaned_data.get(REASON, ""),
+            )
+        except (DynamoError, Refused) as error:
+            form.add_refusal(error)
+            return False
+        return True
+
+    def _after_save(self, request: HttpRequest, obj: Any, add: bool) -> HttpResponse:
+        """As contrib's `response_add` and `response_change`."""
+        name = self.opts.verbose_name
+        told = (
+            djangos_text("The {name} “{obj}” was added successfully.")
+            if add
+            else djangos_text("The {name} “{obj}” was changed successfully.")
+        )
+        link = format_html('<a href="{}">{}</a>', self.url("change", obj), name_of(obj))
+        self.message_user(request, format_html(told, name=name, obj=link))
+        if "_continue" in request.POST:
+            return HttpResponseRedirect(self.url("change", obj))
+        if "_addanother" in request.POST:
+            return HttpResponseRedirect(self.url("add"))
+        return HttpResponseRedirect(self.url("changelist"))
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Shows the list, and runs actions on the selected items."""
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
+        actions = self.get_actions(request)
+        if request.method == "POST" and actions:
+            selected = request.POST.getlist(helpers.ACTION_CHECKBOX_NAME)
+            name = request.POST.get("action", "")
+            if selected and name in actions:
+                back = request.get_full_path()
+                function, name, title = actions[name]
+                return self._confirmed(request, name, function, title, selected, back)
+            text = djangos_text("No action selected.")
+            if not selected:
+                text = djangos_text(
+                    "Items must be selected in order to perform actions on them. No items have "
+                    "been changed."
+                )
+            self.message_user(request, text, messages.WARNING)
+            return HttpResponseRedirect(request.get_full_path())
+        try:
+            changelist = self.get_changelist_instance(request)
+        except BadCursor:
+            return HttpResponseRedirect(request.path)
+        action_form = _helpers.ActionForm(auto_id=None) if actions else None
+        if action_form:
+            action_form.fields["action"].choices = self.get_action_choices(request)
+        count = len(changelist.result_list)
+        context = {
+            "module_name": str(self.opts.verbose_name_plural),
+            "selection_note": djangos_text("0 of %(cnt)s selected") % {"cnt": count},
+            "title": changelist.title,
+            "cl": changelist,
+            "action_form": action_form,
+            "actions_on_top": True,
+            "actions_on_bottom": False,
+            "actions_selection_counter": True,
+            **(extra_context or {}),
+        }
+        return self._render(request, "change_list.html", self.change_list_template, context)
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: Any = None
+    ) -> HttpResponse:
+        """Asks, and deletes. Costs 1 request to read the item and 1 to delete it."""
+        return self.action_view(request, object_id, DELETE)
+
+    def action_view(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
+        """Asks, and runs an action on one item. Costs as `delete_view`."""
+        try:
+            obj = self.get_object(request, object_id)
+        except DamagedItem as error:
+            return self._damaged(request, error)
+        actions = self.get_actions(request)
+        if name == DELETE:
+            if not self.has_delete_permission(request, obj):
+                raise PermissionDenied
+            actions[DELETE] = delete_selected, DELETE, djangos_text("Delete")
+        if name not in actions:
+            raise PermissionDenied
+        if obj is None:
+            return self._gone(request, object_id)
+        function, name, title = actions[name]
+        back = self.url("changelist") if name == DELETE else self.url("change", obj)
+        return self._confirmed(request, name, function, title, [object_id], back)
+
+    def _confirmed(
+        self,
+        request: HttpRequest,
+        name: str,
+        function: Any,
+        title: Any,
+        keys: Sequence[str],
+        back: str,
+    ) -> HttpResponse:
+        """Asks for confirmation of an action, or runs it item by item and reports each result.
+
+        Costs 1 request to read 100 items, and 1 to write each.
+        """
+        is_deletion = name == DELETE
+        dangerous = getattr(function, "dangerous", False) or (
+            is_deletion and "delete" in self.dangerous
+        )
+        items = self._selected(keys)
+        whole = {key: item for key, item in items.items() if isinstance(item, Model)}
+        versions = {key: str(item.version) for key, item in whole.items()}
+        is_confirmed = SEEN in request.POST
+        form: Any = forms.Form(request.POST if is_confirmed else None)
+        form.fields.update(self.confirm_fields(request, dangerous))
+        signer = signing.TimestampSigner(salt=f"dynamo.admin.{name}.{self.model.table()}")
+        if is_confirmed and form.is_valid():
+            try:
+                seen = signer.unsign_object(request.POST[SEEN])
+            except signing.BadSignature:
+                seen = {}
+            reason = form.cleaned_data[REASON]
+            results: dict[tuple[int, str], list[str]] = {}
+            for key, item in items.items():
+                result = self._run(request, name, function, item, seen.get(key), reason)
+                called = name_of(item) if key in whole else f"{self.opts.verbose_name} {key}"
+                results.setdefault(result, []).append(called)
+            for (level, text), names in results.items():
+                self.message_user(request, f"{', '.join(names)}: {text}", level)
+            return HttpResponseRedirect(back)
+        context = {
+            "title": _("Are you sure?"),
+            "subtitle": title,
+            "is_deletion": is_deletion,
+            "objects": [(name_of(each), self.url("change", each)) for each in whole.values()],
+            "form": form,
+            "action": name,
+            "selected": list(items),
+            "checkbox_name": helpers.ACTION_CHECKBOX_NAME,
+            "seen_name": SEEN,
+            "seen": signer.sign_object(versions),
+            "back": back,
+        }
+        own = self.delete_confirmation_template if is_deletion else None
+        return self._render(request, "confirm.html", own, context)
+
+    def _selected(self, keys: Sequence[str]) -> dict[str, Any]:
+        """The items by their id; None for one that is absent, a DamagedRow for a damaged one."""
+        wanted = {key: with_id(self.model, key) for key in dict.fromkeys(keys)}
+        found: dict[str, Any] = dict.fromkeys(wanted)
+        addresses = [item._key() for item in wanted.values() if item is not None]
+        for stored in bulk.read_batches(self.model.table(), addresses):
+            item: Any
+            try:
+                item = self.model.from_raw_data(stored)
+            except DamagedItem as error:
+                item = DamagedRow(stored, error)
+            found[id_of_key(self.model, stored)] = item
+        return found
+
+    def _run(
+        self,
+        request: HttpRequest,
+        name: str,
+        function: Any,
+        item: Any,
+        seen: str | None,
+        reason: str,
+    ) -> tuple[int, str]:
+        """Run an action on one item; the level and the text of its result."""
+        if item is None:
+            return messages.WARNING, str(GONE)
+        if isinstance(item, DamagedRow):
+            return messages.ERROR, str(item)
+        if seen != str(item.version):
+            return messages.ERROR, str(OVERTAKEN)
+        is_deletion = name == DELETE
+        needed = getattr(function, "allowed_permissions", None) or ["change"]
+        allowed = [each for each in needed if getattr(self, f"has_{each}_permission")(request)]
+        if is_deletion and item == request.user:
+            return messages.ERROR, str(_("You cannot delete your own account."))
+        write = Transaction()
+        try:
+            function(self, request, item, write)
+            done = self.commit(
+                request,
+                write,
+                "delete" if is_deletion else name,
+                item,
+                permission=next(iter(allowed), "change"),
+                reason=reason,
+            )
+        except PermissionDenied:
+            return messages.ERROR, str(_("You do not have the right to do this."))
+        except Stale:
+            return messages.ERROR, str(OVERTAKEN)
+        except ValidationError as error:
+            return messages.ERROR, get_text_list(error.messages, djangos_text("and"))
+        except (DynamoError, Refused) as error:
+            return messages.ERROR, str(error)
+        if not done:
+            return messages.INFO, str(_("There was nothing to do."))
+        return messages.SUCCESS, djangos_text("Deleted.") if is_deletion else str(_("Done."))
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: Any = None
+    ) -> HttpResponse:
+        """The audit log of an item, also of one that was deleted. Costs 2 requests."""
+        obj: Any = with_id(self.model, object_id)
+        if obj is None:
+            return self._gone(request, object_id)
+        with suppress(DamagedItem):
+            obj = self.get_object(request, object_id) or obj
+        if not self.has_view_or_change_permission(request, obj):
+            raise PermissionDenied
+        entries = list_entries(journal_of(obj), before=request.GET.get("before") or None)
+        context = {
+            "title": djangos_text("Change history: %s") % name_of(obj),
+            "entries": entries,
+            "module_name": capfirst(self.opts.verbose_name_plural),
+            "object": Shown(obj),
+            **(extra_context or {}),
+        }
+        return self._render(request, "object_history.html", self.object_history_template, context)
+
+
+class UserAdmin(ModelAdmin):
+    """For users of `dynamo.auth`: a new one gets a password, and no page shows its hash."""
+
+    list_display = ("username", "email", "is_active", "is_staff", "is_superuser")
+    search_fields = ("username", "email")
+    add_fields: Sequence[Any] = ("username", "email", "password1", "password2")
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[Any]:
+        return self.add_fields if obj is None else super().get_fields(request, obj)
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any
+    ) -> type[ModelForm[Any]]:
+        if obj is None:
+            # It needs the user model, which is loaded later.
+            from dynamo.auth.forms import UserCreationForm
+
+            options = {"form": UserCreationForm, **options}
+        return super().get_form(request, obj, change, **options)
