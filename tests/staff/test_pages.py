@@ -14,6 +14,8 @@ from accounts.models import User
 from accounts.services import delete
 from dynamo._internal.client.sending import send
 from dynamo.admin.models import journal_of, list_entries
+from invoices.document.invoice import Customer
+from invoices.store.customers import add_customer
 from locks._internal.lock import Lock, claim_once
 from locks._internal.registry import State, look
 from sequences._internal.counters import next_value
@@ -34,6 +36,7 @@ from tests.staff.scenes import (
     logged_actions,
     make_staff,
     page_of,
+    stored_entries,
     stored_report,
 )
 
@@ -304,6 +307,65 @@ def test_an_account_that_is_deleted_meanwhile_is_reported(
     [message, _gone] = Page(client.get(client.get(response.url).url)).messages
     assert message == "Bob: This account was deleted meanwhile."
     assert logged_actions() == []
+
+
+@pytest.mark.parametrize(
+    ("action", "subject"), [("sendPasswordReset", "password"), ("sendConfirmation", "onfirm")]
+)
+def test_a_mail_is_sent_again_with_its_reason_in_the_audit_log(
+    client: Any, bob: User, mailoutbox: Any, settings: Any, action: str, subject: str
+) -> None:
+    settings.ACCOUNTS_LIMITS = settings.ACCOUNTS_LIMITS | {"mail": (1, 3600)}
+
+    act(client, bob, action, _reason="The first one was lost")
+
+    [mail] = mailoutbox
+    assert (mail.to, subject in mail.subject) == ([bob.email], True)
+    assert Page(client.get(page_of(bob))).messages == ["Bob: Done."]
+    [entry, _of_account] = stored_entries()
+    assert (entry["action"]["S"], entry["reason"]["S"]) == (action, "The first one was lost")
+    act(client, bob, action)
+    [message] = Page(client.get(page_of(bob))).messages
+    assert "Too many attempts" in message
+    assert (len(mailoutbox), logged_actions()) == (1, [action])
+
+
+@pytest.mark.parametrize(
+    ("action", "values"),
+    [
+        ("sendPasswordReset", {"is_active": False}),
+        ("sendPasswordReset", {"password": "!"}),
+        ("sendConfirmation", {"email_confirmed_at": timezone.now()}),
+    ],
+)
+def test_a_mail_that_would_be_of_no_use_is_not_sent(
+    client: Any, bob: User, mailoutbox: Any, action: str, values: dict[str, Any]
+) -> None:
+    again(bob).change(**values)
+
+    act(client, bob, action)
+
+    assert Page(client.get(page_of(bob))).messages == ["Bob: There was nothing to do."]
+    assert (mailoutbox, logged_actions()) == ([], [])
+
+
+def test_an_address_book_is_read_only_and_each_opening_is_in_the_audit_log(
+    client: Any, bob: User, requests_sent: Requests
+) -> None:
+    customers = "/admin/invoices/customeritem/"
+    assert client.get(customers).status_code == 200
+    assert client.get(customers, {"account": bob.pk}).status_code == 200
+    assert logged_actions() == []
+    add_customer(bob.pk, Customer(name="Carl"), request_id="one")
+    requests_sent.clear()
+
+    page = Page(client.get(customers, {"account": bob.pk}))
+
+    assert "Carl" in page.text
+    assert requests_sent.operations == [*OF_EVERY_PAGE, "Query", "GetItem", "TransactWriteItems"]
+    assert logged_actions() == ["openCustomers"]
+    assert f"{customers}?account={bob.pk}" in client.get(page_of(bob)).content.decode()
+    assert client.get(f"{customers}add/").status_code == 404
 
 
 # The audit log ------------------------------------------------------------------------------------
