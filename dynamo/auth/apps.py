@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from typing import Any
+
 from django.apps import AppConfig
+from django.core.checks import CheckMessage, Error, Tags, register
 
 
 class AuthConfig(AppConfig):
@@ -15,3 +18,23 @@ class AuthConfig(AppConfig):
 
         for model in AbstractUser.__subclasses__():
             model.install()
+        register(check_backends, Tags.security)
+
+
+def check_backends(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """dynamo.E012: Django's own backend would look for permissions in a relational database."""
+    from django.contrib.auth import get_backends, get_user_model
+
+    from dynamo.auth.backends import UserBackend
+    from dynamo.auth.models import AbstractUser
+
+    has_one = any(isinstance(each, UserBackend) for each in get_backends())
+    if has_one or not issubclass(get_user_model(), AbstractUser):
+        return []
+    return [
+        Error(
+            "No backend in AUTHENTICATION_BACKENDS knows the permissions of AUTH_USER_MODEL.",
+            hint="Add dynamo.auth.backends.UserBackend, or a subclass, instead of ModelBackend.",
+            id="dynamo.E012",
+        )
+    ]

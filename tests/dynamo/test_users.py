@@ -18,6 +18,7 @@ from django.core.exceptions import ImproperlyConfigured, ValidationError
 from dynamo._internal.client.sending import send
 from dynamo.attributes import TextAttribute
 from dynamo.auth import AbstractGroup, AbstractUser, passwords, permissions
+from dynamo.auth.apps import check_backends
 from dynamo.auth.forms import UserCreationForm
 from dynamo.auth.permissions import GROUP_SECONDS, all_permissions, permission
 from dynamo.exceptions import Refused
@@ -389,6 +390,15 @@ def test_a_change_of_a_group_counts_after_a_minute_and_that_of_a_user_at_once(
     clerks.delete()
     ann.change(groups=None)
     assert not Reader.get(ann.pk).has_perm("library.lend_book")
+
+
+def test_a_check_names_the_backend_that_is_missing(settings: Any) -> None:
+    has_users = issubclass(get_user_model(), AbstractUser)
+    assert check_backends(None) == []
+
+    settings.AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
+
+    assert [each.id for each in check_backends(None)] == ["dynamo.E012"] * has_users
 
 
 def test_groups_without_a_model_are_an_error_that_says_what_is_missing() -> None:
