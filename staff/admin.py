@@ -20,7 +20,7 @@ from accounts.sessions import services as sessions, visitor
 from accounts.sessions.browsers import readable
 from dynamo import DamagedItem, Page, Transaction, admin
 from dynamo.admin.models import LogEntry, journal_of, list_entries
-from dynamo.admin.options import REASON
+from dynamo.admin.helpers import REASON
 from invoices.models import CustomerItem
 from staff import actions, audit_log, views
 from staff.audit_log import Actor

@@ -17,7 +17,7 @@ SITE = ("accounts", "invoices", "uploads", "staff", "web", "project")
 MODULES = {
     "dynamo.admin": {*import_module("dynamo.admin").__all__, "apps"},
     "dynamo.admin.models": {"LogEntry", "journal_of", "list_entries", "month_of", "record"},
-    "dynamo.admin.options": {"REASON"},
+    "dynamo.admin.helpers": {"REASON"},
     "dynamo.auth": {*import_module("dynamo.auth").__all__},
     "dynamo.auth.addresses": {
         *(
