@@ -21,10 +21,11 @@ def printed(command: str = "cloudformation") -> dict[str, Any]:
     return document
 
 
-def linted(document: dict[str, Any], folder: Path) -> tuple[int, str, str]:
+def linted(folder: Path, *documents: dict[str, Any]) -> tuple[int, str, str]:
     """The exit code and the output of cfn-lint, which also reports warnings."""
-    file = folder / "template.json"
-    file.write_text(json.dumps(document))
-    command = [str(BIN / "cfn-lint"), "--regions", "us-east-1", "--", str(file)]
+    files = [folder / f"{number}.json" for number in range(len(documents))]
+    for file, document in zip(files, documents, strict=True):
+        file.write_text(json.dumps(document))
+    command = [str(BIN / "cfn-lint"), "--regions", "us-east-1", "--", *map(str, files)]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)
     return checked.returncode, checked.stdout, checked.stderr

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from dynamo._internal.tables import KeyAttribute, Table, all_tables
 from dynamo.management.commands.cloudformation import template
-from tests.cloudformation import linted, printed
+from tests.cloudformation import printed
 from tests.requests import Requests
-
-
-@pytest.mark.site
-def test_the_template_passes_cfn_lint(tmp_path: Path) -> None:
-    assert linted(printed(), tmp_path) == (0, "", "")
 
 
 def test_the_template_has_every_table_of_the_models() -> None:

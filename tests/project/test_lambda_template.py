@@ -64,8 +64,10 @@ def allowed_on_tables(template: dict[str, Any], role: str) -> set[tuple[str, str
     }
 
 
-def test_the_template_passes_cfn_lint(template: dict[str, Any], tmp_path: Path) -> None:
-    assert linted(template, tmp_path) == (0, "", "")
+def test_the_template_and_that_of_the_tables_pass_cfn_lint(
+    template: dict[str, Any], tmp_path: Path
+) -> None:
+    assert linted(tmp_path, template, printed("cloudformation")) == (0, "", "")
 
 
 def test_the_tables_are_those_of_the_tables_template(template: dict[str, Any]) -> None:
