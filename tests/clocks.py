@@ -62,7 +62,10 @@ class SleeplessClock(LeapingClock):
 
 
 class StallProofClock(_Clock):
-    """The system clock, but at most `most_seconds` pass between two readings."""
+    """The system clock, but at most `most_seconds` pass between two readings.
+
+    A pause is over at once: the clock moves ahead instead.
+    """
 
     def __init__(self, most_seconds: float) -> None:
         self._most_seconds = most_seconds
@@ -74,6 +77,9 @@ class StallProofClock(_Clock):
         self._now += min(max(0.0, seen - self._seen), self._most_seconds)
         self._seen = seen
         return self._now
+
+    def sleep(self, seconds: float) -> None:
+        self._now += seconds
 
 
 class Stopwatch:

@@ -237,7 +237,8 @@ def parameter(_ssm: str) -> Iterator[Parameter]:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> float:
     """How many seconds an operation is repeated in this test.
 
-    Stalls of the machine do not count, so they do not use up the time of all attempts.
+    Stalls of the machine do not count, so they do not use up the time of all attempts. Pauses
+    between attempts are over at once.
     """
     sending.client()  # now, as that is slow
     use_clock(StallProofClock(0.2), monkeypatch)
