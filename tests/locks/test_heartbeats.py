@@ -25,7 +25,7 @@ from tests.locks.items import beating, put, stored, taken
 from tests.requests import Requests
 from tests.waiting import wait_until
 
-#: Longer than a machine may stall; renewed after a hundredth of it (`_renewed_often`).
+#: Longer than a machine may stall; renewed after 0.2 s (`_renewed_often`).
 LEASE_SECONDS = 60
 
 
@@ -37,7 +37,7 @@ def _no_thread_of_others(engine: str) -> None:
 @pytest.fixture(autouse=True)
 def _renewed_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that tests need not wait for a quarter of a long lease."""
-    monkeypatch.setattr(leases, "RENEWED_AFTER", 0.01)
+    monkeypatch.setattr(leases, "RENEWED_AFTER", 0.2 / LEASE_SECONDS)
 
 
 def version_of(name: str) -> str:
@@ -81,7 +81,7 @@ def test_short_leases_one_after_the_other_share_a_thread() -> None:
 
 
 def test_the_thread_ends_after_its_last_holder_found_the_lease_lost() -> None:
-    # Its renewal is due in ten minutes.
+    # Its renewal is due in three minutes.
     lease = taken("a", lease_seconds=60_000)
     put("a", ownerName={"S": "another"}, recordVersionNumber={"S": "theirs"})
 
@@ -104,7 +104,7 @@ def test_a_lease_is_renewed_again_and_again() -> None:
 def test_one_thread_watches_all_leases_and_each_is_renewed_in_time(
     requests_sent: Requests,
 ) -> None:
-    lengths = (6000, 60, 20, 80, 20.1)
+    lengths = (60_000, 60, 20, 80, 20.1)
     leases = [taken(f"{length}", lease_seconds=length) for length in lengths]
     requests_sent.clear()
 
@@ -117,7 +117,7 @@ def test_one_thread_watches_all_leases_and_each_is_renewed_in_time(
         for operation, request in zip(requests_sent.operations, requests_sent.requests, strict=True)
         if operation == "UpdateItem"
     }
-    # The longest one is due in a minute.
+    # The longest one is due in three minutes.
     assert renewed == {f"{length}" for length in lengths[1:]}
     assert [lease for lease in leases if lease.lost.is_set()] == []
 

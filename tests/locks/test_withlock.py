@@ -199,7 +199,7 @@ def test_a_command_that_ignores_sigterm_is_killed_with_its_group(
     alive = tmp_path / "alive"
     stubborn = f"trap '' TERM; while :; do date +%s%N > {alive}; sleep 0.02; done"
     script = f"trap '' TERM; sh -c \"{stubborn}\" & echo > {ready}; wait"
-    command = ["withlock", "a", "--lease", "8", "--grace", "0.3", "--", *SH, script]
+    command = ["withlock", "a", "--lease", "4", "--grace", "0.3", "--", *SH, script]
     with background(*command) as process:
         wait_until(lambda: ready.exists() and alive.exists())
         proxy.plan("UpdateItem", Answer(500, "InternalServerError"), times=100_000)

@@ -103,7 +103,7 @@ def test_a_command_that_was_stopped_for_longer_than_its_lease_is_ended(
     counting: tuple[list[str], Path, Path], tmp_path: Path
 ) -> None:
     command, pid, _end = counting
-    with job("a", "--lease", "8", "--", *command) as process:
+    with job("a", "--lease", "4", "--", *command) as process:
         wait_until(pid.exists)
         stop(process, int(pid.read_text()))
         next_holder = taken("a", wait_seconds=60, poll_seconds=0.05)
