@@ -19,8 +19,8 @@ from accounts.pages import CHANGED_MEANWHILE, signed_in
 from accounts.sessions import services as sessions, visitor
 from accounts.sessions.browsers import readable
 from dynamo import DamagedItem, Page, Transaction, admin
-from dynamo.admin.models import LogEntry, journal_of, list_entries
 from dynamo.admin.helpers import REASON
+from dynamo.admin.models import LogEntry, journal_of, list_entries
 from invoices.models import CustomerItem
 from staff import actions, audit_log, views
 from staff.audit_log import Actor
