@@ -34,6 +34,7 @@ def test_a_user_signs_up_by_mail_and_recovers_username_and_password(
     page.get_by_role("button", name="Create my account").click()
     expect(page.get_by_role("status")).to_contain_text("Your account is ready")
     sign_in(page, "ann")
+    page.goto("/accounts/profile/")
     expect(page.get_by_role("main")).to_contain_text("Confirmed")
     page.get_by_role("button", name="Sign out").click()
 
@@ -66,6 +67,7 @@ def test_a_user_signs_up_by_mail_and_recovers_username_and_password(
 
 def test_a_user_requests_another_link_and_confirms_the_email_address(page: Page) -> None:
     sign_up(page, "ann", "ann@example.org")
+    page.get_by_role("link", name="Confirm your email address").click()
     expect(page.get_by_role("main")).to_contain_text("Not confirmed")
     page.get_by_role("button", name="Send the link again").click()
     expect(page.get_by_role("status")).to_contain_text("The link was sent")
