@@ -8,10 +8,12 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
+from accounts.models import User
 from dynamo.auth import passwords
 from invoices.document import fonts
 from invoices.pages import downloads
 from tests.conftest import PATIENCE_SECONDS
+from tests.factories import make_user
 from web import helper, mailserver
 
 
@@ -32,6 +34,12 @@ def _site_suited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         cheap = "django.contrib.auth.hashers.MD5PasswordHasher"
         with override_settings(PASSWORD_HASHERS=[cheap, *settings.PASSWORD_HASHERS]):
             yield
+
+
+@pytest.fixture
+def ann(engine: str) -> User:
+    """An account."""
+    return make_user(username="ann", email="ann@example.org")
 
 
 @pytest.fixture(autouse=True)

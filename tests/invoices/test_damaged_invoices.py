@@ -17,7 +17,6 @@ from invoices.models import InvoiceItem
 from invoices.store.lists import list_invoices
 from invoices.store.records import find_invoice, find_record
 from sequences.exceptions import DamagedSeries
-from tests.factories import make_user
 from tests.invoice_factories import DAY, issued, put_invoice, series, stored_invoices
 from tests.numbered import stored_guard
 
@@ -32,11 +31,6 @@ DAMAGES: list[dict[str, Any]] = [
     {"currency": None},
     {"customerName": {"N": "5"}},
 ]
-
-
-@pytest.fixture
-def ann(engine: str) -> User:
-    return make_user(username="ann")
 
 
 def damage(invoice: Invoice, changes: dict[str, Any]) -> None:

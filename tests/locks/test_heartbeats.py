@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -21,6 +19,7 @@ from locks.exceptions import LeaseLost
 from tests.clocks import LeapingClock
 from tests.faults.kinds import Answer, Meanwhile
 from tests.faults.proxy import FaultProxy
+from tests.forked import in_a_child
 from tests.locks.items import beating, put, stored, taken
 from tests.requests import Requests
 from tests.waiting import wait_until
@@ -257,19 +256,6 @@ def test_a_renewal_for_which_no_thread_is_left_is_tried_again(
     assert not lease.lost.is_set()
 
 
-def _in_a_child(work: Callable[[], object]) -> int:
-    """Run `work` in a fork of this process; return its exit code."""
-    pid = os.fork()
-    if not pid:
-        code = 1
-        try:
-            work()
-            code = 0
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
-
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_child_neither_has_nor_renews_nor_releases_its_parents_lease() -> None:
     # Not due while the test lasts.
@@ -284,7 +270,7 @@ def test_a_forked_child_neither_has_nor_renews_nor_releases_its_parents_lease() 
                 call()
         lease.release()
 
-    assert _in_a_child(child) == 0
+    assert in_a_child(child) == 0
     assert version_of("a") == version
     lease.check()
     lease.renew()
@@ -295,7 +281,6 @@ def test_a_child_forked_during_a_renewal_does_not_wait_for_it() -> None:
     lease = taken("a")
 
     def child() -> None:
-        signal.alarm(60)
         lease.release()
         with pytest.raises(LeaseLost):
             lease.renew()
@@ -303,7 +288,7 @@ def test_a_child_forked_during_a_renewal_does_not_wait_for_it() -> None:
             lease.leave(b"")
 
     with lease._writing, lease._changing, heartbeats._of_process._changed:
-        assert _in_a_child(child) == 0
+        assert in_a_child(child) == 0
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -318,7 +303,7 @@ def test_a_forked_child_takes_leases_of_its_own_and_renews_them() -> None:
         wait_for_renewals("b", 2)
         own.check()
 
-    assert _in_a_child(child) == 0
+    assert in_a_child(child) == 0
     assert not lease.lost.is_set()
 
 
@@ -326,5 +311,5 @@ def test_a_forked_child_takes_leases_of_its_own_and_renews_them() -> None:
 def test_a_child_that_leaves_its_parents_block_leaves_the_lock_alone() -> None:
     lock = Lock("a")
     with lock:
-        assert _in_a_child(lambda: lock.__exit__(None, None, None)) == 0
+        assert in_a_child(lambda: lock.__exit__(None, None, None)) == 0
         assert "isReleased" not in stored("a")

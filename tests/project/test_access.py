@@ -19,7 +19,6 @@ from dynamo._internal.client.sending import send
 from project.hiding import HIDDEN
 from project.logs import FIELDS, HidingFormatter, HidingJsonFormatter
 from tests.commands import ROOT
-from tests.factories import make_user
 from tests.pages import sign_in
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -74,11 +73,6 @@ def lines() -> Iterator[Lines]:
     logging.root.addHandler(handler)
     yield written
     logging.root.removeHandler(handler)
-
-
-@pytest.fixture
-def ann() -> User:
-    return make_user(username="ann")
 
 
 @pytest.mark.fault_of("ministack", "tells no capacity of a batch of reads")

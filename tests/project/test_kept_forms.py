@@ -43,11 +43,6 @@ LINE = {
 }
 
 
-@pytest.fixture
-def ann(engine: str) -> User:
-    return make_user(username="ann", email="ann@example.org")
-
-
 def browser(user: User | None = None) -> Client:
     """A browser whose CSRF tokens are checked, in which `user` is signed in."""
     client = Client(enforce_csrf_checks=True)
