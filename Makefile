@@ -25,7 +25,7 @@ run: install .env
 # each would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Some tests wait, so two cores have work for four workers, too. Each needs ten seconds to import all tests.
+# Some tests wait, so two cores have work for four workers, too. Each needs five seconds to import all tests.
 WORKERS := -n 4 --dist worksteal
 
 test: lint
