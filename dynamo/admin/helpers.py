@@ -103,7 +103,7 @@ class _Readonly(_helpers.AdminReadonlyField):  # type: ignore[misc]  # Any
             "is_hidden": False,
         }
         self.form, self.model_admin, self.is_first = form, model_admin, is_first
-        self.is_checkbox, self.is_readonly = False, True
+        self.is_checkbox, self.is_fieldset, self.is_readonly = False, False, True
 
     def contents(self) -> Any:
         return shown(self.field["field"], self.form.instance, self.model_admin)

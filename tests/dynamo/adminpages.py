@@ -25,6 +25,7 @@ PROJECT: dict[str, Any] = {
     "AUTHENTICATION_BACKENDS": ["dynamo.auth.backends.UserBackend"],
     "PASSWORD_HASHERS": ["django.contrib.auth.hashers.MD5PasswordHasher"],
     "LOGOUT_REDIRECT_URL": None,
+    "STATIC_URL": "static/",
     "ROOT_URLCONF": "tests.dynamo.desk.admin_urls",
     "MIDDLEWARE": [
         "django.contrib.sessions.middleware.SessionMiddleware",

@@ -44,13 +44,17 @@ ADMIN_SITE = AdminSite()
 
 
 @pytest.fixture
-def project(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(default_site, "_wrapped", ADMIN_SITE)
-    # First, because contrib.auth looks for it as soon as the apps change.
-    with override_settings(AUTH_USER_MODEL="desk.Clerk"), override_settings(**PROJECT):
+def project() -> Iterator[None]:
+    # Without pytest's patches, which look at the site before it can be made.
+    before, vars(default_site)["_wrapped"] = vars(default_site)["_wrapped"], ADMIN_SITE
+    try:
+        # First, because contrib.auth looks for it as soon as the apps change.
+        with override_settings(AUTH_USER_MODEL="desk.Clerk"), override_settings(**PROJECT):
+            permissions._read.clear()
+            yield
+    finally:
+        vars(default_site)["_wrapped"] = before
         permissions._read.clear()
-        yield
-    permissions._read.clear()
 
 
 @pytest.fixture

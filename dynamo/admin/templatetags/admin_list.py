@@ -9,7 +9,6 @@ from typing import Any
 from django import forms, template
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.templatetags.admin_list import register as contribs
-from django.contrib.admin.templatetags.base import InclusionAdminNode
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as djangos_text
@@ -22,17 +21,7 @@ register = template.Library()
 register.tags.update(contribs.tags)
 
 
-@register.tag(name="result_list")
-def result_list_tag(parser: Any, token: Any) -> InclusionAdminNode:
-    return InclusionAdminNode(
-        parser,
-        token,
-        func=result_list,
-        template_name="change_list_results.html",
-        takes_context=False,
-    )
-
-
+@register.inclusion_tag("admin/change_list_results.html")
 def result_list(cl: ChangeList) -> dict[str, Any]:
     headers = [
         {**each, "class_attrib": format_html(' class="{}"', _classes(each))}
