@@ -282,6 +282,7 @@ def test_cookies_have_names_that_no_other_host_can_set(browser: Client) -> None:
     assert set(relaxed.cookies) - {"messages"} == {
         "__Host-account",
         "__Host-csrftoken",
+        "__Host-known",
         "__Host-sessionid",
     }
     assert_whole(response)
