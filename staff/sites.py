@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import path, reverse
+from django.utils.decorators import method_decorator
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 
@@ -57,6 +58,7 @@ class StaffSite(admin.AdminSite):
             *super().get_urls(),
         ]
 
+    @method_decorator(never_cache)
     def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         return redirect_to_login(reverse("admin:index"))
 

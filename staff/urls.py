@@ -1,6 +1,7 @@
 """The addresses of the pages before they were part of the admin. Each leads to its page there."""
 
 from django.urls import path
+from django.views.decorators.cache import never_cache
 from django.views.generic import RedirectView
 
 app_name = "staff"
@@ -25,6 +26,10 @@ _MOVED = {
 }
 
 urlpatterns = [
-    path(old, RedirectView.as_view(url=f"/admin/{new}", query_string=True), name=name)
+    path(
+        old,
+        never_cache(RedirectView.as_view(url=f"/admin/{new}", query_string=True)),
+        name=name,
+    )
     for name, (old, new) in _MOVED.items()
 ]
