@@ -45,6 +45,7 @@ LEFT_OUT = {
     "invoices_lines",
     "invoices_zip",
     "invoice_pdf",
+    "customer_names",
     "signup_confirm",
     "email_change_confirm",
 }
