@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
+
 from tests.factories import make_user
 from tests.serverless.runtime import CLIENT, Function, event
 
+TOO_MANY = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS + 1
 CSRF = "__Host-csrftoken=" + "a" * 32
 
 
@@ -19,7 +22,7 @@ ODD: list[tuple[dict[str, Any], dict[str, str], int]] = [
     ({"cookies": ["sessionid=あ", CSRF]}, {"cookie": "あ"}, 200),
     ({}, {"referer": "あ", "user-agent": "\ud800", "host": "あ"}, 400),
     ({}, {"content-type": "text/plain; charset=rot13"}, 400),
-    ({"rawQueryString": "&".join("a" * 1301)}, {"content-type": "a; charset=utf-8"}, 400),
+    ({"rawQueryString": "&".join("a" * TOO_MANY)}, {"content-type": "a; charset=utf-8"}, 400),
     ({"body": "\ud800", "isBase64Encoded": False}, {}, 500),
 ]
 
