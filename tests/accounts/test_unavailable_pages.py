@@ -248,7 +248,7 @@ def test_a_sign_up_whose_write_is_not_answered_makes_one_account_when_sent_again
 @pytest.mark.parametrize(
     ("page", "values", "write"),
     [
-        (PROFILE, {"full_name": "Ann Else", "business_address": "1 Road\nTown"}, "UpdateItem"),
+        (PROFILE, {"full_name": "Ann Else", "phone_number": "+442079460958"}, "UpdateItem"),
         ("/accounts/username/", {"username": "anna"}, "TransactWriteItems"),
         ("/accounts/username/", {"username": "anna"}, "DeleteItem"),
         ("/accounts/email/", {"email": "anna@example.org"}, "TransactWriteItems"),

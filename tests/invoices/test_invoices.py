@@ -101,7 +101,7 @@ class FurtherParty(Customer):
 
 @dataclass(frozen=True)
 class FurtherLine(Line):
-    unit: str = field(default="hour", metadata=declare(SingleLine(20)))
+    color: str = field(default="red", metadata=declare(SingleLine(20)))
 
 
 @dataclass(frozen=True)
@@ -109,11 +109,11 @@ class FurtherDraft(Draft):
     paid_on: date | None = field(default=None, metadata=declare(Day()))
 
 
-def further(reference: str = "", unit: str = "hour", paid_on: date | None = None) -> Draft:
+def further(reference: str = "", color: str = "red", paid_on: date | None = None) -> Draft:
     """The same draft with a new field in each part."""
     return FurtherDraft(
         FurtherParty(**vars(DRAFT.customer), reference=reference),
-        tuple(FurtherLine(**vars(line), unit=unit) for line in DRAFT.lines),
+        tuple(FurtherLine(**vars(line), color=color) for line in DRAFT.lines),
         **{name: getattr(DRAFT, name) for name in ("currency", "note", "issued_on")},
         paid_on=paid_on,
     )
@@ -122,8 +122,8 @@ def further(reference: str = "", unit: str = "hour", paid_on: date | None = None
 def test_a_new_field_changes_the_digest_only_if_it_is_not_at_its_default() -> None:
     changed = [
         further(reference="4711"),
-        further(unit="day"),
-        further(unit="4711"),
+        further(color="blue"),
+        further(color="4711"),
         further(paid_on=date(2026, 12, 24)),
     ]
 
