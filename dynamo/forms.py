@@ -23,6 +23,7 @@ fields. `null=True` and `default=""` mean that a field is not required. Unlike i
 
 from __future__ import annotations
 
+import math
 import re
 import uuid
 from collections.abc import Mapping
@@ -94,6 +95,8 @@ class NumberField(forms.FloatField):
         number = super().to_python(value)
         if number is None or isinstance(value, (int, float)):
             return value if isinstance(value, int) else number
+        if not math.isfinite(number):
+            raise Invalid(self.error_messages["invalid"], code="invalid")
         exact = Decimal(formats.sanitize_separators(value) if self.localize else str(value).strip())
         if exact == int(exact):
             return int(exact)

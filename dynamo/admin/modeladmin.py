@@ -50,6 +50,11 @@ from dynamo.transactions import Transaction
 _helpers: Any = helpers
 
 
+def _as_stored(item: Any) -> Any:
+    """The item without what a form has put into it."""
+    return type(item).from_raw_data(item.stored) if item.stored else item
+
+
 class ModelAdmin(BaseModelAdmin):
     """The pages of a registered model; see BaseModelAdmin for its options."""
 
@@ -149,6 +154,9 @@ class ModelAdmin(BaseModelAdmin):
                 write.check(right.item, right.condition(), otherwise=RightsLost(str(user.pk)))
             elif not right.holds(obj):
                 raise PermissionDenied
+        # Again, with what was just read of the user's groups.
+        if not self._may(request, permission, _as_stored(obj)):
+            raise PermissionDenied
         try:
             write.commit()
         except AlreadyDone:
@@ -160,6 +168,12 @@ class ModelAdmin(BaseModelAdmin):
                 raise PermissionDenied from error
             raise
         return True
+
+    def _may(self, request: HttpRequest, permission: str, item: Any) -> bool:
+        """Whether the user has the permission; those that contrib knows, for this item."""
+        on = (item,) if permission in {"change", "delete", "view"} else ()
+        has = getattr(self, f"has_{permission}_permission", None)
+        return bool(has(request, *on) if has else self._has_perm(request, permission))
 
     # Fields that ask for a reason and the password ------------------------------------------------
 
@@ -217,6 +231,8 @@ class ModelAdmin(BaseModelAdmin):
         return HttpResponseRedirect(reverse("admin:index", current_app=self.admin_site.name))
 
     def _damaged(self, request: HttpRequest, error: DamagedItem) -> HttpResponse:
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
         self.message_user(request, str(error), messages.ERROR)
         return HttpResponseRedirect(self.url("changelist"))
 
@@ -347,7 +363,7 @@ class ModelAdmin(BaseModelAdmin):
 
     def _keep_own_rights(self, form: Any) -> None:
         for name in ("is_active", "is_staff", "is_superuser"):
-            had = getattr(type(form.instance).from_raw_data(form.instance.stored), name, False)
+            had = getattr(_as_stored(form.instance), name, False)
             if had and form.cleaned_data.get(name, True) is False:
                 form.add_error(name, _("You cannot remove your own rights."))
 
@@ -435,14 +451,16 @@ class ModelAdmin(BaseModelAdmin):
 
     def action_view(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
         """Asks, and runs an action on one item. Costs as `delete_view`."""
+        is_deletion = name == DELETE
+        allowed = self.has_delete_permission if is_deletion else self.has_view_or_change_permission
         try:
             obj = self.get_object(request, object_id)
         except DamagedItem as error:
             return self._damaged(request, error)
+        if not allowed(request, obj):
+            raise PermissionDenied
         actions = self.get_actions(request)
-        if name == DELETE:
-            if not self.has_delete_permission(request, obj):
-                raise PermissionDenied
+        if is_deletion:
             actions[DELETE] = delete_selected, DELETE, djangos_text("Delete")
         if name not in actions:
             raise PermissionDenied
@@ -538,7 +556,9 @@ class ModelAdmin(BaseModelAdmin):
             return messages.ERROR, str(OVERTAKEN)
         is_deletion = name == DELETE
         needed = getattr(function, "allowed_permissions", None) or ["change"]
-        allowed = [each for each in needed if getattr(self, f"has_{each}_permission")(request)]
+        allowed = [each for each in needed if self._may(request, each, item)]
+        if not allowed:
+            return messages.ERROR, str(_("You do not have the right to do this."))
         if is_deletion and item == request.user:
             return messages.ERROR, str(_("You cannot delete your own account."))
         write = Transaction()
@@ -549,7 +569,7 @@ class ModelAdmin(BaseModelAdmin):
                 write,
                 "delete" if is_deletion else name,
                 item,
-                permission=next(iter(allowed), "change"),
+                permission=allowed[0],
                 reason=reason,
             )
         except PermissionDenied:
@@ -586,12 +606,33 @@ class ModelAdmin(BaseModelAdmin):
         return self._render(request, "object_history.html", self.object_history_template, context)
 
 
+#: What only a superuser grants.
+_RIGHTS = ("is_staff", "is_superuser", "permissions", "groups")
+
+
 class UserAdmin(ModelAdmin):
-    """For users of `dynamo.auth`: a new one gets a password, and no page shows its hash."""
+    """For users of `dynamo.auth`: a new one gets a password, and no page shows its hash.
+
+    Only a superuser grants rights, and changes or deletes a superuser.
+    """
 
     list_display = ("username", "email", "is_active", "is_staff", "is_superuser")
     search_fields = ("username", "email")
     add_fields: Sequence[Any] = ("username", "email", "password1", "password2")
+
+    def _may_touch(self, request: HttpRequest, obj: Any) -> bool:
+        is_superuser = getattr(obj and _as_stored(obj), "is_superuser", False)
+        return bool(cast(Any, request.user).is_superuser or not is_superuser)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._may_touch(request, obj) and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._may_touch(request, obj) and super().has_delete_permission(request, obj)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[Any]:
+        fields = super().get_readonly_fields(request, obj)
+        return fields if cast(Any, request.user).is_superuser else [*fields, *_RIGHTS]
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[Any]:
         return self.add_fields if obj is None else super().get_fields(request, obj)

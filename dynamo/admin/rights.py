@@ -64,9 +64,13 @@ def rights_of(user: Any, permission: str) -> list[Right]:
 
     The user is active and staff, and is a superuser, has the permission, or is in a group that has
     it. If `has_perm` of another backend decides, its decision cannot be part of a transaction.
+    What is read of the groups counts for `has_perm` from then on.
 
     Costs 1 request for each group of a user who has the permission by a group.
     """
+    # It needs the apps, which are loaded later.
+    from dynamo.auth.permissions import read_group
+
     item: Any = user
     if not isinstance(item, Model):
         return []
@@ -76,7 +80,7 @@ def rights_of(user: Any, permission: str) -> list[Right]:
     if permission in (getattr(user, "permissions", None) or ()):
         return [Right(user, values, {"permissions": permission})]
     for name in getattr(user, "groups", None) or ():
-        group = user.group_model.get_or_none(name)
+        group = read_group(user.group_model, name)
         if group is not None and permission in (group.permissions or ()):
             return [
                 Right(user, values, {"groups": name}),

@@ -8,6 +8,7 @@ so a page reads them anyway. What a process has read of a group counts for `GROU
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.apps import apps
@@ -17,6 +18,7 @@ from django.dispatch import receiver
 
 from dynamo._internal.clock import now
 from dynamo._internal.items import all_models
+from dynamo.exceptions import DamagedItem
 from dynamo.signals import tables_emptied
 
 if TYPE_CHECKING:
@@ -81,6 +83,20 @@ def permissions_of_groups(model: type[AbstractGroup] | None, names: Collection[s
         for name in missing:
             _read[table, name] = (began + GROUP_SECONDS, found.get(name, frozenset()))
     return {each for name in names for each in _read[table, name][1]}
+
+
+def read_group(model: type[AbstractGroup], name: str) -> AbstractGroup | None:
+    """The group as it is stored, for this process from now on; None if it is absent or damaged.
+
+    Costs 1 request and 1 read unit.
+    """
+    began = now()
+    group: AbstractGroup | None = None
+    with suppress(DamagedItem):
+        group = model.get_or_none(name)
+    found = frozenset(group.permissions or ()) if group else frozenset[str]()
+    _read[model.table(), name] = (began + GROUP_SECONDS, found)
+    return group
 
 
 @receiver(tables_emptied)

@@ -205,6 +205,70 @@ def test_a_right_that_ended_before_the_form_was_sent_refuses_it(project: None) -
     assert client.get(f"{CUSTOMERS}add/").status_code == 403
 
 
+def clerk_with(*names: str, **values: Any) -> Clerk:
+    rights = {"is_staff": True, "permissions": {f"desk.{each}" for each in names} or None}
+    made: Clerk = Clerk.objects.create_user("ann", "ann@example.org", PASSWORD, **rights | values)
+    return made
+
+
+@pytest.mark.parametrize(
+    "take", [lambda team: team.change(permissions={"desk.view_seat"}), lambda team: team.delete()]
+)
+def test_a_right_of_a_group_that_ended_before_the_form_was_sent_refuses_it(
+    take: Any, project: None
+) -> None:
+    team = Team.create(name="crew", permissions={CHANGE})
+    customer, client = make(1), browser_of(clerk_with(groups={"crew"}))
+    form = opened(client, change_of(customer)) | {"region": "south"}
+    take(team)
+
+    assert client.post(change_of(customer), form).status_code == 403
+    assert Customer.get(customer.pk).region is None
+    # What the write has read counts for the next page, too.
+    assert client.get(change_of(customer)).status_code == 403
+
+
+@pytest.mark.parametrize(("right", "status"), [((), 403), (("view_badge",), 200)])
+def test_an_action_without_permissions_needs_the_right_to_change(
+    right: tuple[str, ...], status: int, project: None
+) -> None:
+    badge, client = Badge.create(code="b"), browser_of(clerk_with(*right))
+    page = change_of(badge).replace("change/", "action/stamp/")
+
+    asked = client.get(page)
+    done = client.post(page, Form(asked.text).values | {"_reason": ""}, follow=True)
+
+    assert (asked.status_code, done.status_code) == (status, status)
+    assert ("You do not have the right to do this." in done.text) is (status == 200)
+    assert Badge.get("b").email is None
+
+
+def test_a_clerk_grants_no_rights_and_neither_changes_nor_deletes_a_superuser(
+    project: None,
+) -> None:
+    boss = Clerk.objects.create_superuser("boss", "boss@example.org", PASSWORD)
+    clerk = clerk_with("change_clerk", "delete_clerk")
+    client, own = browser_of(clerk), change_of(clerk)
+
+    form = opened(client, own)
+    granted = {"is_superuser": "on", "permissions": "desk.add_seat", "groups": "crew"}
+    assert client.post(own, form | granted | {"email": "new@example.org"}).status_code == 302
+    stored = Clerk.get(clerk.pk)
+    assert not form.keys() & {*granted, "is_staff"}
+    assert (stored.email, stored.is_superuser, stored.groups) == ("new@example.org", False, None)
+    assert stored.permissions == clerk.permissions
+
+    assert 'name="_save"' not in client.get(change_of(boss)).text
+    assert client.post(change_of(boss), form).status_code == 403
+    assert client.post(change_of(boss).replace("change", "delete")).status_code == 403
+    clerks = "/admin/desk/clerk/"
+    chosen = {"_selected_action": [boss.pk], "action": "delete_selected", "index": "0"}
+    form = Form(client.post(clerks, chosen).text).values | chosen
+    refused = client.post(clerks, form, follow=True)
+    assert "You do not have the right to do this." in refused.text
+    assert Clerk.get(boss.pk).is_active
+
+
 def test_editors_change_themselves_but_neither_their_own_rights_nor_their_existence(
     client: Client, editor: Clerk
 ) -> None:
@@ -329,7 +393,16 @@ def test_any_text_is_a_key(key: str, client: Client) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["locker/1,zz/", "locker/1/", "locker/x,00/", "locker/1.5,00/", "seat/red,x/", "seat/,1/"],
+    [
+        "seat/red,1e9999999/",
+        "locker/1e9999999,00/",
+        "locker/1,zz/",
+        "locker/1/",
+        "locker/x,00/",
+        "locker/1.5,00/",
+        "seat/red,x/",
+        "seat/,1/",
+    ],
 )
 def test_an_id_that_no_item_can_have_is_not_found(path: str, client: Client) -> None:
     for page in ("change", "delete", "history"):
@@ -382,6 +455,9 @@ def test_a_number_is_stored_as_it_is_typed(typed: str, stored: Any, client: Clie
     form = opened(client, change_of(locker)) | {"_reason": "measured"}
 
     refused = client.post(change_of(locker), form | {"size": "0.12345678901234567890123"})
+    for unfit in ("nan", "-inf", "1e9999999"):
+        answer = client.post(change_of(locker), form | {"size": unfit})
+        assert "Enter a number." in answer.text
     assert client.post(change_of(locker), form | {"size": typed}).status_code == 302
 
     assert "Enter a number." in refused.text

@@ -38,6 +38,11 @@ class SeatAdmin(admin.ModelAdmin):
 @admin.register(Badge)
 class BadgeAdmin(admin.ModelAdmin):
     list_display = ("code", "email")
+    actions = ("stamp",)
+
+    @admin.action(description="Stamp")
+    def stamp(self, request: HttpRequest, obj: Any, write: Transaction) -> None:
+        obj.change(email="stamped@example.org", write=write)
 
 
 @admin.register(Clerk)
