@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.contrib.admin import ModelAdmin as ContribsModelAdmin, site as default_site
+from django.contrib.admin.sites import all_sites
 from django.contrib.sessions.models import Session
 from django.core.checks import run_checks
 from django.core.exceptions import ImproperlyConfigured
@@ -610,6 +611,14 @@ def test_rights_are_granted_by_lines_and_a_set_that_lines_cannot_hold_is_read_on
         assert Customer.get(item.pk).stored == item.stored
 
 
+@pytest.fixture
+def site(project: None) -> Iterator[AdminSite]:
+    """A site of its own, which `check` of other tests does not find."""
+    site = AdminSite()
+    yield site
+    all_sites.discard(site)
+
+
 @pytest.mark.parametrize(
     ("options", "found"),
     [
@@ -638,9 +647,8 @@ def test_rights_are_granted_by_lines_and_a_set_that_lines_cannot_hold_is_read_on
     ],
 )
 def test_check_refuses_what_no_query_can_serve_and_names_what_to_declare(
-    options: dict[str, Any], found: str, project: None
+    options: dict[str, Any], found: str, site: AdminSite
 ) -> None:
-    site = AdminSite()
     site.register(Clerk if "pin" in str(options) else Customer, **options)
 
     messages = [f"{each.id}: {each.msg}" for each in site.check(None)]
@@ -649,8 +657,7 @@ def test_check_refuses_what_no_query_can_serve_and_names_what_to_declare(
     assert all(each.hint for each in site.check(None) if each.id == "dynamo.E010")
 
 
-def test_check_names_relational_models_and_missing_settings(project: None) -> None:
-    site = AdminSite()
+def test_check_names_relational_models_and_missing_settings(site: AdminSite) -> None:
     site.register(Session, ModelAdmin)
     site.register(Customer, ContribsModelAdmin)  # type: ignore[arg-type]
 
