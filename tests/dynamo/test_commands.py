@@ -112,6 +112,7 @@ def test_an_interpreter_whose_standard_input_is_closed_runs_commands() -> None:
 # Cost ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.fault_of("ministack", "counts no units of an index")
 @pytest.mark.fault_of("moto", "names no units of a transaction")
 @pytest.mark.usefixtures("engine")
 def test_verbosity_2_prints_the_cost_on_stderr_only() -> None:

@@ -123,6 +123,7 @@ def test_pages_are_counted_by_the_names_of_their_urls(rise: Rise) -> None:
 
 
 @pytest.mark.usefixtures("engine")
+@pytest.mark.fault_of("ministack", "counts no units of an index")
 @pytest.mark.fault_of("moto", "names no units of a transaction")
 def test_requests_to_dynamodb_are_counted_by_operation_table_and_outcome(rise: Rise) -> None:
     make_user(username="ann", email="ann@example.org")
