@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from django.contrib import messages
@@ -171,8 +172,7 @@ class UserAdmin(StaffAdmin):
             return super().get_page(request, changelist)
         [changelist.report] = last_reports(KINDS["statistics"])
         keys = changelist.report.newest
-        found = {each.pk: each for each in User.batch_get(keys)}
-        return Page([found[key] for key in keys if key in found], None)
+        return Page([each for each in self._selected(keys).values() if each], None)
 
     def get_search_results(
         self, request: HttpRequest, search_term: str, after: str | None = None
@@ -264,6 +264,8 @@ class CustomerAdmin(StaffAdmin):
         page = super().get_page(request, changelist)
         if page.items:
             account = changelist.partition
-            on = User.get_or_none(account) or User(account)
+            on = User(account)
+            with suppress(DamagedItem):
+                on = User.get_or_none(account) or on
             audit_log.record(self.actor(request), "openCustomers", on=on)
         return page

@@ -3,7 +3,7 @@
 dynamo.E008   a model of a relational database, or a ModelAdmin of contrib.admin, is registered
 dynamo.E009   an option names nothing that the model has, or a sensitive attribute
 dynamo.E010   one Query cannot serve a filter, a search or an order
-dynamo.E011   a setting that the pages need is missing
+dynamo.E011   a setting that the pages need is missing, or a table for guard items
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def check_admin(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     return found
 
 
-def check_model_admin(model_admin: Any) -> list[CheckMessage]:
+def check_model_admin(model_admin: Any, *, may_add: bool) -> list[CheckMessage]:
     admin_class = type(model_admin)
     return [
         *(Error(text, obj=admin_class, id="dynamo.E009") for text in _names(model_admin)),
@@ -75,7 +75,20 @@ def check_model_admin(model_admin: Any) -> list[CheckMessage]:
             Error(text, hint=hint, obj=admin_class, id="dynamo.E010")
             for text, hint in _queries(model_admin)
         ),
+        *(
+            Error(text, obj=admin_class, id="dynamo.E011")
+            for text in _additions(model_admin)
+            if may_add
+        ),
     ]
+
+
+def _additions(model_admin: Any) -> Iterator[str]:
+    """Why nothing can be added."""
+    try:
+        model_admin.model.check_request_ids()
+    except TypeError as error:
+        yield str(error)
 
 
 def _names(model_admin: Any) -> Iterator[str]:

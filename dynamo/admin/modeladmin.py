@@ -24,6 +24,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from pynamodb.attributes import UnicodeSetAttribute
 
 from dynamo._internal import bulk
+from dynamo._internal.model.objects import VERSION
 from dynamo.admin.helpers import (
     DELETE,
     GONE,
@@ -45,6 +46,9 @@ from dynamo.exceptions import AlreadyDone, BadCursor, DamagedItem, DynamoError, 
 from dynamo.forms import ModelForm, model_fields
 from dynamo.models import Model
 from dynamo.transactions import Transaction
+
+#: The id of an entry in the audit log is shorter.
+BEFORE_MAX_LENGTH = 100
 
 #: Their stubs know contrib's ModelAdmin only.
 _helpers: Any = helpers
@@ -147,12 +151,16 @@ class ModelAdmin(BaseModelAdmin):
             address=self.admin_site.client_address(request),
             reason=reason,
         )
-        for right in self.admin_site.rights(request, self.permission(permission)):
+        needed, known = self.permission(permission), vars(request).setdefault("_rights", {})
+        if needed not in known:
+            known[needed] = self.admin_site.rights(request, needed)
+        written = [each.about for each in write]
+        for right in known[needed]:
             # A transaction takes each item once. The write of an item that gives the right is under
             # its version, so it suffices that the item had it when it was read.
-            if right.item != obj:
+            if right.item not in written:
                 write.check(right.item, right.condition(), otherwise=RightsLost(str(user.pk)))
-            elif not right.holds(obj):
+            elif not right.holds(written[written.index(right.item)]):
                 raise PermissionDenied
         # Again, with what was just read of the user's groups.
         if not self._may(request, permission, _as_stored(obj)):
@@ -268,13 +276,16 @@ class ModelAdmin(BaseModelAdmin):
         may_write = (
             self.has_add_permission(request) if add else self.has_change_permission(request, obj)
         )
+        if obj is not None and not obj.stored and VERSION not in request.POST:
+            # With a request id it would be added, which is another right.
+            return self._gone(request, object_id or "")
         fieldsets, readonly, form_class = self._plan(request, obj, may_write)
         operation = "add" if add else "change"
         form: Any = (
             form_class(request.POST, request.FILES, instance=obj)
             if request.method == "POST"
             else form_class(
-                instance=obj, initial=self.get_changeform_initial_data(request) if add else None
+                instance=obj, initial=self._initial(request, form_class) if add else None
             )
         )
         if obj is not None and not obj.stored and form.hidden_value() is None:
@@ -320,6 +331,21 @@ class ModelAdmin(BaseModelAdmin):
         }
         own = self.add_form_template if add else self.change_form_template
         return self._render(request, "change_form.html", own, context)
+
+    def _initial(self, request: HttpRequest, form_class: Any) -> dict[str, Any]:
+        """Those of the initial values that are no texts, or that their fields take as typed."""
+        values = self.get_changeform_initial_data(request)
+        known = form_class().fields if values else {}
+
+        def takes(name: str, value: Any) -> bool:
+            if isinstance(value, str):
+                try:
+                    known[name].clean(value)
+                except (KeyError, ValidationError):
+                    return False
+            return True
+
+        return {name: value for name, value in values.items() if takes(name, value)}
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return dict(request.GET.items())
@@ -410,6 +436,12 @@ class ModelAdmin(BaseModelAdmin):
         if request.method == "POST" and actions:
             selected = request.POST.getlist(helpers.ACTION_CHECKBOX_NAME)
             name = request.POST.get("action", "")
+            # What a search shows at most: of each field, those that begin so and the very one.
+            most = (self.list_per_page + 1) * (len(self.get_search_fields(request)) or 1)
+            if len(selected) > most:
+                text = _("Select at most %(count)s items. No items have been changed.")
+                self.message_user(request, text % {"count": most}, messages.WARNING)
+                return HttpResponseRedirect(request.get_full_path())
             if selected and name in actions:
                 back = request.get_full_path()
                 function, name, title = actions[name]
@@ -595,7 +627,9 @@ class ModelAdmin(BaseModelAdmin):
             obj = self.get_object(request, object_id) or obj
         if not self.has_view_or_change_permission(request, obj):
             raise PermissionDenied
-        entries = list_entries(journal_of(obj), before=request.GET.get("before") or None)
+        before = request.GET.get("before", "")
+        before = before if len(before) <= BEFORE_MAX_LENGTH else ""
+        entries = list_entries(journal_of(obj), before=before or None)
         context = {
             "title": djangos_text("Change history: %s") % name_of(obj),
             "entries": entries,
@@ -635,7 +669,12 @@ class UserAdmin(ModelAdmin):
         return fields if cast(Any, request.user).is_superuser else [*fields, *_RIGHTS]
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[Any]:
-        return self.add_fields if obj is None else super().get_fields(request, obj)
+        fields = self.add_fields if obj is None else super().get_fields(request, obj)
+        return (
+            fields
+            if getattr(self.model, "group_model", None)
+            else [each for each in fields if each != "groups"]
+        )
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any

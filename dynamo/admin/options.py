@@ -75,7 +75,9 @@ class BaseModelAdmin:
     def check(self) -> list[CheckMessage]:
         from dynamo.admin.checks import check_model_admin
 
-        return check_model_admin(self)
+        # Otherwise the class itself decides who may add, such as nobody.
+        may_add = type(self).has_add_permission is BaseModelAdmin.has_add_permission
+        return check_model_admin(self, may_add=may_add)
 
     @property
     def media(self) -> forms.Media:
@@ -237,7 +239,7 @@ class BaseModelAdmin:
         """
         fields = self.get_search_fields(request)
         place, _dot, cursor = (after or "0.").partition(".")
-        if not (place.isdecimal() and int(place) < len(fields)):
+        if not (len(place) < 4 and place.isdecimal() and int(place) < len(fields)):
             raise BadCursor
         found: dict[Any, Any] = {}
         for number, name in list(enumerate(fields))[int(place) :]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 from django.apps import apps
@@ -48,8 +49,10 @@ class Options:
 def name_of(item: Model) -> str:
     """What pages and the audit log call an item: its text if its class makes one, else its key."""
     # An item that is not stored lacks the values that `__str__` may need.
+    # Nor does one from an index have all of them.
     if item.stored and type(item).__str__ is not object.__str__:
-        return str(item)
+        with suppress(AttributeError, TypeError):
+            return str(item)
     return f"{item._noun()} {id_of(item)}"
 
 

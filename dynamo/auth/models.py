@@ -223,7 +223,7 @@ class AbstractUser(PermissionsMixin, Model):
     email = TextAttribute(
         djangos_lazy("email address"), max_length=EMAIL_MAX_LENGTH, validators=[clean_new_email]
     )
-    password = TextAttribute(djangos_lazy("password"), editable=False)
+    password = TextAttribute(djangos_lazy("password"), editable=False, sensitive=True)
     is_active = BooleanAttribute(djangos_lazy("active"), attr_name="isActive", default=True)
     is_staff = BooleanAttribute(djangos_lazy("staff status"), attr_name="isStaff", default=False)
     is_superuser = BooleanAttribute(
@@ -241,7 +241,11 @@ class AbstractUser(PermissionsMixin, Model):
     )
     # Of a new user, too: sessions of a deleted one do not fit another one with the same key.
     session_epoch = TextAttribute(
-        attr_name="sessionEpoch", null=True, default=new_session_epoch, editable=False
+        attr_name="sessionEpoch",
+        null=True,
+        default=new_session_epoch,
+        editable=False,
+        sensitive=True,
     )
     permissions = UnicodeSetAttribute(null=True)
     groups = UnicodeSetAttribute(null=True)

@@ -7,6 +7,7 @@ so a page reads them anyway. What a process has read of a group counts for `GROU
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,6 +24,8 @@ from dynamo.signals import tables_emptied
 
 if TYPE_CHECKING:
     from dynamo.auth.models import AbstractGroup
+
+logger = logging.getLogger(__name__)
 
 #: What may be permitted on the items of each model.
 ACTIONS = ("add", "change", "delete", "view")
@@ -65,7 +68,7 @@ def _permissions() -> Iterator[tuple[str, str]]:
 
 
 def permissions_of_groups(model: type[AbstractGroup] | None, names: Collection[str]) -> set[str]:
-    """The permissions of the groups called `names`. One that was deleted has none.
+    """The permissions of the groups called `names`. One that was deleted or is damaged has none.
 
     Costs 1 request and 1 read unit per group that this process has not read within the last minute.
     """
@@ -79,7 +82,12 @@ def permissions_of_groups(model: type[AbstractGroup] | None, names: Collection[s
     table, began = model.table(), now()
     missing = [each for each in names if _read.get((table, each), (0.0,))[0] <= began]
     if missing:
-        found = {each.name: frozenset(each.permissions or ()) for each in model.batch_get(missing)}
+        try:
+            groups = list(model.batch_get(missing))
+        except DamagedItem as error:
+            logger.error("A group has no permissions: %s", error)
+            groups = [group for name in missing if (group := read_group(model, name))]
+        found = {each.name: frozenset(each.permissions or ()) for each in groups}
         for name in missing:
             _read[table, name] = (began + GROUP_SECONDS, found.get(name, frozenset()))
     return {each for name in names for each in _read[table, name][1]}

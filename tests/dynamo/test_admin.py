@@ -23,9 +23,10 @@ from dynamo.admin import AdminSite, ModelAdmin
 from dynamo.admin.helpers import OVERTAKEN
 from dynamo.admin.keys import id_of
 from dynamo.admin.models import LogEntry, journal_of, list_entries
+from dynamo.admin.values import is_sensitive
 from dynamo.auth import permissions
 from tests.dynamo.adminpages import PROJECT, Form, content, opened
-from tests.dynamo.desk.models import Badge, Clerk, Customer, Locker, Team
+from tests.dynamo.desk.models import Badge, Chair, Clerk, Customer, Locker, Team
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy, through
 
@@ -268,6 +269,89 @@ def test_a_clerk_grants_no_rights_and_neither_changes_nor_deletes_a_superuser(
     refused = client.post(clerks, form, follow=True)
     assert "You do not have the right to do this." in refused.text
     assert Clerk.get(boss.pk).is_active
+
+
+def test_an_action_may_also_write_the_item_that_gives_the_right(project: None) -> None:
+    badge, clerk = Badge.create(code="b"), clerk_with("change_badge")
+    client, page = browser_of(clerk), change_of(badge).replace("change/", "action/sign/")
+
+    assert "Done." in client.post(page, opened(client, page), follow=True).text
+    assert (Badge.get("b").email, Clerk.get(clerk.pk).pin) == ("signed@example.org", "b")
+
+
+def test_the_right_to_change_adds_nothing(client: Client, project: None) -> None:
+    form = opened(client, "/admin/desk/badge/add/") | {"code": "new"}
+
+    browser_of(clerk_with("change_badge")).post("/admin/desk/badge/new/change/", form)
+
+    assert list(Badge.scan()) == []
+
+
+def test_a_damaged_group_has_no_permissions_and_the_others_have_theirs(project: None) -> None:
+    Team.create(name="crew", permissions={CHANGE})
+    broken = {"name": {"S": "broken"}, "permissions": {"S": CHANGE}}
+    send("PutItem", {"TableName": Team.table(), "Item": broken})
+    customer, client = make(1), browser_of(clerk_with(groups={"broken", "crew"}))
+
+    form = opened(client, change_of(customer)) | {"region": "south"}
+    assert client.post(change_of(customer), form).status_code == 302
+    assert client.get("/admin/desk/seat/").status_code == 403
+
+
+def test_the_field_of_groups_needs_their_model(
+    client: Client, editor: Clerk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "groups" in opened(client, change_of(editor))
+    monkeypatch.setattr(Clerk, "group_model", None)
+    assert "groups" not in opened(client, change_of(editor))
+
+
+def test_what_is_selected_is_bounded_and_its_rights_are_read_once(
+    project: None, max_requests: Any
+) -> None:
+    Team.create(name="crew", permissions={CHANGE, "desk.delete_customer"})
+    client = browser_of(clerk_with(groups={"crew"}))
+    keys = [make(number).pk for number in range(3)]
+    chosen = {"_selected_action": keys, "action": "delete_selected", "index": "0"}
+
+    many = {**chosen, "_selected_action": [str(number) for number in range(13)]}
+    assert "Select at most 12 items." in client.post(CUSTOMERS, many, follow=True).text
+    form = Form(client.post(CUSTOMERS, chosen).text).values | chosen
+    with max_requests(USER + 1 + 1 + 3):
+        client.post(CUSTOMERS, form)
+    assert list(Customer.scan()) == []
+
+
+def test_a_damaged_item_is_described_to_those_alone_who_may_see_it(project: None) -> None:
+    item = {"pk": {"S": "broken"}, "visits": {"S": "many"}}
+    send("PutItem", {"TableName": Customer.table(), "Item": item})
+    client = browser_of(clerk_with("view_seat"))
+
+    for page in ("change", "delete", "action/welcome"):
+        assert client.get(f"{CUSTOMERS}broken/{page}/").status_code == 403
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"badge/b/history/?before={'9' * 1100}",
+        f"locker/?q=bo&p={'1' * 4400}.x",
+        "customer/add/?called=x&visits=y&nothing=z&wants_mail=q&tags=a",
+        "badge/",
+    ],
+)
+def test_no_address_and_no_incomplete_item_is_an_error_of_the_server(
+    path: str, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Badge, "__str__", lambda badge: badge.email.upper())
+    Badge.create(code="b")
+
+    assert client.get(f"/admin/desk/{path}", follow=True).status_code == 200
+
+
+def test_initial_values_stand_in_the_address(client: Client) -> None:
+    form = opened(client, f"{CUSTOMERS}add/?club=chess&visits=x")
+    assert (form["club"], form["visits"]) == ("chess", "0")
 
 
 def test_editors_change_themselves_but_neither_their_own_rights_nor_their_existence(
@@ -538,6 +622,7 @@ def test_taken_values_are_errors_at_their_fields(client: Client) -> None:
 
 def test_a_sensitive_attribute_is_never_shown(client: Client) -> None:
     clerk = Clerk.objects.create_user("ann", "ann@example.org", PASSWORD, pin="of-ann-alone")
+    assert all(is_sensitive(Clerk, each) for each in ("pin", "password", "session_epoch"))
     for page in (change_of(clerk), "/admin/desk/clerk/", "/admin/desk/clerk/?q=ann"):
         assert "of-ann-alone" not in client.get(page).text
         assert "Pin" not in client.get(page).text
@@ -655,6 +740,14 @@ def test_check_refuses_what_no_query_can_serve_and_names_what_to_declare(
 
     assert (messages == []) if not found else messages[0].startswith(f"dynamo.{found}")
     assert all(each.hint for each in site.check(None) if each.id == "dynamo.E010")
+
+
+def test_check_names_models_that_need_a_table_for_guard_items(site: AdminSite) -> None:
+    site.register(Chair)
+
+    [found] = site.check(None)
+
+    assert (found.id, "name a table for guard items" in found.msg) == ("dynamo.E011", True)
 
 
 def test_check_names_relational_models_and_missing_settings(site: AdminSite) -> None:

@@ -142,6 +142,21 @@ def test_the_newest_accounts_of_the_last_report_are_listed_first(
     assert requests_sent.operations == [*OF_EVERY_PAGE, "TransactGetItems", "BatchGetItem"]
 
 
+def test_a_damaged_account_is_listed_as_damaged_and_its_address_book_opens(
+    client: Any, bob: User
+) -> None:
+    stored_report("statistics")
+    add_customer(bob.pk, Customer(name="Carl"), request_id="one")
+    item("users", pk={"S": bob.pk}, userName={"S": "Bob"}, joinedAt={"S": "soon"})
+
+    listed = client.get(USERS)
+    book = client.get("/admin/invoices/customeritem/", {"account": bob.pk})
+
+    assert (listed.status_code, "damaged" in Page(listed).text) == (200, True)
+    assert (book.status_code, "Carl" in Page(book).text) == (200, True)
+    assert logged_actions() == ["openCustomers"]
+
+
 def test_a_guard_item_of_a_deleted_account_is_shown(client: Any) -> None:
     item("users", pk={"S": "userName#lost"}, owner={"S": "gone"})
 

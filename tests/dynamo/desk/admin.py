@@ -38,11 +38,17 @@ class SeatAdmin(admin.ModelAdmin):
 @admin.register(Badge)
 class BadgeAdmin(admin.ModelAdmin):
     list_display = ("code", "email")
-    actions = ("stamp",)
+    actions = ("stamp", "sign")
 
     @admin.action(description="Stamp")
     def stamp(self, request: HttpRequest, obj: Any, write: Transaction) -> None:
         obj.change(email="stamped@example.org", write=write)
+
+    @admin.action(description="Sign", permissions=["change"])
+    def sign(self, request: HttpRequest, obj: Any, write: Transaction) -> None:
+        obj.change(email="signed@example.org", write=write)
+        user: Any = request.user
+        user.change(pin=obj.code, write=write)
 
 
 @admin.register(Clerk)
