@@ -29,7 +29,12 @@ _SALT = "accounts.notices"
 
 
 def tell(request: HttpRequest, kind: str, user: User, *, to: str = "") -> bool:
-    """Send the mail `kind` about what the visitor did, to the account's address or to another."""
+    """Send the mail `kind` about what the visitor did, to the account's address or to another.
+
+    An address that was never confirmed gets none: it may be that of a stranger.
+    """
+    if not to and not user.is_confirmed:
+        return False
     with translation.override(language_of(user) or translation.get_language()):
         now = timezone.localtime(timezone.now(), zone_of(user))
         context = {

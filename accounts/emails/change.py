@@ -26,10 +26,14 @@ PURPOSE = "email_change"
 
 @dataclass(frozen=True)
 class Confirmed:
-    """The account with its new address, and the `former` one. None if nothing was written."""
+    """The account with its new address, and the `former` one. None if nothing was written.
+
+    `was_confirmed` says whether the former address was.
+    """
 
     user: User
     former: str | None
+    was_confirmed: bool = False
 
 
 def request_change(user: User, email: str, *, write: Transaction | None = None) -> None:
@@ -92,14 +96,15 @@ def confirm_change(token: str, *, write: Transaction | None = None) -> Confirmed
         StaleUser: others changed the account at each attempt.
     """
     pk, pending_id = links.read(PURPOSE, token, 2)
-    former = None
+    former: str | None = None
+    was_confirmed = False
     for _attempt in range(ATTEMPTS):
         user = links.account_of(PURPOSE, pk)
         if user.confirmation_id == pending_id:
-            return Confirmed(user, former)
+            return Confirmed(user, former, was_confirmed)
         if user.pending_id != pending_id or not user.awaited_email:
             raise BadLink(PURPOSE)
-        former = user.email
+        former, was_confirmed = user.email, user.is_confirmed
         values = {
             "email": user.pending_email,
             "email_confirmed_at": datetime.now(UTC),
@@ -110,7 +115,7 @@ def confirm_change(token: str, *, write: Transaction | None = None) -> Confirmed
         except StaleUser:
             # Perhaps this link was followed twice at once, or a reply was lost.
             continue
-        return Confirmed(user, former)
+        return Confirmed(user, former, was_confirmed)
     raise StaleUser(pk)
 
 

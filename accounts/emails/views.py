@@ -178,11 +178,12 @@ class EmailChangeView(PasswordConfirmedView):
             self._change_now(user, email)
 
     def _change_now(self, user: User, email: str) -> None:
-        """Change the address, notify the old one, and send a link to the new one."""
-        old, confirmation_id = user.email, user.confirmation_id
+        """Change the address, notify the old one if it was confirmed, and send a link."""
+        old, confirmation_id, was_confirmed = user.email, user.confirmation_id, user.is_confirmed
         services.change_email(user, email)
         if user.confirmation_id != confirmation_id:
-            notices.tell(self.request, "email_changed", user, to=old)
+            if was_confirmed:
+                notices.tell(self.request, "email_changed", user, to=old)
             mails.send_confirmation(user)
 
     def _send_link(self, user: User, email: str) -> None:
@@ -210,10 +211,11 @@ class EmailChangeConfirmView(LinkView):
         return change.address_of(token)
 
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
-        """Change the address and notify both."""
+        """Change the address and notify both; the old one if it was confirmed."""
         confirmed = change.confirm_change(token)
         if confirmed.former is not None:
-            notices.tell(request, "email_changed", confirmed.user, to=confirmed.former)
+            if confirmed.was_confirmed:
+                notices.tell(request, "email_changed", confirmed.user, to=confirmed.former)
             notices.tell(request, "email_added", confirmed.user)
         messages.success(request, _("Your email address was changed and confirmed."))
         return redirect("profile" if request.user == confirmed.user else "login")

@@ -94,6 +94,7 @@ class Number(Kind):
     may_be_zero: bool = True
     is_percentage: bool = False
     #: Whether `1,080` can only be a thousand and eighty, as a price in a currency without decimals.
+    #: `1.080` can be either.
     is_grouped: bool = False
 
     def read(self, typed: str) -> Decimal:
@@ -108,7 +109,7 @@ class Number(Kind):
             text = text.rstrip("%\N{FULLWIDTH PERCENT SIGN}")
         found = readings(text)
         allowed = self._allowed(found)
-        if self.is_grouped:
+        if self.is_grouped and not {".", "\N{FULLWIDTH FULL STOP}"} & set(text):
             allowed = allowed[-1:]
         if len(allowed) > 1:
             decimal, whole = allowed

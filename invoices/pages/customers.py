@@ -28,9 +28,8 @@ from invoices.store.customers import (
     find_customer,
     list_customers,
 )
-from invoices.store.lists import Listed, search_invoices
+from invoices.store.lists import Page, search_invoices
 from web.focus import FocusFirstErrorMixin
-from web.search import folded
 
 #: How many customers the form of an invoice suggests.
 SUGGESTED = 20
@@ -140,17 +139,22 @@ class CustomerView(SignedInFormMixin, KeepFormMixin, CustomerMixin, FocusFirstEr
         }
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        found = self.invoices() if self.request.method == "GET" else []
+        page = self.invoices() if self.request.method == "GET" else None
+        found = page.invoices if page else []
         figures = [figure(state, found) for state in ("open", "overdue")]
-        return super().get_context_data(item=self.item, found=found, figures=figures, **kwargs)
-
-    def invoices(self) -> list[Listed]:
-        """The newest invoices to a customer of this name; as many as a search finds at once."""
-        page = search_invoices(
-            self.account, self.today.year, customer=self.item.name, today=self.today
+        return super().get_context_data(
+            item=self.item, page=page, found=found, figures=figures, **kwargs
         )
-        name = folded(self.item.name)
-        return [each for each in page.invoices if folded(each.customer_name) == name]
+
+    def invoices(self) -> Page:
+        """The newest invoices to a customer of this name; as many as a search finds at once."""
+        return search_invoices(
+            self.account,
+            self.today.year,
+            customer=self.item.name,
+            exact=True,
+            today=self.today,
+        )
 
     def form_valid(self, form: CustomerForm) -> HttpResponse:
         # The condition is about what the page showed, not about what is stored now.

@@ -133,13 +133,15 @@ class HomeView(TemplateView):
             return super().get_context_data(**kwargs)
         user = signed_in(self.request)
         latest, since = latest_invoices(user.pk, today(user.time_zone))
-        figures = [figure(state, latest) for state in ("open", "overdue")]
+        summed = [each for each in latest if since is None or each.issued_at >= since]
+        figures = [figure(state, summed) for state in ("open", "overdue")]
         steps = _first_steps(user, has_invoice=bool(latest))
         return super().get_context_data(
             recent=latest[:RECENT],
             overdue=figures[1]["invoices"][:RECENT],
             figures=figures,
             since=since,
+            summed=summed,
             steps=[] if all(step["is_done"] for step in steps) else steps,
             **kwargs,
         )
@@ -312,7 +314,6 @@ class InvoiceNewView(
             form=form,
             invoice=draft,
             required=form.lacking(),
-            einvoice_lacks=einvoices.missing(draft),
             sent_fields=sent,
         )
         return TemplateResponse(self.request, "invoices/invoice_preview.html", context)

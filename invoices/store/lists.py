@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from functools import partial
 from itertools import chain
@@ -88,6 +88,7 @@ def list_invoices(
     *,
     before: int | None = None,
     customer: str = "",
+    exact: bool = False,
     standings: Collection[str] = STANDINGS,
     today: date | None = None,
     limit: int = PAGE_SIZE,
@@ -95,10 +96,10 @@ def list_invoices(
 ) -> Page:
     """A page of the account's invoices of `year`, newest first, with numbers below `before`.
 
-    With `customer`, only those whose number or customer's name contains it. The comparison ignores
-    case, width and accents. With `standings`, only those with one of them; without
-    `today`, no invoice is overdue. A page of a search may be short or empty although more pages
-    follow.
+    With `customer`, only those whose number or customer's name contains it; with `exact`, those
+    whose customer has this name. The comparison ignores case, width and accents. With `standings`,
+    only those with one of them; without `today`, no invoice is overdue. A page of a search may be
+    short or empty although more pages follow.
 
     Costs 2 requests, sent together, and 1 read unit per 4 KB of what is listed and of its states. A
     search costs up to `most_requests`, by default `MAX_REQUESTS`: one for the states, the others
@@ -133,8 +134,9 @@ def list_invoices(
             except (KeyError, ValueError):
                 damaged.append(f"{year}-{item['number']['N'].zfill(6)}")
             else:
-                text = f"{invoice.label}\n{invoice.customer_name}"
-                if wanted in folded(text) and invoice.standing in standings:
+                name, label = folded(invoice.customer_name), folded(invoice.label)
+                is_wanted = name == wanted if exact else wanted in f"{label}\n{name}"
+                if is_wanted and invoice.standing in standings:
                     if len(found) == limit:
                         return page(found[-1].number)
                     found.append(invoice)
@@ -152,7 +154,7 @@ def search_invoices(
     Costs up to `MAX_REQUESTS` in total. One of them asks which of the last `SEARCHED_YEARS` have
     invoices, for 2 read units each.
     """
-    if at := _number_in(customer):
+    if not options.get("exact") and (at := _number_in(customer)):
         year, number = at
         found = list_invoices(account, year, before=number + 1, customer=customer, **options)
         return replace(found, before=None, next_year=None)
@@ -190,19 +192,22 @@ def _number_in(typed: str) -> tuple[int, int] | None:
         return None
 
 
-def latest_invoices(account: str, today: date) -> tuple[list[Listed], date]:
+def latest_invoices(account: str, today: date) -> tuple[list[Listed], date | None]:
     """The newest invoices, of this year and, if these are few, of the last one: up to 100.
 
-    Returns them, and the first day from which on none is left out. Costs 2 requests for each of
-    both years, and 1 read unit per 4 KB.
+    Returns them, and the first day from which on none is left out; None if they all have the day
+    on which some may be left out. Costs 2 requests for each of both years, and 1 read unit per
+    4 KB.
     """
     page = list_invoices(account, today.year, today=today)
     found = page.invoices
     if page.before is None:
         page = list_invoices(account, today.year - 1, today=today)
         found = found + page.invoices
-    is_whole = page.before is None or not found
-    return found, date(today.year - 1, 1, 1) if is_whole else found[-1].issued_at
+    if page.before is None or not found:
+        return found, date(today.year - 1, 1, 1)
+    cut = found[-1].issued_at
+    return found, cut + timedelta(days=1) if found[0].issued_at > cut else None
 
 
 def sums_of(invoices: Iterable[Listed]) -> dict[str, int]:

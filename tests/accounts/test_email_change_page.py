@@ -38,7 +38,7 @@ def _changes_wait(settings: Any) -> None:
 @pytest.fixture
 def ann(engine: str, client: Client) -> User:
     """An account whose owner is signed in as `client`."""
-    user = make_user(username="Ann", email=OLD)
+    user = make_user(username="Ann", email=OLD, email_confirmed=True)
     sign_in(client, user)
     return user
 

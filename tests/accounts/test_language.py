@@ -313,6 +313,7 @@ def test_the_mail_to_the_former_address_has_the_language_of_the_account(
     client: Client, ann: User
 ) -> None:
     edit_profile(User.get(ann.pk), language="ja")
+    User.get(ann.pk).change(email_confirmed_at=ann.date_joined)
     change_password(User.get(ann.pk), "correct horse battery")
     elsewhere = Client()
     sign_in(elsewhere, ann)

@@ -97,6 +97,27 @@ def test_both_addresses_are_told_of_a_change_of_address(ann: User) -> None:
         assert "From: Chrome on Linux, 192.0.2.7" in each.body
 
 
+def test_an_address_that_was_never_confirmed_gets_no_notice(settings: Any) -> None:
+    bob = make_user(username="bob", email="stranger@example.org")
+    client = browser()
+    sign_in(client, bob)
+
+    for name in ("bobby", "bob"):
+        typed = {"username": name, "password": PASSWORD}
+        assert client.post("/accounts/username/", typed).status_code == 302
+    assert mail.outbox == []
+    client.post("/accounts/email/", {"email": "bob@example.org", "password": PASSWORD})
+    client.post(link())
+    assert [message.to for message in mail.outbox[1:]] == [["bob@example.org"]]
+    settings.ACCOUNTS_EMAIL_CHANGE = "immediate"
+    for address in ("second@example.org", "third@example.org"):
+        client.post("/accounts/email/", {"email": address, "password": PASSWORD})
+
+    # Bob confirmed the first address, and not the second.
+    told = [message.to for message in mail.outbox[2:] if "no longer" in message.body]
+    assert told == [["bob@example.org"]]
+
+
 def test_a_reset_password_is_told(ann: User) -> None:
     client = browser()
     client.post("/accounts/password_reset/", {"email": ann.email})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from invoices.exceptions import StaleCustomer, UnknownCustomer
 from invoices.models import CustomerItem
 from invoices.pages.customer_forms import CustomerForm
 from invoices.pages.forms import InvoiceForm
+from invoices.store import lists
 from invoices.store.customers import (
     add_customer,
     change_customer,
@@ -450,6 +452,23 @@ def test_a_customers_page_shows_the_invoices_to_it_and_what_is_open(
     assert re.findall(r'href="/invoices/([\d-]+)/"', page) == mine[::-1]
     text = re.sub(r"\s+", " ", Page(client.get(f"/invoices/customers/{item.id}/")).text)
     assert "Open €119.00 1 invoice" in text
+
+
+def test_a_customers_page_counts_its_own_invoices_however_many_others_have_similar_names(
+    client: Client, ann: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = add_customer(ann.pk, Customer("BOB"), request_id=str(uuid.uuid4()))
+    monkeypatch.setattr(lists, "list_invoices", partial(lists.list_invoices, limit=2))
+    for customer in ("Bob", "Bob", "Bob", "Bobby", "Bobby"):
+        issued(ann.pk, issued_on=today(), customer=customer)
+
+    page = client.get(f"/invoices/customers/{item.id}/").content.decode()
+
+    year = today().year
+    shown = [f"{year}-000003", f"{year}-000002"]
+    assert re.findall(r'href="/invoices/([\d-]+)/"', page) == shown
+    assert "Older invoices are not among these." in page
+    assert f"?customer=BOB&amp;year={year}&amp;before=2" in page
 
 
 def test_customers_are_suggested_by_a_part_of_their_name(client: Client, ann: User) -> None:

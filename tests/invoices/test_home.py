@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,10 +12,12 @@ from django.test import Client
 
 from accounts.models import User
 from accounts.services import edit_profile
+from invoices.pages import views
+from invoices.store import lists
 from invoices.store.issuing import today
 from invoices.store.settlement import mark_paid, void
 from tests.factories import make_user
-from tests.invoice_factories import issued
+from tests.invoice_factories import DAY, issued
 from tests.pages import Page
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -78,3 +81,23 @@ def test_what_is_open_and_overdue_is_summed_by_currency(client: Client) -> None:
     assert "Open €238.00$119.00 3 invoices" in text
     assert "Overdue €119.00 1 invoice" in text
     assert f"since Jan. 1, {day.year - 1}" in text
+
+
+@pytest.mark.parametrize("ages", [(2, 1, 1, 0, 0), (0, 0, 0, 0, 0)])
+def test_what_is_summed_is_whole_from_the_day_that_is_named(
+    client: Client, monkeypatch: pytest.MonkeyPatch, ages: tuple[int, ...]
+) -> None:
+    user = make_user()
+    client.force_login(user)  # type: ignore[arg-type]  # as above
+    monkeypatch.setattr(lists, "list_invoices", partial(lists.list_invoices, limit=3))
+    for age in ages:
+        issued(user.pk, issued_on=DAY - timedelta(days=age))
+
+    found, since = lists.latest_invoices(user.pk, DAY)
+
+    assert len(found) == 3
+    assert since == (DAY if any(ages) else None)
+    if since is None:
+        monkeypatch.setattr(views, "today", lambda _zone: DAY)
+        assert "Of your 3 newest invoices." in text_of(client)
+        assert "Open €357.00 3 invoices" in text_of(client)

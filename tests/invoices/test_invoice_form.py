@@ -342,7 +342,8 @@ def test_japans_reduced_rate_is_marked(client: Client, ann: User) -> None:
     ("currency", "typed_price", "shown"),
     [
         ("JPY", "300,000", "¥300,000"),
-        ("JPY", "1.080", "¥1,080"),
+        ("JPY", "1.080", ""),
+        ("JPY", "1.0800", "¥1"),
         ("jpy", "1,080", "¥1,080"),
         ("JPY", "1\u2006080", "¥1,080"),
         ("EUR", "1,080", ""),

@@ -20,6 +20,7 @@ from accounts.models import User
 from accounts.pages import NOT_SENT, SignedInFormMixin, filled_form
 from accounts.services import activate, change_password, deactivate
 from accounts.sessions.views import ReauthenticateView
+from invoices.store.issuing import today
 from invoices.store.records import find_invoice
 from locks._internal.lock import claim_once
 from tests.accounts.test_unavailable_pages import not_listening, with_short_times
@@ -588,7 +589,31 @@ def test_switching_the_language_keeps_the_form(ann: User) -> None:
     assert {name: Page(again).value(name) for name in LINE} == LINE
 
 
-@pytest.mark.parametrize("away", ["https://example.com/", "//example.com/", "javascript:x", "x"])
+@pytest.mark.parametrize("is_preview", [False, True])
+def test_a_form_kept_by_a_switch_of_the_language_is_forgotten_when_it_is_issued(
+    ann: User, is_preview: bool
+) -> None:
+    client = browser(ann)
+    issued(ann.pk)
+    url = f"{NEW}?from={DAY.year}-000001"
+    typed = opened(client, url) | LINE | {"currency": "EUR"}
+    shown = client.post(NEW, typed | {"preview": "1"}) if is_preview else client.get(url)
+    form = "preview" if is_preview else "new-invoice"
+    button = rf'form="{form}" formaction="(/i18n/setlang/\?next=%2Finvoices%2Fnew%2F)"'
+    [switch] = set(re.findall(button, shown.content.decode()))
+
+    assert client.post(switch, typed | {"language": "ja"})["Location"] == NEW
+    kept = Page(client.get(NEW))
+    assert {name: kept.value(name) for name in LINE} == LINE
+    client.post(NEW, typed)
+
+    assert stored_numbers(ann.pk, today().year)
+    assert Page(client.get(NEW)).value("lines-0-description") == ""
+
+
+@pytest.mark.parametrize(
+    "away", ["https://example.com/", "//example.com/", "//[", "javascript:x", "x"]
+)
 def test_a_form_is_not_left_for_another_site(ann: User, away: str) -> None:
     client = browser(ann)
 
