@@ -25,8 +25,8 @@ run: install .env
 # each would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Some tests wait, so two cores have work for four workers, too. Each needs five seconds to import all tests.
-WORKERS := -n 4 --dist worksteal
+# Some tests wait, so two cores have work for five workers, too. Each needs five seconds to import all tests.
+WORKERS := -n 5 --dist worksteal
 
 test: lint
 	$(BIN)/pytest $(WORKERS) -m "not slow"
@@ -55,8 +55,7 @@ torture: install
 # The tests that need an engine (tests/conftest.py), on the other engines. Tests name an engine's known
 # faults. TESTS selects some.
 ENGINES ?= ministack moto
-# These engines are Python as well: a worker and its engine take turns, and three left cores idle.
-engines: WORKERS := -n 5 --dist worksteal
+# These engines are Python as well: a worker and its engine take turns.
 engines: install
 	for engine in $(ENGINES); do \
 		echo "== engine: $$engine"; \
