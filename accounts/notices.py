@@ -4,17 +4,17 @@ They are sent as other mails (`accounts.emails.mails`), after the change, and ne
 Commands and the admin send none.
 
 A browser is known to an account if it has its cookie: the signed keys of up to `MOST_ACCOUNTS`
-accounts that signed in there, for a year. A lost cookie only costs a mail.
+accounts that signed in there, for a year or until the password is changed elsewhere. A lost
+cookie only costs a mail.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from django.conf import settings
 from django.core import signing
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
+from django.utils.crypto import salted_hmac
 from django.utils.formats import date_format
 
 from accounts.emails import mails
@@ -51,18 +51,18 @@ def is_known(request: HttpRequest, user: User) -> bool:
 
     So has one who never signed in, and one with a living session of the same kind and address.
     """
-    here = visitor.from_where(request)
+    here = sessions.place(**visitor.from_where(request))
     living = ({"browser": each.browser, "address": each.address} for each in sessions.alive(user))
     is_first = "lastLoginAt" not in user.stored
-    return is_first or user.pk in _accounts(request) or here in living
+    return is_first or _key_of(user) in _accounts(request) or here in living
 
 
 def remember(request: HttpRequest, response: HttpResponse, user: User) -> None:
     """Give the browser the cookie by which it is known to `user`."""
-    others = [pk for pk in _accounts(request) if pk != user.pk]
+    others = [key for key in _accounts(request) if not key.startswith(user.pk)]
     response.set_cookie(
         settings.KNOWN_BROWSER_COOKIE_NAME,
-        signing.dumps([user.pk, *others][:MOST_ACCOUNTS], salt=_SALT, compress=True),
+        signing.dumps([_key_of(user), *others][:MOST_ACCOUNTS], salt=_SALT, compress=True),
         max_age=_KNOWN_SECONDS,
         path=settings.SESSION_COOKIE_PATH,
         domain=settings.SESSION_COOKIE_DOMAIN,
@@ -72,10 +72,15 @@ def remember(request: HttpRequest, response: HttpResponse, user: User) -> None:
     )
 
 
-def _accounts(request: HttpRequest) -> list[Any]:
+def _key_of(user: User) -> str:
+    """The account and its password: with another one, no browser is known."""
+    return f"{user.pk}:{salted_hmac(_SALT, user.get_session_auth_hash()).hexdigest()[:16]}"
+
+
+def _accounts(request: HttpRequest) -> list[str]:
     cookie = request.COOKIES.get(settings.KNOWN_BROWSER_COOKIE_NAME, "")
     try:
-        found: list[Any] = signing.loads(cookie, salt=_SALT, max_age=_KNOWN_SECONDS)
+        found: list[str] = signing.loads(cookie, salt=_SALT, max_age=_KNOWN_SECONDS)
     except signing.BadSignature:
         return []
     return found

@@ -140,6 +140,7 @@ class PasswordChangeView(KeepSessionMixin, FormPageMixin, auth_views.PasswordCha
         except StaleUser as error:
             show_errors(form, error)
             return self.form_invalid(form)
+        notices.remember(self.request, response, form.user)
         notices.tell(self.request, "password_changed", form.user)
         return response
 

@@ -181,7 +181,6 @@ SESSION_ENGINE = "dynamo.sessions"
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True
 
 AUTH_USER_MODEL = "accounts.User"
-DYNAMODB_AUDIT_LOG = "staffactions"
 AUTHENTICATION_BACKENDS = ["accounts.backends.AccountBackend"]
 PASSWORD_HASHERS = [
     "dynamo.auth.passwords.Argon2idHasher",

@@ -302,11 +302,18 @@ def _unless_signed_out(user: User, refusal: Refusal, *, ended: str = "") -> Exce
     return StaleUser(user.pk, deleted=stored is None)
 
 
-def _entry(browser: str, address: str, now: datetime) -> dict[str, Any]:
-    seconds = int(now.timestamp())
+def place(browser: str, address: str) -> dict[str, str]:
+    """What is stored of where a session began."""
     return {
         "browser": _plain(browser)[:BROWSER_MAX_LENGTH],
         "address": _plain(address)[:ADDRESS_MAX_LENGTH],
+    }
+
+
+def _entry(browser: str, address: str, now: datetime) -> dict[str, Any]:
+    seconds = int(now.timestamp())
+    return {
+        **place(browser, address),
         "signedInAt": seconds,
         "seenAt": seconds,
         "expiresAt": seconds + settings.SESSION_COOKIE_AGE,

@@ -134,7 +134,9 @@ def _party(party: Party, invoice: Invoice) -> dict[str, Any]:
         label = _("Registration number %(vat_id)s") if is_japanese else _("VAT ID %(vat_id)s")
         below.append(label % {"vat_id": party.vat_id})
     if isinstance(party, Seller) and party.tax_number:
-        below.append(_("Tax number %(number)s") % {"number": party.tax_number})
+        is_french = party.country == "FR"
+        label = "SIREN/SIRET %(number)s" if is_french else _("Tax number %(number)s")
+        below.append(label % {"number": party.tax_number})
     if isinstance(party, Customer) and party.number:
         below.append(_("Customer number %(number)s") % {"number": party.number})
     return {"name": _lines(party.name), "below": [text for text in below if text]}

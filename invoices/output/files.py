@@ -46,6 +46,7 @@ DOCUMENT_COLUMNS = (
 LINE_COLUMNS = (
     *DOCUMENT_COLUMNS,
     *("line", "description", "quantity", "unit price", "tax category", "VAT rate", "net"),
+    "unit",
 )
 BOOKING_COLUMNS = (
     *(*DOCUMENT_COLUMNS, "supplied from", "supplied to", "due date"),
@@ -230,6 +231,7 @@ def as_lines_csv(records: Iterable[Record]) -> Iterator[bytes]:
                     line.category,
                     f"{line.vat_rate:f}",
                     plain_amount(net, invoice.currency),
+                    line.unit,
                 )
             )
 

@@ -165,7 +165,7 @@ def _first_steps(user: User, *, has_invoice: bool) -> list[dict[str, Any]]:
         ),
         (
             _("Add your business details"),
-            _("Your name, address and tax numbers stand on each invoice."),
+            _("Your name, address and tax numbers are printed on each invoice."),
             user.business_name and user.business_address,
             "profile_business",
         ),
@@ -447,8 +447,8 @@ class InvoicePreviewPdfView(InvoiceNewView):
     """The PDF of a form that is not issued: a draft without a number. Nothing is stored."""
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """A sign-in leads here if the session had ended."""
-        return redirect("invoice_new")
+        """A sign-in leads here if the session had ended: the form that was kept."""
+        return self.kept_form_page() or redirect("invoice_new")
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         form = InvoiceForm(is_preview=True, **self.get_form_kwargs())

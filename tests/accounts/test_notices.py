@@ -156,6 +156,35 @@ def test_only_a_sign_in_from_an_unknown_browser_is_told(ann: User, requests_sent
     assert len(mail.outbox) == 1
 
 
+def test_a_long_user_agent_is_recognized(ann: User) -> None:
+    agent = f"{CHROME} {'x' * 300}\t"
+    sign_in(browser(), ann)
+    mail.outbox.clear()
+
+    for _again in range(2):
+        sign_in(browser(agent, "198.51.100.9"), ann)
+
+    assert len(mail.outbox) == 1
+
+
+def test_another_password_makes_known_browsers_unknown_except_that_of_the_change(
+    ann: User,
+) -> None:
+    first, second = browser(), browser(address="198.51.100.9")
+    for each in (first, second):
+        sign_in(each, ann)
+    url, typed, _expected = CHANGES["password"]
+    second.post(url, typed)
+    mail.outbox.clear()
+
+    for client, told in ((second, 0), (first, 1)):
+        again = browser(address="203.0.113.5")
+        again.cookies[KNOWN] = client.cookies[KNOWN].value
+        sign_in(again, ann, NEW_PASSWORD)
+        again.post("/accounts/logout/")
+        assert len(mail.outbox) == told
+
+
 @pytest.mark.parametrize("cookie", ["", "x", "ann"])
 def test_a_cookie_that_this_site_did_not_sign_makes_no_browser_known(
     ann: User, cookie: str

@@ -13,7 +13,7 @@ from pypdf import PdfReader
 from accounts.models import User
 from accounts.services import edit_profile
 from invoices.pages.forms import InvoiceForm
-from tests.factories import make_user
+from tests.factories import PASSWORD, make_user
 from tests.invoice_factories import stored_invoices
 from tests.pages import Page
 from tests.requests import Requests
@@ -105,6 +105,22 @@ def test_a_preview_says_what_law_and_standard_require_and_then_cannot_be_issued(
     assert "The customer’s country" in text
     assert "Lack(" not in text
     assert "Issue the invoice" not in text
+
+
+def test_the_pdf_of_a_form_whose_session_ended_leads_to_this_form(
+    client: Client, ann: User
+) -> None:
+    values = sent_again(client.post(URL, typed(preview="1")))
+    client.logout()
+    asked = Page(client.post(PDF_URL, values))
+    sent = {name: asked.value(name) for name in asked.fields}
+
+    answer = client.post(
+        "/accounts/login/", sent | {"username": ann.username, "password": PASSWORD}, follow=True
+    )
+
+    assert answer.redirect_chain == [(PDF_URL, 302)]
+    assert Page(answer).value("customer_name") == "Bob & Sons"
 
 
 def test_a_preview_of_a_form_with_errors_is_the_form(client: Client, ann: User) -> None:

@@ -58,6 +58,8 @@ def test_a_table_begins_with_a_byte_order_mark() -> None:
 
 def test_the_table_of_lines_has_their_rates_and_adds_up_to_the_net_total() -> None:
     lines = (a_line("3", "9.99", description="=Tea"), a_line("1", "100", "7"), a_line("7", "0.33"))
+    units = ["HUR", "", "KGM"]
+    lines = tuple(replace(line, unit=unit) for line, unit in zip(lines, units, strict=True))
     invoice = replace(
         an_invoice(*lines), prices_include_tax=True, totals=totals(lines, "EUR", True)
     )
@@ -70,6 +72,8 @@ def test_the_table_of_lines_has_their_rates_and_adds_up_to_the_net_total() -> No
         ("3", "Work", "19", "1.94"),
     ]
     assert sum(Decimal(row["net"]) for row in rows) * 100 == invoice.totals.net
+    # A column that came later is the last one.
+    assert [(list(row)[-1], row["unit"]) for row in rows] == [("unit", each) for each in units]
 
 
 def test_the_table_of_bookings_has_a_row_for_each_rate() -> None:

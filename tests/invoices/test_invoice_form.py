@@ -371,7 +371,7 @@ def test_a_domestic_invoice_is_an_electronic_one_and_the_form_says_what_is_missi
     edit_profile(ann, **GERMAN)
     shown = Page(client.get(NEW))
     assert '<option value="DE" selected>' in client.get(NEW).content.decode()
-    asked = shown.text.partition("as well, it also needs:")[2]
+    asked = shown.text.partition("electronic invoice (EN 16931), also enter:")[2]
     assert "The customer’s address" in asked
     assert "The due date or the payment terms" in asked
     assert "country" not in asked.partition("Issue the invoice")[0]
@@ -379,7 +379,7 @@ def test_a_domestic_invoice_is_an_electronic_one_and_the_form_says_what_is_missi
     # Refused: without an address in the profile, the page also says what it lacks.
     edit_profile(User.get(ann.pk), business_address="")
     refused = client.post(NEW, typed(**DETAILS, payment_terms="Now.", customer_country="DE"))
-    asked = Page(refused).text.partition("as well, it also needs:")[2]
+    asked = Page(refused).text.partition("electronic invoice (EN 16931), also enter:")[2]
     assert "The seller’s address" in asked
     assert "The customer’s address" not in asked.partition("Issue the invoice")[0]
     edit_profile(User.get(ann.pk), business_address="Ring 9")

@@ -433,6 +433,14 @@ def test_a_pdf_has_every_field() -> None:
     ]
 
 
+def test_the_number_of_a_french_seller_is_its_siren() -> None:
+    seller = replace(FULL_SELLER, country="FR", tax_number="732 829 320")
+
+    text = text_of(an_invoice(seller=seller, customer=FULL_CUSTOMER))
+
+    assert "SIREN/SIRET 732 829 320" in text.splitlines()
+
+
 @pytest.mark.parametrize(
     ("category", "reason"),
     [

@@ -54,7 +54,7 @@ async function showAmounts() {
 function showCategories() {
   for (const line of lines.children) {
     const category = field(line, "tax_category");
-    const hasNoVat = /^0+([.,]0*)?$/.test(field(line, "vat_rate").value.trim());
+    const hasNoVat = /^[0０]+([.,．，][0０]*)?\s*[%％]?$/.test(field(line, "vat_rate").value.trim());
     category.closest(".field").hidden = !(hasNoVat || category.value || "categories" in form.dataset);
   }
 }
@@ -148,9 +148,9 @@ async function suggest() {
 customerName.setAttribute("list", names.id);
 customerName.addEventListener("input", () => {
   clearTimeout(suggestTimer);
-  const id = suggested[customerName.value];
-  if (id) {
-    useCustomer.value = id;
+  const typed = customerName.value;
+  if (Object.hasOwn(suggested, typed)) {
+    useCustomer.value = suggested[typed];
     useCustomer.click();
   } else {
     suggestTimer = setTimeout(suggest, WAIT_MS);
