@@ -439,8 +439,8 @@ class ModelAdmin(BaseModelAdmin):
             # What a search shows at most: of each field, those that begin so and the very one.
             most = (self.list_per_page + 1) * (len(self.get_search_fields(request)) or 1)
             if len(selected) > most:
-                text = _("Select at most %(count)s items. No items have been changed.")
-                self.message_user(request, text % {"count": most}, messages.WARNING)
+                bound = _("Select at most %(count)s items. No items have been changed.")
+                self.message_user(request, bound % {"count": most}, messages.WARNING)
                 return HttpResponseRedirect(request.get_full_path())
             if selected and name in actions:
                 back = request.get_full_path()
