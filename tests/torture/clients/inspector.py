@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 
 from accounts.models import User
-from dynamo._internal.checking.guards import KINDS, check_guards
+from dynamo._internal.checking.guards import check_guards
+from dynamo._internal.checking.snapshots import FAULTS
 from dynamo.exceptions import DynamoError
 from invoices.store.check import check_invoices
 from tests.torture.clients.invoices import shared_account
@@ -42,7 +43,9 @@ def wrong_guards() -> list[str]:
     """What `checkguards` reports."""
     with check_guards(User) as report:
         return [
-            f"{kind} {key} of {pk}" for kind in KINDS for pk, key, _outcome in report.findings(kind)
+            f"{fault} {key} of {pk}"
+            for fault in FAULTS
+            for pk, key, _outcome in report.findings(fault)
         ]
 
 
