@@ -101,7 +101,7 @@ class SignUpForm(BoundedPasswordsMixin, SetPasswordMixin, AccountForm, RequestId
     )
 
     def clean_time_zone(self) -> str:
-        """The browser's zone, if this site knows it: nobody typed it."""
+        """The zone of the browser; empty if this site does not know it."""
         zone: str = self.cleaned_data["time_zone"]
         return zone if is_time_zone(zone) else ""
 

@@ -92,7 +92,7 @@ def _additions(model_admin: Any) -> Iterator[str]:
 
 
 def _names(model_admin: Any) -> Iterator[str]:
-    """Options whose names stand for nothing, or for what nobody may see."""
+    """Errors of options: names that the model does not have, and sensitive attributes."""
     model, form = model_admin.model, model_admin.form
     fieldsets: Any = model_admin.fieldsets or [(None, {"fields": model_admin.fields or ()})]
     options = {

@@ -333,7 +333,7 @@ class ModelAdmin(BaseModelAdmin):
         return self._render(request, "change_form.html", own, context)
 
     def _initial(self, request: HttpRequest, form_class: Any) -> dict[str, Any]:
-        """Those of the initial values that are no texts, or that their fields take as typed."""
+        """The initial values without the texts that their form fields refuse."""
         values = self.get_changeform_initial_data(request)
         known = form_class().fields if values else {}
 

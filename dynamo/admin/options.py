@@ -75,7 +75,7 @@ class BaseModelAdmin:
     def check(self) -> list[CheckMessage]:
         from dynamo.admin.checks import check_model_admin
 
-        # Otherwise the class itself decides who may add, such as nobody.
+        # A class that overrides the method decides itself who may add items.
         may_add = type(self).has_add_permission is BaseModelAdmin.has_add_permission
         return check_model_admin(self, may_add=may_add)
 

@@ -75,8 +75,8 @@ def make_password(password: str | None) -> str:
     """The hash of `password` by the first of PASSWORD_HASHERS; for None, one that nothing matches.
 
     Raises:
-        Busy: there was no turn within `WAIT_SECONDS` or the page's deadline, or the page, which
-            passes its own turn on meanwhile, did not get another one.
+        Busy: no turn to hash was free within `WAIT_SECONDS` or the page's deadline. Or the page,
+            which passed its own turn on, did not get another one.
     """
     if password is None:
         return hashers.make_password(None)

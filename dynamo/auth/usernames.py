@@ -114,7 +114,7 @@ def clean_new_username(text: str) -> str:
 def in_ascii(name: str) -> str:
     """`name` without accents and case, and with ASCII letters for those that look like them.
 
-    Compare names by it that nobody may imitate, such as reserved ones.
+    Two names that look alike are then equal. Reserved names are compared in this form.
     """
     letters = unicodedata.normalize("NFKD", name)
     marks = {"Mn", "Mc", "Me"}

@@ -36,7 +36,7 @@ Progress = Callable[[str, int], object]
 
 
 def unseen(_what: str, _count: int) -> None:
-    """The progress that nobody follows."""
+    """A `Progress` that shows nothing."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ def read_line(file: TextIO, default: str | None = None) -> str:
 
     Raises:
         ValidationError: the line is not in the file's encoding.
-        EOFError: the file has ended, and there is no default.
+        EOFError: the file has ended, and no default is given.
     """
     try:
         line = file.readline()
