@@ -65,9 +65,12 @@ def register(
 
     Without `password` and `password_hash` the account has no usable password. `request_id` names
     this registration (default: a new id). Repeated with the same id and values, at any time, it
-    returns the account that it made. `sign_in` are attributes of its first session
-    (`accounts.sessions.services.first`); an account that was made before does not get them. To
-    recognize it, `is_password` checks the password; a page passes one that counts the attempt.
+    returns the account that it made, as it is stored by then. If a reply was lost and others have
+    changed the account before the request was repeated, so does the first call. A later one raises
+    AccountRequestReused if the account has another username or email address by then. `sign_in` are
+    attributes of its first session (`accounts.sessions.services.first`); an account that was made
+    before does not get them. To recognize it, `is_password` checks the password; a page passes one
+    that counts the attempt.
 
     Costs 1 request and 8 write units, 6 without `ACCOUNTS_PREFIX_SEARCH`, as do other writes of
     usernames and addresses.

@@ -10,9 +10,15 @@ import pytest
 from django.test import Client
 
 from accounts.emails.change import confirm_change
-from accounts.exceptions import StaleUser
+from accounts.exceptions import AccountRequestReused, StaleUser
 from accounts.models import User
-from accounts.services import change_email, change_password, delete, edit_profile
+from accounts.services import (
+    change_email,
+    change_password,
+    change_username,
+    delete,
+    edit_profile,
+)
 from accounts.sessions import services as sessions
 from dynamo._internal.client import deadline, sending
 from dynamo._internal.client.sending import send
@@ -172,6 +178,35 @@ def test_an_operation_recognizes_its_own_write_after_the_engine_forgot_the_token
 
         assert proxy.count(operation.api) >= 2
         assert operation.is_done_once()
+
+
+def test_a_sign_up_is_answered_with_the_account_as_others_have_changed_it_since(
+    own_engine: tuple[engines.Durable, FaultProxy, Tables],
+) -> None:
+    engine, proxy, tables = own_engine
+    tables.empty([User.table()])
+
+    def change_and_forget() -> None:
+        [pk] = [pk for pk in stored_items() if "#" not in pk]
+        user = User.get(pk)
+        change_username(user, "bea")
+        edit_profile(user, full_name="Bea")
+        engine.restart()
+
+    with through(proxy):
+        proxy.forget()
+        proxy.plan(TRANSACTION, DropReply())
+        proxy.plan(TRANSACTION, Meanwhile(change_and_forget))
+
+        user = ann()
+
+        assert proxy.count(TRANSACTION) >= 3
+        assert (user.username, user.full_name) == ("bea", "Bea")
+        assert user.stored == stored_user(user.pk)
+        # A later call does not know whether the account was made with these values.
+        with pytest.raises(AccountRequestReused):
+            ann()
+        assert_guards_match_users()
 
 
 @each_operation

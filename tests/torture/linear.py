@@ -28,13 +28,18 @@ _Configuration = tuple[State, frozenset[int]]
 
 @dataclass(frozen=True)
 class Operation:
-    """What one call did to one object; `is_certain` if it had an answer."""
+    """What one call did to one object; `is_certain` if it had an answer.
+
+    A call that first writes and then reads is two operations of the same times. The second one
+    stands right after the first, and `is_second`: it takes effect after it.
+    """
 
     began: float
     ended: float
     step: Step
     is_certain: bool = True
     about: Any = None
+    is_second: bool = False
 
 
 @dataclass(frozen=True)
@@ -120,5 +125,8 @@ def _place(
         if len(seen) > MOST_CONFIGURATIONS:
             raise Undecided
         after.update((result, done) for result in operations[number].step(state))
-        for other in pending - done - {number}:
+        left = pending - done
+        for other in left - {number}:
+            if operations[other].is_second and other - 1 in left:
+                continue
             stack += [(result, done | {other}) for result in operations[other].step(state)]

@@ -70,6 +70,8 @@ def renewed(began: float, ended: float, *args: Any, version: int = 501) -> Call:
 ANN, EMAIL = "username ann", "email ann@example.org"
 REGISTERED, DELETED = registered(0, 1), deleted(2, 3)
 CHANGED = changed(2, 3, "ann", "bea")
+SAME_EMAIL = {"email": "ann@example.org"}
+CID = shown(A, "cid", 3) | SAME_EMAIL
 BEA = account("bea", 2, "ann@example.org")
 MAYBE = registered(0, 1, A, "ann", "unknown")
 MAYBE_DELETED = deleted(2, 3, "unknown", lingers=9)
@@ -217,6 +219,40 @@ HISTORIES: dict[str, tuple[list[Call], dict[str, Account], set[str]]] = {
         ],
         {A: account("ann")},
         set(),
+    ),
+    "a registration that returns a later change of another call": (
+        [registered(0, 9, answer=shown(A, "bea", 2) | SAME_EMAIL), changed(2, 3, "ann", "bea")],
+        {A: BEA},
+        set(),
+    ),
+    "a registration that returns what was not stored": (
+        [registered(0, 9, answer={"version": 3}), changed(2, 3, "ann", "bea")],
+        {A: BEA},
+        {A},
+    ),
+    "a registration that returns one version with the values of another": (
+        [registered(0, 9, answer=shown(A, "ann", 2)), changed(2, 3, "ann", "bea")],
+        {A: BEA},
+        {A},
+    ),
+    "a registration that returns a change which was made after it had ended": (
+        [registered(0, 1, answer={"version": 2}), changed(2, 3, "ann", "bea")],
+        {A: BEA},
+        {A},
+    ),
+    "a change that returns a later change of another call": (
+        [
+            REGISTERED,
+            changed(2, 9, "ann", "bea", answer=CID),
+            changed(5, 6, "bea", "cid", version=2, answer={"version": 3}),
+        ],
+        {A: account("cid", 3, "ann@example.org")},
+        set(),
+    ),
+    "a change that returns the version before it": (
+        [REGISTERED, changed(2, 9, "ann", "bea", answer={"version": 1})],
+        {A: BEA},
+        {A},
     ),
     "a used request id": ([REGISTERED, USED], {A: account("ann")}, set()),
     "a used request id that was never used": ([USED], {}, {A}),

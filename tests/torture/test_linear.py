@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -83,6 +84,17 @@ def test_an_unknown_operation_may_have_happened_between_two_known_ones() -> None
     maybe = swap(0, 10, 1, 2, is_certain=False)
 
     assert is_linearizable(maybe, swap(0, 10, 0, 1), swap(0, 10, 2, 3), read(11, 12, 3))
+
+
+def test_the_second_part_of_a_call_has_its_effect_after_the_first() -> None:
+    def swap_and_read(value: int) -> list[Operation]:
+        return [swap(0, 10, 0, 1), replace(read(0, 10, value), is_second=True)]
+
+    assert is_linearizable(*swap_and_read(1))
+    assert is_linearizable(*swap_and_read(2), swap(5, 6, 1, 2))
+    assert not is_linearizable(*swap_and_read(0))
+    assert not is_linearizable(*swap_and_read(2), swap(5, 6, 0, 2), swap(5, 6, 2, 0))
+    assert not is_linearizable(*swap_and_read(2), swap(11, 12, 1, 2))
 
 
 def test_the_culprit_is_the_first_operation_that_no_order_explains() -> None:

@@ -33,9 +33,6 @@ from tests.torture.clients.uploads import UploadClient  # noqa: E402
 from tests.torture.history import Journal  # noqa: E402
 from uploads import claims  # noqa: E402
 
-# Argon2 is slow on purpose.
-settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
 
 @dataclass(frozen=True)
 class Place:
@@ -166,7 +163,9 @@ class _QuietHandler(WSGIRequestHandler):
 
 
 def _begin(life: str, place: Place) -> None:
-    """Write the output of the process to its log."""
+    """Write the output of the process to its log, and hash passwords quickly."""
     log = os.open(place.logs / f"{life}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(log, 1)
     os.dup2(log, 2)
+    # Argon2 is slow on purpose.
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -67,7 +67,11 @@ class Writable(Readable):
         return str(uuid.uuid5(REQUEST_IDS, request_id))
 
     def insert(self, *, write: Transaction | None = None) -> Self:
-        """Store this new object; see `create`."""
+        """Store this new object; see `create`.
+
+        If a reply was lost and others have changed the item before the request was repeated, the
+        object is the item as it is stored by then.
+        """
         self._insert(write)
         return self
 

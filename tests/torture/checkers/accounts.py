@@ -9,7 +9,9 @@ uniqueness  a value has at most one owner. A registration, or a change to the va
 account     an account exists from its registration to its deletion, with the values that were
             written last. Its version starts at random: no earlier account with the same key had it.
             Each change increments the version that its caller had read, of this account and not of
-            an earlier one with the same key.
+            an earlier one with the same key. What a successful call returned was stored after it
+            had written and before it returned: if its reply was lost, the attempt that was
+            answered may have found later changes of others.
 
 What is stored in the end counts as one more search after all calls. So a success is still true
 then, unless another call has changed the account.
@@ -80,6 +82,9 @@ def check(
             pk = _key_of(each.call)
             if (step := _step_of_account(each.call, seen[pk])) is not None:
                 accounts[pk].append(each.operation(step))
+                if each.call.do != "find" and "version" in each.call.answer:
+                    shows = each.operation(partial(_shows, each.call, seen[pk]))
+                    accounts[pk].append(replace(shows, is_second=True))
     findings = [
         finding
         for (attribute, value), operations in values.items()
@@ -229,12 +234,12 @@ def _step_of_account(call: Call, seen: Seen) -> Step | None:
     if not _key_of(call) or (call.do == "find" and call.outcome == "unknown"):
         return None
     if call.do == "register":
-        return partial(_register_refused, call) if refused else partial(_register, call, seen)
+        return partial(_register_refused if refused else _register, call)
     if call.do in {"change", "edit"}:
         return partial(_change_refused if refused else _change, call, seen)
     if call.do == "delete":
         return partial(_delete_refused if refused else _delete, call, seen)
-    return partial(_is_found, call, seen)
+    return _is_absent if refused else partial(_shows, call, seen)
 
 
 def _with(account: Account, version: int | None, seen: Seen) -> Account | None:
@@ -256,17 +261,13 @@ def _can_come_to(account: Account, version: int | None, seen: Seen) -> bool:
     return abs(version - account.version) <= MOST_CHANGES
 
 
-def _register(call: Call, seen: Seen, account: Account | None) -> Iterator[Account | None]:
-    asked, told = call.asked, call.answer.get("version")
+def _register(call: Call, account: Account | None) -> Iterator[Account | None]:
+    asked = call.asked
     if account is None:
-        new = Account(
-            asked["username"], asked["email"], None, asked.get("full_name", ""), call.began
-        )
-        found = _with(new, told, seen)
-    else:
-        found = _with(account, told, seen) if _has_values(account, asked) else None
-    if found is not None:
-        yield found
+        full_name = asked.get("full_name", "")
+        yield Account(asked["username"], asked["email"], None, full_name, call.began)
+    elif _has_values(account, asked):
+        yield account
 
 
 def _has_values(account: Account, asked: Mapping[str, Any]) -> bool:
@@ -296,19 +297,13 @@ def _change(call: Call, seen: Seen, account: Account | None) -> Iterator[Account
     if account is None:
         return
     attribute, new = _written(call)
-    read, told = call.asked.get("version"), call.answer.get("version")
-    # If its reply was lost and others changed the account since, the call was told a later version.
+    read = call.asked.get("version")
     before = _with(account, read, seen)
     if before is not None:
         after = None if before.version is None else before.version + 1
-        changed = before._replace(**{attribute: new}, version=after)
-        if told is None or after is None or told >= after:
-            yield changed
-    # Another call, or this one before its reply was lost, has made the change, to the account
-    # that was read.
-    is_its_own = _can_come_to(account, read, seen) and _can_come_to(account, told, seen)
-    is_in_time = told is None or account.version is None or told >= account.version
-    if getattr(account, attribute) == new and is_its_own and is_in_time:
+        yield before._replace(**{attribute: new}, version=after)
+    # Another call has made the change, to the account that was read.
+    if getattr(account, attribute) == new and _can_come_to(account, read, seen):
         yield account
 
 
@@ -334,11 +329,14 @@ def _delete_refused(call: Call, _seen: Seen, account: Account | None) -> Iterato
         yield account
 
 
-def _is_found(call: Call, seen: Seen, account: Account | None) -> Iterator[Account | None]:
-    if call.outcome == "refused":
-        if account is None:
-            yield None
-    elif account is not None:
-        found = _with(account, call.answer["version"], seen)
-        if found is not None and found.shown == {name: call.answer[name] for name in SHOWN}:
-            yield found
+def _is_absent(account: Account | None) -> Iterator[None]:
+    if account is None:
+        yield None
+
+
+def _shows(call: Call, seen: Seen, account: Account | None) -> Iterator[Account]:
+    """The account is stored as the call was answered."""
+    found = None if account is None else _with(account, call.answer["version"], seen)
+    told = {name: call.answer[name] for name in SHOWN if name in call.answer}
+    if found is not None and found.shown.items() >= told.items():
+        yield found

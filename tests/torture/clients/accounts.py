@@ -108,7 +108,7 @@ class AccountClient:
                 call.unanswered(error)
                 self._unanswered.append(asked)
             else:
-                call.ok(version=user.version)
+                call.ok(**shown(user))
                 self._requests.append(asked["request"])
 
     def _find(self) -> User | None:
@@ -145,7 +145,7 @@ class AccountClient:
             except DynamoError as error:
                 call.unanswered(error)
             else:
-                call.ok(version=user.version)
+                call.ok(**shown(user))
 
     def _edit(self, user: User) -> None:
         full_name = f"Person {self._chance.getrandbits(32)}"
@@ -158,7 +158,7 @@ class AccountClient:
             except DynamoError as error:
                 call.unanswered(error)
             else:
-                call.ok(version=user.version)
+                call.ok(**shown(user))
 
     def _delete(self, user: User) -> None:
         asked = {"pk": user.pk, "version": user.version}
