@@ -119,7 +119,6 @@ CURRENCY = replace(kinds.CURRENCY, choices=lambda: [("", "–"), *currency_choic
 class PaymentDays(Kind):
     """A number of days from 0 to 365."""
 
-    python_type = int
     wire_type = "N"
 
     def clean(self, typed: str) -> int:

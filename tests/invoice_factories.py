@@ -41,7 +41,7 @@ def draft(
     return Draft(**(defaults | values))
 
 
-def issued(account: str, *, request_id: str | uuid.UUID | None = None, **values: Any) -> Invoice:
+def issued(account: str, *, request_id: str | None = None, **values: Any) -> Invoice:
     """An invoice of `account`, issued."""
     return issue_invoice(draft(**values), account=account, seller=SELLER, request_id=request_id)
 

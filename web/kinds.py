@@ -29,7 +29,6 @@ _UNPRINTABLE_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}
 class Kind:
     """A kind of value. Its methods raise ValidationError for a value that is not allowed."""
 
-    python_type: ClassVar[type]
     #: Its type in DynamoDB.
     wire_type: ClassVar[str] = "S"
 
@@ -44,9 +43,6 @@ class Kind:
     def to_typed(self, value: Any) -> str:
         """The text from which `read` makes `value`."""
         return self.to_text(value)
-
-    def check(self, value: Any) -> None:
-        """Reject a value of `python_type` that a program must not store. Looser than `clean`."""
 
     def to_text(self, value: Any) -> str:
         """The stored text. Equal values have equal texts."""
@@ -68,7 +64,6 @@ class SingleLine(Kind):
     The message `unprintable` refuses characters that cannot be shown.
     """
 
-    python_type = str
     max_length: int
     rule: Callable[[str], Any] = str
     unprintable: Any = UNPRINTABLE
@@ -87,7 +82,6 @@ class SingleLine(Kind):
 class MultiLine(Kind):
     """Text of any number of lines. It may have a `rule`, as `SingleLine`."""
 
-    python_type = str
     max_length: int
     rows: int = 2
     rule: Callable[[str], Any] = str
@@ -105,7 +99,6 @@ class MultiLine(Kind):
 class Choice(Kind):
     """One of some texts. Django calls `choices` for each page, in the language of the page."""
 
-    python_type = str
     is_known: Callable[[str], bool]
     choices: Callable[[], Any]
     message: Any = _UNKNOWN
@@ -113,12 +106,9 @@ class Choice(Kind):
 
     def clean(self, typed: str) -> str:
         text = typed.strip()
-        self.check(text)
-        return text
-
-    def check(self, value: str) -> None:
-        if not self.is_known(value):
+        if not self.is_known(text):
             raise ValidationError(self.message, code="choice")
+        return text
 
     def widget(self) -> forms.Widget:
         return self.select(choices=self.choices)  # type: ignore[arg-type]  # a function

@@ -4,7 +4,7 @@
 
     note: str = field(default="", metadata=declare(MultiLine(1_000), _("Note")))
 
-The form, the command `issueinvoice`, the checks of `issue_invoice`, the stored item, the digest,
+The form, the command `issueinvoice`, the stored item, the digest,
 the JSON and the data of the PDF follow from these declarations.
 """
 
@@ -71,16 +71,6 @@ class Field:
         if self.is_required:
             raise ValidationError(_("This field is required."), code="required")
         return self.default
-
-    def check(self, value: Any) -> None:
-        """Reject a value that a program must not store. Raises ValidationError."""
-        if value == self.default:
-            return
-        if not isinstance(value, self.kind.python_type):
-            raise ValidationError(f"must be a {self.kind.python_type.__name__}, not {value!r}.")
-        if self.is_required and isinstance(value, str) and is_blank(value):
-            raise ValidationError(_("This field is required."), code="required")
-        self.kind.check(value)
 
     def to_text(self, value: Any) -> str:
         """The value as stored; empty for None."""

@@ -24,7 +24,7 @@ from django.utils.translation import gettext, gettext_lazy as _
 
 from invoices.document.amounts import Line, Totals, line_nets, totals
 from invoices.document.fields import Field, declare, fields_of
-from invoices.document.kinds import Day, Email, Flag, Moment, MultiLine, SingleLine
+from invoices.document.kinds import EMAIL, Day, Flag, Moment, MultiLine, SingleLine
 from invoices.exceptions import UnknownInvoice
 from web.identifiers import tidy_vat_id
 from web.kinds import COUNTRY, CURRENCY, Choice
@@ -81,7 +81,7 @@ class Customer(Party):
     email: str = field(
         default="",
         metadata=declare(
-            Email(),
+            EMAIL,
             _("Customer’s email address"),
             help_text=_("Not printed. The invoice can be sent there."),
         ),

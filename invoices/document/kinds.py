@@ -7,8 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
-from decimal import Context, Decimal
-from functools import cache
+from decimal import Decimal
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -24,8 +23,15 @@ from web.kinds import Kind
 #: these years is read.
 YEARS = range(1970, 2100)
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)", re.ASCII)
-_EXACT = Context(prec=2 * NUMBER_MAX_LENGTH)
+_NUMBER = re.compile(r"[+-]?(?=\.?\d)0*(\d*)\.?(\d*?)0*", re.ASCII)
+_WRONG_NUMBER = {
+    "invalid": _("Enter a number such as 12.50."),
+    "max_digits": _("Use at most %(limit)s digits before the decimal point."),
+    "max_decimals": _("Use at most %(limit)s digits after the decimal point."),
+    "zero": _("Enter a number other than 0."),
+    "bounds": _("Enter a number from %(first)s to %(last)s."),
+    "ambiguous": _("Enter %(whole)s or %(decimal)s: “%(text)s” can be either."),
+}
 
 # `date.fromisoformat` also takes 20261121 and 2026-W48-1.
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
@@ -86,7 +92,6 @@ class Number(Kind):
     countries, the point.
     """
 
-    python_type = Decimal
     wire_type = "N"
     before: int
     after: int
@@ -112,12 +117,8 @@ class Number(Kind):
         if self.is_grouped and not {".", "\N{FULLWIDTH FULL STOP}"} & set(text):
             allowed = allowed[-1:]
         if len(allowed) > 1:
-            decimal, whole = allowed
-            raise ValidationError(
-                _("Enter %(whole)s or %(decimal)s: “%(text)s” can be either."),
-                "ambiguous",
-                {"whole": whole, "decimal": with_another_decimal(decimal), "text": text},
-            )
+            decimal, whole = with_another_decimal(allowed[0]), allowed[1]
+            raise _wrong("ambiguous", whole=whole, decimal=decimal, text=text)
         return self.clean((allowed or found or [typed])[0])
 
     def to_typed(self, value: Decimal) -> str:
@@ -125,47 +126,30 @@ class Number(Kind):
         return text if len(self._allowed(readings(text))) < 2 else with_another_decimal(text)
 
     def _allowed(self, plain: list[str]) -> list[str]:
-        """Those of the numbers that `check` accepts."""
+        """Those of the numbers that `clean` accepts."""
         allowed = []
         for text in plain:
             with suppress(ValidationError):
-                self.check(Decimal(text))
+                self.clean(text)
                 allowed.append(text)
         return allowed
 
     def clean(self, typed: str) -> Decimal:
         """The number of a text with a decimal point and without groups, as in a program."""
         typed = typed.strip()
-        is_plain = len(typed) <= NUMBER_MAX_LENGTH and _NUMBER.fullmatch(typed)
-        number = Decimal(typed if is_plain else "NaN")
-        self.check(number)
+        match = _NUMBER.fullmatch(typed) if len(typed) <= NUMBER_MAX_LENGTH else None
+        if not match:
+            raise _wrong("invalid")
+        if len(match[1]) > self.before:
+            raise _wrong("max_digits", limit=self.before)
+        if len(match[2]) > self.after:
+            raise _wrong("max_decimals", limit=self.after)
+        number = Decimal(typed)
+        if not number and not self.may_be_zero:
+            raise _wrong("zero")
+        if self.bounds and not self.bounds[0] <= number <= self.bounds[1]:
+            raise _wrong("bounds", first=self.bounds[0], last=self.bounds[1])
         return number or Decimal(0)  # not minus zero
-
-    def check(self, value: Decimal) -> None:
-        if not value.is_finite():
-            raise ValidationError(_("Enter a number such as 12.50."), code="invalid")
-        # The size comes first: written out, 1E+999999999 has that many digits.
-        if value.adjusted() >= self.before:
-            raise ValidationError(
-                _("Use at most %(limit)s digits before the decimal point."),
-                "max_digits",
-                {"limit": self.before},
-            )
-        is_tiny = value.adjusted() < -self.after
-        if value and (is_tiny or value != value.quantize(_unit(self.after), context=_EXACT)):
-            raise ValidationError(
-                _("Use at most %(limit)s digits after the decimal point."),
-                "max_decimals",
-                {"limit": self.after},
-            )
-        if not value and not self.may_be_zero:
-            raise ValidationError(_("Enter a number other than 0."), code="zero")
-        if self.bounds and not self.bounds[0] <= value <= self.bounds[1]:
-            raise ValidationError(
-                _("Enter a number from %(first)s to %(last)s."),
-                "bounds",
-                {"first": self.bounds[0], "last": self.bounds[1]},
-            )
 
     def to_text(self, value: Decimal) -> str:
         """The number without trailing zeros and without an exponent."""
@@ -178,10 +162,13 @@ class Number(Kind):
         return Decimal(text)
 
 
+def _wrong(code: str, **values: object) -> ValidationError:
+    return ValidationError(_WRONG_NUMBER[code], code, values)
+
+
 class Amount(Kind):
     """An amount in minor units. People do not type it."""
 
-    python_type = int
     wire_type = "N"
 
     def from_text(self, text: str) -> int:
@@ -191,8 +178,6 @@ class Amount(Kind):
 class Flag(Kind):
     """Yes or no; a checkbox."""
 
-    python_type = bool
-
     def to_text(self, value: bool) -> str:
         return "yes" if value else ""
 
@@ -200,27 +185,16 @@ class Flag(Kind):
         return text == "yes"
 
 
-class Email(Kind):
-    """An email address."""
+def _email(text: str) -> str:
+    validate_email(text)
+    return text
 
-    python_type = str
 
-    def clean(self, typed: str) -> str:
-        address = typed.strip()
-        self.check(address)
-        return address
-
-    def check(self, value: str) -> None:
-        validate_email(value)
-
-    def widget(self) -> forms.Widget:
-        return forms.EmailInput({"maxlength": 254})
+EMAIL = kinds.SingleLine(254, _email, input=forms.EmailInput)
 
 
 class Day(Kind):
     """A date in one of `YEARS`."""
-
-    python_type = date
 
     def clean(self, typed: str) -> date:
         try:
@@ -229,19 +203,10 @@ class Day(Kind):
             day = date.fromisoformat(typed.strip())
         except ValueError as error:
             raise ValidationError(_("Enter a date such as 2026-11-21."), code="invalid") from error
-        self.check(day)
+        if day.year not in YEARS:
+            limits = {"first": YEARS[0], "last": YEARS[-1]}
+            raise ValidationError(_("Enter a year from %(first)s to %(last)s."), "year", limits)
         return day
-
-    def check(self, value: date) -> None:
-        # A datetime is a date, too, but would be stored with its time.
-        if isinstance(value, datetime):
-            raise ValidationError("Use a date without a time.", code="invalid")
-        if value.year not in YEARS:
-            raise ValidationError(
-                _("Enter a year from %(first)s to %(last)s."),
-                "year",
-                {"first": YEARS[0], "last": YEARS[-1]},
-            )
 
     def from_text(self, text: str) -> date:
         return date.fromisoformat(text)
@@ -253,8 +218,6 @@ class Day(Kind):
 class Moment(Kind):
     """A time with its zone. People do not type it."""
 
-    python_type = datetime
-
     def to_text(self, value: datetime) -> str:
         return value.isoformat()
 
@@ -265,8 +228,3 @@ class Moment(Kind):
 def is_blank(text: str) -> bool:
     """Whether nothing of `text` is visible on a page or a PDF."""
     return not text.translate(_INVISIBLE).strip()
-
-
-@cache
-def _unit(decimals: int) -> Decimal:
-    return Decimal(1).scaleb(-decimals)

@@ -61,7 +61,7 @@ from invoices.store.customers import customer_of, find_customer, list_customers
 from invoices.store.issuing import (
     check_may_issue,
     is_named,
-    issue_checked,
+    issue_invoice,
     must_confirm,
     seller_of,
     today,
@@ -404,14 +404,18 @@ class InvoiceNewView(
         if must_confirm(self.user):
             return self.form_invalid(form)
         try:
-            invoice = issue_checked(
+            invoice = issue_invoice(
                 form.draft(),
-                self.account,
-                form.seller,
-                form.cleaned_data["request_id"],
-                _language_of(form),
-                self.user.time_zone,
+                account=self.account,
+                seller=form.seller,
+                request_id=form.cleaned_data["request_id"],
+                language=_language_of(form),
+                time_zone=self.user.time_zone,
             )
+        except ValidationError as error:
+            # Midnight has passed since the form was checked.
+            form.add_error(None, error)
+            return self.form_invalid(form)
         except SequenceError as error:
             form.add_error(None, refusal_text(error))
             if isinstance(error, InvoiceRequestReused):

@@ -20,7 +20,7 @@ from dynamo.extending import Refusal, Update, Write
 from invoices.document.amounts import Line
 from invoices.document.fields import Field
 from invoices.document.invoice import Draft, Invoice, credit_request_id
-from invoices.document.kinds import Day, SingleLine, is_blank
+from invoices.document.kinds import Day, SingleLine
 from invoices.exceptions import (
     AlreadyCredited,
     AlreadyPaid,
@@ -32,7 +32,7 @@ from invoices.exceptions import (
     UnknownInvoice,
 )
 from invoices.models import InvoiceState
-from invoices.store.issuing import issue_checked, today
+from invoices.store.issuing import issue_invoice, today
 from invoices.store.items import from_item
 from invoices.store.records import (
     credit_guard,
@@ -44,21 +44,10 @@ from invoices.store.records import (
     table_and_key,
 )
 
-#: Why an invoice is voided.
 VOID_REASON = Field(
-    "reason",
-    SingleLine(500),
-    label=_("Reason"),
-    help_text=_("Printed on the invoice."),
+    "reason", SingleLine(500), label=_("Reason"), help_text=_("Printed on the invoice.")
 )
-REASON_MAX_BYTES = 2_000
-#: Why an invoice is credited.
-CREDIT_REASON = Field(
-    "reason",
-    SingleLine(500),
-    label=_("Reason"),
-    help_text=_("Printed on the credit note."),
-)
+CREDIT_REASON = replace(VOID_REASON, help_text=_("Printed on the credit note."))
 #: When an invoice was paid.
 PAID_ON = Field("paid_on", Day(), label=_("Paid on"))
 
@@ -71,8 +60,8 @@ def void(account: str, label: str, reason: str, *, write: Transaction | None = N
     Costs 1 request, 2 write units per KB of the invoice, and 2 more. After `Unavailable`, a second
     call tells whether the first one voided it.
 
-    Raises (ValueError at once, the others when the transaction is refused):
-        ValueError: the reason is empty, or longer than `REASON_MAX_BYTES`.
+    Raises (ValidationError at once, the others when the transaction is refused):
+        ValidationError: the reason is empty, too long, or cannot be printed.
         UnknownInvoice: the account has no such invoice.
         IsCreditNote: a credit note cannot be voided.
         AlreadyVoided: it was voided before.
@@ -80,19 +69,12 @@ def void(account: str, label: str, reason: str, *, write: Transaction | None = N
         DamagedItem: its stored item is damaged.
         Unavailable: no answer in time; it may be voided.
     """
-    reason = reason.strip()
-    if is_blank(reason):
-        raise ValueError("The reason must not be empty.")
-    if (size_bytes := len(reason.encode())) > REASON_MAX_BYTES:
-        raise ValueError(f"The reason has {size_bytes:,} bytes; {REASON_MAX_BYTES:,} are allowed.")
-    voided_at = datetime.now(UTC)
-    changes = Update(
-        {
-            "status": {"S": "voided"},
-            "voidReason": {"S": reason},
-            "voidedAt": {"S": voided_at.isoformat()},
-        }
-    )
+    values = {
+        "status": "voided",
+        "voidReason": VOID_REASON.clean(reason),
+        "voidedAt": datetime.now(UTC).isoformat(),
+    }
+    changes = Update({name: {"S": value} for name, value in values.items()})
     request = changes.request(
         table_and_key(invoice_at(account, label)),
         ISSUED,
@@ -146,13 +128,13 @@ def credit(account: str, label: str, reason: str, *, time_zone: str | None = Non
     if (day := today(time_zone)) < invoice.issued_at:
         raise DateTooEarly(day, invoice.issued_at)
     try:
-        return issue_checked(
+        return issue_invoice(
             _draft(invoice, reason),
-            account,
-            invoice.seller,
-            credit_request_id(label),
-            invoice.language,
-            time_zone,
+            account=account,
+            seller=invoice.seller,
+            request_id=credit_request_id(label),
+            language=invoice.language,
+            time_zone=time_zone,
             also=[check_issued(account, label), mark_credited(account, label)],
         )
     except (AlreadyCredited, InvoiceRequestReused):
@@ -206,12 +188,10 @@ def mark_paid(account: str, label: str, day: date, *, write: Transaction | None 
 
     Costs 1 request and 4 write units for an invoice of up to 1 KB.
 
-    Raises (ValidationError at once, the others when the transaction is refused):
+    Raises:
         UnknownInvoice, IsCreditNote, AlreadyVoided, AlreadyCredited: it cannot be paid.
         AlreadyPaid: it is marked as paid on another day.
-        ValidationError: `day` is not a date that an invoice can have.
     """
-    PAID_ON.check(day)
     state = state_at(account, label)
 
     def refused(refusal: Refusal) -> Exception | None:

@@ -21,7 +21,7 @@ from invoices.exceptions import (
     IsCreditNote,
     UnknownInvoice,
 )
-from invoices.store.issuing import issue_invoice, today
+from invoices.store.issuing import REQUEST_ID, issue_invoice, today
 from invoices.store.records import find_invoice, find_record
 from invoices.store.settlement import credit, negated, void
 from tests.faults.kinds import DropReply, Meanwhile
@@ -278,17 +278,9 @@ def test_a_currency_that_is_no_longer_in_use_can_still_be_credited(account: str)
     assert (note.currency, note.totals.gross) == ("DEM", -11_900)
 
 
-def test_nobody_else_can_take_the_request_id_of_a_credit_note(
-    account: str, invoice: Invoice, requests_sent: Requests
-) -> None:
-    requests_sent.clear()
-
-    with pytest.raises(ValueError, match="credit#"):
-        issued(account, day=TODAY, request_id=f"credit#{FIRST}")
-    with pytest.raises(ValueError, match="Credit notes"):
-        issued(account, day=TODAY, credits=FIRST)
-
-    assert requests_sent.operations == []
+def test_nobody_can_choose_the_request_id_of_a_credit_note() -> None:
+    with pytest.raises(ValidationError, match="credit#"):
+        REQUEST_ID.clean(f"credit#{FIRST}")
 
 
 LINES = st.builds(

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from accounts.services import delete
@@ -132,7 +133,7 @@ def test_the_same_request_for_an_invoice_that_was_due_at_once_returns_it_after_m
 
     assert issued(account, request_id="a", day=None, due_date=last_day) == first
     for request_id, note in (("a", "other"), ("b", "")):
-        with pytest.raises(ValueError, match="date of the invoice"):
+        with pytest.raises(ValidationError, match="date of the invoice"):
             issued(account, request_id=request_id, day=None, due_date=last_day, note=note)
     assert_whole(account, 1)
     assert_whole(account, 0, year=2027)
@@ -217,3 +218,10 @@ def test_invoices_of_a_deleted_account_stay() -> None:
 
     assert find_invoice(user.pk, invoice.label) == invoice
     assert_whole(user.pk, 1)
+
+
+@pytest.mark.parametrize("language", ["ja", "pt-BR", "zh-Hant-TW"])
+def test_an_invoice_may_be_in_any_language_with_a_tag(account: str, language: str) -> None:
+    invoice = issue_invoice(draft(), account=account, seller=SELLER, language=language)
+
+    assert find_invoice(account, invoice.label).language == language

@@ -127,7 +127,7 @@ def test_commands_take_a_point_before_decimals_and_no_groups() -> None:
 def test_a_copied_number_is_never_ambiguous(kind: Number, number: Decimal) -> None:
     for value in (number, number.quantize(Decimal("0.001"))):
         try:
-            kind.check(value)
+            kind.clean(f"{value:f}")
         except ValidationError:
             continue
         assert kind.read(kind.to_typed(value)) == value

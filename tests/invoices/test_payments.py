@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 
 import pytest
-from django.core.exceptions import ValidationError
 
 from dynamo.exceptions import DamagedItem
 from invoices.exceptions import (
@@ -145,14 +144,6 @@ def test_what_cannot_be_paid_is_not_marked_and_gets_no_state(account: str) -> No
 
     for label in (voided, credited, note):
         assert find_record(account, label).state.paid_on is None
-
-
-@pytest.mark.parametrize("day", [date(1969, 12, 31), datetime(2026, 1, 1, tzinfo=UTC)])
-def test_a_day_that_no_invoice_can_have_is_rejected(account: str, day: date) -> None:
-    with pytest.raises(ValidationError):
-        mark_paid(account, FIRST, day)
-
-    assert paid_on(account) is None
 
 
 def test_an_invoice_that_is_credited_after_its_payment_counts_as_credited(account: str) -> None:

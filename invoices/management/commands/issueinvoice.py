@@ -26,7 +26,7 @@ from invoices.store.issuing import (
     check_may_issue,
     check_seller,
     is_named,
-    issue_checked,
+    issue_invoice,
     seller_of,
 )
 
@@ -90,10 +90,16 @@ class Command(InvoiceCommand):
             check_requirements(draft, seller, is_named=is_named(user))
         try:
             language = draft.customer.language_or(language_of(user) or DEFAULT_LANGUAGE)
-            invoice = issue_checked(draft, user.pk, seller, request_id, language, user.time_zone)
-        except ValueError as error:
-            # The dates: whether the request was carried out before is known there only.
-            raise CommandError(str(error)) from error
+            # The dates are checked there: whether the request was carried out before is known then.
+            with one_line_errors("The dates"):
+                invoice = issue_invoice(
+                    draft,
+                    account=user.pk,
+                    seller=seller,
+                    request_id=request_id,
+                    language=language,
+                    time_zone=user.time_zone,
+                )
         except Unavailable as error:
             raise CommandError(
                 f"{error} Repeat the command with --request-id {request_id}: the invoice is "
