@@ -43,7 +43,7 @@ DYNAMODB_TABLE_PREFIX = env.read("DYNAMODB_TABLE_PREFIX", environment.table_pref
 # The table of the audit log, from before the library had one.
 DYNAMODB_AUDIT_LOG = "staffactions"
 # Connections that the process keeps open: at least as many as it serves pages at once.
-DYNAMODB_MAX_CONNECTIONS = env.read("DYNAMODB_MAX_CONNECTIONS", whole_number(), "64")
+DYNAMODB_MAX_CONNECTIONS: int = env.read("DYNAMODB_MAX_CONNECTIONS", whole_number(), "64")
 # Sends requests for items in a shorter way than botocore's (`client/lean.py` in `dynamo`); off: all
 # by botocore.
 DYNAMODB_LEAN = env.read("DYNAMODB_LEAN", flag, "on")

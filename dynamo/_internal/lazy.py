@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+_IMPORT = re.compile(r"^from (\S+) import (\([^)]*\)|.*)", re.MULTILINE)
 
-def lazily(package: str, homes: Mapping[str, str]) -> tuple[list[str], Callable[[str], Any]]:
-    """`__all__` and `__getattr__` of `package`; `homes` has, by module, its names or submodules.
 
-    So an app that needs only one part of the package loads only that, and a package can be imported
-    before Django's settings are configured.
+def lazily(package: str, file: str) -> tuple[list[str], Callable[[str], Any]]:
+    """`__all__` and `__getattr__` of `package`: what the stub beside its `file` imports.
+
+    Type checkers read the same stub (`__init__.pyi`). So an app that needs only one part of the
+    package loads only that, and a package can be imported before Django's settings are configured.
     """
-    home_of = {name: home for home, names in homes.items() for name in names.split()}
+    with open(f"{file}i") as stub:  # noqa: PTH123 - pathlib takes longer to load than all of this
+        imports = _IMPORT.findall(stub.read())
+    home_of = {name: home for home, names in imports for name in re.findall(r"(\w+) as", names)}
 
     def get(name: str) -> Any:
         if name not in home_of:

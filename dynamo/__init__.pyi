@@ -1,0 +1,45 @@
+from dynamo.attributes import (
+    BooleanAttribute as BooleanAttribute,
+    ChoiceAttribute as ChoiceAttribute,
+    DateAttribute as DateAttribute,
+    DateTimeAttribute as DateTimeAttribute,
+    DecimalAttribute as DecimalAttribute,
+    IntegerAttribute as IntegerAttribute,
+    JSONAttribute as JSONAttribute,
+    TextAttribute as TextAttribute,
+)
+from dynamo.exceptions import (
+    AlreadyDone as AlreadyDone,
+    AlreadyExists as AlreadyExists,
+    BadCursor as BadCursor,
+    Busy as Busy,
+    ConditionFailed as ConditionFailed,
+    DamagedItem as DamagedItem,
+    DoesNotExist as DoesNotExist,
+    DynamoError as DynamoError,
+    Refused as Refused,
+    Rejected as Rejected,
+    RequestIdReused as RequestIdReused,
+    Stale as Stale,
+    TableMissing as TableMissing,
+    Taken as Taken,
+    Unavailable as Unavailable,
+)
+from dynamo.models import (
+    Model as Model,
+)
+from dynamo.pages import (
+    GlobalSecondaryIndex as GlobalSecondaryIndex,
+    Page as Page,
+)
+from dynamo.signals import (
+    request_sent as request_sent,
+)
+from dynamo.transactions import (
+    Transaction as Transaction,
+    joined as joined,
+)
+from dynamo.unique.declarations import (
+    Unique as Unique,
+    casefolded as casefolded,
+)

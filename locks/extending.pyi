@@ -1,0 +1,9 @@
+from locks._internal.holders import HolderWatch as HolderWatch
+from locks._internal.registry import (
+    BREAK_ATTEMPTS as BREAK_ATTEMPTS,
+    LockView as LockView,
+    State as State,
+    all_locks as all_locks,
+    break_lock as break_lock,
+    look as look,
+)
