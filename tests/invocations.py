@@ -35,7 +35,7 @@ class Invocations(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
         return self
 
     def __exit__(self, *_error: object) -> None:

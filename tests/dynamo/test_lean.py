@@ -88,7 +88,7 @@ class Endpoint:
         self._server = self._listening(host)
         if tls is not None:
             self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
-        Thread(target=self._server.serve_forever, daemon=True).start()
+        Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
         self.port = self._server.server_address[1]
         named = f"[{host}]" if ":" in host else host
         self.url = f"{'https' if tls else 'http'}://{named}:{self.port}"

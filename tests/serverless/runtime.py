@@ -84,7 +84,7 @@ class _RuntimeApi(ThreadingHTTPServer):
         self.is_snapshot_taken = threading.Event()
         self.restore = threading.Event()
         super().__init__(("127.0.0.1", 0), _Handler)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -11,8 +11,8 @@ import pytest
 from botocore.retries.standard import ExponentialBackoff
 
 from tests.uploads.s3_proxy import S3Proxy, through
-from tests.uploads.samples import Storage
-from uploads import claims
+from tests.uploads.samples import PART_BYTES, Storage
+from uploads import claims, contents
 from web import s3 as uploads_s3
 
 
@@ -45,7 +45,15 @@ def s3_proxy(_modules_s3_proxy: S3Proxy) -> Iterator[S3Proxy]:
 
 
 @pytest.fixture
-def storage(engine: str, bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path) -> Storage:
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts of 1 MiB. `test_contents.py` and `test_stored_rows.py` have real ones."""
+    monkeypatch.setattr(contents, "PART_BYTES", PART_BYTES)
+
+
+@pytest.fixture
+def storage(
+    engine: str, bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path, small_parts: None
+) -> Storage:
     return Storage(bucket, s3, s3_proxy, tmp_path)
 
 

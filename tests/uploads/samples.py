@@ -17,7 +17,9 @@ from uploads.run import upload_files
 from uploads.sources import Destination, Source, Unusable
 from uploads.transfer import Result, Summary
 
-LARGE_BYTES = 16 * MIB + 1000
+#: As the fixture `small_parts` and `tests.uploads.worker` cut files: an eighth of the real size.
+PART_BYTES = MIB
+LARGE_BYTES = 2 * PART_BYTES + 1000
 """Three parts, the last of them smaller."""
 
 

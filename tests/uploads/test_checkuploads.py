@@ -19,12 +19,11 @@ from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.items import insert
 from tests.locks.items import abandoned, renewed_at_each_look
-from tests.uploads.folders import NAMES
 from tests.uploads.s3_proxy import S3Answer, S3Proxy
-from tests.uploads.samples import file_of, put_in_parts
+from tests.uploads.samples import PART_BYTES, file_of, put_in_parts
 from uploads import claims
 from uploads.check import check_uploads, forget_missing, forget_unfinished
-from uploads.contents import PART_BYTES, composite_of
+from uploads.contents import composite_of
 from uploads.models import DONE, UPLOADING, UploadItem
 from uploads.sources import Destination
 
@@ -121,7 +120,7 @@ def test_an_object_copied_over_in_parts_is_sound_where_its_bytes_are_the_same(
 
 
 def test_a_large_file_is_sound_in_its_parts_and_copied_over_as_a_whole(
-    engine: str, bucket: str, s3: Any
+    engine: str, bucket: str, s3: Any, small_parts: None
 ) -> None:
     parts = [bytes(PART_BYTES), b"the rest"]
     etag = put_in_parts(s3, bucket, "logs/in parts", parts)
@@ -144,18 +143,6 @@ def test_a_prefix_ends_at_a_slash(bucket: str, stored: Any, s3: Any) -> None:
 
     assert report(bucket, "logs") == ({"rows": 1, "objects": 1, **SOUND}, 0)
     assert report(bucket, "logs/") == ({"rows": 1, "objects": 1, **SOUND}, 0)
-
-
-def test_names_of_every_kind_are_compared(bucket: str, stored: Any, s3: Any) -> None:
-    for name in NAMES:
-        stored(f"logs/{name}")
-        s3.put_object(Bucket=bucket, Key=f"logs/foreign {name}", Body=b"x")
-
-    document, code = report(bucket)
-
-    assert code == 1
-    assert sorted(document["foreign"]) == sorted(f"logs/foreign {name}" for name in NAMES)
-    assert not document["missing"]
 
 
 def test_small_pages_and_batches_give_the_same_report(bucket: str, stored: Any, s3: Any) -> None:
@@ -380,13 +367,3 @@ def test_the_text_output_has_one_line_per_finding(bucket: str, stored: Any, s3: 
     s3.delete_object(Bucket=bucket, Key="logs/two\nlines\x1b")
     sound = "Rows 1, objects 1: missing 0, foreign 0, different 0, unfinished 0.\n"
     assert run("checkuploads", f"s3://{bucket}/logs") == (sound, "", 0)
-
-
-@pytest.mark.parametrize(
-    "arguments", [[], ["bucket/logs"], ["s3://"], ["s3://B/x"], ["s3://one/a", "s3://two/b"]]
-)
-def test_wrong_usage_exits_2(arguments: list[str]) -> None:
-    out, err, code = run("checkuploads", *arguments)
-
-    assert (out, code) == ("", 2)
-    assert "usage" in err

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.uploads.folders import without_privileges, write
 from uploads.contents import (
     MIB,
     MOST_PARTS,
@@ -105,11 +106,17 @@ def test_reading_a_span_that_was_truncated_raises_file_changed(tmp_path: Path) -
             Span(file, 2, 5).read()
 
 
-@pytest.mark.parametrize("name", ["gone", "a\0b"])
+@pytest.mark.parametrize("name", ["gone", "a\0b", "secret"])
 def test_a_file_that_cannot_be_opened_raises_unreadable_with_a_reason(
-    tmp_path: Path, name: str
+    open_folder: Path, name: str
 ) -> None:
-    with pytest.raises(Unreadable) as refused, opened(f"{tmp_path}/{name}"):
+    write(open_folder / "secret").chmod(0)
+
+    with (
+        without_privileges(),
+        pytest.raises(Unreadable) as refused,
+        opened(f"{open_folder}/{name}"),
+    ):
         pytest.fail("it was opened")
 
     assert refused.value.reason

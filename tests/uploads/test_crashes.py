@@ -19,6 +19,7 @@ from tests.uploads import worker
 from tests.uploads.s3_proxy import S3Answer
 from tests.uploads.samples import (
     LARGE_BYTES,
+    PART_BYTES,
     Storage,
     content,
     part_checksums,
@@ -26,7 +27,6 @@ from tests.uploads.samples import (
 )
 from tests.waiting import wait_until
 from uploads import contents
-from uploads.contents import MIB
 
 #: Longer than a process under load stands still.
 LEASE_SECONDS = 4.0
@@ -167,7 +167,8 @@ def test_stored_parts_that_differ_from_the_file_are_sent_again(storage: Storage)
     upload_id = storage.s3.create_multipart_upload(
         Bucket=storage.bucket, Key="in/a", ChecksumAlgorithm="SHA256", ChecksumType="COMPOSITE"
     )["UploadId"]
-    there = {1: data[: 8 * MIB], 2: content(8 * MIB, "other"), 3: b"short", 7: b"of a larger file"}
+    other = content(PART_BYTES, "other")
+    there = {1: data[:PART_BYTES], 2: other, 3: b"short", 7: b"of a larger file"}
     for number, part in there.items():
         storage.s3.upload_part(
             Bucket=storage.bucket,
@@ -204,7 +205,7 @@ def test_a_part_that_a_frozen_process_writes_late_does_not_get_into_the_object(
 ) -> None:
     old, new = content(LARGE_BYTES, "old"), content(LARGE_BYTES, "new")
     file = storage.file("a", old)
-    late_part = contents.sha256_of([old[8 * MIB : 16 * MIB]])
+    late_part = contents.sha256_of([old[PART_BYTES : 2 * PART_BYTES]])
     on_its_way, arrives = threading.Event(), threading.Event()
     started: list[Forked] = []
 

@@ -16,6 +16,7 @@ from tests.requests import set_by
 from tests.uploads.s3_proxy import S3Answer
 from tests.uploads.samples import (
     LARGE_BYTES,
+    PART_BYTES,
     Storage,
     content,
     locks,
@@ -224,7 +225,7 @@ def test_a_part_overwritten_before_complete_is_sent_again(storage: Storage) -> N
             Key="in/a",
             UploadId=upload_id,
             PartNumber=1,
-            Body=content(8 * 1024 * 1024, "late"),
+            Body=content(PART_BYTES, "late"),
             ChecksumAlgorithm="SHA256",
         )
 

@@ -202,10 +202,10 @@ def test_a_dead_process_is_watched_for_its_lease_once_for_all_its_files(
 
 def test_a_living_process_keeps_its_files_for_longer_than_its_lease(storage: Storage) -> None:
     file = storage.file("a", b"x")
-    lease = _dead(storage.bucket, file, lease_seconds=0.5)
+    lease = _dead(storage.bucket, file, lease_seconds=0.3)
     with renewed_at_each_look(lease), in_background(storage.bucket, file) as ended:
         began = time.monotonic()
-        while time.monotonic() - began < 2:
+        while time.monotonic() - began < 1:
             assert (storage.row(file) or {}).get("lease") == OTHERS_LOCK
             time.sleep(0.05)
         assert not ended

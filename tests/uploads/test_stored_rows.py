@@ -12,7 +12,6 @@ import pytest
 from tests.commands import run
 from tests.stored.releases import Stored, each_release, load
 from tests.uploads.samples import (
-    LARGE_BYTES,
     all_rows,
     assert_stored,
     content,
@@ -20,13 +19,14 @@ from tests.uploads.samples import (
     put_in_parts,
     upload,
 )
-from uploads.contents import MIB
+from uploads.contents import MIB, PART_BYTES
 
 pytestmark = each_release
 
 #: The files that the release uploaded, and those at which it was killed or stopped.
-DONE = {"small.txt": content(1000), "large.bin": content(LARGE_BYTES)}
-BEGUN = {"dead.txt": content(1000), "half.bin": content(LARGE_BYTES), "free.bin": content(9 * MIB)}
+SMALL, LARGE = content(1000), content(2 * PART_BYTES + 1000)
+DONE = {"small.txt": SMALL, "large.bin": LARGE}
+BEGUN = {"dead.txt": SMALL, "half.bin": LARGE, "free.bin": content(PART_BYTES + MIB)}
 
 
 @pytest.fixture
@@ -38,11 +38,8 @@ def stored(engine: str, release: Path, s3: Any) -> Stored:
         s3.create_bucket(Bucket=bucket)
     for name in BEGUN:
         s3.delete_object(Bucket=bucket, Key=f"in/{name}")
-    s3.put_object(
-        Bucket=bucket, Key="in/small.txt", Body=DONE["small.txt"], ChecksumAlgorithm="SHA256"
-    )
-    large = DONE["large.bin"]
-    parts = [large[at : at + 8 * MIB] for at in range(0, len(large), 8 * MIB)]
+    s3.put_object(Bucket=bucket, Key="in/small.txt", Body=SMALL, ChecksumAlgorithm="SHA256")
+    parts = [LARGE[at : at + PART_BYTES] for at in range(0, len(LARGE), PART_BYTES)]
     put_in_parts(s3, bucket, "in/large.bin", parts, ChecksumAlgorithm="SHA256")
     return stored
 

@@ -16,6 +16,7 @@ from tests.requests import Requests
 from tests.uploads.s3_proxy import S3Proxy
 from tests.uploads.samples import (
     LARGE_BYTES,
+    PART_BYTES,
     Storage,
     Uploaded,
     all_rows,
@@ -26,7 +27,6 @@ from tests.uploads.samples import (
     upload,
 )
 from uploads import contents
-from uploads.contents import PART_BYTES
 from uploads.sources import Source, Unusable
 from web.s3 import AT_ONCE_BYTES, BucketMissing
 
@@ -136,11 +136,11 @@ def _put(s3: Any, bucket: str, data: bytes, **options: Any) -> None:
 
 def _put_in_parts(s3: Any, bucket: str, data: bytes, **options: Any) -> None:
     # Not cut as we cut files.
-    middle = 5 * 1024 * 1024
+    middle = 600_000
     put_in_parts(s3, bucket, "in/a", [data[:middle], data[middle:]], **options)
 
 
-@pytest.mark.parametrize("size", [6 * 1024 * 1024, PART_BYTES + 1])
+@pytest.mark.parametrize("size", [800_000, PART_BYTES + 1])
 @pytest.mark.parametrize(
     ("by", "options"),
     [

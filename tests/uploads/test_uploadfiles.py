@@ -16,8 +16,8 @@ from tests.commands import run
 from tests.faults.proxy import NOWHERE, through
 from tests.items import insert
 from tests.requests import Requests
-from tests.uploads.folders import NAMES, without_privileges, write
-from tests.uploads.s3_proxy import S3Answer, S3Proxy
+from tests.uploads.folders import NAMES, write
+from tests.uploads.s3_proxy import S3Answer, S3Proxy, through as s3_at
 from tests.uploads.samples import objects_in
 from uploads.models import DONE, UPLOADING, UploadItem
 from web import s3 as storage
@@ -97,51 +97,6 @@ def test_every_failure_is_one_line_and_the_rest_is_uploaded(
         f"failed: {gone}: No such file or directory.",
     ]
     assert objects_in(s3, bucket) == {"logs/fine": b"x"}
-
-
-def test_unreadable_files_are_reported_and_the_rest_is_uploaded(
-    engine: str, bucket: str, s3: Any, open_folder: Path
-) -> None:
-    write(open_folder / "fine")
-    write(open_folder / "secret").chmod(0)
-    write(open_folder / "closed" / "a").parent.chmod(0)
-
-    with without_privileges():
-        document, err, code = uploaded_as_json(open_folder, f"s3://{bucket}/logs")
-
-    assert (document, code) == (counts(uploaded=1, failed=2, bytes=1), 1)
-    assert re.search(rf"(?m)^failed: {open_folder}/secret: .*Permission denied\.$", err)
-    assert f"failed: {open_folder}/closed: Permission denied.\n" in err
-    assert objects_in(s3, bucket).keys() == {"logs/fine"}
-    assert rows() == {"logs/fine": DONE}
-
-
-def test_another_object_with_the_key_is_a_conflict(
-    engine: str, bucket: str, s3: Any, tmp_path: Path
-) -> None:
-    write(tmp_path / "a", "ours")
-    s3.put_object(Bucket=bucket, Key="logs/a", Body=b"theirs")
-
-    document, err, code = uploaded_as_json(tmp_path, f"s3://{bucket}/logs")
-
-    assert (document, code) == (counts(conflicts=1), 1)
-    assert err.splitlines() == [
-        f"conflict: {tmp_path}/a: another object has this key.",
-        "CommandError: 1 conflict.",
-    ]
-    assert objects_in(s3, bucket) == {"logs/a": b"theirs"}
-    assert rows() == {}
-
-
-def test_the_summary_for_people_is_one_line(engine: str, bucket: str, tmp_path: Path) -> None:
-    write(tmp_path / "a", "x" * 12_345)
-    write(tmp_path / "b", "y")
-
-    out, err, code = run("uploadfiles", str(tmp_path), f"s3://{bucket}/logs")
-
-    assert (err, code) == ("", 0)
-    line = r"Uploaded 2, skipped 0, conflicts 0, failed 0; 12\.1 KB in \d+\.\d s\.\n"
-    assert re.fullmatch(line, out)
 
 
 @pytest.mark.parametrize("flags", [["--verbose"], ["-v", "2"], ["--verbosity=3"]])
@@ -294,22 +249,19 @@ def test_a_dry_run_reads_many_rows_in_few_requests(
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    "command",
     [
-        [],
-        ["s3://bucket/logs"],
-        ["folder"],
-        ["folder", "bucket/logs"],
-        ["s3://bucket/logs", "folder"],
-        ["folder", "s3://NOT_A_BUCKET/logs"],
-        ["--workers", "0", "folder", "s3://bucket/logs"],
-        ["--workers", "33", "folder", "s3://bucket/logs"],
-        ["--workers", "many", "folder", "s3://bucket/logs"],
-        ["--no-such-flag", "folder", "s3://bucket/logs"],
+        *("uploadfiles", "uploadfiles s3://bucket/logs", "uploadfiles folder"),
+        *("uploadfiles folder bucket/logs", "uploadfiles s3://bucket/logs folder"),
+        "uploadfiles folder s3://NOT_A_BUCKET/logs",
+        *(f"uploadfiles --workers {n} folder s3://bucket/logs" for n in ("0", "33", "many")),
+        "uploadfiles --no-such-flag folder s3://bucket/logs",
+        *("checkuploads", "checkuploads bucket/logs", "checkuploads s3://"),
+        *("checkuploads s3://B/x", "checkuploads s3://one/a s3://two/b"),
     ],
 )
-def test_wrong_usage_exits_2(arguments: list[str]) -> None:
-    out, err, code = run("uploadfiles", *arguments)
+def test_wrong_usage_exits_2(command: str) -> None:
+    out, err, code = run(*command.split())
 
     assert (out, code) == ("", 2)
     assert "usage" in err
@@ -365,36 +317,32 @@ def test_if_s3_refuses_everything_it_is_one_line_and_exit_code_1(
     assert rows() == {}
 
 
-def test_an_unreachable_s3_is_one_line_and_exit_code_1(
-    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("url", "has_credentials", "about"),
+    [
+        (NOWHERE, True, NOWHERE),
+        # Signing needs them before anything is sent to this host, which does not exist.
+        ("http://s3.invalid", False, "Unable to locate credentials"),
+    ],
+)
+def test_an_unreachable_s3_and_missing_credentials_are_one_line_and_exit_code_1(
+    engine: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    url: str,
+    has_credentials: bool,
+    about: str,
 ) -> None:
     write(tmp_path / "a")
-    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", NOWHERE)
     monkeypatch.setattr(storage, "ATTEMPTS", 1)
-    storage.reset()
-    try:
+    if not has_credentials:
+        monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+        monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+
+    with s3_at(url):
         answer = run("uploadfiles", str(tmp_path), "s3://bucket/logs")
-    finally:
-        storage.reset()
 
-    assert_one_line(answer, about=NOWHERE)
-
-
-def test_missing_credentials_are_one_line_and_exit_code_1(
-    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(tmp_path / "a")
-    # Signing needs them before anything is sent to this host, which does not exist.
-    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://s3.invalid")
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    storage.reset()
-    try:
-        answer = run("uploadfiles", str(tmp_path), "s3://bucket/logs")
-    finally:
-        storage.reset()
-
-    assert_one_line(answer, about="Unable to locate credentials")
+    assert_one_line(answer, about=about)
 
 
 @pytest.mark.parametrize("flags", [[], ["--dry-run"]])
