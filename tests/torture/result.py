@@ -11,6 +11,7 @@ from typing import Any
 
 from accounts.models import User
 from dynamo._internal import bulk
+from dynamo.admin import LogEntry
 from invoices.models import InvoiceItem
 from tests.torture import history
 from tests.torture.checkers import accounts, invoices, locks, uploads
@@ -53,7 +54,9 @@ def check(run: Run) -> Result:
     calls = history.read(place.histories, run.happened.ends, over)
     findings = [
         *_crashes(calls),
-        *accounts.check(calls, _accounts(), engine_kills=run.happened.engine_kills),
+        *accounts.check(
+            calls, _accounts(), engine_kills=run.happened.engine_kills, logged=_logged()
+        ),
         *invoices.check(calls, _invoices()),
         *locks.check(calls, _served(place.resources)),
         *_uploads(run, calls),
@@ -104,6 +107,15 @@ def _accounts() -> dict[str, Account]:
         for item in _items(User.table(), _USER)
         if "#" not in item["pk"]["S"]
     }
+
+
+def _logged() -> list[str]:
+    """The reasons in the audit log. Each entry on an item has a second one, of its month."""
+    return [
+        item["reason"]["S"]
+        for item in _items(LogEntry.table(), ("journal", "reason"))
+        if item["journal"]["S"].startswith("on#")
+    ]
 
 
 def _invoices() -> dict[str, dict[int, Stored]]:

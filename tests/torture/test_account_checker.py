@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -67,6 +68,7 @@ def renewed(began: float, ended: float, *args: Any, version: int = 501) -> Call:
     return registered(began, ended, A, "bea", *args, **answer)
 
 
+REFUSED_AND_LOGGED = "the entry of a call that was refused"
 ANN, EMAIL = "username ann", "email ann@example.org"
 REGISTERED, DELETED = registered(0, 1), deleted(2, 3)
 CHANGED = changed(2, 3, "ann", "bea")
@@ -277,6 +279,39 @@ def test_a_change_whose_account_is_gone_may_have_been_made(gone: bool) -> None:
     calls[2].answer["email"] = "ann@example.org"
 
     assert (check(calls, {}) == []) == gone
+
+
+FORM = {"reason": "r"}
+BY_FORM = changed(2, 3, "ann", "bea", answer={}, **FORM)
+DELETED_BY_FORM = deleted(2, 3, **FORM)
+
+
+@pytest.mark.parametrize(
+    ("calls", "logged", "stored", "objects"),
+    [
+        ([BY_FORM], ["r"], BEA, set()),
+        ([BY_FORM], [], BEA, {A, ANN, "username bea"}),
+        ([BY_FORM], ["r", "r"], BEA, {"2 entries with the reason 'r'"}),
+        # Sent twice: the second one has nothing to do.
+        ([CHANGED, replace(BY_FORM, began=4, ended=5)], [], BEA, set()),
+        ([CHANGED, replace(BY_FORM, began=4, ended=5)], ["r"], BEA, {A}),
+        ([replace(BY_FORM, outcome="unknown")], ["r"], BEA, set()),
+        ([replace(BY_FORM, outcome="unknown")], ["r"], account("ann"), {A, ANN, "username bea"}),
+        ([replace(BY_FORM, outcome="unknown")], [], BEA, {A, ANN, "username bea"}),
+        ([CHANGED, stale(replace(BY_FORM, began=4, ended=5))], [], BEA, set()),
+        ([CHANGED, stale(replace(BY_FORM, began=4, ended=5))], ["r"], BEA, {A, REFUSED_AND_LOGGED}),
+        ([DELETED_BY_FORM], ["r"], None, set()),
+        ([DELETED_BY_FORM], [], None, {A, ANN, EMAIL}),
+        ([DELETED, replace(DELETED_BY_FORM, began=4, ended=5)], [], None, set()),
+        ([DELETED, replace(DELETED_BY_FORM, began=4, ended=5)], ["r"], None, {A}),
+    ],
+)
+def test_a_call_with_a_reason_has_written_if_the_audit_log_says_so(
+    calls: list[Call], logged: list[str], stored: Account | None, objects: set[str]
+) -> None:
+    found = check([REGISTERED, *calls], {} if stored is None else {A: stored}, logged=logged)
+
+    assert {finding.about for finding in found} == objects
 
 
 def test_a_killed_engine_may_carry_out_a_repeated_request_again() -> None:

@@ -25,6 +25,7 @@ from django.conf import settings  # noqa: E402 - Django first
 
 from project.wsgi import application  # noqa: E402
 from tests.torture.clients.accounts import AccountClient  # noqa: E402
+from tests.torture.clients.editor import Editor  # noqa: E402
 from tests.torture.clients.inspector import Inspector  # noqa: E402
 from tests.torture.clients.invoices import InvoiceClient  # noqa: E402
 from tests.torture.clients.locks import LockClient  # noqa: E402
@@ -118,6 +119,7 @@ def _clients(plan: Plan, stop: threading.Event) -> list[tuple[str, Make, float]]
         ("invoices-1", InvoiceClient, 0.15),
         ("locks", lambda journal, chance: LockClient(journal, chance, place.resources), 0.2),
         ("visitor", lambda journal, chance: Visitor(journal, chance, plan.ports), 1.0),
+        ("editor", lambda journal, chance: Editor(journal, chance, plan.ports), 1.0),
         (
             "uploads",
             lambda journal, chance: UploadClient(journal, chance, place.uploads, stop),
@@ -163,9 +165,10 @@ class _QuietHandler(WSGIRequestHandler):
 
 
 def _begin(life: str, place: Place) -> None:
-    """Write the output of the process to its log, and hash passwords quickly."""
+    """Write the output of the process to its log, and set what is different in torture."""
     log = os.open(place.logs / f"{life}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(log, 1)
     os.dup2(log, 2)
     # Argon2 is slow on purpose.
+    settings.ROOT_URLCONF = "tests.torture.editing"
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

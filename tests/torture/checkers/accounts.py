@@ -13,6 +13,9 @@ account     an account exists from its registration to its deletion, with the va
             had written and before it returned: if its reply was lost, the attempt that was
             answered may have found later changes of others.
 
+The audit log tells which calls with a reason have written: an entry is stored with what it is
+about, and never otherwise. An entry whose call was refused is a finding.
+
 What is stored in the end counts as one more search after all calls. So a success is still true
 then, unless another call has changed the account.
 """
@@ -20,13 +23,13 @@ then, unless another call has changed the account.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from tests.torture.findings import Finding, of_object
+from tests.torture.findings import Finding, of_calls, of_object
 from tests.torture.history import Call
 from tests.torture.linear import Operation, Step
 
@@ -67,9 +70,15 @@ def check(
     stored: Mapping[str, Account],
     *,
     engine_kills: Sequence[float] = (),
+    logged: Sequence[str] = (),
 ) -> list[Finding]:
-    """Find broken rules; `stored` are the accounts in the end, by their keys."""
+    """Find broken rules.
+
+    `stored` are the accounts in the end, by their keys. `logged` are the reasons in the audit log.
+    """
     calls = [call for call in calls if call.do in WRITES | {"find"}]
+    findings = list(_wrongly_logged(calls, logged, engine_kills))
+    calls = [each for call in calls if (each := _as_logged(call, set(logged)))]
     over = max((call.latest for call in calls), default=0.0) + 1
     last = list(_last_searches(calls, stored, over))
     values: dict[tuple[str, str], list[Operation]] = defaultdict(list)
@@ -85,7 +94,7 @@ def check(
                 if each.call.do != "find" and "version" in each.call.answer:
                     shows = each.operation(partial(_shows, each.call, seen[pk]))
                     accounts[pk].append(replace(shows, is_second=True))
-    findings = [
+    findings += [
         finding
         for (attribute, value), operations in values.items()
         for finding in of_object("uniqueness", f"{attribute} {value}", operations, None)
@@ -117,9 +126,44 @@ def _with_ghost(call: Call, engine_kills: Sequence[float]) -> Iterator[_Happenin
     that is told that the account is gone may have been made before, if its reply was lost.
     """
     yield _Happening(call, call.outcome != "unknown")
-    was_forgotten = any(call.began <= at <= call.latest for at in engine_kills)
-    if call.do in WRITES and (was_forgotten or call.answer.get("gone")):
+    if call.do in WRITES and _may_repeat(call, engine_kills):
         yield _Happening(replace(call, outcome="unknown", answer={}, lingers=0.0), False)
+
+
+def _may_repeat(call: Call, engine_kills: Sequence[float]) -> bool:
+    was_forgotten = any(call.began <= at <= call.latest for at in engine_kills)
+    return was_forgotten or bool(call.answer.get("gone"))
+
+
+def _wrongly_logged(
+    calls: Iterable[Call], logged: Sequence[str], engine_kills: Sequence[float]
+) -> Iterator[Finding]:
+    """Entries that stand twice, or whose call was refused."""
+    for reason, times in Counter(logged).items():
+        if times > 1:
+            yield Finding("audit log", f"{times} entries with the reason {reason!r}")
+    for call in calls:
+        was_refused = call.outcome == "refused" and not _may_repeat(call, engine_kills)
+        if was_refused and call.asked.get("reason") in set(logged):
+            yield of_calls("audit log", "the entry of a call that was refused", [call])
+
+
+def _as_logged(call: Call, logged: Container[str]) -> Call | None:
+    """A call with a reason as the audit log shows it: it `wrote`, or not. None if it did nothing.
+
+    The entry and what it is about are one transaction.
+    """
+    if "reason" not in call.asked:
+        return call
+    wrote = call.asked["reason"] in logged
+    if wrote:
+        answer = call.answer if call.outcome == "ok" else {}
+        return replace(
+            call, outcome="ok", answer=answer | {"wrote": True}, ended=call.latest, lingers=0.0
+        )
+    if call.outcome == "ok":
+        return replace(call, answer=call.answer | {"wrote": False})
+    return None if call.outcome == "unknown" else call
 
 
 def _last_searches(
@@ -174,6 +218,8 @@ def _is_key(who: str) -> bool:
 def _steps_of_values(call: Call) -> Iterator[tuple[tuple[str, str], Step]]:
     """The effect of the call on each value that it names."""
     asked, pk = call.asked, _key_of(call)
+    if call.answer.get("wrote") is False:
+        return
     if call.do == "register":
         for attribute in ATTRIBUTES:
             value = attribute, asked[attribute].casefold()
@@ -298,12 +344,14 @@ def _change(call: Call, seen: Seen, account: Account | None) -> Iterator[Account
         return
     attribute, new = _written(call)
     read = call.asked.get("version")
+    wrote = call.answer.get("wrote")
     before = _with(account, read, seen)
-    if before is not None:
+    if before is not None and wrote is not False:
         after = None if before.version is None else before.version + 1
         yield before._replace(**{attribute: new}, version=after)
     # Another call has made the change, to the account that was read.
-    if getattr(account, attribute) == new and _can_come_to(account, read, seen):
+    is_so = getattr(account, attribute) == new and _can_come_to(account, read, seen)
+    if is_so and not wrote:
         yield account
 
 
@@ -320,12 +368,19 @@ def _change_refused(call: Call, seen: Seen, account: Account | None) -> Iterator
 
 
 def _delete(call: Call, seen: Seen, account: Account | None) -> Iterator[Account | None]:
-    if account is None or _with(account, call.asked.get("version"), seen) is not None:
+    wrote = call.answer.get("wrote")
+    if account is None:
+        if not wrote:
+            yield None
+    elif wrote is not False and _with(account, call.asked.get("version"), seen) is not None:
         yield None
 
 
 def _delete_refused(call: Call, _seen: Seen, account: Account | None) -> Iterator[Account | None]:
-    if account is not None and call.asked.get("version") != account.version:
+    if call.answer.get("gone"):
+        if account is None:
+            yield None
+    elif account is not None and call.asked.get("version") != account.version:
         yield account
 
 

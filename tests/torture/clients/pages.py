@@ -139,27 +139,26 @@ class Visitor:
                 except NoAnswer as error:
                     call.unanswered(error)
                 else:
-                    _write_down(call, do, answer)
+                    self._write_down(call, do, answer)
                     return answer
         raise NoAnswer(f"{times} times")
 
-
-def _write_down(call: Running, do: str, answer: Answer) -> None:
-    if answer.status == 302:
-        if answer.location.startswith(SIGN_IN):
-            call.refused("SignedOut", taken=[])
+    def _write_down(self, call: Running, do: str, answer: Answer) -> None:
+        if answer.status == 302:
+            if answer.location.startswith(SIGN_IN):
+                call.refused("SignedOut", taken=[])
+            else:
+                call.ok(**({"number": _number_of(answer.location)} if do == "issue" else {}))
+            return
+        said = {name: " ".join(texts) for name, texts in answer.page.errors.items()}
+        taken = [name for name, text in said.items() if text == TAKEN.get(name)]
+        if taken and len(taken) == len(said):
+            call.refused("ValueTaken", taken=taken)
+        elif do == "change" and CHANGED in said.values():
+            call.refused("StaleUser", taken=[])
         else:
-            call.ok(**({"number": _number_of(answer.location)} if do == "issue" else {}))
-        return
-    said = {name: " ".join(texts) for name, texts in answer.page.errors.items()}
-    taken = [name for name, text in said.items() if text == TAKEN.get(name)]
-    if taken and len(taken) == len(said):
-        call.refused("ValueTaken", taken=taken)
-    elif do == "change" and CHANGED in said.values():
-        call.refused("StaleUser", taken=[])
-    else:
-        text = " ".join(answer.page.text.split())
-        raise PageFailed(f"the form says: {said}; the page: {text[:300]!r}")
+            text = " ".join(answer.page.text.split())
+            raise PageFailed(f"the form says: {said}; the page: {text[:300]!r}")
 
 
 def _number_of(page: str) -> int:
