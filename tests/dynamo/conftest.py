@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
+
+
+@pytest.fixture(scope="module")
+def cheap_collections() -> None:
+    """Garbage collections of this module leave out what earlier tests made: it takes a second."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(params=[True, False], ids=["lean", "botocore"])

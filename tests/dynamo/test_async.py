@@ -139,15 +139,3 @@ def test_a_synchronous_call_in_an_event_loop_is_refused_unless_the_environment_a
     with suppress(Guest.DoesNotExist):
         asyncio.run(make())
     assert len(requests_sent.operations) == 1
-
-
-def test_the_asynchronous_calls_of_cache_and_sessions_work_in_an_event_loop() -> None:
-    async def calls() -> tuple[Any, Any]:
-        await cache.aset("a", 1)
-        session = SessionStore()
-        await session.aset("user", "ann")
-        await session.asave()
-        read = SessionStore(session.session_key)
-        return await cache.aget("a"), await read.aget("user")
-
-    assert asyncio.run(calls()) == (1, "ann")

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from django.core.checks import CheckMessage, run_checks
-from django.core.management import call_command
+from django.core.management import call_command, get_commands
 from django.core.management.base import SystemCheckError
+from django.test import override_settings
 
 from dynamo._internal.client import deadline
 from dynamo._internal.client.sending import send
@@ -22,6 +23,7 @@ from tests.fork_server import fork_server
 from tests.requests import Requests
 
 ALWAYS = 1_000
+STATICFILES = "django.contrib.staticfiles"
 
 
 def found() -> list[CheckMessage]:
@@ -151,6 +153,27 @@ def test_a_feature_that_the_engine_does_not_have_is_not_a_finding(
         proxy.plan(operation, Answer(400, "UnknownOperationException"), ALWAYS)
 
     assert found() == []
+
+
+def test_an_app_that_comes_first_and_replaces_our_commands_is_found() -> None:
+    def found(*apps: str) -> list[CheckMessage]:
+        with override_settings(INSTALLED_APPS=apps):
+            get_commands.cache_clear()
+            # It needs no connection, so a plain `check` runs it as well.
+            return run_checks(tags=["dynamodb"])
+
+    try:
+        assert found("dynamo", STATICFILES) == []
+        [finding] = found(STATICFILES, "dynamo")
+    finally:
+        get_commands.cache_clear()
+
+    assert (finding.id, finding.msg, finding.hint) == (
+        "dynamo.W003",
+        "The app django.contrib.staticfiles comes before dynamo in INSTALLED_APPS and replaces "
+        "its command runserver.",
+        "Put dynamo first.",
+    )
 
 
 def test_an_engine_without_transactions_is_found(proxy: FaultProxy) -> None:

@@ -18,6 +18,7 @@ from botocore.client import BaseClient
 from botocore.exceptions import CredentialRetrievalError
 from botocore.httpsession import URLLib3Session
 from botocore.signers import RequestSigner
+from botocore.utils import ContainerMetadataFetcher
 from django.conf import settings as django_settings
 from django.test import Client
 from urllib3 import HTTPConnectionPool
@@ -46,6 +47,8 @@ from tests.waiting import wait_until
 from web import s3
 from web.s3 import StorageFailed
 
+pytestmark = pytest.mark.usefixtures("cheap_collections")
+
 KEY = {"pk": {"S": "thing"}}
 
 #: Much longer than any deadline here, and much shorter than a provider hangs.
@@ -58,6 +61,13 @@ def get() -> dict[str, Any]:
 
 def token() -> str:
     return credentials.of_process().token
+
+
+def wait_for_failure() -> None:
+    """Wait until the provider has failed, as it does for a request at its deadline."""
+    loading = credentials.of_process()._loading
+    loading.start()
+    wait_until(lambda: loading.error)
 
 
 def loading_threads() -> list[str]:
@@ -95,7 +105,8 @@ def test_a_failure_of_the_metadata_service_is_temporary(
 ) -> None:
     ask_imds(provider, monkeypatch)
     provider.failure = 500, b""
-    with within(3), pytest.raises(Unavailable, match="Unable to locate credentials") as failed:
+    wait_for_failure()
+    with within(0), pytest.raises(Unavailable, match="Unable to locate credentials") as failed:
         get()
     assert not failed.value.maybe_written
 
@@ -122,80 +133,84 @@ def test_a_request_waits_for_a_provider_that_recovers(
     assert token().startswith("token")
 
 
-def _process_that_prints(text: str) -> Callable[[Path, pytest.MonkeyPatch], None]:
-    return lambda folder, patch: Process(folder, patch).print_(text)
+ASK: dict[str, Callable[[Provider, pytest.MonkeyPatch, Path], Any]] = {
+    "imds": lambda provider, patch, _folder: ask_imds(provider, patch),
+    "container": lambda provider, patch, _folder: ask_container(provider, patch),
+    "sts": ask_sts,
+    "process": lambda _provider, patch, folder: Process(folder, patch),
+}
+SetUp = Callable[[Provider, pytest.MonkeyPatch, Path], object]
 
 
-def _missing_program(folder: Path, patch: pytest.MonkeyPatch) -> None:
+def _printing(text: str) -> SetUp:
+    return lambda _provider, patch, folder: Process(folder, patch).print_(text)
+
+
+def _answering(ask: str, failure: tuple[int, bytes]) -> SetUp:
+    def set_up(provider: Provider, patch: pytest.MonkeyPatch, folder: Path) -> None:
+        ASK[ask](provider, patch, folder)
+        provider.failure = failure
+
+    return set_up
+
+
+def _missing_program(_provider: Provider, patch: pytest.MonkeyPatch, folder: Path) -> None:
     ask_nobody(patch)
     (folder / "config").write_text("[default]\ncredential_process = /nowhere/to/be/found\n")
     patch.setenv("AWS_CONFIG_FILE", str(folder / "config"))
 
 
-def _missing_token_file(folder: Path, patch: pytest.MonkeyPatch) -> None:
-    ask_nobody(patch)
-    patch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(folder / "nowhere"))
-    patch.setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/site")
+def _missing_token_file(provider: Provider, patch: pytest.MonkeyPatch, folder: Path) -> None:
+    ask_sts(provider, patch, folder)
+    (folder / "token").unlink()
 
 
-def _unreadable_expiry(folder: Path, patch: pytest.MonkeyPatch) -> None:
-    keys = {"AccessKeyId": "a", "SecretAccessKey": "b", "Expiration": "soon"}
-    Process(folder, patch).print_(json.dumps({"Version": 1, **keys}))
-
-
-def _expired(folder: Path, patch: pytest.MonkeyPatch) -> None:
+def _expired(_provider: Provider, patch: pytest.MonkeyPatch, folder: Path) -> None:
     Process(folder, patch).print_keys(lives=-10)
 
 
-BROKEN = {
-    "no JSON": _process_that_prints("not-JSON the-secret"),
-    "a list": _process_that_prints("[]"),
-    "nothing": _process_that_prints(""),
-    "too little": _process_that_prints('{"Version": 1}'),
-    "no text": _process_that_prints('{"Version": 1, "AccessKeyId": 1, "SecretAccessKey": 2}'),
-    "an unreadable expiry": _unreadable_expiry,
+BROKEN: dict[str, SetUp] = {
+    "no JSON": _printing("not-JSON the-secret"),
+    "a list": _printing("[]"),
+    "nothing": _printing(""),
+    "too little": _printing('{"Version": 1}'),
+    "no text": _printing('{"Version": 1, "AccessKeyId": 1, "SecretAccessKey": 2}'),
+    "an unreadable expiry": _printing(
+        '{"Version": 1, "AccessKeyId": "a", "SecretAccessKey": "b", "Expiration": "soon"}'
+    ),
     "expired credentials": _expired,
     "a missing program": _missing_program,
     "a missing token file": _missing_token_file,
+    **{
+        f"{what} of {ask}": _answering(ask, failure)
+        for ask in ("imds", "container", "sts")
+        for what, failure in {
+            "an error": (500, b""),
+            "no JSON": (200, b"<html>"),
+            "a list": (200, b"[]"),
+        }.items()
+    },
 }
 
 
-@pytest.mark.usefixtures("away", "path")
-@pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.usefixtures("away")
+@pytest.mark.parametrize("set_up", BROKEN.values(), ids=BROKEN)
 def test_a_broken_provider_is_unavailable(
-    name: str,
+    set_up: SetUp,
+    provider: Provider,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    BROKEN[name](tmp_path, monkeypatch)
-    with within(1), pytest.raises(Unavailable) as failed:
+    set_up(provider, monkeypatch, tmp_path)
+    monkeypatch.setattr(ContainerMetadataFetcher, "SLEEP_TIME", 0)
+    wait_for_failure()
+
+    with within(0), pytest.raises(Unavailable) as failed:
         get()
 
     assert not failed.value.maybe_written
     assert "the-secret" not in caplog.text + str(failed.value)
-
-
-FAILURES = {"an error": (500, b""), "no JSON": (200, b"<html>"), "a list": (200, b"[]")}
-
-
-@pytest.mark.usefixtures("away")
-@pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
-@pytest.mark.parametrize("ask", ["imds", "container", "sts"])
-def test_an_invalid_answer_of_a_provider_is_unavailable(
-    provider: Provider,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    ask: str,
-    failure: tuple[int, bytes],
-) -> None:
-    ASK[ask](provider, monkeypatch, tmp_path)
-    provider.failure = failure
-
-    with within(0.5), pytest.raises(Unavailable) as failed:
-        get()
-
-    assert not failed.value.maybe_written
 
 
 @pytest.mark.usefixtures("away")
@@ -237,13 +252,6 @@ def _are_there_credentials() -> bool:
 
 # Hanging providers --------------------------------------------------------------------------------
 
-ASK: dict[str, Callable[[Provider, pytest.MonkeyPatch, Path], Any]] = {
-    "imds": lambda provider, patch, _folder: ask_imds(provider, patch),
-    "container": lambda provider, patch, _folder: ask_container(provider, patch),
-    "sts": ask_sts,
-    "process": lambda _provider, patch, folder: Process(folder, patch),
-}
-
 
 @pytest.fixture(params=ASK)
 def hanging(
@@ -260,7 +268,7 @@ def hanging(
     (tmp_path / "prints.json").write_text("{}")
 
 
-@pytest.mark.usefixtures("away", "path", "hanging")
+@pytest.mark.usefixtures("away", "hanging")
 def test_a_request_does_not_wait_for_a_hanging_provider_beyond_its_deadline() -> None:
     with Stopwatch() as watch, within(0.5), pytest.raises(Unavailable, match="no answer in time"):
         get()
@@ -282,7 +290,7 @@ def test_a_health_check_answers_while_a_provider_hangs(
     assert watch.seconds < SOON_SECONDS
 
 
-@pytest.mark.usefixtures("away")
+@pytest.mark.usefixtures("away", "path")
 def test_callers_that_share_a_request_do_not_wait_for_a_hanging_provider(
     provider: Provider, monkeypatch: pytest.MonkeyPatch, at_once: Callable[..., list[Any]]
 ) -> None:

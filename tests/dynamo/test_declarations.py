@@ -28,6 +28,8 @@ from dynamo.pages import GlobalSecondaryIndex
 from dynamo.unique.declarations import Unique, casefolded
 from tests.items import stored_items
 
+pytestmark = pytest.mark.usefixtures("cheap_collections")
+
 TABLE = "declared-things"
 
 

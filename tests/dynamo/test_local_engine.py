@@ -92,15 +92,15 @@ def no_dynoxide(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", os.pathsep.join(path))
 
 
-def test_eight_processes_that_start_it_at_once_get_one_engine(folder: Path) -> None:
-    starters = [starter(folder) for _ in range(8)]
+def test_four_processes_that_start_it_at_once_get_one_engine(folder: Path) -> None:
+    starters = [starter(folder) for _ in range(4)]
     for process in starters:
         assert line_of(process) == "ready"
     for process in starters:
         go(process)
     answers = [process.communicate(timeout=120)[0].strip() for process in starters]
 
-    assert answers == [engine.endpoint()] * 8
+    assert answers == [engine.endpoint()] * 4
     assert len(engines_of(folder)) == 1
 
 

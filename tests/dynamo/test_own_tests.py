@@ -161,9 +161,8 @@ class WithoutTables(django.test.SimpleTestCase):
 """
 
 
-@pytest.mark.parametrize("workers", ["", "-n2"])
 def test_tests_with_pytest_reach_their_own_engine_only(
-    tmp_path: Path, elsewhere: dict[str, str], workers: str
+    tmp_path: Path, elsewhere: dict[str, str]
 ) -> None:
     project = ownapp.make(tmp_path, test_more=WITH_PYTEST, test_units=WITH_UNITTEST)
     (project / "club" / "settings.py").write_text(
@@ -171,7 +170,7 @@ def test_tests_with_pytest_reach_their_own_engine_only(
     )
 
     code, printed = ownapp.pytest_outcome(
-        project, *PLUGIN, *filter(None, [workers]), programs=PROGRAMS, **CHECKOUT, **elsewhere
+        project, *PLUGIN, "-n2", programs=PROGRAMS, **CHECKOUT, **elsewhere
     )
 
     assert code == 0, printed
@@ -183,9 +182,8 @@ DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memor
 """
 
 
-@pytest.mark.parametrize("parallel", ["1", "2"])
 def test_tests_with_the_runner_reach_their_own_engine_only(
-    tmp_path: Path, elsewhere: dict[str, str], parallel: str
+    tmp_path: Path, elsewhere: dict[str, str]
 ) -> None:
     project = ownapp.make(tmp_path, test_units=WITH_UNITTEST)
     (project / "club" / "settings.py").write_text(
@@ -196,7 +194,7 @@ def test_tests_with_the_runner_reach_their_own_engine_only(
 
     code, printed = ownapp.outcome(
         project,
-        *["python", "manage.py", "test", "--parallel", parallel],
+        *["python", "manage.py", "test", "--parallel", "2"],
         programs=PROGRAMS,
         **CHECKOUT,
         **elsewhere,

@@ -107,17 +107,3 @@ def test_a_project_is_served_after_its_tables_were_created(
         server.wait()
 
     assert manage("createtables").stdout.startswith("Nothing to do")
-
-
-@pytest.mark.parametrize("options", [[], ["--tag", "dynamodb"]], ids=["plain", "by tag"])
-def test_an_app_that_comes_first_and_replaces_our_commands_is_found(
-    manage: Manage, tmp_path: Path, options: list[str]
-) -> None:
-    write_project(tmp_path, ["dynamo", STATICFILES], **STATIC_URL)
-    assert "W003" not in manage("check", *options).stderr
-
-    write_project(tmp_path, [STATICFILES, "dynamo"], **STATIC_URL)
-    assert (
-        "(dynamo.W003) The app django.contrib.staticfiles comes before dynamo in INSTALLED_APPS "
-        "and replaces its command runserver.\n\tHINT: Put dynamo first."
-    ) in manage("check", *options).stderr

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from html import unescape
@@ -19,6 +17,7 @@ from django.test import Client, override_settings
 from dynamo.views import get_object_or_404
 from tests.commands import ROOT
 from tests.dynamo.desk.models import Badge, Customer, Seat
+from tests.fork_server import fork_server
 from tests.items import stored_items
 from tests.requests import Requests
 from tests.tutorial import write_files
@@ -478,6 +477,6 @@ def test_the_example_of_the_docs_works_with_the_library_alone(tmp_path: Path) ->
     write_files(files | {"project.py": PROJECT}, tmp_path)
 
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    subprocess.run(
-        [sys.executable, "project.py"], cwd=tmp_path, env=environment, check=True, timeout=120
-    )
+    ended = fork_server.run("project.py", env=environment, folder=tmp_path)
+
+    assert ended.returncode == 0, ended.stderr

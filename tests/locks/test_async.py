@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
+from dynamo._internal import threads
+from dynamo._internal.processes import PerProcess
 from locks import Lock, LockTaken
 from locks._internal.heartbeats import _of_process as heartbeats
 from tests.faults.kinds import Meanwhile
@@ -23,9 +26,12 @@ def is_released(name: str) -> bool:
     return "isReleased" in stored(name)
 
 
-def test_of_many_tasks_that_wait_one_at_a_time_has_the_lock() -> None:
+def test_of_many_tasks_that_wait_one_at_a_time_has_the_lock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # More than the pool has threads, so waiters in threads would keep the holder from releasing.
-    tasks = 100
+    monkeypatch.setattr(threads, "_pool", PerProcess(lambda: ThreadPoolExecutor(4)))
+    tasks = 16
     inside: list[int] = []
     most_inside = 0
     fences: list[int] = []

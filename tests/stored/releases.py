@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal.client.sending import send
+from dynamo._internal.bulk import write_batches
 from dynamo._internal.items import Item
 
 FOLDER = Path(__file__).parent
@@ -52,9 +52,9 @@ def load(release: Path) -> Stored:
     age_seconds = int(time.time()) - stored.about["storedAt"]
     for file in sorted(release.glob("*.json")):
         if file.name != "about.json":
-            for item in stored.items(file.stem):
-                later = _later_in_cache if file.stem == "cache" else _later
-                send("PutItem", {"TableName": file.stem, "Item": later(item, age_seconds)})
+            later = _later_in_cache if file.stem == "cache" else _later
+            items = [later(item, age_seconds) for item in stored.items(file.stem)]
+            write_batches(file.stem, [{"PutRequest": {"Item": item}} for item in items])
     return stored
 
 
