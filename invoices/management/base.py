@@ -1,4 +1,4 @@
-"""What the invoice commands share: finding the account, one-line errors, invoices as text."""
+"""What the invoice commands share: arguments, the account, one-line errors, invoices as text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
@@ -14,53 +14,57 @@ from django.core.management.base import CommandError, CommandParser
 from accounts.exceptions import UnknownUser
 from accounts.models import User
 from accounts.services import find_user
+from dynamo import Unavailable
 from dynamo.auth.usernames import as_uuid
 from dynamo.management.base import DynamoCommand
 from invoices.document.fields import fields_of
-from invoices.document.invoice import Contents, Invoice, Party
+from invoices.document.invoice import Contents, Invoice
 from invoices.document.money import plain_amount
+from invoices.output.files import as_json
 from invoices.store.records import Record, find_invoice
+
+_WHO = "a username, an email address or a primary key"
+#: The arguments that more than one command takes.
+_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "--user": {"metavar": "WHO", "required": True, "help": _WHO},
+    "number": {"metavar": "NUMBER", "help": "such as 2026-000042"},
+    "--reason": {"required": True},
+    "--request-id": {"help": "repeated with the same id, the command has its effect once"},
+    "--json": {"action": "store_true"},
+}
 
 
 class InvoiceCommand(DynamoCommand):
-    """A command on the invoices of one account, `--user WHO`."""
+    """A command on the invoices of one account, `--user WHO`, which `takes` other arguments."""
 
-    #: Whether it takes the number of an invoice.
-    takes_number = False
-    #: Whether it changes an invoice for a reason, and prints the result.
-    takes_reason = False
+    takes: ClassVar[tuple[str, ...]] = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--user",
-            metavar="WHO",
-            required=True,
-            help="a username, an email address or a primary key",
-        )
-        if self.takes_number:
-            parser.add_argument("number", metavar="NUMBER", help="such as 2026-000042")
-        if self.takes_reason:
-            parser.add_argument("--reason", required=True)
-            parser.add_argument("--json", action="store_true")
+        for name in ("--user", *self.takes):
+            parser.add_argument(name, **_ARGUMENTS[name])
+
+    def show(self, invoice: Invoice, options: dict[str, Any]) -> None:
+        """Print what became of the invoice."""
+        self.stdout.write(as_json(invoice) if options["json"] else as_row(invoice))
 
 
 class InvoiceFileCommand(InvoiceCommand):
     """Writes an invoice to a file."""
 
-    takes_number = True
+    takes = ("number",)
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument(
-            "-o", "--output", metavar="FILE", required=True, help="a file, or - for stdout"
-        )
+        what = "a file, or - for stdout"
+        parser.add_argument("-o", "--output", metavar="FILE", required=True, help=what)
 
     def content(self, invoice: Invoice) -> bytes:
         """What the file contains."""
         raise NotImplementedError
 
     def handle(self, *args: Any, **options: Any) -> None:
-        content = self.content(find_invoice(find_account(options["user"]), options["number"]))
+        account, _user = find_owner(options["user"])
+        content = self.content(find_invoice(account, options["number"]))
         if options["output"] == "-":
             self.stdout.buffer.write(content)  # type: ignore[attr-defined]  # the wrapped stream's
             return
@@ -89,38 +93,35 @@ def _write_whole(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def one_line_errors(about: str = "") -> Iterator[None]:
-    """Turn what is not allowed into one line on stderr, which begins with `about`; exit code 1."""
-    prefix = f"{about}: " if about else ""
+def errors_about(what: str) -> Iterator[None]:
+    """Say in an error of the body what it is about."""
     try:
         yield
     except ValidationError as error:
-        raise CommandError(f"{prefix}{' '.join(error.messages)}") from error
-    except UnknownUser as error:
-        raise CommandError(str(error)) from error
+        raise CommandError(f"{what}: {' '.join(error.messages)}") from error
 
 
-def find_account(who: str) -> str:
-    """The primary key of an account, which may be deleted: its invoices stay.
-
-    Raises:
-        CommandError: there is no such account, and `who` is not a primary key.
-    """
-    return find_owner(who)[0]
+@contextmanager
+def repeatable(how: str) -> Iterator[None]:
+    """If no answer comes to the body, say how to repeat the command."""
+    try:
+        yield
+    except Unavailable as error:
+        raise CommandError(f"{error} Repeat the command{how} only once.") from error
 
 
 def find_owner(who: str) -> tuple[str, User | None]:
-    """The primary key of an account, and the account unless it is deleted.
+    """The primary key of an account, and the account unless it is deleted: its invoices stay.
 
     Raises:
-        CommandError: as `find_account`.
+        UnknownUser: there is no such account, and `who` is not a primary key.
     """
     try:
         user = find_user(who)
-    except UnknownUser as error:
+    except UnknownUser:
         if pk := as_uuid(who):
             return pk, None
-        raise CommandError(str(error)) from error
+        raise
     return user.pk, user
 
 
@@ -129,52 +130,41 @@ def as_row(invoice: Invoice) -> str:
     state = "  (voided)" if invoice.is_voided else ""
     if invoice.is_credit_note:
         state = f"  (credit note for {invoice.credits})"
-    return (
-        f"{invoice.label}  {invoice.issued_at}  {_amount(invoice.totals.gross, invoice)}  "
-        f"{invoice.customer.name}{state}"
-    )
+    gross = _amount(invoice.totals.gross, invoice)
+    return f"{invoice.label}  {invoice.issued_at}  {gross}  {invoice.customer.name}{state}"
 
 
 def as_text(record: Record) -> str:
     """Everything the invoice says and what became of it, in lines of `name: value`."""
-    values = [*_named_values(record.invoice), *_named_events(record)]
-    return "\n".join(f"{name + ':':<13}{value}" for name, value in values if value)
+    return "\n".join(
+        f"{name + ':':<13}{line}"
+        for name, text in _named_texts(record)
+        for line in text.splitlines()
+    )
 
 
-def _named_events(record: Record) -> Iterator[tuple[str, str]]:
-    yield "credited by", record.credit_note
-    if record.is_paid:
-        yield "paid on", str(record.state.paid_on)
-
-
-def _named_values(invoice: Invoice) -> Iterator[tuple[str, str]]:
+def _named_texts(record: Record) -> Iterator[tuple[str, str]]:
+    invoice = record.invoice
     yield "number", invoice.label
     yield "issued", str(invoice.issued_at)
     yield "status", invoice.status
     yield "void reason", invoice.void_reason
-    yield from _party_lines("seller", invoice.seller)
-    yield from _party_lines("customer", invoice.customer)
+    for role, party in (("seller", invoice.seller), ("customer", invoice.customer)):
+        for each in fields_of(type(party)):
+            yield role, each.to_text(getattr(party, each.name))
     for line in invoice.lines:
         amount = _amount(line.amount(invoice.currency), invoice)
-        yield (
-            "line",
-            f"{line.description}  {line.quantity:f} × {line.unit_price:f} = {amount}, "
-            f"VAT {line.vat_rate:f} %",
-        )
+        terms = f"{line.quantity:f} × {line.unit_price:f} = {amount}, VAT {line.vat_rate:f} %"
+        yield "line", f"{line.description}  {terms}"
     yield "net", _amount(invoice.totals.net, invoice)
     for share in invoice.totals.shares:
         yield f"VAT {share.rate:f} %", _amount(share.vat, invoice)
     yield "gross", _amount(invoice.totals.gross, invoice)
     for each in fields_of(Contents):
         if each.name != "currency":  # every amount names it
-            for text in each.to_text(getattr(invoice, each.name)).splitlines():
-                yield each.words, text
-
-
-def _party_lines(role: str, party: Party) -> Iterator[tuple[str, str]]:
-    for each in fields_of(type(party)):
-        for text in each.to_text(getattr(party, each.name)).splitlines():
-            yield role, text
+            yield each.words, each.to_text(getattr(invoice, each.name))
+    yield "credited by", record.credit_note
+    yield "paid on", str(record.state.paid_on) if record.is_paid else ""
 
 
 def _amount(amount: int, invoice: Invoice) -> str:

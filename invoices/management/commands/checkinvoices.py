@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from invoices.management.base import find_account
+from invoices.management.base import find_owner
 from invoices.store.check import check_with_credits
 from sequences.extending import SeriesReport
 from sequences.management.base import SeriesCheckCommand
@@ -31,7 +31,7 @@ class Command(SeriesCheckCommand):
         super().add_arguments(parser)
 
     def reports(self, options: dict[str, Any]) -> Iterator[SeriesReport]:
-        account = find_account(options["user"]) if options["user"] else None
+        account = find_owner(options["user"])[0] if options["user"] else None
         shown = sys.stderr.isatty() and not options["json"]
         with progress_bars(shown=shown) as progress:
             yield from check_with_credits(account, progress=progress)

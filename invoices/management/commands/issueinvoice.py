@@ -8,18 +8,16 @@ from datetime import date
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from accounts.languages import language_of
 from accounts.services import find_user
-from dynamo import Unavailable
 from invoices.document.amounts import Line, check_line, check_line_count, check_totals, totals
 from invoices.document.fields import fields_of
 from invoices.document.invoice import DEFAULT_LANGUAGE, TYPED_FIELDS, Draft, draft_of
 from invoices.document.kinds import Flag
 from invoices.document.requirements import check_requirements
-from invoices.management.base import InvoiceCommand, as_row, one_line_errors
-from invoices.output.files import as_json
+from invoices.management.base import InvoiceCommand, errors_about, repeatable
 from invoices.store.issuing import (
     ISSUE_DATE,
     REQUEST_ID,
@@ -45,6 +43,7 @@ class Command(InvoiceCommand):
         "Issue an invoice with the next number of its year. The seller comes from the account's "
         "profile."
     )
+    takes = ("--request-id", "--json")
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
@@ -70,42 +69,34 @@ class Command(InvoiceCommand):
             help="repeatable; the unit price is net; the description may contain semicolons",
         )
         parser.add_argument("--date", type=_date, help="such as 2026-11-21; default today")
-        parser.add_argument(
-            "--request-id", help="names this invoice: repeated with it, the invoice is issued once"
-        )
-        parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        request_id = str(uuid.uuid4())
-        if options["request_id"] is not None:
-            with one_line_errors("Request id"):
-                request_id = REQUEST_ID.clean(options["request_id"])
-        with one_line_errors():
-            user = find_user(options["user"])
-            seller = seller_of(user)
-            check_may_issue(user)
-            check_seller(seller)
+        request_id = options["request_id"]
+        if request_id is None:
+            request_id = str(uuid.uuid4())
+        with errors_about("Request id"):
+            request_id = REQUEST_ID.clean(request_id)
+        user = find_user(options["user"])
+        seller = seller_of(user)
+        check_may_issue(user)
+        check_seller(seller)
         draft = _draft(options)
-        with one_line_errors():
-            check_requirements(draft, seller, is_named=is_named(user))
-        try:
-            language = draft.customer.language_or(language_of(user) or DEFAULT_LANGUAGE)
-            # The dates are checked there: whether the request was carried out before is known then.
-            with one_line_errors("The dates"):
-                invoice = issue_invoice(
-                    draft,
-                    account=user.pk,
-                    seller=seller,
-                    request_id=request_id,
-                    language=language,
-                    time_zone=user.time_zone,
-                )
-        except Unavailable as error:
-            raise CommandError(
-                f"{error} Repeat the command with --request-id {request_id}: the invoice is "
-                "issued only once."
-            ) from error
-        self.stdout.write(as_json(invoice) if options["json"] else as_row(invoice))
+        check_requirements(draft, seller, is_named=is_named(user))
+        language = draft.customer.language_or(language_of(user) or DEFAULT_LANGUAGE)
+        # The dates are checked there: whether the request was carried out before is known then.
+        with (
+            errors_about("The dates"),
+            repeatable(f" with --request-id {request_id}: the invoice is issued"),
+        ):
+            invoice = issue_invoice(
+                draft,
+                account=user.pk,
+                seller=seller,
+                request_id=request_id,
+                language=language,
+                time_zone=user.time_zone,
+            )
+        self.show(invoice, options)
 
 
 def _line_values(text: str) -> list[str]:
@@ -126,10 +117,10 @@ def _date(text: str) -> date:
 def _draft(options: dict[str, Any]) -> Draft:
     values = {}
     for name, each in TYPED_FIELDS.items():
-        with one_line_errors(_OPTIONS[name][2:].replace("-", " ").capitalize()):
+        with errors_about(_OPTIONS[name][2:].replace("-", " ").capitalize()):
             values[name] = each.clean(options[name])
     lines = [_line(number, typed) for number, typed in enumerate(options["lines"], 1)]
-    with one_line_errors("Lines"):
+    with errors_about("Lines"):
         check_line_count(lines)
         check_totals(totals(lines, values["currency"], values["prices_include_tax"]))
     return draft_of(values, lines, options["date"])
@@ -138,9 +129,9 @@ def _draft(options: dict[str, Any]) -> Draft:
 def _line(number: int, typed: list[str]) -> Line:
     values = {}
     for each, text in zip(_LINE_FIELDS, typed, strict=True):
-        with one_line_errors(f"Line {number}, {each.words}"):
+        with errors_about(f"Line {number}, {each.words}"):
             values[each.name] = each.clean(text)
     line = Line(**values)
-    with one_line_errors(f"Line {number}"):
+    with errors_about(f"Line {number}"):
         check_line(line)
     return line

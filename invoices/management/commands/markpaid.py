@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from invoices.management.base import InvoiceCommand, find_owner, one_line_errors
+from invoices.management.base import InvoiceCommand, errors_about, find_owner
 from invoices.store.issuing import today
 from invoices.store.settlement import PAID_ON, check_paid_on, mark_paid, mark_unpaid
 
@@ -16,20 +16,19 @@ class Command(InvoiceCommand):
         "Mark an invoice as paid. Repeated with the same day, it changes nothing. WHO may also be "
         "the primary key of a deleted account."
     )
-    takes_number = True
+    takes = ("number",)
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("--date", help="such as 2026-11-21; default today")
-        parser.add_argument(
-            "--undo", action="store_true", help="remove the mark that has this --date"
-        )
+        undo = "remove the mark that has this --date"
+        parser.add_argument("--undo", action="store_true", help=undo)
 
     def handle(self, *args: Any, **options: Any) -> None:
         account, user = find_owner(options["user"])
         day = now = today(user.time_zone if user else None)
-        with one_line_errors("Date"):
-            if options["date"] is not None:
+        if options["date"] is not None:
+            with errors_about("Date"):
                 day = check_paid_on(PAID_ON.clean(options["date"]), now)
         label = options["number"]
         if options["undo"]:

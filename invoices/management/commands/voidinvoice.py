@@ -7,10 +7,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from invoices.management.base import InvoiceCommand, as_row, find_account, one_line_errors
-from invoices.output.files import as_json
+from invoices.management.base import InvoiceCommand, errors_about, find_owner
 from invoices.store.records import find_invoice
-from invoices.store.settlement import VOID_REASON, void
+from invoices.store.settlement import void
 
 
 class Command(InvoiceCommand):
@@ -18,14 +17,12 @@ class Command(InvoiceCommand):
         "Void an invoice. It keeps its number and shows the reason. WHO may also be the primary "
         "key of a deleted account."
     )
-    takes_number = takes_reason = True
+    takes = ("number", "--reason", "--json")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.INVOICES_ALLOW_VOID:
             raise CommandError("INVOICES_ALLOW_VOID is off. Use creditinvoice.")
-        with one_line_errors("Reason"):
-            reason = VOID_REASON.clean(options["reason"])
-        account = find_account(options["user"])
-        void(account, options["number"], reason)
-        invoice = find_invoice(account, options["number"])
-        self.stdout.write(as_json(invoice) if options["json"] else as_row(invoice))
+        account, _user = find_owner(options["user"])
+        with errors_about("Reason"):
+            void(account, options["number"], options["reason"])
+        self.show(find_invoice(account, options["number"]), options)
