@@ -135,11 +135,11 @@ def export_handler(event: dict[str, Any], context: Any) -> None:
     Raises:
         ExportFailed: with the name of the error.
     """
-    from invoices.output import making  # only here, as it takes time
+    from invoices.output import exports  # only here, as it takes time
 
     set_guid(context.aws_request_id)
     try:
-        making.make(event, context.get_remaining_time_in_millis() / 1000)
+        exports.make(event, context.get_remaining_time_in_millis() / 1000)
     except Exception as error:
         # Our log hides secrets. Lambda's line of the error would not.
         log.exception("An export failed")

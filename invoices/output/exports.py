@@ -3,20 +3,27 @@
     exports/<account>/<id>/invoices-2026.zip    the file, once it is whole
     exports/<account>/<id>/failed               it could not be made
 
-A page asks Lambda for the file (`start`), another function makes it (`invoices.output.making`),
-and the page looks into the bucket (`state_of`). The URL of the page says which export it is about,
-and is signed. Nothing else is stored, except in the cache which export of an account may be
-running.
+A page asks Lambda for the file (`start`), another function makes it (`make`), and the page looks
+into the bucket (`state_of`). The URL of the page says which export it is about, and is signed.
+Nothing else is stored, except in the cache which export of an account may be running.
+
+Lambda may run an event twice, also at the same time: both runs write the same key, and S3 takes
+only the first (If-None-Match). It runs an event again if the function was killed; the parts that
+were stored until then are removed by the bucket's lifecycle rule.
 
 Source: https://docs.aws.amazon.com/lambda/latest/dg/invocation-async.html
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import time
 import uuid
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast
 
@@ -27,9 +34,15 @@ from django.core import signing
 from django.core.cache import cache as default_cache
 from django.utils.http import content_disposition_header
 
+from accounts.models import User
 from dynamo.cache import DynamoCache
 from dynamo.extending import PerProcess, addressing, uncounted
-from invoices.exceptions import ExportUnavailable
+from invoices.exceptions import ExportTooSlow, ExportUnavailable
+from invoices.output.files import YEAR_FILES, account_as_json
+from invoices.store.issuing import today
+from invoices.store.lists import all_records
+from web import s3
+from web.s3 import ObjectExists, StorageFailed
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +58,11 @@ _ATTEMPTS = 3
 
 #: The name of the empty object of an export that failed.
 FAILED = "failed"
+
+#: What is kept of the function's time to remove what it stored.
+SECONDS_TO_CLEAN_UP = 10.0
+
+PART_BYTES = 8 * 1024 * 1024
 
 _CSV = "text/csv; charset=utf-8"
 CONTENT_TYPES = {
@@ -103,6 +121,11 @@ class Export:
         return f"exports/{self.account}/{self.id}/"
 
     @property
+    def key(self) -> str:
+        """Its key in the bucket."""
+        return self.folder + self.name
+
+    @property
     def event(self) -> str:
         """What the function gets, as JSON."""
         return json.dumps(asdict(self))
@@ -145,16 +168,16 @@ def start(account: str, kind: str, year: int | None) -> Export:
     else:
         raise ExportUnavailable
     try:
-        with uncounted():
+        with _reaching_aws():
             _lambda().invoke(
                 FunctionName=settings.EXPORTS_FUNCTION,
                 InvocationType="Event",
                 Payload=export.event.encode(),
             )
-    except (BotoCoreError, ClientError) as error:
+    except ExportUnavailable:
         # If the reply was lost, it may be made all the same, and nobody will read it.
         end(export)
-        raise _unavailable(error) from error
+        raise
     return export
 
 
@@ -169,16 +192,11 @@ def state_of(export: Export) -> State:
     Raises:
         ExportUnavailable: S3 refused, or did not answer.
     """
-    try:
-        with uncounted():
-            answer = _s3().list_objects_v2(Bucket=settings.EXPORTS_BUCKET, Prefix=export.folder)
-    except (BotoCoreError, ClientError) as error:
-        raise _unavailable(error) from error
-    names = {found["Key"].removeprefix(export.folder) for found in answer.get("Contents", ())}
-    if export.name in names:
-        return "ready"
-    if names:
-        return "failed"
+    with _reaching_aws():
+        answer = _s3().list_objects_v2(Bucket=settings.EXPORTS_BUCKET, Prefix=export.folder)
+    keys = {found["Key"] for found in answer.get("Contents", ())}
+    if keys:
+        return "ready" if export.key in keys else "failed"
     return "preparing" if time.time() - export.began < LATE_SECONDS else "late"
 
 
@@ -192,22 +210,96 @@ def link_to(export: Export) -> str:
     """
     what = {
         "Bucket": settings.EXPORTS_BUCKET,
-        "Key": export.folder + export.name,
+        "Key": export.key,
         "ResponseContentDisposition": content_disposition_header(True, export.name),
         "ResponseContentType": CONTENT_TYPES[export.kind],
     }
-    try:
+    with _reaching_aws():
         link: str = _s3().generate_presigned_url("get_object", what, LINK_SECONDS)
-    except BotoCoreError as error:
-        raise _unavailable(error) from error
     return link
 
 
-def _unavailable(error: Exception) -> ExportUnavailable:
-    # Such as a missing right, which the operator must learn about.
-    log.warning("An export cannot be reached: %s", error)
-    return ExportUnavailable()
+@contextmanager
+def _reaching_aws() -> Iterator[None]:
+    """Requests whose time does not count for the page. Raises ExportUnavailable."""
+    try:
+        with uncounted():
+            yield
+    except (BotoCoreError, ClientError) as error:
+        # Such as a missing right, which the operator must learn about.
+        log.warning("An export cannot be reached: %s", error)
+        raise ExportUnavailable from error
 
 
 def _slot_of(account: str) -> str:
     return f"exports.{account}"
+
+
+# The function that makes the file ----------------------------------------------------------------
+
+
+def make(event: dict[str, Any], seconds: float) -> None:
+    """Create the file of the export in `event`, as `start` sent it, within `seconds`.
+
+    Nothing happens if it was made, or failed, before. Memory holds one part (8 MB) and one page of
+    invoices (1 MB). Costs 2 requests to S3, 1 for each part, and those of the file's pieces.
+
+    Raises:
+        ExportTooSlow: it would take longer. As after all errors, the parts are removed.
+        StorageFailed, ExportUnavailable: S3 refused, or did not answer.
+    """
+    began = time.monotonic()
+    ends_at = began + seconds - SECONDS_TO_CLEAN_UP
+    export = Export(**event)
+    if state_of(export) in {"preparing", "late"}:
+        try:
+            _upload(export, ends_at)
+        except BaseException:
+            # The page says so, and the account may start again.
+            with suppress(ObjectExists):
+                s3.put(settings.EXPORTS_BUCKET, export.folder + FAILED, b"", _sha256(b""))
+            end(export)
+            raise
+        log.info("Stored %s in %.1f s", export.key, time.monotonic() - began)
+    end(export)
+
+
+def _upload(export: Export, ends_at: float) -> None:
+    bucket, key = settings.EXPORTS_BUCKET, export.key
+    upload_id, _was_repeated = s3.create_upload(bucket, key)
+    try:
+        parts = [
+            s3.send_part(bucket, key, upload_id, number, part, _sha256(part))
+            for number, part in enumerate(_parts(_pieces(export), ends_at), 1)
+        ]
+        s3.complete_upload(bucket, key, upload_id, parts)
+    except BaseException as error:
+        with suppress(StorageFailed):
+            s3.abort_upload(bucket, key, upload_id)
+        # The reply was lost, or another run of the same event was faster.
+        if isinstance(error, StorageFailed) and state_of(export) == "ready":
+            return
+        raise
+
+
+def _pieces(export: Export) -> Iterator[bytes]:
+    if export.year is None:
+        return account_as_json(User.get(export.account))
+    return YEAR_FILES[export.kind](all_records(export.account, export.year, today()))
+
+
+def _parts(pieces: Iterator[bytes], ends_at: float) -> Iterator[bytes]:
+    """The bytes of `pieces` in parts for S3: all but the last have `PART_BYTES` or more."""
+    part = bytearray()
+    for piece in pieces:
+        if time.monotonic() > ends_at:
+            raise ExportTooSlow
+        part += piece
+        if len(part) >= PART_BYTES:
+            yield bytes(part)
+            part.clear()
+    yield bytes(part)
+
+
+def _sha256(part: bytes) -> str:
+    return b64encode(hashlib.sha256(part).digest()).decode()

@@ -11,8 +11,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import weakref
-from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
@@ -24,7 +22,6 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
-from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.log import log_response
 from django.utils.translation import gettext as _
@@ -58,33 +55,32 @@ logger = logging.getLogger(__name__)
 
 
 class DownloadView(LoginRequiredMixin, View):
-    """A file of the signed-in account."""
+    """A file of the signed-in account, of the kind `ending`."""
 
     ending = ""
     http_method_names = ("get", "head", "options", "post")
 
     def get(self, request: HttpRequest, year: int | None = None) -> HttpResponseBase:
-        """The file, or the page that lets it be made."""
-        if not settings.EXPORTS_BUCKET:
-            return self.stream(request, year)
-        return _export_page(request, self.ending, year)
+        """The file, made while it is sent, or the page that lets it be made."""
+        if settings.EXPORTS_BUCKET:
+            return _export_page(request, self.ending, year)
+        return _streamed(request, lambda: self.pieces(year), self.ending, year)
 
     def post(self, request: HttpRequest, year: int | None = None) -> HttpResponseBase:
         """Let the file be made, unless one is made already."""
         if not settings.EXPORTS_BUCKET:
             return self.http_method_not_allowed(request)
-        account = signed_in(request).pk
         try:
-            export = stored_exports.start(account, self.ending, year)
+            export = stored_exports.start(signed_in(request).pk, self.ending, year)
         except ExportUnavailable:
             return _export_page(request, self.ending, year, "unavailable", status=503)
         if (export.kind, export.year) != (self.ending, year):
             messages.warning(request, _("Another file of your account is still being created."))
         return redirect("export", export.token)
 
-    @abstractmethod
-    def stream(self, request: HttpRequest, year: Any) -> HttpResponseBase:
-        """The file, made while it is sent."""
+    def pieces(self, year: Any) -> Iterator[bytes]:
+        """The file. It is read from DynamoDB at once up to the first piece."""
+        raise NotImplementedError
 
 
 class YearDownloadView(DownloadView):
@@ -99,18 +95,13 @@ class YearDownloadView(DownloadView):
                 raise Http404(f"There are no invoices of {year}.")
         return super().dispatch(request, *args, **kwargs)
 
-    def stream(self, request: HttpRequest, year: int) -> HttpResponseBase:
-        user = signed_in(request)
-
-        def make() -> Iterator[bytes]:
-            records = all_records(user.pk, year, today(user.time_zone))
-            # The first one is read before the answer begins, because it decides its status.
-            first = next(records, None)
-            if first is None:
-                raise Http404(f"There are no invoices of {year}.")
-            return YEAR_FILES[self.ending](chain([first], records))
-
-        return _stream(request, user.pk, make, self.ending, year)
+    def pieces(self, year: int) -> Iterator[bytes]:
+        user = signed_in(self.request)
+        records = all_records(user.pk, year, today(user.time_zone))
+        first = next(records, None)
+        if first is None:
+            raise Http404(f"There are no invoices of {year}.")
+        return YEAR_FILES[self.ending](chain([first], records))
 
 
 class AccountExportView(FreshSignInMixin, DownloadView):
@@ -118,10 +109,8 @@ class AccountExportView(FreshSignInMixin, DownloadView):
 
     ending = "json"
 
-    def stream(self, request: HttpRequest, year: None) -> HttpResponseBase:
-        """The file, or 503 if DynamoDB does not answer before its first piece is known."""
-        user = signed_in(request)
-        return _stream(request, user.pk, lambda: account_as_json(user), self.ending, year)
+    def pieces(self, year: None) -> Iterator[bytes]:
+        return account_as_json(signed_in(self.request))
 
 
 #: The page from which each kind of file is started.
@@ -152,6 +141,12 @@ class OwnExportMixin(LoginRequiredMixin):
         response: HttpResponseBase = super().dispatch(request)
         return response
 
+    def page(self, state: str, status: int = 200) -> HttpResponse:
+        export = self.export
+        return _export_page(
+            self.request, export.kind, export.year, state, export.token, status=status
+        )
+
 
 class ExportView(OwnExportMixin, View):
     """Shows whether the file is ready. Until then, the page refreshes itself."""
@@ -162,7 +157,7 @@ class ExportView(OwnExportMixin, View):
         except ExportUnavailable:
             # The next look may find it.
             state = "preparing"
-        response = _own_page(request, self.export, state)
+        response = self.page(state)
         if state == "preparing":
             waited = time.time() - self.export.began
             seconds = min(max(round(waited / 5), LEAST_REFRESH_SECONDS), MOST_REFRESH_SECONDS)
@@ -178,12 +173,8 @@ class ExportFileView(OwnExportMixin, View):
             if stored_exports.state_of(self.export) == "ready":
                 return redirect(stored_exports.link_to(self.export))
         except ExportUnavailable:
-            return _own_page(request, self.export, "unavailable", status=503)
+            return self.page("unavailable", status=503)
         return redirect("export", self.export.token)
-
-
-def _own_page(request: HttpRequest, export: Export, state: str, status: int = 200) -> HttpResponse:
-    return _export_page(request, export.kind, export.year, state, export.token, status=status)
 
 
 def _export_page(
@@ -219,82 +210,53 @@ class AccountDeleteWithInvoicesView(AccountDeleteView):
         return super().get_context_data(**kwargs)
 
 
-def _stream(
-    request: HttpRequest,
-    account: str,
-    make: Callable[[], Iterator[bytes]],
-    kind: str,
-    year: int | None,
+#: The accounts that this process sends a file to.
+_running: PerProcess[set[str]] = PerProcess(set)
+_beginning = threading.Lock()
+
+
+def _streamed(
+    request: HttpRequest, make: Callable[[], Iterator[bytes]], kind: str, year: int | None
 ) -> HttpResponseBase:
-    """The file, made of the pieces that `make` returns, as a download of `account`.
+    """The file, made of the pieces that `make` returns, as a download of the signed-in account.
 
     Answers 429 instead if this process already sends a file to the account, 503 if it sends too
     many to others. Raises what `make` raises.
     """
-    running = _running()
-    if status := running.begin(account):
-        return _refused(request, status)
-    try:
-        pieces = make()
-    except BaseException:
-        running.end(account)
-        raise
+    running, account = _running(), signed_in(request).pk
+    with _beginning:
+        is_own = account in running
+        if is_own or len(running) >= AT_ONCE:
+            return _refused(request, is_own=is_own)
+        running.add(account)
+
+    def pieces() -> Iterator[bytes]:
+        try:
+            made = make()
+            yield b""
+            yield from made
+        finally:
+            running.discard(account)
+
+    # It has begun, so it ends also if nobody reads or closes it: for example, if a middleware
+    # replaces the response by the 503 of a session that could not be saved.
+    begun = pieces()
+    next(begun)
     return StreamingHttpResponse(
-        _Download(pieces, lambda: running.end(account)),
+        begun,
         content_type=CONTENT_TYPES[kind],
         headers={"Content-Disposition": f'attachment; filename="{file_name(kind, year)}"'},
     )
 
 
-class _Running:
-    """The accounts that this process sends a file to."""
-
-    def __init__(self) -> None:
-        self._accounts: set[str] = set()
-        # Reentrant, because the garbage collector may end a download in the middle of `begin`.
-        self._lock = threading.RLock()
-
-    def begin(self, account: str) -> int | None:
-        """Add a download, or return the status that rejects it."""
-        with self._lock:
-            if account in self._accounts:
-                return 429
-            if len(self._accounts) >= AT_ONCE:
-                return 503
-            self._accounts.add(account)
-            return None
-
-    def end(self, account: str) -> None:
-        with self._lock:
-            self._accounts.discard(account)
-
-
-_running = PerProcess(_Running)
-
-
-class _Download(Iterator[bytes]):
-    """Pieces of a file. Calls `end` once: after the last one, when closed, or when dropped.
-
-    Nothing closes a response that a middleware replaced, for example by the 503 of a session that
-    could not be saved.
-    """
-
-    def __init__(self, pieces: Iterator[bytes], end: Callable[[], None]) -> None:
-        self._pieces = pieces
-        self.close = weakref.finalize(self, end)
-
-    def __next__(self) -> bytes:
-        try:
-            return next(self._pieces)
-        except BaseException:
-            self.close()
-            raise
-
-
-def _refused(request: HttpRequest, status: int) -> HttpResponse:
+def _refused(request: HttpRequest, *, is_own: bool) -> HttpResponse:
     """The page that says why the download is rejected."""
-    page = render_to_string("invoices/download_refused.html", {"is_own": status == 429})
-    response = HttpResponse(page, status=status)
+    response = render(
+        request,
+        "invoices/download_refused.html",
+        {"is_own": is_own},
+        status=429 if is_own else 503,
+    )
     response["Retry-After"] = str(RETRY_AFTER_SECONDS)
     response["Cache-Control"] = "private, no-store"
     # Otherwise Django would log a second line.

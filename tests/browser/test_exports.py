@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from accounts.models import User
-from invoices.output import exports as stored_exports, making as export_making
+from invoices.output import exports as stored_exports
 from invoices.output.exports import LATE_SECONDS, Export
 from invoices.pages import downloads
 from tests.browser.test_axe import seen
@@ -57,7 +57,7 @@ def test_without_scripts_the_page_shows_the_file_when_it_is_ready(
     page.get_by_role("link", name="PDFs (ZIP)").click()
     page.get_by_role("button", name="Create the file").click()
     expect(page.get_by_text("The file is being created.")).to_be_visible()
-    export_making.make(api.events[0], 60.0)
+    stored_exports.make(api.events[0], 60.0)
     link = page.get_by_role("link", name="Download")
     expect(link).to_be_visible()
 

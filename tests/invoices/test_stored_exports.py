@@ -18,7 +18,7 @@ from django.test import Client
 from accounts.models import User
 from dynamo.cache import DynamoCache
 from invoices.exceptions import ExportTooSlow
-from invoices.output import exports as stored_exports, making as export_making
+from invoices.output import exports as stored_exports
 from invoices.output.exports import LATE_SECONDS, LINK_SECONDS, Export
 from tests.commands import run
 from tests.factories import PASSWORD, make_user
@@ -94,7 +94,7 @@ def started(browser: Client, url: str = ZIP) -> str:
 
 def make(event: dict[str, Any]) -> None:
     """What the function does."""
-    export_making.make(event, SECONDS)
+    stored_exports.make(event, SECONDS)
 
 
 def told(browser: Client, address: str) -> str:
@@ -283,7 +283,7 @@ def test_an_export_ends_before_the_function_does(
     address = started(browser)
 
     with pytest.raises(ExportTooSlow):
-        export_making.make(exports.events[0], export_making.SECONDS_TO_CLEAN_UP)
+        stored_exports.make(exports.events[0], stored_exports.SECONDS_TO_CLEAN_UP)
 
     assert unfinished(s3, bucket) == []
     assert "The file could not be created." in told(browser, address)
