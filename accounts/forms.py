@@ -177,7 +177,7 @@ class ProfileForm(ModelForm[User]):
 class PasswordConfirmedForm(BoundedPasswordsMixin, forms.Form):
     """Asks for the account's password. Raises TooManyAttempts when it is cleaned."""
 
-    field_order = ("username", "email", "password")
+    field_order: tuple[str, ...] = ("username", "email", "password")
 
     password = forms.CharField(
         label=_("Current password"),

@@ -12,22 +12,25 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import path, register_converter
 from django.urls.converters import UUIDConverter
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_lazy as _, override
 
-from accounts.exceptions import AccountError, StaleUser
+from accounts import services
+from accounts.emails import mails
+from accounts.exceptions import StaleUser, TooManyAttempts
+from accounts.limits.attempts import begin_mail
 from accounts.models import VALUES, User
 from accounts.pages import CHANGED_MEANWHILE, signed_in
+from accounts.recovery.mails import send_reset
 from accounts.sessions import services as sessions, visitor
 from accounts.sessions.browsers import readable
 from dynamo import DamagedItem, Page, Transaction, admin
 from dynamo.admin.helpers import REASON
 from dynamo.admin.models import LogEntry, journal_of, list_entries
 from invoices.models import CustomerItem
-from staff import actions, audit_log, views
-from staff.audit_log import Actor
-from staff.exceptions import MailNotSent, NotSuperuser, OwnAccount
+from staff import views
 from staff.forms import REASON_MAX_LENGTH
-from staff.lookup import find, read_account
+from staff.lookup import GuardView, find, read_account
+from staff.models import ON_STAFF
 from staff.reports import KINDS, last_reports
 from web.kinds import SingleLine
 
@@ -37,35 +40,14 @@ SHOWN_ENTRIES = 5
 #: Of an account, if it has them.
 SHOWN = ("full_name", "phone_number", "business_name", "business_address", "vat_id")
 
-#: The operations, with their titles, by their names in the audit log.
-ACTIONS: dict[str, tuple[Callable[[Actor, User, str], bool], Any]] = {
-    "deactivate": (actions.deactivate, _("Deactivate…")),
-    "activate": (actions.activate, _("Activate…")),
-    "endSessions": (actions.end_sessions, _("End all sessions…")),
-    "sendPasswordReset": (actions.send_password_reset, _("Send a password reset…")),
-    "sendConfirmation": (actions.send_confirmation, _("Send the confirmation again…")),
-}
-
 #: Of one session, which the address of the page names: `?session=`.
 END_SESSION = "endSession"
 
 LogEntry.labels |= {
-    "deactivate": _("Deactivated the account"),
-    "activate": _("Activated the account"),
-    END_SESSION: _("Ended a session"),
-    "endSessions": _("Ended all sessions"),
-    "sendPasswordReset": _("Sent a password reset"),
-    "sendConfirmation": _("Sent the confirmation again"),
     "breakLock": _("Broke a lock"),
     "openInvoices": _("Opened invoices"),
     "openCustomers": _("Opened the address book"),
     "startRun": _("Started a run"),  # no longer written
-}
-
-_REFUSED: dict[type[Exception], Any] = {
-    OwnAccount: _("You cannot do this to your own account."),
-    NotSuperuser: _("Only a superuser can do this to a staff account."),
-    MailNotSent: _("The mail could not be sent. Please try again later."),
 }
 
 
@@ -79,12 +61,36 @@ class AccountKeyConverter(UUIDConverter):
 register_converter(AccountKeyConverter, "account")
 
 
-def _action(name: str, title: Any) -> Any:
-    def nothing(*_arguments: Any) -> None:
-        """The operation is one transaction with its entries: see `commit`."""
+def may_act_on(staff: User, user: User) -> bool:
+    """Whether `staff` has the rights to act on `user`, as both were read."""
+    return staff.is_superuser or not needs_superuser(user)
 
-    nothing.__name__ = name
-    return admin.action(nothing, permissions=["act"], description=title, dangerous=True)
+
+def needs_superuser(user: User) -> bool:
+    """Whether only a superuser may act on `user`."""
+    return bool(user.is_staff or user.is_superuser)
+
+
+def _action(name: str, title: Any, label: Any) -> Callable[[Any], Any]:
+    """An action on accounts, by its name in URLs and in the audit log, where it has the `label`.
+
+    None of them grants rights. An account's own pages are for its owner: staff acts on other
+    accounts only, and only a superuser acts on the account of another member of staff.
+    """
+
+    def decorated(function: Any) -> Any:
+        def checked(self: Any, request: HttpRequest, user: User, write: Transaction) -> Any:
+            if user == signed_in(request):
+                raise ValidationError(_("You cannot do this to your own account."))
+            if not may_act_on(signed_in(request), user):
+                raise ValidationError(_("Only a superuser can do this to a staff account."))
+            return function(self, request, user, write)
+
+        checked.__name__ = name
+        LogEntry.labels[name] = label
+        return admin.action(checked, permissions=["act"], description=title, dangerous=True)
+
+    return decorated
 
 
 class StaffAdmin(admin.ModelAdmin):
@@ -108,9 +114,6 @@ class StaffAdmin(admin.ModelAdmin):
         made[REASON].validators.append(SingleLine(REASON_MAX_LENGTH).clean)
         return made
 
-    def actor(self, request: HttpRequest) -> Actor:
-        return Actor(signed_in(request), visitor.address(request))
-
 
 @admin.register(User)
 class UserAdmin(StaffAdmin):
@@ -122,12 +125,65 @@ class UserAdmin(StaffAdmin):
         "By the first letters of username or email address, by primary key, the key of a guard "
         "item or of a series of invoices."
     )
-    actions = (
-        *(_action(name, title) for name, (_operation, title) in ACTIONS.items()),
-        _action(END_SESSION, _("End a session…")),
-    )
     change_list_template = "staff/accounts.html"
     change_form_template = "staff/account.html"
+
+    @_action("deactivate", _("Deactivate…"), _("Deactivated the account"))
+    def deactivate(self, request: HttpRequest, user: User, write: Transaction) -> None:
+        services.deactivate(user, write=write)
+
+    @_action("activate", _("Activate…"), _("Activated the account"))
+    def activate(self, request: HttpRequest, user: User, write: Transaction) -> None:
+        services.activate(user, write=write)
+
+    @_action("endSessions", _("End all sessions…"), _("Ended all sessions"))
+    def end_sessions(self, request: HttpRequest, user: User, write: Transaction) -> None:
+        sessions.end_all(user, write=write)
+
+    @_action(END_SESSION, _("End a session…"), _("Ended a session"))
+    def end_session(self, request: HttpRequest, user: User, write: Transaction) -> str:
+        found = sessions.find(user, request.GET["session"])
+        sessions.end(user, request.GET["session"], write=write)
+        with override(None):  # it is stored for readers of any language
+            return f"{readable(found.browser)}, {found.address}" if found else ""
+
+    @_action("sendPasswordReset", _("Send a password reset…"), _("Sent a password reset"))
+    def send_password_reset(self, request: HttpRequest, user: User, write: Transaction) -> None:
+        if user.is_active and user.has_usable_password():
+            self._mail(request, user, write, "reset", lambda: send_reset(user.email))
+
+    @_action(
+        "sendConfirmation", _("Send the confirmation again…"), _("Sent the confirmation again")
+    )
+    def send_confirmation(self, request: HttpRequest, user: User, write: Transaction) -> None:
+        if not user.is_confirmed:
+            self._mail(request, user, write, "confirm", lambda: mails.send_confirmation(user))
+
+    def _mail(
+        self,
+        request: HttpRequest,
+        user: User,
+        write: Transaction,
+        kind: str,
+        send: Callable[[], bool],
+    ) -> None:
+        """Count a mail to `user`, and send it as soon as its entries are stored."""
+
+        def sent(_stored: Any) -> None:
+            if not send():
+                raise ValidationError(_("The mail could not be sent. Please try again later."))
+
+        try:
+            begin_mail(kind, user.email, visitor.address(request))
+        except TooManyAttempts as error:
+            raise ValidationError(str(error)) from error
+        write.check(user, user.same_account(), otherwise=StaleUser(user.pk, deleted=True))
+        write.on_commit(user, sent)
+
+    actions = (
+        *(deactivate, activate, end_sessions),
+        *(send_password_reset, send_confirmation, end_session),
+    )
 
     def has_act_permission(self, request: HttpRequest) -> bool:
         return True
@@ -162,7 +218,10 @@ class UserAdmin(StaffAdmin):
             ("invoice_pdf", f"{invoice}.pdf", views.AccountInvoicePdfView),
         ]
         return [
-            *(path(to, view.as_view(), name=f"{name}_{each}") for each, to, view in pages),
+            *(
+                path(to, self.admin_site.admin_view(view.as_view()), name=f"{name}_{each}")
+                for each, to, view in pages
+            ),
             *(each for each in super().get_urls() if each.name in kept),
         ]
 
@@ -186,10 +245,10 @@ class UserAdmin(StaffAdmin):
         except DamagedItem as error:
             messages.error(request, str(error))
             return page
-        if found.guard:
+        if isinstance(found, GuardView):
             text = _("There is a guard item %(key)s. Its owner: %(owner)s")
-            messages.warning(request, text % {"key": found.guard.key, "owner": found.guard.owner})
-        return Page([found.user], None) if found.user else page
+            messages.warning(request, text % {"key": found.key, "owner": found.owner})
+        return Page([found], None) if isinstance(found, User) else page
 
     def change_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
@@ -216,7 +275,7 @@ class UserAdmin(StaffAdmin):
                 "values": [(label, value) for label, value in values if value],
                 "sessions": alive,
                 "is_own": account.user == signed_in(request),
-                "may_act": actions.may_act_on(signed_in(request), account.user),
+                "may_act": may_act_on(signed_in(request), account.user),
             }
         return super().change_view(request, object_id, context)
 
@@ -226,23 +285,16 @@ class UserAdmin(StaffAdmin):
         write: Transaction,
         action: str,
         obj: Any,
-        *,
-        reason: str = "",
-        **_options: Any,
+        **options: Any,
     ) -> bool:
-        """Do the action, in its own transaction. Raises ValidationError, NotStaff."""
-        actor = self.actor(request)
+        """As `ModelAdmin.commit`. Raises also ValidationError: the account changed meanwhile."""
+        if needs_superuser(obj):
+            options["permission"] = ON_STAFF
         try:
-            if action == END_SESSION:
-                return actions.end_session(actor, obj, request.GET["session"], reason)
-            return ACTIONS[action][0](actor, obj, reason)
-        except tuple(_REFUSED) as error:
-            raise ValidationError(_REFUSED[type(error)]) from error
+            return super().commit(request, write, action, obj, **options)
         except StaleUser as error:
             deleted = _("This account was deleted meanwhile.")
             raise ValidationError(deleted if error.deleted else CHANGED_MEANWHILE) from error
-        except AccountError as error:
-            raise ValidationError(str(error)) from error
 
 
 @admin.register(CustomerItem)
@@ -267,5 +319,5 @@ class CustomerAdmin(StaffAdmin):
             on = User(account)
             with suppress(DamagedItem):
                 on = User.get_or_none(account) or on
-            audit_log.record(self.actor(request), "openCustomers", on=on)
+            self.admin_site.commit(request, Transaction(), "openCustomers", "view", on=on)
         return page

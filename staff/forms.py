@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
@@ -11,9 +9,15 @@ from web.kinds import SingleLine
 REASON_MAX_LENGTH = 200
 
 
-class ReasonForm(PasswordConfirmedForm):
-    """The reason of an action, and the actor's own password."""
+class BreakLockForm(PasswordConfirmedForm):
+    """The reason, the actor's own password, and the `holder` that the page showed.
 
+    A later holder's lock must not be broken.
+    """
+
+    field_order = ("reason", "password")
+
+    holder = forms.CharField(widget=forms.HiddenInput, max_length=64)
     reason = forms.CharField(
         label=_("Reason"),
         max_length=REASON_MAX_LENGTH,
@@ -21,13 +25,3 @@ class ReasonForm(PasswordConfirmedForm):
         help_text=_("Kept in the audit log, which all staff can read."),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.order_fields(["reason", "password"])
-
-
-class BreakLockForm(ReasonForm):
-    """`holder` is the one that the page showed: a later holder's lock must not be broken."""
-
-    holder = forms.CharField(widget=forms.HiddenInput, max_length=64)

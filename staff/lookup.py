@@ -30,16 +30,8 @@ GUARD_STATES: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
-class Found:
-    """An account; without one, perhaps a guard item of the value."""
-
-    user: User | None = None
-    guard: GuardView | None = None
-
-
-def find(who: str) -> Found:
-    """Find what `who` names:
+def find(who: str) -> User | GuardView | None:
+    """Find the account that `who` names; without one, perhaps a guard item of the value:
 
     - as in the commands, an email address (with an @), a primary key (a UUID) or a username;
     - the key of a guard item, `userName#bob` or `email#bob@example.com`, in any spelling;
@@ -49,19 +41,12 @@ def find(who: str) -> Found:
     """
     bare = who.removeprefix(InvoiceItem.counter_prefix()).removeprefix(REQUEST_PREFIX)
     if pk := as_uuid(bare.partition(SEPARATOR)[0]):
-        return Found(_user(pk))
+        return User.get_or_none(pk)
     name, value = _name_and_value(who)
     try:
-        return Found(User.find(**{name: value}))
+        return User.find(**{name: value})
     except User.DoesNotExist:
-        return Found(guard=_guard(name, value))
-
-
-def _user(pk: str) -> User | None:
-    try:
-        return User.get(pk)
-    except User.DoesNotExist:
-        return None
+        return _guard(name, value)
 
 
 def _name_and_value(who: str) -> tuple[str, str]:

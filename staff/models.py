@@ -12,19 +12,12 @@ Each item is the last report of its kind. Items of earlier versions may have mor
 
 from __future__ import annotations
 
-from typing import Any
-
-from django.utils.translation import gettext_lazy as _
 from pynamodb.attributes import UnicodeAttribute
 
 from dynamo.extending import PlainModel
 
-#: The kinds of report, as stored and as shown.
-REPORTS: dict[str, Any] = {
-    "survey": _("Statistics"),
-    "checkguards": _("Guard check"),
-    "checkinvoices": _("Invoice check"),
-}
+#: The permission of actions on the accounts of staff, which superusers have.
+ON_STAFF = "act_on_staff"
 
 
 class Report(PlainModel):

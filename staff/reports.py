@@ -19,7 +19,7 @@ from dynamo import Transaction
 from dynamo.extending import Progress, read_together
 from staff import summaries
 from staff.exceptions import NewerReport
-from staff.models import REPORTS, Report
+from staff.models import Report
 from staff.summaries import Result
 
 #: With a report every day, an older one means that the command does not run.
@@ -28,15 +28,6 @@ OLD_AFTER = timedelta(days=2)
 #: A stored report from so far in the future was stored under a wrong clock.
 CLOCKS_DIFFER_BY = timedelta(days=1)
 
-FINDINGS: dict[str, tuple[Any, Any]] = {
-    "missing": (_("Missing"), _("An account has a value without a guard item.")),
-    "orphaned": (_("Orphaned"), _("A guard item keeps a value that no account has.")),
-    "foreign": (
-        _("Another account’s"),
-        _("An account has a value whose guard item names another account."),
-    ),
-}
-
 
 @dataclass(frozen=True)
 class ReportKind:
@@ -44,13 +35,10 @@ class ReportKind:
 
     name: str
     key: str
+    title: Any
     description: Any
     work: Callable[[Progress], Result]
     schedule: str
-
-    @property
-    def title(self) -> Any:
-        return REPORTS[self.key]
 
     @property
     def cron_line(self) -> str:
@@ -64,6 +52,7 @@ KINDS = {
         ReportKind(
             "statistics",
             "survey",
+            _("Statistics"),
             _("Counts accounts, sign-ups, counters, locks and uploads."),
             summaries.statistics,
             "17 3 * * *",
@@ -71,6 +60,7 @@ KINDS = {
         ReportKind(
             "guards",
             "checkguards",
+            _("Guard check"),
             _("Compares every account with the guard items of its username and email address."),
             summaries.guards,
             "27 3 * * *",
@@ -78,12 +68,18 @@ KINDS = {
         ReportKind(
             "invoices",
             "checkinvoices",
+            _("Invoice check"),
             _("Looks for invoice numbers that are missing, duplicate, or beyond their counter."),
             summaries.invoices,
             "37 3 * * *",
         ),
     )
 }
+
+
+def titles() -> dict[str, Any]:
+    """What pages call the kinds of report, by their keys."""
+    return {kind.key: kind.title for kind in KINDS.values()}
 
 
 def make_report(kind: ReportKind, *, by: str, progress: Progress) -> Report:
@@ -111,7 +107,7 @@ def store(report: Report) -> None:
         | (Report.started_at > wrong_clock)
     )
     with Transaction() as write:
-        write.put(report, older, otherwise=NewerReport(str(REPORTS[report.kind])))
+        write.put(report, older, otherwise=NewerReport(str(titles()[report.kind])))
 
 
 @dataclass(frozen=True)
@@ -157,27 +153,10 @@ class LastReport:
 
     @property
     def locks_shown(self) -> list[Result]:
-        """In statistics: locks, each with the time of its renewal, and its age then in seconds."""
-        shown = []
-        for lock in self.result["locks"]["shown"] if self.result else []:
-            at = _time(lock["renewed_at"])
-            shown.append(lock | {"renewed_at": at, "age": _seconds_between(at, self.ended_at)})
-        return shown
-
-    @property
-    def oldest_unfinished(self) -> Result | None:
-        """In statistics: the upload that has been unfinished for longest."""
-        found = self.result["uploads"]["oldest_unfinished"] if self.result else None
-        return found and found | {"at": _time(found["at"])}
-
-    @property
-    def guard_findings(self) -> list[Result]:
-        """In a guard check: what is wrong, each kind with its title."""
-        findings = self.result["findings"] if self.result else {}
+        """In statistics: locks, each with the age of its renewal then, in seconds."""
         return [
-            findings[name] | {"title": title, "what": what}
-            for name, (title, what) in FINDINGS.items()
-            if name in findings
+            lock | {"age": _seconds_between(lock["renewed_at"], self.ended_at)}
+            for lock in (self.result["locks"]["shown"] if self.result else [])
         ]
 
 
@@ -192,7 +171,7 @@ def last_reports(*kinds: ReportKind) -> list[LastReport]:
 
 def _last_report(kind: ReportKind, report: Report) -> LastReport:
     try:
-        result = json.loads(report.result or "null")
+        result = json.loads(report.result or "null", object_hook=_with_times)
     except ValueError:
         result = None
     if not result:
@@ -200,6 +179,10 @@ def _last_report(kind: ReportKind, report: Report) -> LastReport:
         return LastReport(kind)
     started_at, ended_at = _time(report.started_at), _time(report.ended_at)
     return LastReport(kind, result, started_at, ended_at, report.stored_by or "")
+
+
+def _with_times(found: Result) -> Result:
+    return found | {name: _time(found[name]) for name in ("renewed_at", "at") if name in found}
 
 
 def _time(text: str | None) -> datetime | None:

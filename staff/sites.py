@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import update_wrapper
 from typing import Any, cast
 
 from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import LogoutView, redirect_to_login
-from django.core.exceptions import ValidationError
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import path, reverse
@@ -18,8 +20,10 @@ from django.views.decorators.cache import never_cache
 from accounts.limits import attempts
 from accounts.pages import signed_in
 from accounts.sessions import visitor
-from dynamo import admin
-from staff.exceptions import NotStaff
+from dynamo import Transaction, admin
+from locks import LockChanged
+from locks.extending import BREAK_ATTEMPTS, LockView, break_lock
+from staff.models import ON_STAFF
 from staff.reports import KINDS, last_reports
 
 
@@ -35,26 +39,67 @@ class StaffSite(admin.AdminSite):
     final_catch_all_view = False
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
+        return self.for_staff(login_required(view))
+
+    def for_staff(self, view: Any) -> Any:
+        """`view`, which does not exist for visitors who are signed in and are not staff."""
+
         def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-            if not request.user.is_authenticated:
-                return redirect_to_login(request.get_full_path())
-            if not self.has_permission(request):
+            if request.user.is_authenticated and not self.has_permission(request):
                 raise Http404
-            try:
-                return view(request, *args, **kwargs)
-            except NotStaff as error:
-                # The rights were taken during the request; nothing was done.
-                raise Http404 from error
+            return view(request, *args, **kwargs)
 
         return update_wrapper(never_cache(inner), view)
+
+    def rights(self, request: HttpRequest, permission: str) -> list[admin.Right]:
+        """Staff, active and signed in; for an action on other staff, a superuser.
+
+        So if two superusers deactivate each other at once, the later transaction is rejected.
+        """
+        user, values = signed_in(request), {"is_staff": True, "is_active": True}
+        if ON_STAFF in permission:
+            values["is_superuser"] = True
+        return [admin.Right(user, values, also=user.signed_in())]
+
+    def commit(self, request: HttpRequest, write: Transaction, *args: Any, **options: Any) -> bool:
+        """As `AdminSite.commit`; for a user who lost the rights, the page does not exist.
+
+        Reading is not logged, because it changes nothing and its entries would hide those of the
+        changes. The server's log has who requested which page. The exception is an account's
+        invoices and customers, which are private business data: an entry without writes is
+        committed before they are shown.
+        """
+        try:
+            return super().commit(request, write, *args, **options)
+        except PermissionDenied as error:
+            raise Http404 from error
+
+    def break_lock(self, request: HttpRequest, seen: LockView, reason: str) -> bool:
+        """Take the lock from the holder in `seen`, but from no later one. False if it was free.
+
+        Costs 2 requests, 1 read unit and 6 write units; the same again if it was renewed just then.
+
+        Raises:
+            LockChanged: the lock has another holder.
+            UnknownLock: the lock does not exist any more.
+        """
+        for _attempt in range(BREAK_ATTEMPTS):
+            write = Transaction()
+            break_lock(seen.name, as_seen=seen, write=write)
+            # The holder may have renewed just now: look again who holds it.
+            with suppress(LockChanged):
+                entry = {"what": seen.name, "reason": reason}
+                return bool(write) and self.commit(request, write, "breakLock", "", **entry)
+        raise LockChanged(seen.name)
 
     def get_urls(self) -> list[Any]:
         from staff import admin as _registers, views  # noqa: F401 - also by being imported
 
         return [
-            path("lock/", views.LockView.as_view(), name="lock"),
-            path("record/", views.AuditLogView.as_view(), name="record"),
-            path("runs/<str:kind>/", views.ReportView.as_view(), name="run"),
+            # It keeps the form of a visitor whose session ended.
+            path("lock/", self.for_staff(views.LockView.as_view()), name="lock"),
+            path("record/", self.admin_view(views.AuditLogView.as_view()), name="record"),
+            path("runs/<str:kind>/", self.admin_view(views.ReportView.as_view()), name="run"),
             *super().get_urls(),
         ]
 

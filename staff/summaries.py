@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import heapq
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -43,9 +44,8 @@ def guards(progress: Progress) -> Result:
     with check_guards(User, oldest_by=User.date_joined.attr_name, progress=progress) as report:
         findings = {}
         for fault in FAULTS:
-            first = islice(report.findings(fault), SHOWN)
-            shown = [{"pk": _cut(pk), "key": _cut(key)} for pk, key, _outcome in first]
-            findings[fault] = {"shown": shown, "more": report.count(fault) - len(shown)}
+            found = ({"pk": _cut(pk), "key": _cut(key)} for pk, key, _ in report.findings(fault))
+            findings[fault] = _first(found, report.count(fault))
         pk, attribute = report.unusable_example or ("", "")
         return {
             "users": report.users,
@@ -59,23 +59,16 @@ def guards(progress: Progress) -> Result:
 
 def invoices(progress: Progress) -> Result:
     """Costs and raises as `invoices.store.check.check_invoices`."""
-    series = issued = voided = wrong = 0
+    totals = dict.fromkeys(("series", "issued", "voided", "wrong"), 0)
     damaged: list[Result] = []
     for report in check_invoices(progress=progress):
-        series += 1
-        voided += report.counts["voided"]
-        issued += report.items - report.counts["voided"]
-        if not report.is_sound:
-            wrong += 1
-            if len(damaged) < SHOWN:
-                damaged.append(_damage(report))
-    return {
-        "series": series,
-        "issued": issued,
-        "voided": voided,
-        "wrong": wrong,
-        "damaged": {"shown": damaged, "more": wrong - len(damaged)},
-    }
+        totals["series"] += 1
+        totals["voided"] += report.counts["voided"]
+        totals["issued"] += report.items - report.counts["voided"]
+        totals["wrong"] += not report.is_sound
+        if not report.is_sound and len(damaged) < SHOWN:
+            damaged.append(_damage(report))
+    return totals | {"damaged": _first(damaged, totals["wrong"])}
 
 
 def _damage(report: SeriesReport) -> Result:
@@ -107,95 +100,83 @@ def _accounts(progress: Progress) -> Result:
     days = [(until - timedelta(days=back)).isoformat() for back in range(DAYS)][::-1]
     joined = collections.Counter[str]()
     counts = dict.fromkeys(("all", "inactive", "staff", "confirmed", "present"), 0)
-    newest: list[tuple[str, str]] = []
-    for item in scanned(
-        User.table(),
-        ("pk", "joinedAt", "isActive", "isStaff", "emailConfirmedAt", "sessions"),
-        progress,
-    ):
-        if is_owner(User, item["pk"]["S"]):
-            joined_at = text_of(item, "joinedAt")
-            joined[joined_at[:10]] += 1
-            newest.append((joined_at, text_of(item, "pk")))
-            if len(newest) > 10 * NEWEST:
-                newest = heapq.nlargest(NEWEST, newest)
+    wanted = ("pk", "joinedAt", "isActive", "isStaff", "emailConfirmedAt", "sessions")
+
+    def counted() -> Iterator[tuple[str, str]]:
+        for item in scanned(User.table(), wanted, progress):
+            if not is_owner(User, item["pk"]["S"]):
+                continue
             counts["all"] += 1
             counts["inactive"] += not item.get("isActive", {}).get("BOOL", True)
             counts["staff"] += item.get("isStaff", {}).get("BOOL", False)
             counts["confirmed"] += "emailConfirmedAt" in item
             # An expired session stays in the map until the next sign-in.
             counts["present"] += bool(item.get("sessions", {}).get("M"))
+            joined[text_of(item, "joinedAt")[:10]] += 1
+            yield text_of(item, "joinedAt"), text_of(item, "pk")
+
+    newest = heapq.nlargest(NEWEST, counted())
     return counts | {
         "days": [[day, joined[day]] for day in days],
-        "newest": [pk for _joined_at, pk in heapq.nlargest(NEWEST, newest)],
+        "newest": [pk for _joined_at, pk in newest],
     }
 
 
 def _counters(progress: Progress) -> Result:
     """The largest counters. Those of series are only summed up: each account has one per year."""
-    series = numbers = count = 0
-    largest: list[tuple[int, str]] = []
-    for item in scanned(Counter.table(), ("counterName", "currentValue"), progress):
-        name, value = item["counterName"]["S"], _whole(item, "currentValue")
-        if is_counter_of_series(name):
-            series, numbers = series + 1, numbers + value
-        else:
-            count += 1
-            heapq.heappush(largest, (value, _cut(name)))
-            if len(largest) > SHOWN:
-                heapq.heappop(largest)
-    return {
-        "series": series,
-        "numbers": numbers,
-        "count": count,
-        "shown": [{"name": name, "value": value} for value, name in sorted(largest, reverse=True)],
-        "more": count - len(largest),
-    }
+    totals = dict.fromkeys(("series", "numbers", "count"), 0)
+
+    def others() -> Iterator[tuple[int, str]]:
+        for item in scanned(Counter.table(), ("counterName", "currentValue"), progress):
+            name, value = item["counterName"]["S"], _whole(item, "currentValue")
+            if is_counter_of_series(name):
+                totals["series"] += 1
+                totals["numbers"] += value
+            else:
+                totals["count"] += 1
+                yield value, _cut(name)
+
+    largest = heapq.nlargest(SHOWN, others())
+    shown = [{"name": name, "value": value} for value, name in largest]
+    return totals | _first(shown, totals["count"])
 
 
 def _locks(progress: Progress) -> Result:
     """The locks that are held or claimed, the longest without renewal first."""
-    states = collections.Counter[State]()
-    taken: list[LockView] = []
-    for lock in all_locks():
-        states[lock.state] += 1
-        if lock.state is not State.RELEASED:
-            taken.append(lock)
-        if len(taken) > 2 * SHOWN:
-            taken = _longest_silent(taken)
-        progress("Items read", 1)
-    shown = _longest_silent(taken)
-    return {state.value: states[state] for state in State} | {
-        "shown": [
-            {
-                # Not cut: the page that breaks the lock is requested by its name.
-                "name": lock.name,
-                "owner": _cut(lock.owner or ""),
-                "state": lock.state.value,
-                "lease": lock.lease_seconds,
-                "fence": lock.fence,
-                "renewed_at": lock.renewed_at and lock.renewed_at.isoformat(),
-            }
-            for lock in shown
-        ],
-        "more": states[State.HELD] + states[State.CLAIMED] - len(shown),
-    }
+    states, always = collections.Counter[State](), datetime.max.replace(tzinfo=UTC)
 
+    def taken() -> Iterator[LockView]:
+        for lock in all_locks():
+            states[lock.state] += 1
+            progress("Items read", 1)
+            if lock.state is not State.RELEASED:
+                yield lock
 
-def _longest_silent(locks: list[LockView]) -> list[LockView]:
-    """Leases before claims, which are never renewed."""
-    always = datetime.max.replace(tzinfo=UTC)
-    return sorted(
-        locks, key=lambda lock: (lock.state is State.CLAIMED, lock.renewed_at or always, lock.name)
-    )[:SHOWN]
+    def order(lock: LockView) -> Any:
+        """Leases before claims, which are never renewed."""
+        return lock.state is State.CLAIMED, lock.renewed_at or always, lock.name
+
+    shown = [
+        {
+            # Not cut: the page that breaks the lock is requested by its name.
+            "name": lock.name,
+            "owner": _cut(lock.owner or ""),
+            "state": lock.state.value,
+            "lease": lock.lease_seconds,
+            "fence": lock.fence,
+            "renewed_at": lock.renewed_at and lock.renewed_at.isoformat(),
+        }
+        for lock in heapq.nsmallest(SHOWN, taken(), key=order)
+    ]
+    counts = {state.value: states[state] for state in State}
+    return counts | _first(shown, states[State.HELD] + states[State.CLAIMED])
 
 
 def _uploads(progress: Progress) -> Result:
     counts, sizes_bytes = collections.Counter({UPLOADING: 0, DONE: 0}), collections.Counter[str]()
     oldest: Result | None = None
-    for item in scanned(
-        UploadItem.table(), ("key", "state", "size", "updatedAt", "lease"), progress
-    ):
+    wanted = ("key", "state", "size", "updatedAt", "lease")
+    for item in scanned(UploadItem.table(), wanted, progress):
         state, at = _cut(text_of(item, "state")), text_of(item, "updatedAt")
         counts[state] += 1
         sizes_bytes[state] += _whole(item, "size")
@@ -209,6 +190,12 @@ def _uploads(progress: Progress) -> Result:
         ],
         "oldest_unfinished": oldest,
     }
+
+
+def _first(things: Iterable[Any], count: int) -> Result:
+    """The first of `count` things, and how many there are besides."""
+    shown = list(islice(things, SHOWN))
+    return {"shown": shown, "more": count - len(shown)}
 
 
 def _whole(item: Item, name: str) -> int:

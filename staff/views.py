@@ -11,16 +11,12 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.mixins import LoginRequiredMixin
 from django.http import Http404, HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
-from django.utils.decorators import method_decorator
 from django.utils.functional import cached_property
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 from django.views import View
-from django.views.decorators.cache import never_cache
 from django.views.generic import FormView, TemplateView
 
 from accounts.limits.lines import InLineMixin
@@ -31,8 +27,7 @@ from accounts.pages import (
     SignedInFormMixin,
     signed_in,
 )
-from accounts.sessions import visitor
-from dynamo import DamagedItem
+from dynamo import DamagedItem, Transaction, admin
 from dynamo.admin.models import journal_of, list_entries, month_of
 from invoices.document.invoice import Invoice
 from invoices.exceptions import UnknownInvoice
@@ -42,38 +37,18 @@ from invoices.store.issuing import today
 from invoices.store.lists import list_invoices
 from invoices.store.records import find_invoice
 from locks import BadLockName, LockChanged, UnknownLock, extending as locks
-from staff import actions, audit_log
-from staff.audit_log import Actor
-from staff.exceptions import NotStaff
 from staff.forms import BreakLockForm
-from staff.models import REPORTS
-from staff.reports import KINDS, last_reports
+from staff.reports import KINDS, last_reports, titles
+
+#: The `staff.sites.StaffSite`.
+SITE: Any = admin.site
 
 _MONTH = re.compile(r"(20\d\d)-(0[1-9]|1[0-2])")
 #: A time and a UUID have 69 characters.
 _BEFORE_MAX_LENGTH = 100
 
 
-class StaffMixin(LoginRequiredMixin):
-    """A page for accounts that are stored as staff and active, and are signed in.
-
-    Visitors who are not signed in are asked to sign in; all others get a 404.
-    """
-
-    request: HttpRequest
-
-    @method_decorator(never_cache)
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if request.user.is_authenticated and not signed_in(request).is_staff:
-            raise Http404
-        try:
-            return super().dispatch(request, *args, **kwargs)
-        except NotStaff as error:
-            # The rights were taken during the request; nothing was done.
-            raise Http404 from error
-
-
-class ReportView(StaffMixin, TemplateView):
+class ReportView(TemplateView):
     """Costs 1 request."""
 
     template_name = "staff/report.html"
@@ -86,7 +61,7 @@ class ReportView(StaffMixin, TemplateView):
         return super().get_context_data(report=report, **kwargs)
 
 
-class AuditLogView(StaffMixin, TemplateView):
+class AuditLogView(TemplateView):
     """The audit log of a month or of the account `pk`, newest first. Costs 1 request."""
 
     template_name = "staff/audit_log.html"
@@ -109,7 +84,7 @@ class AuditLogView(StaffMixin, TemplateView):
         for each in log.actions:
             # Earlier versions stored runs of reports.
             if each.action == "startRun":
-                each.what = str(REPORTS.get(each.what, each.what))
+                each.what = str(titles().get(each.what, each.what))
         return super().get_context_data(
             month=first,
             earlier=(first - timedelta(days=1)).strftime("%Y-%m"),
@@ -119,13 +94,14 @@ class AuditLogView(StaffMixin, TemplateView):
         )
 
 
-class AccountInvoicesMixin(StaffMixin):
+class AccountInvoicesMixin:
     """A page that shows invoices of the account of the URL, read-only. Costs 3 requests, a list 4.
 
     The account may be deleted. An entry in the audit log is written before they are shown; if there
     is nothing to show, none.
     """
 
+    request: HttpRequest
     kwargs: dict[str, Any]
 
     @cached_property
@@ -137,9 +113,8 @@ class AccountInvoicesMixin(StaffMixin):
             return None
 
     def record(self, what: str) -> None:
-        actor = Actor(signed_in(self.request), visitor.address(self.request))
         on = self.account or User(self.kwargs["pk"])
-        audit_log.record(actor, "openInvoices", on=on, what=what)
+        SITE.commit(self.request, Transaction(), "openInvoices", "", on=on, what=what)
 
     def opened(self, label: str) -> Invoice:
         """The invoice, whose opening is recorded. Raises Http404."""
@@ -195,7 +170,7 @@ class AccountInvoicePdfView(AccountInvoicesMixin, InLineMixin, View):
         )
 
 
-class LockView(StaffMixin, SignedInFormMixin, KeepSessionMixin, FormPageMixin, FormView):
+class LockView(SignedInFormMixin, KeepSessionMixin, FormPageMixin, FormView):
     """The lock `?name=`, and the form that breaks it. Costs 1 request.
 
     The name is not part of the path because it may be any text, even `..`.
@@ -233,11 +208,10 @@ class LockView(StaffMixin, SignedInFormMixin, KeepSessionMixin, FormPageMixin, F
 
     def form_valid(self, form: BreakLockForm) -> HttpResponse:
         """Break it, or show who holds it now."""
-        actor = Actor(signed_in(self.request), visitor.address(self.request))
         try:
             if form.cleaned_data["holder"] != self._holder:
                 raise LockChanged(self.lock.name)
-            done = actions.break_seen_lock(actor, self.lock, form.cleaned_data["reason"])
+            done = SITE.break_lock(self.request, self.lock, form.cleaned_data["reason"])
         except LockChanged:
             del self.lock
             form.data = {**dict(form.data.items()), "holder": self._holder}

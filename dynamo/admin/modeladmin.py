@@ -38,11 +38,10 @@ from dynamo.admin.helpers import (
     delete_selected,
 )
 from dynamo.admin.keys import id_of, id_of_key, with_id
-from dynamo.admin.models import journal_of, list_entries, record
+from dynamo.admin.models import journal_of, list_entries
 from dynamo.admin.options import BaseModelAdmin
-from dynamo.admin.rights import RightsLost
 from dynamo.admin.values import DamagedRow, Shown, is_sensitive, name_of
-from dynamo.exceptions import AlreadyDone, BadCursor, DamagedItem, DynamoError, Refused, Stale
+from dynamo.exceptions import BadCursor, DamagedItem, DynamoError, Refused, Stale
 from dynamo.forms import ModelForm, model_fields
 from dynamo.models import Model
 from dynamo.transactions import Transaction
@@ -128,54 +127,16 @@ class ModelAdmin(BaseModelAdmin):
         what: str = "",
         reason: str = "",
     ) -> bool:
-        """Commit `write` together with its entries in the audit log. False if there was nothing.
-
-        Costs in addition 2 write units for each of 2 entries, and 2 for the check of the user's
-        rights.
-
-        Raises:
-            PermissionDenied: the user no longer has the right; nothing was written.
-            what `Transaction.commit` raises.
-        """
+        """As `AdminSite.commit`. Without writes nothing is logged, and the result is False."""
         if not write:
             return False
-        user = cast(Any, request.user)
-        record(
-            write,
-            action,
-            by=str(user.pk),
-            by_name=user.get_username(),
-            on=obj,
-            on_name=name_of(obj),
-            what=what,
-            address=self.admin_site.client_address(request),
-            reason=reason,
-        )
-        needed, known = self.permission(permission), vars(request).setdefault("_rights", {})
-        if needed not in known:
-            known[needed] = self.admin_site.rights(request, needed)
-        written = [each.about for each in write]
-        for right in known[needed]:
-            # A transaction takes each item once. The write of an item that gives the right is under
-            # its version, so it suffices that the item had it when it was read.
-            if right.item not in written:
-                write.check(right.item, right.condition(), otherwise=RightsLost(str(user.pk)))
-            elif not right.holds(written[written.index(right.item)]):
-                raise PermissionDenied
+        needed = self.permission(permission)
+        self.admin_site.known_rights(request, needed)
         # Again, with what was just read of the user's groups.
         if not self._may(request, permission, _as_stored(obj)):
             raise PermissionDenied
-        try:
-            write.commit()
-        except AlreadyDone:
-            return False
-        except RightsLost as error:
-            raise PermissionDenied from error
-        except Refused as error:
-            if error.subgroup(RightsLost):
-                raise PermissionDenied from error
-            raise
-        return True
+        about = {"on": obj, "what": what, "reason": reason}
+        return bool(self.admin_site.commit(request, write, action, needed, **about))
 
     def _may(self, request: HttpRequest, permission: str, item: Any) -> bool:
         """Whether the user has the permission; those that contrib knows, for this item."""
@@ -595,13 +556,14 @@ class ModelAdmin(BaseModelAdmin):
             return messages.ERROR, str(_("You cannot delete your own account."))
         write = Transaction()
         try:
-            function(self, request, item, write)
+            what = function(self, request, item, write)
             done = self.commit(
                 request,
                 write,
                 "delete" if is_deletion else name,
                 item,
                 permission=allowed[0],
+                what=what if isinstance(what, str) else "",
                 reason=reason,
             )
         except PermissionDenied:

@@ -10,7 +10,7 @@ from typing import Any, cast
 from django.contrib.admin.exceptions import AlreadyRegistered
 from django.contrib.admin.sites import AdminSite as ContribsSite, site as default_site
 from django.core.checks import CheckMessage
-from django.core.exceptions import ValidationError
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.urls import NoReverseMatch, include, path, re_path, reverse, reverse_lazy
@@ -20,9 +20,12 @@ from django.views.i18n import JavaScriptCatalog
 
 from dynamo.admin.helpers import DELETE, delete_selected
 from dynamo.admin.modeladmin import ModelAdmin
-from dynamo.admin.models import LogEntry, list_entries, month_of
-from dynamo.admin.rights import Right, rights_of
+from dynamo.admin.models import LogEntry, list_entries, month_of, record
+from dynamo.admin.rights import Right, RightsLost, rights_of
+from dynamo.admin.values import name_of
+from dynamo.exceptions import AlreadyDone, Refused
 from dynamo.models import Model
+from dynamo.transactions import Transaction
 
 Wrapped = Callable[..., HttpResponseBase]
 
@@ -70,6 +73,65 @@ class AdminSite(ContribsSite):
     def rights(self, request: HttpRequest, permission: str) -> list[Right]:
         """What must still be stored when the user of `request` writes; see `rights_of`."""
         return rights_of(request.user, permission)
+
+    def known_rights(self, request: HttpRequest, permission: str) -> list[Right]:
+        """As `rights`, read once per request."""
+        known: dict[str, list[Right]] = vars(request).setdefault("_rights", {})
+        if permission not in known:
+            known[permission] = self.rights(request, permission)
+        return known[permission]
+
+    def commit(
+        self,
+        request: HttpRequest,
+        write: Transaction,
+        action: str,
+        permission: str,
+        *,
+        on: Model | None = None,
+        what: str = "",
+        reason: str = "",
+    ) -> bool:
+        """Commit `write` together with its entries in the audit log. False if it was done before.
+
+        Costs in addition 2 write units for each of 2 entries (1 without `on`), and 2 for the check
+        of the user's rights.
+
+        Raises:
+            PermissionDenied: the user no longer has the right; nothing was written.
+            what `Transaction.commit` raises.
+        """
+        user = cast(Any, request.user)
+        written: list[Any] = [each.about for each in write]
+        record(
+            write,
+            action,
+            by=str(user.pk),
+            by_name=user.get_username(),
+            on=on,
+            on_name="" if on is None else name_of(on),
+            what=what,
+            address=self.client_address(request),
+            reason=reason,
+        )
+        for right in self.known_rights(request, permission):
+            # A transaction takes each item once. The write of an item that gives the right is under
+            # its version, so it suffices that the item had it when it was read.
+            if right.item not in written:
+                write.check(right.item, right.condition(), otherwise=RightsLost(str(user.pk)))
+            elif not right.holds(written[written.index(right.item)]):
+                raise PermissionDenied
+        try:
+            write.commit()
+        except AlreadyDone:
+            return False
+        except RightsLost as error:
+            raise PermissionDenied from error
+        except Refused as error:
+            if error.subgroup(RightsLost):
+                raise PermissionDenied from error
+            raise
+        return True
 
     def check_password(self, request: HttpRequest, password: str) -> None:
         """Check the password that is asked again before dangerous actions.

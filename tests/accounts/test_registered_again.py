@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.hashers import make_password
+from django.core.exceptions import ValidationError
 
 from accounts.emails import confirmation
 from accounts.emails.change import (
@@ -33,13 +34,11 @@ from accounts.services import (
 )
 from accounts.sessions import services as sessions
 from accounts.signup import pending
-from staff.actions import deactivate as deactivate_by_staff, end_sessions as end_sessions_by_staff
-from staff.audit_log import Actor
 from tests.emailchanges import again, assert_guards_are_correct, refusal_of
 from tests.factories import PASSWORD, as_stored_by_0_1
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
-from tests.staff.scenes import acting, logged_actions, make_staff
+from tests.staff.scenes import acting, do, logged_actions, make_staff
 
 FORM = "the same form"
 
@@ -49,7 +48,7 @@ def _staff(engine: str) -> None:
     make_staff(username="grace")
 
 
-def grace() -> Actor:
+def grace() -> Any:
     """A member of staff who acts now."""
     return acting(User.named("grace"))
 
@@ -86,7 +85,7 @@ CHANGES: dict[str, Callable[[User], object]] = {
     "deactivate": deactivate,
     "delete": delete,
     "mark_confirmed": confirmation.mark_confirmed,
-    "deactivate by staff": lambda user: deactivate_by_staff(grace(), user, "Spam"),
+    "deactivate by staff": lambda user: do(grace(), "deactivate", user),
     "sessions.begin": sessions.begin,
     "record_sign_in": User.record_sign_in,
 }
@@ -127,7 +126,8 @@ def test_a_stale_copy_does_not_change_the_new_account(
 ) -> None:
     stale = stale_copy()
 
-    assert refusal_of(lambda: change(stale)) is StaleUser
+    # The admin shows it as an error of validation.
+    assert refusal_of(lambda: change(stale)) in {StaleUser, ValidationError}
     assert logged_actions() == []
     assert_guards_are_correct()
 
@@ -168,7 +168,7 @@ def test_a_stale_copy_does_not_end_sessions_of_the_new_account() -> None:
     begun = sessions.begin(new)
 
     sessions.end_all(stale)
-    assert not end_sessions_by_staff(grace(), stale, "Asked for")
+    assert not do(grace(), "endSessions", stale)
 
     assert [session.id for session in sessions.alive(again(new))] == [begun]
     assert (stale.username, sessions.alive(stale)) == ("ann", [])

@@ -23,11 +23,10 @@ from accounts.models import User
 from accounts.services import activate, change_password, deactivate, delete, register
 from accounts.sessions import services as sessions
 from dynamo.sessions import SessionStore
-from staff.actions import end_sessions
 from tests.factories import PASSWORD, make_user, set_stored
 from tests.pages import Page, sign_in, signed_in_as
 from tests.session_maps import begun, read_for, stored_ids
-from tests.staff.scenes import acting
+from tests.staff.scenes import acting, do
 
 END_OTHERS = "/accounts/sessions/end_others/"
 
@@ -87,7 +86,7 @@ ENDS: dict[str, Callable[[User], object]] = {
     "end_others": lambda user: sessions.end_others(read_for(user, begun(user))),
     "deactivate": lambda user: deactivate(User.get(user.pk)),
     "reactivate": deactivate_for_a_while,
-    "staff": lambda user: end_sessions(acting(), User.get(user.pk), "Why"),
+    "staff": lambda user: do(acting(), "endSessions", User.get(user.pk)),
     "password": lambda user: change_password(User.get(user.pk), "another good password"),
     "delete": lambda user: delete(User.get(user.pk)),
 }

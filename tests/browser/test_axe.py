@@ -20,13 +20,11 @@ from accounts.sessions import services as sessions
 from dynamo._internal.client.sending import send
 from invoices.store.settlement import credit, mark_paid, void
 from locks._internal.lock import Lock, claim_once
-from staff.actions import deactivate
-from staff.audit_log import Actor
 from tests.browser.test_invoices import let_in, write
 from tests.factories import PASSWORD, make_user
 from tests.invoice_factories import DAY, issued
 from tests.project.test_url_map import ROWS
-from tests.staff.scenes import make_staff, stored_report
+from tests.staff.scenes import acting, do, make_staff, stored_report
 
 pytestmark = [pytest.mark.browser, pytest.mark.urls(__name__)]
 
@@ -172,7 +170,7 @@ def test_axe_finds_nothing_serious_on_the_pages_of_staff(visitor: Page, site: st
     for name in ("statistics", "guards"):
         stored_report(name)
     staff = make_staff()
-    deactivate(Actor(staff), make_user(), "Spam")
+    do(acting(staff), "deactivate", make_user())
     let_in(visitor.context, site, staff)
 
     # One of each template.

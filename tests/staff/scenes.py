@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.test import Client
+from django.test import Client, RequestFactory
 
 from accounts.models import User
+from dynamo import Transaction, admin
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import Item
 from dynamo.admin.models import LogEntry
-from staff.audit_log import Actor
+from staff.admin import UserAdmin
 from staff.reports import KINDS, LastReport, last_reports, make_report, store
 from tests.factories import PASSWORD, make_user
 from tests.pages import Page, arrive
@@ -23,9 +24,21 @@ def make_staff(**values: Any) -> User:
     return make_user(is_staff=True, **values)
 
 
-def acting(user: User | None = None) -> Actor:
-    """A staff account that acts without a session."""
-    return Actor(user or make_staff(username="grace"), ADDRESS)
+def acting(user: User | None = None) -> Any:
+    """The request of a staff account that acts without a session."""
+    request: Any = RequestFactory(REMOTE_ADDR=ADDRESS).post("/")
+    request.user = user or make_staff(username="grace")
+    return request
+
+
+def do(request: Any, action: str, user: User, reason: str = "Why", session: str = "") -> bool:
+    """Run an action of the admin on `user`, as its page does after it was confirmed."""
+    users, write = UserAdmin(User, admin.site), Transaction()
+    request.GET = {"session": session}
+    what = users._named_actions()[action](users, request, user, write)
+    return users.commit(
+        request, write, action, user, permission="act", what=what or "", reason=reason
+    )
 
 
 def let_in(user: User) -> Client:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from django.core.exceptions import ValidationError
 
-from accounts.exceptions import StaleUser
 from accounts.models import User
 from accounts.services import deactivate, delete, edit_profile
 from accounts.sessions import services as sessions
+from dynamo import admin
 from dynamo._internal.client.sending import send
 from locks._internal.lock import Lock, claim_once
 from locks._internal.registry import State, look
 from locks.exceptions import LeaseLost, LockChanged, UnknownLock
-from staff import actions
+from staff.sites import StaffSite
 from tests.factories import assert_guards_match_users, make_user, stored_user
 from tests.faults.kinds import CloseBefore, DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
@@ -26,10 +27,13 @@ from tests.staff.scenes import (
     ADDRESS,
     acting,
     again,
+    do,
     logged_actions,
     make_staff,
     stored_entries,
 )
+
+break_lock = cast(StaffSite, admin.site).break_lock
 
 TRANSACT = "TransactWriteItems"
 
@@ -37,13 +41,13 @@ Act = Callable[[Any, User], bool]
 
 
 def end_the_session(actor: Any, user: User) -> bool:
-    return actions.end_session(actor, user, next(iter(user.sessions_read())), "Why")
+    return do(actor, "endSession", user, session=next(iter(user.sessions_read())))
 
 
 ACTS: dict[str, Act] = {
-    "deactivate": lambda actor, user: actions.deactivate(actor, user, "Why"),
+    "deactivate": lambda actor, user: do(actor, "deactivate", user),
     "endSession": end_the_session,
-    "endSessions": lambda actor, user: actions.end_sessions(actor, user, "Why"),
+    "endSessions": lambda actor, user: do(actor, "endSessions", user),
 }
 
 _FAULT = pytest.mark.fault_of("moto", "fails at the size of an attribute that is not there")
@@ -140,8 +144,8 @@ def test_an_account_that_changed_meanwhile_is_not_changed() -> None:
     stale = again(user)
     edit_profile(user, full_name="Bob")
 
-    with pytest.raises(StaleUser):
-        actions.deactivate(actor, stale, "Spam")
+    with pytest.raises(ValidationError, match="changed meanwhile"):
+        do(actor, "deactivate", stale)
 
     assert again(user).is_active
     assert stored_entries() == []
@@ -154,9 +158,8 @@ def test_an_action_does_not_bring_a_deleted_account_back() -> None:
     stale = again(user)
     delete(user)
 
-    with pytest.raises(StaleUser) as caught:
-        actions.deactivate(actor, stale, "Spam")
-    assert caught.value.deleted
+    with pytest.raises(ValidationError, match="deleted meanwhile"):
+        do(actor, "deactivate", stale)
     assert not ACTS["endSession"](actor, stale)
     assert not ACTS["endSessions"](actor, stale)
 
@@ -170,7 +173,7 @@ def test_a_session_that_began_since_the_page_was_shown_ends_with_the_others() ->
     stale = again(user)
     begun(user)
 
-    assert actions.end_sessions(actor, stale, "All of them")
+    assert do(actor, "endSessions", stale)
 
     assert stored_ids(user) == set()
     assert begun(user) in stored_ids(user)
@@ -223,7 +226,7 @@ def test_a_broken_lock_is_logged(requests_sent: Requests) -> None:
     seen = look("nightly")
     requests_sent.clear()
 
-    assert actions.break_seen_lock(actor, seen, "Stuck")
+    assert break_lock(actor, seen, "Stuck")
 
     assert requests_sent.operations == ["GetItem", TRANSACT]
     assert requests_sent.units == 7
@@ -245,7 +248,7 @@ def test_of_many_actors_who_break_a_lock_at_once_one_does(
 
     def attempt(n: int) -> bool:
         try:
-            return actions.break_seen_lock(actors[n], seen, "Stuck")
+            return break_lock(actors[n], seen, "Stuck")
         except LockChanged:
             return False
 
@@ -258,11 +261,11 @@ def test_a_later_holders_lock_is_not_broken() -> None:
     lease = Lock("nightly", lease_seconds=600).acquire()
     seen = look("nightly")
     lease.release()
-    assert not actions.break_seen_lock(acting(), look("nightly"), "Stuck")
+    assert not break_lock(acting(), look("nightly"), "Stuck")
     later = Lock("nightly", lease_seconds=600).acquire()
 
     with pytest.raises(LockChanged):
-        actions.break_seen_lock(acting(make_staff()), seen, "Stuck")
+        break_lock(acting(make_staff()), seen, "Stuck")
 
     later.renew()
     assert stored_entries() == []
@@ -275,7 +278,7 @@ def test_a_deleted_lock_is_reported() -> None:
     lease.release(remove=True)
 
     with pytest.raises(UnknownLock):
-        actions.break_seen_lock(acting(), seen, "Stuck")
+        break_lock(acting(), seen, "Stuck")
 
     assert stored_entries() == []
 
@@ -293,6 +296,6 @@ def test_a_lock_is_broken_once_if_the_request_or_reply_is_lost(
     actor, seen = acting(), look("nightly")
     proxy.plan(TRANSACT, lost)
 
-    assert actions.break_seen_lock(actor, seen, "Stuck")
+    assert break_lock(actor, seen, "Stuck")
 
     assert logged_actions() == ["breakLock"]

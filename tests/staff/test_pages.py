@@ -19,7 +19,6 @@ from invoices.store.customers import add_customer
 from locks._internal.lock import Lock, claim_once
 from locks._internal.registry import State, look
 from sequences._internal.counters import next_value
-from staff import actions
 from staff.admin import UserAdmin
 from tests.clocks import hold_the_day
 from tests.factories import PASSWORD, make_user, stored_items
@@ -32,6 +31,7 @@ from tests.staff.scenes import (
     act,
     acting,
     again,
+    do,
     let_in,
     logged_actions,
     make_staff,
@@ -218,7 +218,7 @@ def test_wrong_guard_items_are_marked(client: Any, bob: User) -> None:
 
 
 def test_a_deleted_account_still_has_its_audit_log(client: Any, bob: User) -> None:
-    actions.deactivate(acting(make_staff(username="heidi")), again(bob), "Spam")
+    do(acting(make_staff(username="heidi")), "deactivate", again(bob), "Spam")
     delete(again(bob))
 
     page = Page(client.get(client.get(page_of(bob)).url))
@@ -391,8 +391,8 @@ def test_the_audit_log_is_shown_newest_first_page_by_page(
 ) -> None:
     actor = acting(make_staff(username="heidi"))
     for number in range(3):
-        actions.deactivate(actor, again(bob), f"Reason {number} a")
-        actions.activate(actor, again(bob), f"Reason {number} b")
+        do(actor, "deactivate", again(bob), f"Reason {number} a")
+        do(actor, "activate", again(bob), f"Reason {number} b")
     every = list_entries(journal_of(bob)).actions
     assert [each.reason for each in every][:3] == ["Reason 2 b", "Reason 2 a", "Reason 1 b"]
 

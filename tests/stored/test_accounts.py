@@ -26,13 +26,12 @@ from accounts.services import (
 from accounts.sessions import services as sessions
 from accounts.signup import pending
 from dynamo.admin.models import LogEntry, journal_of, list_entries, month_of
-from staff import actions
 from staff.reports import KINDS, last_reports
 from tests.commands import run
 from tests.emailchanges import assert_guards_are_correct
 from tests.factories import stored_items
 from tests.pages import sign_in, signed_in_as
-from tests.staff.scenes import acting, let_in, logged_actions, stored_report
+from tests.staff.scenes import acting, do, let_in, logged_actions, stored_report
 from tests.stored.releases import Stored, each_release
 
 pytestmark = each_release
@@ -234,7 +233,7 @@ def test_staff_see_the_audit_log_and_can_act_on_stored_accounts(stored: Stored) 
     assert (deactivation.by, deactivation.reason) == (stored.pk("fay"), "Spam")
 
     fay = acting(User.get(stored.pk("fay")))
-    assert actions.activate(fay, User.get(stored.pk("eve")), "A mistake")
+    assert do(fay, "activate", User.get(stored.pk("eve")))
     assert "activate" in logged_actions()
 
 

@@ -13,7 +13,6 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo.management.base import DynamoCommand
-from staff.exceptions import NewerReport
 from staff.reports import KINDS, make_report, store
 from web.progress import progress_bars
 
@@ -37,8 +36,6 @@ class Command(DynamoCommand):
             with progress_bars(shown=shown) as progress:
                 report = make_report(kind, by=_user_and_host(), progress=progress)
             store(report)
-        except NewerReport as error:
-            raise CommandError(str(error)) from error
         except (OSError, sqlite3.Error) as error:
             # The check of guards sorts on disk.
             raise CommandError(f"The report was not made: {error}") from error
