@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import path, register_converter
-from django.urls.converters import UUIDConverter
+from django.urls import path
 from django.utils.translation import gettext_lazy as _, override
 
 from accounts import services
@@ -43,6 +41,12 @@ SHOWN = ("full_name", "phone_number", "business_name", "business_address", "vat_
 #: Of one session, which the address of the page names: `?session=`.
 END_SESSION = "endSession"
 
+#: What sends the mails of each kind. Each returns whether a mail server took it.
+_MAILS: dict[str, Callable[[User], bool]] = {
+    "reset": lambda user: send_reset(user.email),
+    "confirm": mails.send_confirmation,
+}
+
 LogEntry.labels |= {
     "breakLock": _("Broke a lock"),
     "openInvoices": _("Opened invoices"),
@@ -51,24 +55,9 @@ LogEntry.labels |= {
 }
 
 
-class AccountKeyConverter(UUIDConverter):
-    """The primary key of an account; keys of guard items have another form."""
-
-    def to_python(self, value: str) -> str:  # type: ignore[override]  # a key is a text
-        return value
-
-
-register_converter(AccountKeyConverter, "account")
-
-
 def may_act_on(staff: User, user: User) -> bool:
     """Whether `staff` has the rights to act on `user`, as both were read."""
-    return staff.is_superuser or not needs_superuser(user)
-
-
-def needs_superuser(user: User) -> bool:
-    """Whether only a superuser may act on `user`."""
-    return bool(user.is_staff or user.is_superuser)
+    return bool(staff.is_superuser or not (user.is_staff or user.is_superuser))
 
 
 def _action(name: str, title: Any, label: Any) -> Callable[[Any], Any]:
@@ -98,16 +87,14 @@ class StaffAdmin(admin.ModelAdmin):
 
     reason_required = True
 
-    def has_module_permission(self, request: HttpRequest) -> bool:
+    def _always(self, request: HttpRequest, obj: Any = None) -> bool:
         return True
 
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return True
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def _never(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    has_add_permission = has_delete_permission = has_change_permission
+    has_module_permission = has_view_permission = has_act_permission = _always
+    has_add_permission = has_change_permission = has_delete_permission = _never
 
     def confirm_fields(self, request: HttpRequest, dangerous: bool) -> dict[str, Any]:
         made = super().confirm_fields(request, dangerous)
@@ -150,27 +137,20 @@ class UserAdmin(StaffAdmin):
     @_action("sendPasswordReset", _("Send a password reset…"), _("Sent a password reset"))
     def send_password_reset(self, request: HttpRequest, user: User, write: Transaction) -> None:
         if user.is_active and user.has_usable_password():
-            self._mail(request, user, write, "reset", lambda: send_reset(user.email))
+            self._mail(request, user, write, "reset")
 
     @_action(
         "sendConfirmation", _("Send the confirmation again…"), _("Sent the confirmation again")
     )
     def send_confirmation(self, request: HttpRequest, user: User, write: Transaction) -> None:
         if not user.is_confirmed:
-            self._mail(request, user, write, "confirm", lambda: mails.send_confirmation(user))
+            self._mail(request, user, write, "confirm")
 
-    def _mail(
-        self,
-        request: HttpRequest,
-        user: User,
-        write: Transaction,
-        kind: str,
-        send: Callable[[], bool],
-    ) -> None:
+    def _mail(self, request: HttpRequest, user: User, write: Transaction, kind: str) -> None:
         """Count a mail to `user`, and send it as soon as its entries are stored."""
 
-        def sent(_stored: Any) -> None:
-            if not send():
+        def send(_stored: Any) -> None:
+            if not _MAILS[kind](user):
                 raise ValidationError(_("The mail could not be sent. Please try again later."))
 
         try:
@@ -178,15 +158,12 @@ class UserAdmin(StaffAdmin):
         except TooManyAttempts as error:
             raise ValidationError(str(error)) from error
         write.check(user, user.same_account(), otherwise=StaleUser(user.pk, deleted=True))
-        write.on_commit(user, sent)
+        write.on_commit(user, send)
 
     actions = (
         *(deactivate, activate, end_sessions),
         *(send_password_reset, send_confirmation, end_session),
     )
-
-    def has_act_permission(self, request: HttpRequest) -> bool:
-        return True
 
     @admin.display(description=_("State"))
     def standing(self, obj: User) -> str:
@@ -208,7 +185,7 @@ class UserAdmin(StaffAdmin):
         return found
 
     def get_urls(self) -> list[Any]:
-        below, name = "<account:pk>", "accounts_user"
+        below, name = "<uuid:pk>", "accounts_user"
         invoices, invoice = f"{below}/invoices/", f"{below}/invoices/<str:label>"
         kept = {f"{name}_{each}" for each in ("changelist", "change", "action")}
         pages = [
@@ -257,7 +234,7 @@ class UserAdmin(StaffAdmin):
         log = list_entries(journal_of(User(object_id)), limit=SHOWN_ENTRIES)
         context: dict[str, Any] = {"log": log, "pk": object_id}
         try:
-            account = read_account(object_id)
+            user, guards, invoices = read_account(object_id)
         except User.DoesNotExist:
             if log.actions:
                 messages.warning(request, _("This account was deleted."))
@@ -265,30 +242,24 @@ class UserAdmin(StaffAdmin):
         except DamagedItem:
             pass  # the page says so
         else:
-            alive = [(each, readable(each.browser)) for each in sessions.alive(account.user)]
-            user = account.user
             values = ((VALUES[name].label, getattr(user, name)) for name in SHOWN)
             context |= {
-                "account": account,
                 "shown": user,
+                "guards": guards,
+                "invoices": invoices,
                 "standing": self.standing(user),
                 "values": [(label, value) for label, value in values if value],
-                "sessions": alive,
-                "is_own": account.user == signed_in(request),
-                "may_act": may_act_on(signed_in(request), account.user),
+                "sessions": [(each, readable(each.browser)) for each in sessions.alive(user)],
+                "is_own": user == signed_in(request),
+                "may_act": may_act_on(signed_in(request), user),
             }
         return super().change_view(request, object_id, context)
 
     def commit(
-        self,
-        request: HttpRequest,
-        write: Transaction,
-        action: str,
-        obj: Any,
-        **options: Any,
+        self, request: HttpRequest, write: Transaction, action: str, obj: Any, **options: Any
     ) -> bool:
         """As `ModelAdmin.commit`. Raises also ValidationError: the account changed meanwhile."""
-        if needs_superuser(obj):
+        if obj.is_staff or obj.is_superuser:
             options["permission"] = ON_STAFF
         try:
             return super().commit(request, write, action, obj, **options)
@@ -315,9 +286,5 @@ class CustomerAdmin(StaffAdmin):
             return Page([], None)
         page = super().get_page(request, changelist)
         if page.items:
-            account = changelist.partition
-            on = User(account)
-            with suppress(DamagedItem):
-                on = User.get_or_none(account) or on
-            self.admin_site.commit(request, Transaction(), "openCustomers", "view", on=on)
+            self.admin_site.record_opening(request, "openCustomers", changelist.partition)
         return page

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from dynamo.auth.usernames import as_uuid
-from dynamo.extending import FAULTS, SEPARATOR, Item, Snapshot, read_together
+from dynamo.extending import SEPARATOR, Item, Snapshot, read_together
 from invoices.document.invoice import series_of
 from invoices.models import InvoiceItem
 from invoices.store import issuing
@@ -20,14 +17,6 @@ YEARS = 3
 
 #: How often an account is read again if its guard keys change between two reads.
 ATTEMPTS = 3
-
-GUARD_STATES: dict[str, Any] = {
-    "sound": _("Sound"),
-    "missing": _("Missing"),
-    "orphaned": _("No account has this value"),
-    "foreign": _("Another account’s"),
-    "unsearchable": _("Not found by searches"),
-}
 
 
 def find(who: str) -> User | GuardView | None:
@@ -70,33 +59,20 @@ def _guard(name: str, value: str) -> GuardView | None:
 
 @dataclass(frozen=True)
 class GuardView:
-    """A guard item that the account must have; `owner` is empty without one."""
+    """A guard item that the account must have; `owner` is empty without one.
+
+    `state` is `sound`, or what `checkguards` would report, or `unsearchable`.
+    """
 
     key: str
     owner: str
     state: str
 
-    @property
-    def label(self) -> Any:
-        return GUARD_STATES[self.state]
 
-    @property
-    def is_wrong(self) -> bool:
-        """Whether `checkguards` would report it."""
-        return self.state in FAULTS
+def read_account(pk: str) -> tuple[User, list[GuardView], list[tuple[int, int | None]]]:
+    """The account `pk`, its guard items, and its years with their last numbers of an invoice.
 
-
-@dataclass(frozen=True)
-class AccountDetails:
-    """`invoices` are pairs of a year and its last number (None: the counter is damaged)."""
-
-    user: User
-    guards: list[GuardView]
-    invoices: list[tuple[int, int | None]]
-
-
-def read_account(pk: str) -> AccountDetails:
-    """The account `pk` with its guard items and counters, all as stored at one instant.
+    All are as stored at one instant. The last number of a damaged counter is None.
 
     Costs 2 requests, 1 read unit, and 2 more for each of about six items. Each guard item that
     names another owner costs 1 more request.
@@ -118,15 +94,9 @@ def read_account(pk: str) -> AccountDetails:
         user = User.from_raw_data(item)
         if list(User.guard_keys_of(user.stored).values()) == keys:
             break
-    return AccountDetails(
-        user,
-        [_guard_view(key, user, guard) for key, guard in zip(keys, others, strict=False)],
-        [
-            (year, last_of(InvoiceItem, counter))
-            for year, counter in zip(years, others[len(keys) :], strict=True)
-            if counter
-        ],
-    )
+    views = [_guard_view(key, user, guard) for key, guard in zip(keys, others, strict=False)]
+    last = zip(years, others[len(keys) :], strict=True)
+    return user, views, [(year, last_of(InvoiceItem, item)) for year, item in last if item]
 
 
 def _guard_view(key: str, user: User, stored: Item | None) -> GuardView:

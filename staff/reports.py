@@ -40,11 +40,6 @@ class ReportKind:
     work: Callable[[Progress], Result]
     schedule: str
 
-    @property
-    def cron_line(self) -> str:
-        command = f".venv/bin/python manage.py storereport {self.name}"
-        return f"{self.schedule} cd /srv/site && {command}"
-
 
 KINDS = {
     kind.name: kind
@@ -77,9 +72,7 @@ KINDS = {
 }
 
 
-def titles() -> dict[str, Any]:
-    """What pages call the kinds of report, by their keys."""
-    return {kind.key: kind.title for kind in KINDS.values()}
+BY_KEY = {kind.key: kind for kind in KINDS.values()}
 
 
 def make_report(kind: ReportKind, *, by: str, progress: Progress) -> Report:
@@ -107,7 +100,7 @@ def store(report: Report) -> None:
         | (Report.started_at > wrong_clock)
     )
     with Transaction() as write:
-        write.put(report, older, otherwise=NewerReport(str(titles()[report.kind])))
+        write.put(report, older, otherwise=NewerReport(str(BY_KEY[report.kind].title)))
 
 
 @dataclass(frozen=True)
@@ -174,11 +167,9 @@ def _last_report(kind: ReportKind, report: Report) -> LastReport:
         result = json.loads(report.result or "null", object_hook=_with_times)
     except ValueError:
         result = None
-    if not result:
-        # Earlier versions also stored the progress of a run, without a result.
-        return LastReport(kind)
-    started_at, ended_at = _time(report.started_at), _time(report.ended_at)
-    return LastReport(kind, result, started_at, ended_at, report.stored_by or "")
+    # Earlier versions also stored the progress of a run, without a result.
+    times = _time(report.started_at), _time(report.ended_at)
+    return LastReport(kind, result or None, *times, report.stored_by or "")
 
 
 def _with_times(found: Result) -> Result:

@@ -18,9 +18,10 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 
 from accounts.limits import attempts
+from accounts.models import User
 from accounts.pages import signed_in
 from accounts.sessions import visitor
-from dynamo import Transaction, admin
+from dynamo import DamagedItem, Transaction, admin
 from locks import LockChanged
 from locks.extending import BREAK_ATTEMPTS, LockView, break_lock
 from staff.models import ON_STAFF
@@ -65,14 +66,20 @@ class StaffSite(admin.AdminSite):
         """As `AdminSite.commit`; for a user who lost the rights, the page does not exist.
 
         Reading is not logged, because it changes nothing and its entries would hide those of the
-        changes. The server's log has who requested which page. The exception is an account's
-        invoices and customers, which are private business data: an entry without writes is
-        committed before they are shown.
+        changes. The server's log has who requested which page. See `record_opening` for the
+        exception: invoices and customers.
         """
         try:
             return super().commit(request, write, *args, **options)
         except PermissionDenied as error:
             raise Http404 from error
+
+    def record_opening(self, request: HttpRequest, action: str, pk: str, what: str = "") -> None:
+        """Record that private data of the account `pk`, which may be deleted, are shown."""
+        account = User(pk)
+        with suppress(DamagedItem):
+            account = User.get_or_none(pk) or account
+        self.commit(request, Transaction(), action, "", on=account, what=what)
 
     def break_lock(self, request: HttpRequest, seen: LockView, reason: str) -> bool:
         """Take the lock from the holder in `seen`, but from no later one. False if it was free.

@@ -11,17 +11,14 @@ import heapq
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accounts.models import User
 from dynamo.extending import FAULTS, Item, Progress, is_owner, scanned, text_of
 from invoices.store.check import check_invoices
 from locks.extending import LockView, State, all_locks
-from sequences.extending import Counter, is_counter_of_series
+from sequences.extending import Counter, SeriesReport, is_counter_of_series
 from uploads.models import DONE, UPLOADING, UploadItem
-
-if TYPE_CHECKING:
-    from sequences.extending import SeriesReport
 
 Result = dict[str, Any]
 

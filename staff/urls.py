@@ -6,7 +6,7 @@ from django.views.generic import RedirectView
 
 app_name = "staff"
 
-_OLD, _NEW = "accounts/<account:pk>/", "accounts/user/%(pk)s/"
+_OLD, _NEW = "accounts/<uuid:pk>/", "accounts/user/%(pk)s/"
 
 #: By name: the former address, and the address of the page in the admin.
 _MOVED = {

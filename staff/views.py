@@ -9,6 +9,7 @@ import hashlib
 import re
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -27,18 +28,14 @@ from accounts.pages import (
     SignedInFormMixin,
     signed_in,
 )
-from dynamo import DamagedItem, Transaction, admin
+from dynamo import DamagedItem, admin
 from dynamo.admin.models import journal_of, list_entries, month_of
 from invoices.document.invoice import Invoice
-from invoices.exceptions import UnknownInvoice
 from invoices.output.typesetting import pdf_of
-from invoices.pages.forms import FIRST_YEAR, ListForm
-from invoices.store.issuing import today
-from invoices.store.lists import list_invoices
-from invoices.store.records import find_invoice
+from invoices.pages.views import InvoiceListView, OwnInvoicesMixin
 from locks import BadLockName, LockChanged, UnknownLock, extending as locks
 from staff.forms import BreakLockForm
-from staff.reports import KINDS, last_reports, titles
+from staff.reports import BY_KEY, last_reports
 
 #: The `staff.sites.StaffSite`.
 SITE: Any = admin.site
@@ -54,10 +51,9 @@ class ReportView(TemplateView):
     template_name = "staff/report.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        kinds = [kind for kind in KINDS.values() if kind.key == kwargs["kind"]]
-        if not kinds:
+        if kwargs["kind"] not in BY_KEY:
             raise Http404
-        [report] = last_reports(*kinds)
+        [report] = last_reports(BY_KEY[kwargs["kind"]])
         return super().get_context_data(report=report, **kwargs)
 
 
@@ -72,7 +68,7 @@ class AuditLogView(TemplateView):
         if before and len(before) > _BEFORE_MAX_LENGTH:
             raise Http404
         if "pk" in kwargs:
-            log = list_entries(journal_of(User(kwargs["pk"])), before=before)
+            log = list_entries(journal_of(User(str(kwargs["pk"]))), before=before)
             return super().get_context_data(log=log, **kwargs)
         this_month = month_of(datetime.now(UTC))
         month = self.request.GET.get("month", this_month)
@@ -83,8 +79,8 @@ class AuditLogView(TemplateView):
         log = list_entries(month, before=before)
         for each in log.actions:
             # Earlier versions stored runs of reports.
-            if each.action == "startRun":
-                each.what = str(titles().get(each.what, each.what))
+            if each.action == "startRun" and each.what in BY_KEY:
+                each.what = str(BY_KEY[each.what].title)
         return super().get_context_data(
             month=first,
             earlier=(first - timedelta(days=1)).strftime("%Y-%m"),
@@ -94,61 +90,40 @@ class AuditLogView(TemplateView):
         )
 
 
-class AccountInvoicesMixin:
+class AccountInvoicesMixin(OwnInvoicesMixin):
     """A page that shows invoices of the account of the URL, read-only. Costs 3 requests, a list 4.
 
     The account may be deleted. An entry in the audit log is written before they are shown; if there
     is nothing to show, none.
     """
 
-    request: HttpRequest
     kwargs: dict[str, Any]
 
-    @cached_property
-    def account(self) -> User | None:
-        """The account, unless it is deleted or damaged."""
-        try:
-            return User.get(self.kwargs["pk"])
-        except (User.DoesNotExist, DamagedItem):
-            return None
-
-    def record(self, what: str) -> None:
-        on = self.account or User(self.kwargs["pk"])
-        SITE.commit(self.request, Transaction(), "openInvoices", "", on=on, what=what)
+    @property
+    def account(self) -> str:
+        return str(self.kwargs["pk"])
 
     def opened(self, label: str) -> Invoice:
         """The invoice, whose opening is recorded. Raises Http404."""
         try:
-            invoice = find_invoice(self.kwargs["pk"], label)
-        except (UnknownInvoice, DamagedItem) as error:
+            invoice = self.find(label)
+        except DamagedItem as error:
             raise Http404(str(error)) from error
-        self.record(label)
+        SITE.record_opening(self.request, "openInvoices", self.account, label)
         return invoice
 
 
-class AccountInvoicesView(AccountInvoicesMixin, TemplateView):
+class AccountInvoicesView(AccountInvoicesMixin, InvoiceListView):
     """The invoices of a year, newest first."""
 
     template_name = "staff/account_invoices.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        form = ListForm(self.request.GET)
-        if not form.is_valid():
-            raise Http404
-        this_year = today().year
-        year, before = form.cleaned_data["year"] or this_year, form.cleaned_data["before"]
-        page = list_invoices(kwargs["pk"], year, before=before)
-        if page.invoices:
-            self.record(str(year))
-        return super().get_context_data(
-            page=page,
-            year=year,
-            is_first_page=before is None,
-            earlier_year=year - 1 if year > FIRST_YEAR else None,
-            # Invoices may have dates of next year.
-            later_year=year + 1 if year <= this_year else None,
-            **kwargs,
-        )
+        context = super().get_context_data(**kwargs)
+        if context["page"].invoices:
+            year = str(context["year"])
+            SITE.record_opening(self.request, "openInvoices", self.account, year)
+        return context
 
 
 class AccountInvoiceView(AccountInvoicesMixin, TemplateView):
@@ -161,7 +136,7 @@ class AccountInvoiceView(AccountInvoicesMixin, TemplateView):
 class AccountInvoicePdfView(AccountInvoicesMixin, InLineMixin, View):
     http_method_names = ("get", "head")
 
-    def get(self, request: HttpRequest, pk: str, label: str) -> HttpResponse:
+    def get(self, request: HttpRequest, pk: UUID, label: str) -> HttpResponse:
         """The PDF, which the browser shows."""
         return HttpResponse(
             pdf_of(self.opened(label)),
@@ -196,15 +171,8 @@ class LockView(SignedInFormMixin, KeepSessionMixin, FormPageMixin, FormView):
         return {**kwargs, "initial": {"holder": self._holder}}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        lock = self.lock
-        is_told = lock.renewed_at is not None and lock.lease_seconds is not None
-        return super().get_context_data(
-            lock=lock,
-            is_free=lock.state is locks.State.RELEASED,
-            is_claim=lock.state is locks.State.CLAIMED,
-            is_expired=is_told and lock.is_silent(datetime.now(UTC)),
-            **kwargs,
-        )
+        is_silent = self.lock.is_silent(datetime.now(UTC))
+        return super().get_context_data(lock=self.lock, is_silent=is_silent, **kwargs)
 
     def form_valid(self, form: BreakLockForm) -> HttpResponse:
         """Break it, or show who holds it now."""
