@@ -36,7 +36,6 @@ from accounts.forms import PasswordConfirmedForm, SignInForm
 from accounts.models import User
 from dynamo import Busy, Refused
 from web import keptforms
-from web.focus import FocusFirstErrorMixin
 
 CHANGED_MEANWHILE = gettext_lazy(
     "This account was changed meanwhile, and nothing was stored. Please try again."
@@ -94,8 +93,11 @@ def signed_in(request: HttpRequest) -> User:
     return cast(User, request.user)
 
 
-class FormPageMixin(FocusFirstErrorMixin):
-    """A page with a form. Crash reports do not show the values of the form."""
+class FormPageMixin:
+    """A page with a form. Crash reports do not show the values of the form.
+
+    The cursor is in the first field with an error, or else in the first field.
+    """
 
     # Without PUT, which Django handles as a POST without values: it would empty a profile.
     http_method_names: Any = ("get", "head", "options", "post")
@@ -104,6 +106,16 @@ class FormPageMixin(FocusFirstErrorMixin):
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         answer: HttpResponseBase = super().dispatch(request, *args, **kwargs)  # type: ignore[misc]  # a View's
         return answer
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        """Show the form again."""
+        visible = form.visible_fields()
+        wrong = [bound for bound in visible if bound.errors]
+        for bound in visible:
+            bound.field.widget.attrs.pop("autofocus", None)
+        (wrong or visible)[0].field.widget.attrs["autofocus"] = True
+        shown: HttpResponse = super().form_invalid(form)  # type: ignore[misc]  # a FormView's
+        return shown
 
 
 def filled_form(view: Any, sent: QueryDict) -> Any:

@@ -16,11 +16,6 @@ from django.core.exceptions import ValidationError
 REQUEST_ID_SECONDS = 24 * 60 * 60
 
 
-def new_request_id(salt: str) -> str:
-    """A signed request id for one form. `salt` names the kind of form."""
-    return signing.TimestampSigner(salt=salt).sign(str(uuid.uuid4()))
-
-
 class RequestIdForm(forms.Form):
     """A form with a hidden request id.
 
@@ -36,7 +31,7 @@ class RequestIdForm(forms.Form):
     @classmethod
     def new_request_id(cls) -> str:
         """A signed request id for one form of this kind."""
-        return new_request_id(cls.request_id_salt)
+        return signing.TimestampSigner(salt=cls.request_id_salt).sign(str(uuid.uuid4()))
 
     def clean_request_id(self) -> str:
         """The request id without its signature."""
@@ -45,6 +40,12 @@ class RequestIdForm(forms.Form):
             return signer.unsign(self.cleaned_data["request_id"], max_age=REQUEST_ID_SECONDS)
         except signing.BadSignature as error:
             raise ValidationError(self.request_id_refused, code="request_id") from error
+
+    def add_error(self, field: str | None, error: Any) -> None:
+        """As Django's. A request id that is refused is renewed."""
+        super().add_error(field, error)
+        if field == "request_id":
+            self.renew_request_id()
 
     def renew_request_id(self) -> None:
         """Give the bound form a new request id before it is shown again."""

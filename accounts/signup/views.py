@@ -98,11 +98,6 @@ class SignUpView(KeepFormMixin, FormPageMixin, FormView):
         messages.success(self.request, _("We sent a link to %(email)s.") % {"email": email})
         return redirect("signup_sent")
 
-    def form_invalid(self, form: SignUpForm) -> HttpResponse:
-        if "request_id" in form.errors:
-            form.renew_request_id()
-        return super().form_invalid(form)
-
 
 class SignUpConfirmView(LinkView):
     purpose = pending.PURPOSE

@@ -1,38 +1,78 @@
-"""The pages of the address book. They show the customers of the signed-in account."""
+"""The pages and forms of the address book. They show the customers of the signed-in account."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.utils.functional import cached_property
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext as _, gettext_lazy
 from django.views import View
-from django.views.generic import FormView, TemplateView
+from django.views.generic import TemplateView
 
 from accounts.limits.client_address import counted_client
-from accounts.pages import KeepFormMixin, SignedInFormMixin
-from invoices.document.invoice import NAME_MAX_LENGTH, Customer
+from accounts.pages import KeepFormMixin
+from invoices.document.fields import fields_of
+from invoices.document.invoice import NAME_MAX_LENGTH, Customer, typed_customer
 from invoices.exceptions import StaleCustomer, UnknownCustomer
 from invoices.models import CustomerItem
-from invoices.pages.customer_forms import CustomerForm, SearchForm, VersionForm, form_values_of
-from invoices.pages.views import OwnInvoicesMixin, figure, previews
-from invoices.store.customers import (
-    add_customer,
-    change_customer,
-    customer_named,
-    customer_of,
-    delete_customer,
-    find_customer,
-    list_customers,
-)
-from invoices.store.lists import Page, search_invoices
-from web.focus import FocusFirstErrorMixin
+from invoices.pages.views import OwnFormView, OwnInvoicesMixin, figure, previews
+from invoices.store import customers as book
+from invoices.store.lists import search_invoices
+from web.requestids import RequestIdForm
 
 #: How many customers the form of an invoice suggests.
 SUGGESTED = 20
+
+_FIELDS = {each.name: each for each in fields_of(Customer) if each.name != "number"}
+
+
+class VersionForm(forms.Form):
+    """A change of a customer: the version that the page showed."""
+
+    version = forms.IntegerField(
+        required=False, widget=forms.HiddenInput, min_value=0, max_value=2**63
+    )
+
+    def shown_version(self) -> int:
+        """No customer has 0, which stands for none."""
+        return self.cleaned_data["version"] or 0
+
+
+class CustomerForm(VersionForm, RequestIdForm):
+    """A customer. A new one has a request id, a changed one its version."""
+
+    request_id_salt = "invoices.customer"
+    request_id_refused = gettext_lazy(
+        "This form was open for more than a day, or it is not from this site. Nothing was saved. "
+        "Send it again."
+    )
+
+    def customer(self) -> Customer:
+        return typed_customer({name: self.cleaned_data[name] for name in _FIELDS})
+
+    @classmethod
+    def initial_of(cls, customer: Customer) -> dict[str, Any]:
+        """The initial values of a form that shows `customer`."""
+        values = {name: getattr(customer, name) for name in _FIELDS}
+        return values | {"request_id": cls.new_request_id()}
+
+
+CustomerForm.base_fields |= {name: each.form_field() for name, each in _FIELDS.items()}
+
+
+class SearchForm(forms.Form):
+    """The query of the list: `?name=bob`."""
+
+    name = forms.CharField(
+        label=gettext_lazy("Name or number"),
+        required=False,
+        max_length=NAME_MAX_LENGTH,
+        widget=forms.TextInput(attrs={"type": "search", "autocomplete": "off"}),
+    )
 
 
 class CustomerListView(OwnInvoicesMixin, TemplateView):
@@ -43,19 +83,15 @@ class CustomerListView(OwnInvoicesMixin, TemplateView):
         if not form.is_valid():
             raise Http404("The query of the list is not valid.")
         name = form.cleaned_data["name"]
-        return super().get_context_data(
-            form=form, name=name, found=list_customers(self.account, name), **kwargs
-        )
+        found = book.list_customers(self.account, name)
+        return super().get_context_data(form=form, name=name, found=found, **kwargs)
 
 
-class CustomerNewView(
-    SignedInFormMixin, KeepFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, FormView
-):
+class CustomerNewView(KeepFormMixin, OwnFormView):
     """Adds a customer; with `?from=2026-000042`, the form has the customer of that invoice."""
 
     template_name = "invoices/customer.html"
     form_class = CustomerForm
-    http_method_names = ("get", "head", "options", "post")
 
     @cached_property
     def customer(self) -> Customer | None:
@@ -65,32 +101,23 @@ class CustomerNewView(
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """The form, or the customer if the address book has this name."""
-        if self.customer and (known := customer_named(self.account, self.customer.name)):
-            messages.info(
-                request,
-                _("Customer %(number)s of your address book has this name.")
-                % {"number": known.number},
-            )
+        if self.customer and (known := book.customer_named(self.account, self.customer.name)):
+            text = _("Customer %(number)s of your address book has this name.")
+            messages.info(request, text % {"number": known.number})
             return redirect("customer", known.id)
         return super().get(request, *args, **kwargs)
 
     def get_initial(self) -> dict[str, Any]:
-        values = form_values_of(self.customer or Customer("", country=self.user.country or ""))
-        return values | {"request_id": CustomerForm.new_request_id()}
+        return CustomerForm.initial_of(
+            self.customer or Customer("", country=self.user.country or "")
+        )
 
     def form_valid(self, form: CustomerForm) -> HttpResponse:
-        item = add_customer(
-            self.account, form.customer(), request_id=form.cleaned_data["request_id"]
-        )
-        messages.success(
-            self.request, _("Customer %(number)s was added.") % {"number": item.number}
-        )
+        request_id = form.cleaned_data["request_id"]
+        item = book.add_customer(self.account, form.customer(), request_id=request_id)
+        text = _("Customer %(number)s was added.")
+        messages.success(self.request, text % {"number": item.number})
         return redirect("customer_list")
-
-    def form_invalid(self, form: CustomerForm) -> HttpResponse:
-        if "request_id" in form.errors:
-            form.renew_request_id()
-        return super().form_invalid(form)
 
 
 class CustomerNamesView(OwnInvoicesMixin, View):
@@ -102,7 +129,7 @@ class CustomerNamesView(OwnInvoicesMixin, View):
         if not previews.take(counted_client(request)):
             return HttpResponse(status=429, headers={"Retry-After": str(previews.seconds)})
         name = request.GET.get("name", "")[:NAME_MAX_LENGTH]
-        found = list_customers(self.account, name, limit=SUGGESTED) if name.strip() else None
+        found = book.list_customers(self.account, name, limit=SUGGESTED) if name.strip() else None
         customers = found.customers if found else []
         return JsonResponse({f"{each.name} ({each.number})": each.id for each in customers})
 
@@ -115,17 +142,16 @@ class CustomerMixin(OwnInvoicesMixin):
     @cached_property
     def item(self) -> CustomerItem:
         try:
-            return find_customer(self.account, str(self.kwargs["id"]))
+            return book.find_customer(self.account, str(self.kwargs["id"]))
         except UnknownCustomer as error:
             raise Http404(str(error)) from error
 
 
-class CustomerView(SignedInFormMixin, KeepFormMixin, CustomerMixin, FocusFirstErrorMixin, FormView):
+class CustomerView(CustomerMixin, KeepFormMixin, OwnFormView):
     """Changes a customer."""
 
     template_name = "invoices/customer.html"
     form_class = CustomerForm
-    http_method_names = ("get", "head", "options", "post")
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         # Read first, because the page needs it if the database does not answer later.
@@ -133,53 +159,41 @@ class CustomerView(SignedInFormMixin, KeepFormMixin, CustomerMixin, FocusFirstEr
         return super().post(request, *args, **kwargs)
 
     def get_initial(self) -> dict[str, Any]:
-        return form_values_of(customer_of(self.item)) | {
-            "request_id": CustomerForm.new_request_id(),
-            "version": self.item.version,
-        }
+        values = CustomerForm.initial_of(book.customer_of(self.item))
+        return values | {"version": self.item.version}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        page = self.invoices() if self.request.method == "GET" else None
-        found = page.invoices if page else []
-        figures = [figure(state, found) for state in ("open", "overdue")]
-        return super().get_context_data(
-            item=self.item, page=page, found=found, figures=figures, **kwargs
-        )
-
-    def invoices(self) -> Page:
-        """The newest invoices to a customer of this name; as many as a search finds at once."""
-        return search_invoices(
-            self.account,
-            self.today.year,
-            customer=self.item.name,
-            exact=True,
-            today=self.today,
-        )
+        """With the newest invoices to this name, as many as a search finds at once."""
+        if self.request.method == "GET":
+            today = self.today
+            page = search_invoices(
+                self.account, today.year, customer=self.item.name, exact=True, today=today
+            )
+            kwargs |= {"page": page, "found": page.invoices}
+            kwargs["figures"] = [figure(state, page.invoices) for state in ("open", "overdue")]
+        return super().get_context_data(item=self.item, **kwargs)
 
     def form_valid(self, form: CustomerForm) -> HttpResponse:
         # The condition is about what the page showed, not about what is stored now.
         self.item.expect_version(form.shown_version())
         try:
-            change_customer(self.item, form.customer())
+            book.change_customer(self.item, form.customer())
         except StaleCustomer:
-            form.add_error(
-                None,
-                _(
-                    "This customer was changed or deleted meanwhile. Nothing was saved. Open the "
-                    "customer again and repeat your changes."
-                ),
+            text = _(
+                "This customer was changed or deleted meanwhile. Nothing was saved. Open the "
+                "customer again and repeat your changes."
             )
+            form.add_error(None, text)
             return self.form_invalid(form)
         messages.success(self.request, _("The customer was saved."))
         return redirect("customer_list")
 
 
-class CustomerDeleteView(SignedInFormMixin, CustomerMixin, FormView):
+class CustomerDeleteView(CustomerMixin, OwnFormView):
     """Asks, and deletes a customer as the page showed it."""
 
     template_name = "invoices/customer_delete.html"
     form_class = VersionForm
-    http_method_names = ("get", "head", "options", "post")
 
     def get_initial(self) -> dict[str, Any]:
         return {"version": self.item.version}
@@ -190,11 +204,10 @@ class CustomerDeleteView(SignedInFormMixin, CustomerMixin, FormView):
     def form_valid(self, form: VersionForm) -> HttpResponse:
         self.item.expect_version(form.shown_version())
         try:
-            delete_customer(self.item)
+            book.delete_customer(self.item)
         except StaleCustomer:
-            messages.error(
-                self.request, _("The customer was changed meanwhile. Nothing was deleted.")
-            )
+            text = _("The customer was changed meanwhile. Nothing was deleted.")
+            messages.error(self.request, text)
             return redirect("customer", self.item.id)
         messages.success(self.request, _("The customer was deleted."))
         return redirect("customer_list")

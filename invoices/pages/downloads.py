@@ -126,6 +126,7 @@ _STARTED_AT = {
 class OwnExportMixin(LoginRequiredMixin):
     """A page of an export that the signed-in account started; others are 404."""
 
+    request: HttpRequest
     export: Export
 
     def dispatch(self, request: HttpRequest, token: str) -> HttpResponseBase:

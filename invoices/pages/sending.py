@@ -11,21 +11,43 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _, gettext_lazy
-from django.views.generic import FormView
 
 from accounts.exceptions import TooManyAttempts
 from accounts.limits.client_address import counted_client
 from accounts.limits.middleware import in_words
-from accounts.pages import FormPageMixin, KeepFormMixin, SignedInFormMixin
-from invoices.exceptions import AlreadyVoided, SendingReused, TooManySendings
+from accounts.pages import KeepFormMixin
+from invoices.exceptions import AlreadyVoided, InvoiceError, SendingReused, TooManySendings
 from invoices.output.mails import MESSAGE, TO
 from invoices.output.sending import send_invoice
-from invoices.pages.views import OwnInvoicesMixin
+from invoices.pages.views import OwnFormView
 from invoices.store.records import Record
-from invoices.store.sendings import Sending
 from web.requestids import RequestIdForm
 
 logger = logging.getLogger(__name__)
+
+
+#: Why the mail did not go out, by the outcome. The form then has a new request id.
+_NOT_SENT = {
+    "refused": gettext_lazy("The mail server refused the mail to %(to)s. Check the address."),
+    "failed": gettext_lazy(
+        "The mail server cannot be reached, so nothing was sent. Try again later."
+    ),
+    "unknown": gettext_lazy(
+        "It is not known whether the mail to %(to)s was sent. If you send this form again, it may "
+        "arrive twice."
+    ),
+}
+#: Why nothing was sent.
+_REFUSALS: dict[type[InvoiceError], Any] = {
+    AlreadyVoided: gettext_lazy("A voided invoice cannot be sent."),
+    SendingReused: gettext_lazy(
+        "This form has already sent the invoice to %(to)s. To send it to another address, too, "
+        "send the form again."
+    ),
+    TooManySendings: gettext_lazy(
+        "This invoice was sent too often. You can send it again in two days."
+    ),
+}
 
 
 class SendForm(RequestIdForm):
@@ -41,7 +63,7 @@ class SendForm(RequestIdForm):
     message = MESSAGE.form_field()
 
 
-class InvoiceSendView(SignedInFormMixin, KeepFormMixin, OwnInvoicesMixin, FormPageMixin, FormView):
+class InvoiceSendView(KeepFormMixin, OwnFormView):
     """Asks for the recipient and a message, and sends the invoice."""
 
     template_name = "invoices/invoice_send.html"
@@ -63,10 +85,8 @@ class InvoiceSendView(SignedInFormMixin, KeepFormMixin, OwnInvoicesMixin, FormPa
         return super().post(request, *args, **kwargs)
 
     def get_initial(self) -> dict[str, Any]:
-        return {
-            "to": self.record.invoice.customer.email,
-            "request_id": SendForm.new_request_id(),
-        }
+        to = self.record.invoice.customer.email
+        return {"to": to, "request_id": SendForm.new_request_id()}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         return super().get_context_data(
@@ -78,7 +98,7 @@ class InvoiceSendView(SignedInFormMixin, KeepFormMixin, OwnInvoicesMixin, FormPa
 
     def form_valid(self, form: SendForm) -> HttpResponse:
         """Send it. The same form sent again sends nothing, and shows what became of the first."""
-        values = form.cleaned_data
+        values, label = form.cleaned_data, self.record.invoice.label
         try:
             sending = send_invoice(
                 self.user,
@@ -90,32 +110,27 @@ class InvoiceSendView(SignedInFormMixin, KeepFormMixin, OwnInvoicesMixin, FormPa
             )
         except ValidationError as error:
             form.add_error(None, error)
+            return self.form_invalid(form)
         except (AlreadyVoided, SendingReused, TooManySendings) as error:
-            form.add_error(None, _refusal(error))
-            form.renew_request_id()
+            problem = _REFUSALS[type(error)] % vars(error)
         except TooManyAttempts as error:
             return self.too_many(form, error)
         else:
             if sending.outcome == "sent":
-                messages.success(self.request, _sent(sending, self.record))
-                return redirect("invoice", self.record.invoice.label)
+                text = _("%(number)s was sent to %(to)s.")
+                messages.success(self.request, text % {"number": label, "to": sending.to})
+                return redirect("invoice", label)
             if sending.may_be_under_way:
                 # A second click on the button: the browser dropped the first request.
-                messages.info(
-                    self.request,
-                    _("The mail is still being sent. Load this page again to see the outcome."),
-                )
-                return redirect("invoice", self.record.invoice.label)
+                text = _("The mail is still being sent. Load this page again to see the outcome.")
+                messages.info(self.request, text)
+                return redirect("invoice", label)
             # Without the address and the text.
             logger.warning("An invoice was not sent: %s. %s", sending.outcome, sending.error)
-            form.add_error(None, _not_sent(sending))
-            form.renew_request_id()
+            problem = _NOT_SENT[sending.outcome] % {"to": sending.to}
+        form.add_error(None, problem)
+        form.renew_request_id()
         return self.form_invalid(form)
-
-    def form_invalid(self, form: SendForm) -> HttpResponse:
-        if "request_id" in form.errors:
-            form.renew_request_id()
-        return super().form_invalid(form)
 
     def too_many(self, form: SendForm, error: TooManyAttempts) -> HttpResponse:
         """The form again, as a 429."""
@@ -129,38 +144,3 @@ class InvoiceSendView(SignedInFormMixin, KeepFormMixin, OwnInvoicesMixin, FormPa
         response.status_code = 429
         response["Retry-After"] = str(error.retry_after_seconds)
         return response
-
-
-def _sent(sending: Sending, record: Record) -> str:
-    return _("%(number)s was sent to %(to)s.") % {
-        "number": record.invoice.label,
-        "to": sending.to,
-    }
-
-
-def _not_sent(sending: Sending) -> str:
-    """Why the mail did not go out. The form then has a new request id."""
-    named = {"to": sending.to}
-    if sending.outcome == "refused":
-        return _("The mail server refused the mail to %(to)s. Check the address.") % named
-    if sending.outcome == "failed":
-        return _("The mail server cannot be reached, so nothing was sent. Try again later.")
-    return (
-        _(
-            "It is not known whether the mail to %(to)s was sent. If you send this form again, it "
-            "may arrive twice."
-        )
-        % named
-    )
-
-
-def _refusal(error: AlreadyVoided | SendingReused | TooManySendings) -> str:
-    """Why nothing was sent."""
-    if isinstance(error, AlreadyVoided):
-        return _("A voided invoice cannot be sent.")
-    if isinstance(error, SendingReused):
-        return _(
-            "This form has already sent the invoice to %(to)s. To send it to another address, "
-            "too, send the form again."
-        ) % {"to": error.to}
-    return _("This invoice was sent too often. You can send it again in two days.")

@@ -11,41 +11,26 @@ from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
-from django.utils.formats import date_format
 from django.utils.functional import cached_property
-from django.utils.translation import gettext as _, gettext_lazy
+from django.utils.translation import gettext as _
 from django.views import View
-from django.views.generic import FormView
 
-from accounts.pages import SignedInFormMixin
 from dynamo import Unavailable
 from dynamo.middleware import as_unavailable
 from invoices.exceptions import (
-    AlreadyCredited,
-    AlreadyPaid,
-    AlreadyVoided,
-    IsCreditNote,
     NotPaid,
     UnknownInvoice,
 )
 from invoices.pages.forms import CreditForm, PaidForm, VoidForm
-from invoices.pages.views import OwnInvoicesMixin, refusal_text
+from invoices.pages.views import OwnFormView, OwnInvoicesMixin, refusal_text
 from invoices.store.issuing import check_may_issue
 from invoices.store.records import Record
 from invoices.store.settlement import PAID_ON, credit, mark_paid, mark_unpaid, void
 from sequences import SequenceError
-from web.focus import FocusFirstErrorMixin
 
 
-class ChangeView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
+class ChangeView(OwnFormView):
     """Asks for one value and makes one change of an invoice. Subclasses make it."""
-
-    http_method_names = ("get", "head", "options", "post")
-    #: What the form says if the change may have been made.
-    unanswered: Any = gettext_lazy(
-        "The database did not answer in time, so we do not know whether this was done. Send the "
-        "form again: it is done only once."
-    )
 
     @cached_property
     def record(self) -> Record:
@@ -82,9 +67,13 @@ class ChangeView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, Form
             form.add_error(None, error)
         except SequenceError as error:
             # The only field: an error stands where the visitor types.
-            form.add_error(next(iter(form.fields)), _reason(error))
+            form.add_error(next(iter(form.fields)), refusal_text(error))
         except Unavailable as error:
-            form.add_error(None, self.unanswered)
+            text = _(
+                "The database did not answer in time, so we do not know whether this was done. "
+                "Send the form again: it is done only once."
+            )
+            form.add_error(None, text)
             return as_unavailable(self.request, self.form_invalid(form), error)
         else:
             return redirect("invoice", shown)
@@ -113,21 +102,13 @@ class InvoiceCreditView(ChangeView):
 
     template_name = "invoices/invoice_credit.html"
     form_class = CreditForm
-    unanswered = gettext_lazy(
-        "The database did not answer in time. The credit note may have been issued. Send the form "
-        "again: it is issued only once."
-    )
 
     def change(self, label: str, form: Form) -> str:
         check_may_issue(self.user)
-        note = credit(
-            self.account, label, form.cleaned_data["reason"], time_zone=self.user.time_zone
-        )
-        messages.success(
-            self.request,
-            _("Invoice %(number)s was credited by credit note %(credit_note)s.")
-            % {"number": label, "credit_note": note.label},
-        )
+        reason, zone = form.cleaned_data["reason"], self.user.time_zone
+        note = credit(self.account, label, reason, time_zone=zone)
+        text = _("Invoice %(number)s was credited by credit note %(credit_note)s.")
+        messages.success(self.request, text % {"number": label, "credit_note": note.label})
         return note.label
 
 
@@ -149,9 +130,8 @@ class InvoicePaidView(ChangeView):
 
     def change(self, label: str, form: Form) -> str:
         mark_paid(self.account, label, form.cleaned_data["paid_on"])
-        messages.success(
-            self.request, _("Invoice %(number)s was marked as paid.") % {"number": label}
-        )
+        text = _("Invoice %(number)s was marked as paid.")
+        messages.success(self.request, text % {"number": label})
         return label
 
 
@@ -169,26 +149,9 @@ class InvoiceUnpaidView(OwnInvoicesMixin, View):
         try:
             mark_unpaid(self.account, label, PAID_ON.clean(request.POST.get("paid_on", "")))
         except (ValidationError, NotPaid):
-            messages.error(
-                request, _("The payment was changed meanwhile. Please look at it again.")
-            )
+            text = _("The payment was changed meanwhile. Please look at it again.")
+            messages.error(request, text)
         else:
-            messages.success(
-                request, _("Invoice %(number)s is no longer marked as paid.") % {"number": label}
-            )
+            text = _("Invoice %(number)s is no longer marked as paid.")
+            messages.success(request, text % {"number": label})
         return redirect("invoice", label)
-
-
-def _reason(error: SequenceError) -> str:
-    """Why the invoice was not changed."""
-    if isinstance(error, AlreadyVoided):
-        return _("The invoice was already voided: %(reason)s") % {"reason": error.reason}
-    if isinstance(error, AlreadyCredited):
-        return _("The invoice was already credited. Its page shows the credit note.")
-    if isinstance(error, AlreadyPaid):
-        return _("The invoice is already marked as paid on %(date)s.") % {
-            "date": date_format(error.paid_on)
-        }
-    if isinstance(error, IsCreditNote):
-        return _("A credit note cannot be voided, credited, or marked as paid.")
-    return refusal_text(error)

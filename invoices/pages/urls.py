@@ -5,30 +5,7 @@ from typing import Any
 from django.urls import path, register_converter
 from django.urls.converters import IntConverter, StringConverter
 
-from invoices.pages.customers import (
-    CustomerDeleteView,
-    CustomerListView,
-    CustomerNamesView,
-    CustomerNewView,
-    CustomerView,
-)
-from invoices.pages.downloads import ExportFileView, ExportView, YearDownloadView
-from invoices.pages.sending import InvoiceSendView
-from invoices.pages.settlement import (
-    InvoiceCreditView,
-    InvoicePaidView,
-    InvoiceUnpaidView,
-    InvoiceVoidView,
-)
-from invoices.pages.views import (
-    InvoiceListView,
-    InvoiceNewView,
-    InvoicePdfView,
-    InvoicePreviewPdfView,
-    InvoiceView,
-    InvoiceXmlView,
-    PreviewView,
-)
+from invoices.pages import customers, downloads, sending, settlement, views
 
 
 class LabelConverter(StringConverter):
@@ -47,32 +24,37 @@ register_converter(LabelConverter, "label")
 register_converter(YearConverter, "invoice_year")
 
 
-def _year_file(ending: str) -> Any:
-    return YearDownloadView.as_view(ending=ending)
+def _year_file(ending: str, name: str) -> Any:
+    view = downloads.YearDownloadView.as_view(ending=ending)
+    return path(f"<invoice_year:year>.{ending}", view, name=name)
 
 
 urlpatterns = [
-    path("", InvoiceListView.as_view(), name="invoice_list"),
-    path("new/", InvoiceNewView.as_view(), name="invoice_new"),
-    path("<invoice_year:year>.csv", _year_file("csv"), name="invoices_csv"),
-    path("<invoice_year:year>.lines.csv", _year_file("lines.csv"), name="invoices_lines"),
-    path("<invoice_year:year>.bookings.csv", _year_file("bookings.csv"), name="invoices_bookings"),
-    path("<invoice_year:year>.zip", _year_file("zip"), name="invoices_zip"),
-    path("new/preview.pdf", InvoicePreviewPdfView.as_view(), name="invoice_preview_pdf"),
-    path("preview/", PreviewView.as_view(), name="invoice_preview"),
-    path("customers/", CustomerListView.as_view(), name="customer_list"),
-    path("customers/names/", CustomerNamesView.as_view(), name="customer_names"),
-    path("customers/new/", CustomerNewView.as_view(), name="customer_new"),
-    path("customers/<uuid:id>/", CustomerView.as_view(), name="customer"),
-    path("customers/<uuid:id>/delete/", CustomerDeleteView.as_view(), name="customer_delete"),
-    path("exports/<str:token>/", ExportView.as_view(), name="export"),
-    path("exports/<str:token>/file/", ExportFileView.as_view(), name="export_file"),
-    path("<label:label>/", InvoiceView.as_view(), name="invoice"),
-    path("<label:label>.pdf", InvoicePdfView.as_view(), name="invoice_pdf"),
-    path("<label:label>.xml", InvoiceXmlView.as_view(), name="invoice_xml"),
-    path("<label:label>/send/", InvoiceSendView.as_view(), name="invoice_send"),
-    path("<label:label>/void/", InvoiceVoidView.as_view(), name="invoice_void"),
-    path("<label:label>/credit/", InvoiceCreditView.as_view(), name="invoice_credit"),
-    path("<label:label>/paid/", InvoicePaidView.as_view(), name="invoice_paid"),
-    path("<label:label>/unpaid/", InvoiceUnpaidView.as_view(), name="invoice_unpaid"),
+    path("", views.InvoiceListView.as_view(), name="invoice_list"),
+    path("new/", views.InvoiceNewView.as_view(), name="invoice_new"),
+    _year_file("csv", "invoices_csv"),
+    _year_file("lines.csv", "invoices_lines"),
+    _year_file("bookings.csv", "invoices_bookings"),
+    _year_file("zip", "invoices_zip"),
+    path("new/preview.pdf", views.InvoicePreviewPdfView.as_view(), name="invoice_preview_pdf"),
+    path("preview/", views.PreviewView.as_view(), name="invoice_preview"),
+    path("customers/", customers.CustomerListView.as_view(), name="customer_list"),
+    path("customers/names/", customers.CustomerNamesView.as_view(), name="customer_names"),
+    path("customers/new/", customers.CustomerNewView.as_view(), name="customer_new"),
+    path("customers/<uuid:id>/", customers.CustomerView.as_view(), name="customer"),
+    path(
+        "customers/<uuid:id>/delete/",
+        customers.CustomerDeleteView.as_view(),
+        name="customer_delete",
+    ),
+    path("exports/<str:token>/", downloads.ExportView.as_view(), name="export"),
+    path("exports/<str:token>/file/", downloads.ExportFileView.as_view(), name="export_file"),
+    path("<label:label>/", views.InvoiceView.as_view(), name="invoice"),
+    path("<label:label>.pdf", views.InvoicePdfView.as_view(), name="invoice_pdf"),
+    path("<label:label>.xml", views.InvoiceXmlView.as_view(), name="invoice_xml"),
+    path("<label:label>/send/", sending.InvoiceSendView.as_view(), name="invoice_send"),
+    path("<label:label>/void/", settlement.InvoiceVoidView.as_view(), name="invoice_void"),
+    path("<label:label>/credit/", settlement.InvoiceCreditView.as_view(), name="invoice_credit"),
+    path("<label:label>/paid/", settlement.InvoicePaidView.as_view(), name="invoice_paid"),
+    path("<label:label>/unpaid/", settlement.InvoiceUnpaidView.as_view(), name="invoice_unpaid"),
 ]

@@ -22,14 +22,14 @@ from django.utils.cache import get_conditional_response
 from django.utils.decorators import method_decorator
 from django.utils.formats import date_format
 from django.utils.http import content_disposition_header, quote_etag
-from django.utils.translation import get_language, gettext as _
+from django.utils.translation import get_language, gettext as _, gettext_lazy
 from django.views import View
 from django.views.generic import FormView, TemplateView
 
 from accounts.limits.client_address import counted_client
 from accounts.limits.lines import InLineMixin
 from accounts.models import User
-from accounts.pages import SignedInFormMixin, signed_in
+from accounts.pages import FormPageMixin, SignedInFormMixin, signed_in
 from dynamo import Unavailable
 from dynamo.middleware import as_unavailable, typed_fields
 from invoices.document.amounts import MAX_LINES
@@ -42,7 +42,16 @@ from invoices.document.invoice import (
 )
 from invoices.document.money import readable_amount
 from invoices.document.preview import preview
-from invoices.exceptions import DateTooEarly, InvoiceRequestReused, UnknownCustomer, UnknownInvoice
+from invoices.exceptions import (
+    AlreadyCredited,
+    AlreadyPaid,
+    AlreadyVoided,
+    DateTooEarly,
+    InvoiceRequestReused,
+    IsCreditNote,
+    UnknownCustomer,
+    UnknownInvoice,
+)
 from invoices.models import CustomerItem
 from invoices.output import einvoices
 from invoices.output.typesetting import name_of, pdf_of
@@ -72,7 +81,6 @@ from invoices.store.sendings import sendings_of
 from sequences import DamagedSeries, ItemTooLarge, SequenceError
 from web import keptforms
 from web.choices import is_currency
-from web.focus import FocusFirstErrorMixin
 from web.helper import computed
 from web.identifiers import EU
 from web.locallimits import LocalLimit
@@ -121,6 +129,10 @@ class OwnInvoicesMixin(LoginRequiredMixin):
             return find_invoice(self.account, label)
         except UnknownInvoice as error:
             raise Http404(str(error)) from error
+
+
+class OwnFormView(SignedInFormMixin, OwnInvoicesMixin, FormPageMixin, FormView):
+    """A form about the invoices of the signed-in account."""
 
 
 class HomeView(TemplateView):
@@ -268,14 +280,11 @@ class InvoiceXmlView(OwnInvoicesMixin, InLineMixin, View):
 
 
 @method_decorator(csp_replace({"connect-src": [SELF]}), name="dispatch")
-class InvoiceNewView(
-    SignedInFormMixin, OwnInvoicesMixin, InLineMixin, FocusFirstErrorMixin, FormView
-):
+class InvoiceNewView(InLineMixin, OwnFormView):
     """Issues an invoice. Lines are added and removed by a script, or by buttons of the form."""
 
     template_name = "invoices/invoice_new.html"
     form_class = InvoiceForm
-    http_method_names = ("get", "head", "options", "post")
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """A form with one line, or, with `?from=`, the form that issues an invoice again."""
@@ -437,9 +446,7 @@ class InvoiceNewView(
         return redirect("invoice", invoice.label)
 
     def form_invalid(self, form: InvoiceForm) -> HttpResponse:
-        """Show the form again, with a request id that is still valid."""
-        if "request_id" in form.errors:
-            form.renew_request_id()
+        """Show the form again."""
         try:
             check_may_issue(self.user)
         except ValidationError as error:
@@ -492,26 +499,41 @@ class PreviewView(View):
         return JsonResponse({"lines": lines, "totals": html})
 
 
+_REFUSALS: dict[type[SequenceError], Any] = {
+    InvoiceRequestReused: gettext_lazy(
+        "You have already issued invoice %(number)s with this form, with other contents. To issue "
+        "another invoice, send the form again."
+    ),
+    DateTooEarly: gettext_lazy(
+        "Your last invoice is dated %(last)s. You cannot issue an invoice before that day."
+    ),
+    ItemTooLarge: gettext_lazy(
+        "The invoice is too long: %(size)s KB, and %(limit)s KB are allowed. Shorten its "
+        "lines, or split it into two invoices."
+    ),
+    DamagedSeries: gettext_lazy(
+        "Your invoices of this year do not match their counter, so nothing was issued. Please tell "
+        "the operator of this site."
+    ),
+    AlreadyVoided: gettext_lazy("The invoice was already voided: %(reason)s"),
+    AlreadyCredited: gettext_lazy(
+        "The invoice was already credited. Its page shows the credit note."
+    ),
+    AlreadyPaid: gettext_lazy("The invoice is already marked as paid on %(paid_on)s."),
+    IsCreditNote: gettext_lazy("A credit note cannot be voided, credited, or marked as paid."),
+}
+
+
 def refusal_text(error: SequenceError) -> str:
-    """Why the invoice was not issued."""
-    if isinstance(error, InvoiceRequestReused):
-        return _(
-            "You have already issued invoice %(number)s with this form, with other contents. To "
-            "issue another invoice, send the form again."
-        ) % {"number": error.number}
-    if isinstance(error, DateTooEarly):
-        return _(
-            "Your last invoice is dated %(last)s. You cannot issue an invoice before that day."
-        ) % {"last": date_format(error.last)}
-    if isinstance(error, ItemTooLarge):
-        return _(
-            "The invoice is too long: %(size)s KB, and %(limit)s KB are allowed. Shorten its "
-            "lines, or split it into two invoices."
-        ) % {"size": -(-error.size_bytes // 1024), "limit": error.limit_bytes // 1024}
+    """Why the invoice was not issued or changed."""
+    if type(error) not in _REFUSALS:
+        raise error
     if isinstance(error, DamagedSeries):
         logger.error("%s", error)
-        return _(
-            "Your invoices of this year do not match their counter, so nothing was issued. Please "
-            "tell the operator of this site."
-        )
-    raise error
+    values = {
+        name: date_format(value) if isinstance(value, date) else value
+        for name, value in vars(error).items()
+    }
+    if isinstance(error, ItemTooLarge):
+        values |= {"size": -(-error.size_bytes // 1024), "limit": error.limit_bytes // 1024}
+    return str(_REFUSALS[type(error)] % values)

@@ -115,7 +115,7 @@ def test_a_lost_answer_keeps_the_form_and_sending_it_again_issues_nothing_more(
 
     assert unanswered.status_code == 503
     assert Page(unanswered).value("reason") == "Returned"
-    assert "it is issued only once" in words(unanswered)
+    assert "it is done only once" in words(unanswered)
     assert client.post(f"{PAGE}credit/", form)["Location"] == NOTE
     assert_whole(ann.pk, 2, TODAY.year)
 

@@ -16,7 +16,7 @@ from accounts.models import User
 from invoices.document.invoice import Customer
 from invoices.exceptions import StaleCustomer, UnknownCustomer
 from invoices.models import CustomerItem
-from invoices.pages.customer_forms import CustomerForm
+from invoices.pages.customers import CustomerForm
 from invoices.pages.forms import InvoiceForm
 from invoices.store import lists
 from invoices.store.customers import (

@@ -13,7 +13,7 @@ from django.utils import timezone
 from accounts.models import User
 from accounts.services import edit_profile
 from invoices.document.invoice import Invoice
-from invoices.pages.customer_forms import CustomerForm
+from invoices.pages.customers import CustomerForm
 from invoices.pages.forms import InvoiceForm
 from invoices.store.lists import all_invoices
 from tests.factories import make_user

@@ -21,7 +21,7 @@ from django.utils.crypto import get_random_string
 from accounts.forms import SignUpForm
 from accounts.models import User
 from accounts.services import account_key, deactivate
-from invoices.pages.customer_forms import CustomerForm
+from invoices.pages.customers import CustomerForm
 from invoices.pages.forms import InvoiceForm
 from invoices.pages.sending import SendForm
 from tests.factories import PASSWORD, make_user
