@@ -9,10 +9,8 @@ import pytest
 
 from accounts.limits.windows import DEFAULTS
 from accounts.models import User
-from dynamo.test import Tables
 from tests import engines
 from tests.factories import make_user
-from tests.faults.proxy import FaultProxy
 from tests.mailbox import MailServer, sent_by
 
 
@@ -47,18 +45,3 @@ def no_mail(request: pytest.FixtureRequest, settings: Any) -> Iterator[None]:
         sent_by(settings, server.port)
         yield
         assert server.taken == []
-
-
-@pytest.fixture(scope="module")
-def own_engine(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[engines.Durable, FaultProxy, Tables]]:
-    """An engine that forgets its request tokens when it restarts, a proxy before it, its tables."""
-    if request.config.getoption("--engine") != "dynoxide":
-        pytest.skip("needs an engine that keeps its data when it is killed")
-    engine = engines.Durable(tmp_path_factory.mktemp("engine"))
-    try:
-        with FaultProxy(engine.url) as proxy:
-            yield engine, proxy, Tables(engine.url)
-    finally:
-        engine.kill()

@@ -1,8 +1,8 @@
-"""Every operation under faults: it happens once, or ends with one error and can be repeated."""
+"""Faults beside which others change the account. Faults alone: `test_operation_faults.py`."""
 
 from __future__ import annotations
 
-import time
+import uuid
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from accounts.emails.change import confirm_change
 from accounts.exceptions import AccountRequestReused, StaleUser
 from accounts.models import User
 from accounts.services import (
+    account_key,
     change_email,
     change_password,
     change_username,
@@ -20,13 +21,8 @@ from accounts.services import (
     edit_profile,
 )
 from accounts.sessions import services as sessions
-from dynamo._internal.client import deadline, sending
 from dynamo._internal.client.sending import send
-from dynamo.exceptions import ConditionFailed, TransactionCancelled, Unavailable
-from dynamo.test import Tables
-from tests import engines
-from tests.accounts.operations import OPERATIONS, TRANSACTION, Operation, ann, each_operation
-from tests.conftest import PATIENCE_SECONDS
+from dynamo.exceptions import Unavailable
 from tests.emailchanges import NEW, again, token_of, waiting_user
 from tests.factories import (
     PASSWORD,
@@ -37,200 +33,40 @@ from tests.factories import (
     stored_items,
     stored_user,
 )
-from tests.faults.kinds import Answer, CloseBefore, DropReply, Meanwhile
-from tests.faults.proxy import NOWHERE, FaultProxy, through
+from tests.faults.kinds import CloseBefore, DropReply, Meanwhile
+from tests.faults.proxy import FaultProxy
+from tests.operations import TRANSACTION
 from tests.pages import form_values, sign_in, signed_in_as
 from tests.session_maps import begun, read_for, stored_ids
+from tests.site_operations import ann
 
-# One for each way in which a request can fail: carried out or not, with an answer or without.
-# How the client sorts the codes of errors: tests/dynamo/test_client.py.
-FAULTS = {
-    "reply lost": DropReply(),
-    "request lost": CloseBefore(),
-    "throttled": Answer(400, "ThrottlingException"),
-    "500 after the write": Answer(500, "InternalServerError", carried_out=True),
-}
-each_fault = pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 each_loss = pytest.mark.parametrize("lost", [DropReply(), CloseBefore()], ids=["reply", "request"])
-each_transaction = pytest.mark.parametrize(
-    "operation",
-    [each for each in OPERATIONS if each.api == TRANSACTION],
-    ids=lambda each: each.name,
-)
-
-
-def conflict(beside: str) -> Answer:
-    reasons = [beside, "TransactionConflict", "None"]
-    return Answer(400, "TransactionCanceledException", reasons=reasons)
-
-
-# Each operation under each fault ------------------------------------------------------------------
-
-
-@each_operation
-@each_fault
-@pytest.mark.fault_of("moto", "ignores request tokens")
-def test_an_operation_happens_once_under_faults_that_pass(
-    proxy: FaultProxy, operation: Operation, fault: Any
-) -> None:
-    user = operation.given()
-    proxy.forget()
-    proxy.plan(operation.api, fault, times=2)
-
-    result = operation.act(user)
-
-    assert proxy.count(operation.api) >= 3
-    assert operation.is_done_once()
-    if operation.changes is not None:
-        in_hand = operation.in_hand(user, result)
-        assert in_hand.to_dynamodb_dict() == stored_user(in_hand.pk)
-
-
-@each_transaction
-@pytest.mark.parametrize("beside", ["None", "ConditionalCheckFailed", "ThrottlingError"])
-def test_an_operation_is_repeated_after_transaction_conflicts(
-    proxy: FaultProxy, operation: Operation, beside: str
-) -> None:
-    user = operation.given()
-    proxy.forget()
-    proxy.plan(operation.api, conflict(beside), times=3)
-
-    operation.act(user)
-
-    assert proxy.count(operation.api) >= 4
-    assert operation.is_done_once()
-
-
-@each_operation
-@each_fault
-def test_an_operation_whose_fault_stays_is_one_error_and_can_be_asked_for_again(
-    proxy: FaultProxy, operation: Operation, fault: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    user = operation.given()
-    before = stored_items()
-    proxy.forget()
-    proxy.plan(operation.api, fault, times=1_000)
-    began = time.monotonic()
-
-    with monkeypatch.context() as patch:
-        patch.setattr(deadline, "OPERATION_SECONDS", 0.1)
-        with pytest.raises(Unavailable) as unavailable:
-            operation.act(user)
-
-    assert time.monotonic() - began < PATIENCE_SECONDS
-    assert unavailable.value.operation == operation.api
-    proxy.forget()
-    assert_guards_match_users()
-    if not unavailable.value.maybe_written:
-        assert stored_items() == before
-    elif not operation.is_recognized:
-        return
-    operation.act(user)
-    assert operation.is_done_once()
-
-
-@each_transaction
-def test_a_transaction_conflict_that_stays_is_not_a_refusal(
-    proxy: FaultProxy, operation: Operation, impatient: float
-) -> None:
-    user = operation.given()
-    before = stored_items()
-    proxy.plan(operation.api, conflict("ConditionalCheckFailed"), times=1_000)
-
-    with pytest.raises(Unavailable) as unavailable:
-        operation.act(user)
-
-    assert not unavailable.value.maybe_written
-    assert stored_items() == before
-
-
-@each_operation
-def test_an_operation_writes_nothing_if_the_engine_cannot_be_reached(
-    proxy: FaultProxy, operation: Operation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    user = operation.given()
-    before = stored_items()
-
-    with through(NOWHERE):
-        sending.client()
-        monkeypatch.setattr(deadline, "OPERATION_SECONDS", 0.1)
-        with pytest.raises(Unavailable, match="EndpointConnectionError") as unavailable:
-            operation.act(user)
-
-    assert not unavailable.value.maybe_written
-    assert stored_items() == before
-
-
-@each_transaction
-def test_an_operation_recognizes_its_own_write_after_the_engine_forgot_the_token(
-    own_engine: tuple[engines.Durable, FaultProxy, Tables], operation: Operation
-) -> None:
-    # DynamoDB forgets a token after 10 minutes.
-    engine, proxy, tables = own_engine
-    tables.empty([User.table()])
-    with through(proxy):
-        user = operation.given()
-        proxy.forget()
-        proxy.plan(operation.api, DropReply())
-        proxy.plan(operation.api, Meanwhile(engine.restart))
-
-        operation.act(user)
-
-        assert proxy.count(operation.api) >= 2
-        assert operation.is_done_once()
-
-
-def test_a_sign_up_is_answered_with_the_account_as_others_have_changed_it_since(
-    own_engine: tuple[engines.Durable, FaultProxy, Tables],
-) -> None:
-    engine, proxy, tables = own_engine
-    tables.empty([User.table()])
-
-    def change_and_forget() -> None:
-        [pk] = [pk for pk in stored_items() if "#" not in pk]
-        user = User.get(pk)
-        change_username(user, "bea")
-        edit_profile(user, full_name="Bea")
-        engine.restart()
-
-    with through(proxy):
-        proxy.forget()
-        proxy.plan(TRANSACTION, DropReply())
-        proxy.plan(TRANSACTION, Meanwhile(change_and_forget))
-
-        user = ann()
-
-        assert proxy.count(TRANSACTION) >= 3
-        assert (user.username, user.full_name) == ("bea", "Bea")
-        assert user.stored == stored_user(user.pk)
-        # A later call does not know whether the account was made with these values.
-        with pytest.raises(AccountRequestReused):
-            ann()
-        assert_guards_match_users()
-
-
-@each_operation
-def test_a_late_duplicate_of_a_write_changes_nothing(
-    proxy: FaultProxy, operation: Operation
-) -> None:
-    user = operation.given()
-    proxy.forget()
-    result = operation.act(user)
-    (late,) = [seen.body for seen in proxy.seen if seen.operation == operation.api]
-    if operation.changes is not None:
-        in_hand = operation.in_hand(user, result)
-        edit_profile(User.get(in_hand.pk), business_name="Since")
-    before = stored_items()
-
-    if "ClientRequestToken" in late:
-        late["ClientRequestToken"] = "forgotten"
-    with pytest.raises((ConditionFailed, TransactionCancelled)):
-        send(operation.api, late)
-
-    assert stored_items() == before
 
 
 # Another change between a lost reply and the second attempt ---------------------------------------
+
+
+def test_a_sign_up_is_answered_with_the_account_as_others_have_changed_it_since(
+    proxy: FaultProxy,
+) -> None:
+    def write_and_change() -> None:
+        """As if the first attempt was carried out, and its token forgotten."""
+        sent = proxy.seen[-1].body
+        send(TRANSACTION, sent | {"ClientRequestToken": str(uuid.uuid4())})
+        user = User.get(account_key("ann"))
+        change_username(user, "bea")
+        edit_profile(user, full_name="Bea")
+
+    proxy.plan(TRANSACTION, Meanwhile(write_and_change))
+
+    user = ann()
+
+    assert (user.username, user.full_name) == ("bea", "Bea")
+    assert user.stored == stored_user(user.pk)
+    # A later call does not know whether the account was made with these values.
+    with pytest.raises(AccountRequestReused):
+        ann()
+    assert_guards_match_users()
 
 
 def test_a_change_that_another_change_followed_succeeds(proxy: FaultProxy) -> None:

@@ -1,9 +1,8 @@
-"""The calls of a model under faults: each happens once, or ends with one error."""
+"""Faults beside which others change the item. Faults alone: `test_operation_faults.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -21,18 +20,11 @@ from dynamo import (
     casefolded,
 )
 from dynamo._internal.client.sending import send
-from tests.faults.kinds import Answer, CloseBefore, DropReply, Meanwhile
+from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.items import stored_items
 
 TABLE = "tests-faulty-members"
-
-FAULTS = {
-    "reply lost": DropReply(),
-    "request lost": CloseBefore(),
-    "throttled": Answer(400, "ThrottlingException"),
-    "500 after the write": Answer(500, "InternalServerError", carried_out=True),
-}
 
 
 class Member(Model):
@@ -56,105 +48,6 @@ class Note(Model):
 
 def ann(**values: Any) -> Member:
     return Member.create(email="ann@example.org", **values)
-
-
-@dataclass(frozen=True)
-class Call:
-    """One call on Ann, the request that it sends, and what is stored after it."""
-
-    name: str
-    api: str
-    act: Callable[[Member], Any]
-    leaves: dict[str, Any] | None
-
-
-def _rename(member: Member) -> None:
-    member.name = "Ann"
-    member.save()
-
-
-CALLS = [
-    Call("change", "UpdateItem", lambda m: m.change(name="Ann"), {"name": "Ann"}),
-    Call("save", "UpdateItem", _rename, {"name": "Ann"}),
-    Call("remove", "UpdateItem", lambda m: m.change(visits=5, name=None), {"visits": 5}),
-    Call(
-        "change of a unique value",
-        "TransactWriteItems",
-        lambda m: m.change(email="new@example.org"),
-        {"email": "new@example.org"},
-    ),
-    Call("delete", "TransactWriteItems", Member.delete, None),
-]
-each_call = pytest.mark.parametrize("call", CALLS, ids=lambda call: call.name)
-
-
-def assert_done(call: Call, member: Member) -> None:
-    stored = stored_items(TABLE)
-    if call.leaves is None:
-        assert stored == {}
-        return
-    read = Member.get(member.pk)
-    assert {name: getattr(read, name) for name in call.leaves} == call.leaves
-    assert member.stored == read.stored
-    assert stored.keys() == {member.pk, f"email#{read.email}"}
-
-
-@each_call
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-@pytest.mark.fault_of("moto", "ignores request tokens")
-def test_a_call_happens_once_under_faults_that_pass(
-    proxy: FaultProxy, call: Call, fault: Any
-) -> None:
-    member = ann()
-    proxy.forget()
-    proxy.plan(call.api, fault, times=2)
-
-    call.act(member)
-
-    assert proxy.count(call.api) >= 3
-    assert_done(call, member)
-
-
-@each_call
-def test_a_call_whose_caller_died_can_be_repeated_from_an_old_copy(
-    proxy: FaultProxy, impatient: float, call: Call
-) -> None:
-    member = ann()
-    copy = Member.get(member.pk)
-    proxy.plan(call.api, DropReply(), times=1000)
-    with pytest.raises(Unavailable) as unanswered:
-        call.act(member)
-    assert unanswered.value.maybe_written
-    proxy.forget()
-
-    call.act(copy)
-
-    assert_done(call, copy)
-
-
-@pytest.mark.parametrize("request_id", ["form-1", None])
-@pytest.mark.fault_of("moto", "ignores request tokens")
-def test_an_item_is_created_once_if_replies_are_lost(
-    proxy: FaultProxy, request_id: str | None
-) -> None:
-    proxy.plan("TransactWriteItems", DropReply(), times=2)
-
-    member = ann(request_id=request_id)
-
-    assert stored_items(TABLE).keys() == {member.pk, "email#ann@example.org"}
-
-
-def test_a_creation_whose_caller_died_is_repeated_by_its_request_id(
-    proxy: FaultProxy, impatient: float
-) -> None:
-    proxy.plan("TransactWriteItems", DropReply(), times=1000)
-    with pytest.raises(Unavailable):
-        ann(request_id="form-1")
-    proxy.forget()
-
-    member = ann(request_id="form-1")
-
-    assert stored_items(TABLE).keys() == {member.pk, "email#ann@example.org"}
 
 
 def test_an_insertion_whose_reply_was_lost_is_recognized_after_another_write(

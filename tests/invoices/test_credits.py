@@ -11,7 +11,6 @@ import pytest
 from django.core.exceptions import ValidationError
 from hypothesis import given, strategies as st
 
-from dynamo.exceptions import Unavailable
 from invoices.document.amounts import Line, totals
 from invoices.document.invoice import Invoice
 from invoices.exceptions import (
@@ -24,7 +23,7 @@ from invoices.exceptions import (
 from invoices.store.issuing import REQUEST_ID, issue_invoice, today
 from invoices.store.records import find_invoice, find_record
 from invoices.store.settlement import credit, negated, void
-from tests.faults.kinds import DropReply, Meanwhile
+from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import (
     SELLER,
@@ -141,31 +140,6 @@ def test_an_invoice_that_is_voided_and_credited_at_once_is_one_of_both(
     else:
         assert ends == {"credited", "AlreadyCredited"}
         assert_whole(account, 2, YEAR)
-
-
-def test_a_credit_note_is_issued_once_if_its_reply_is_lost(
-    account: str, invoice: Invoice, proxy: FaultProxy
-) -> None:
-    proxy.plan("TransactWriteItems", DropReply())
-
-    note = credit(account, FIRST, "Returned")
-
-    assert find_record(account, FIRST).credit_note == note.label == SECOND
-    assert_whole(account, 2, YEAR)
-
-
-def test_the_call_after_a_lasting_fault_returns_the_credit_note_that_was_issued(
-    account: str, invoice: Invoice, proxy: FaultProxy, impatient: float
-) -> None:
-    proxy.plan("TransactWriteItems", DropReply(), times=1_000)
-    with pytest.raises(Unavailable):
-        credit(account, FIRST, "Returned")
-    proxy.forget()
-
-    note = credit(account, FIRST, "Sent again")
-
-    assert (note.label, note.credit_reason) == (SECOND, "Returned")
-    assert_whole(account, 2, YEAR)
 
 
 def test_an_invoice_that_is_voided_meanwhile_is_not_credited(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date, timedelta
 
 import pytest
@@ -19,7 +18,7 @@ from invoices.exceptions import (
 from invoices.models import InvoiceState
 from invoices.store.records import find_record
 from invoices.store.settlement import credit, mark_paid, mark_unpaid, void
-from tests.faults.kinds import DropReply, Meanwhile
+from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import DAY, issued, new_account, put_state, stored_invoices
 from tests.requests import Requests
@@ -88,26 +87,6 @@ def test_another_day_does_not_replace_the_first_one(account: str) -> None:
 
     assert refused.value.paid_on == PAID
     assert paid_on(account) == PAID
-
-
-@pytest.mark.parametrize(
-    ("act", "operation", "result"),
-    [(mark_paid, "TransactWriteItems", PAID), (mark_unpaid, "UpdateItem", None)],
-)
-def test_a_lost_reply_does_not_matter(
-    account: str,
-    proxy: FaultProxy,
-    act: Callable[[str, str, date], None],
-    operation: str,
-    result: date | None,
-) -> None:
-    if act is mark_unpaid:
-        mark_paid(account, FIRST, PAID)
-    proxy.plan(operation, DropReply())
-
-    act(account, FIRST, PAID)
-
-    assert paid_on(account) == result
 
 
 def test_a_payment_is_not_undone_by_somebody_who_saw_another_one(

@@ -6,12 +6,11 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from dynamo._internal.items import ITEM_MAX_BYTES
-from dynamo.exceptions import Unavailable
 from invoices.exceptions import AlreadyVoided, UnknownInvoice
 from invoices.models import InvoiceItem
 from invoices.store.records import find_invoice
 from invoices.store.settlement import void
-from tests.faults.kinds import CloseBefore, DropReply, Meanwhile
+from tests.faults.kinds import CloseBefore, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import (
     DAY,
@@ -97,31 +96,6 @@ def test_the_largest_invoice_can_be_voided(account: str) -> None:
 
     assert find_invoice(account, invoice.label).is_voided
     remove_invoice(series(account), 1)
-
-
-def test_voiding_succeeds_if_its_reply_is_lost(account: str, proxy: FaultProxy) -> None:
-    invoice = issued(account)
-    proxy.plan("TransactWriteItems", DropReply())
-
-    void(account, invoice.label, "typo")
-
-    assert find_invoice(account, invoice.label).void_reason == "typo"
-
-
-def test_the_next_call_after_a_lasting_fault_tells_that_the_invoice_is_voided(
-    account: str, proxy: FaultProxy, impatient: float
-) -> None:
-    invoice = issued(account)
-    proxy.plan("TransactWriteItems", DropReply(), times=1_000)
-    with pytest.raises(Unavailable) as unavailable:
-        void(account, invoice.label, "typo")
-    assert unavailable.value.maybe_written
-    proxy.forget()
-
-    with pytest.raises(AlreadyVoided) as refused:
-        void(account, invoice.label, "typo")
-
-    assert refused.value.reason == "typo"
 
 
 def test_a_retry_does_not_take_another_voiding_for_its_own(account: str, proxy: FaultProxy) -> None:

@@ -11,7 +11,7 @@ import pytest
 from dynamo._internal.client.sending import send
 from dynamo.exceptions import ConditionFailed, Unavailable
 from locks._internal import heartbeats
-from locks._internal.lock import Lock, claim_once
+from locks._internal.lock import Lock
 from locks.exceptions import LeaseLost
 from tests.clocks import LeapingClock
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Fault, Meanwhile
@@ -50,32 +50,6 @@ def test_taking_the_lock_of_a_crashed_holder_is_recognized_and_counts_the_token_
 
     assert lease.fence == crashed.fence + 1
     lease.renew()
-
-
-@lost
-@pytest.mark.parametrize("end", ["renew", "release", "remove"])
-def test_a_renewal_and_a_release_are_recognized(proxy: FaultProxy, fault: Fault, end: str) -> None:
-    lease = taken("a")
-    proxy.plan("DeleteItem" if end == "remove" else "UpdateItem", fault)
-
-    if end == "renew":
-        lease.renew()
-        lease.renew()
-        assert proxy.count("UpdateItem") == 4
-        return
-    lease.release(remove=end == "remove")
-
-    assert lease.released
-    assert stored("a").get("isReleased") == (None if end == "remove" else {"S": "1"})
-    assert bool(stored("a")) == (end == "release")
-
-
-@lost
-def test_a_claim_is_recognized(proxy: FaultProxy, fault: Fault) -> None:
-    proxy.plan("PutItem", fault)
-
-    assert claim_once("a")
-    assert not claim_once("a")
 
 
 @pytest.mark.usefixtures("impatient")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -13,13 +12,12 @@ from accounts.models import User
 from accounts.services import deactivate, delete, edit_profile
 from accounts.sessions import services as sessions
 from dynamo import admin
-from dynamo._internal.client.sending import send
 from locks._internal.lock import Lock, claim_once
 from locks._internal.registry import State, look
 from locks.exceptions import LeaseLost, LockChanged, UnknownLock
 from staff.sites import StaffSite
 from tests.factories import assert_guards_match_users, make_user, stored_user
-from tests.faults.kinds import CloseBefore, DropReply, Meanwhile
+from tests.faults.kinds import CloseBefore, DropReply
 from tests.faults.proxy import FaultProxy
 from tests.requests import Requests
 from tests.session_maps import begun, stored_ids
@@ -180,40 +178,6 @@ def test_a_session_that_began_since_the_page_was_shown_ends_with_the_others() ->
 
 
 # Lost replies -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("lost", [DropReply(), CloseBefore()], ids=["reply", "request"])
-@each_act
-def test_an_action_whose_reply_is_lost_is_done_and_logged_once(
-    proxy: FaultProxy, name: str, lost: Any
-) -> None:
-    user, actor = signed_in_user(), acting()
-    proxy.plan(TRANSACT, lost)
-
-    assert ACTS[name](actor, user)
-
-    assert is_done(name, user)
-    assert logged_actions() == [name]
-
-
-@pytest.mark.fault_of("moto", "ignores request tokens")
-@each_act
-def test_an_action_is_recognized_after_the_engine_forgot_the_token(
-    proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    user, actor = signed_in_user(), acting()
-
-    def replay() -> None:
-        """Send the same writes before, under another token."""
-        sent = proxy.seen[-1].body
-        send(TRANSACT, sent | {"ClientRequestToken": str(uuid.uuid4())})
-
-    proxy.plan(TRANSACT, Meanwhile(replay))
-
-    assert ACTS[name](actor, user)
-
-    assert is_done(name, user)
-    assert logged_actions() == [name]
 
 
 # Locks --------------------------------------------------------------------------------------------

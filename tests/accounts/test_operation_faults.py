@@ -1,0 +1,4 @@
+"""Every registered operation of the site under every fault."""
+
+from tests.faults.matrix import *  # noqa: F403 - its tests
+from tests.site_operations import SITE as OPERATIONS  # noqa: F401 - what they run

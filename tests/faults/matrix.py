@@ -1,0 +1,220 @@
+"""Every registered operation under every fault.
+
+    from tests.faults.matrix import *
+    OPERATIONS = [...]
+
+An operation under faults leaves what it leaves without, or nothing and one error, and can be
+repeated then. "What it leaves" is compared with an undisturbed run (`tests.operations.plain`).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from copy import deepcopy
+from dataclasses import is_dataclass
+from typing import Any
+
+import pytest
+
+from dynamo._internal.client import deadline, sending
+from dynamo._internal.client.sending import send
+from dynamo.exceptions import ConditionFailed, TransactionCancelled, Unavailable
+from dynamo.models import Model
+from tests.conftest import PATIENCE_SECONDS
+from tests.faults.kinds import Answer, CloseBefore, DropReply, Fault, Meanwhile
+from tests.faults.proxy import NOWHERE, FaultProxy, through
+from tests.operations import TRANSACTION, Operation, Stored, plain
+
+# One for each way in which a request can fail: carried out or not, with an answer or without.
+# How the client sorts the codes of errors: tests/dynamo/test_client.py.
+FAULTS: dict[str, Fault] = {
+    "reply lost": DropReply(),
+    "request lost": CloseBefore(),
+    "throttled": Answer(400, "ThrottlingException"),
+    "500 after the write": Answer(500, "InternalServerError", carried_out=True),
+}
+each_fault = pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    names = [name for name in ("operation", "transaction") if name in metafunc.fixturenames]
+    for name in names:
+        operations: list[Operation] = metafunc.module.OPERATIONS
+        if name == "transaction":
+            operations = [each for each in operations if each.api == TRANSACTION]
+        metafunc.parametrize(name, operations, ids=[each.name for each in operations])
+
+
+def conflict(beside: str) -> Answer:
+    reasons = [beside, "TransactionConflict", "None"]
+    return Answer(400, "TransactionCanceledException", reasons=reasons)
+
+
+_undisturbed: dict[str, tuple[list[Any], Any]] = {}
+
+
+class Run:
+    """An operation that is prepared, and what was stored before it."""
+
+    def __init__(self, operation: Operation, proxy: FaultProxy) -> None:
+        self.operation = operation
+        if operation.name not in _undisturbed:
+            operation.empty()
+            given = operation.given()
+            before = operation.stored()
+            result = operation.act(given)
+            after = operation.stored()
+            assert after != before
+            _undisturbed[operation.name] = plain(after, before), _said(result)
+        self._wanted, self._told = _undisturbed[operation.name]
+        operation.empty()
+        self.given = operation.given()
+        self.before: Stored = operation.stored()
+        proxy.forget()
+
+    def act_once(self) -> None:
+        """Act, and check what is stored, what the caller has, and what it is told."""
+        assert _said(self.act()) == self._told
+
+    def act(self) -> object:
+        """Act, and check what is stored and what the caller has."""
+        result = self.operation.act(self.given)
+        self.assert_done()
+        self.operation.assert_in_hand(self.given, result)
+        return result
+
+    def assert_done(self) -> None:
+        self.operation.assert_sound()
+        wanted, now = self._wanted, plain(self.operation.stored(), self.before)
+        assert now == wanted, [
+            *(("missing", each) for each in wanted if each not in now),
+            *(("unexpected", each) for each in now if each not in wanted),
+        ]
+
+    def assert_unchanged(self) -> None:
+        assert self.operation.stored() == self.before
+
+
+def _said(result: object) -> str | None:
+    """What a call has returned, comparable with another run; None for what is stored or random."""
+    if isinstance(result, bool) or is_dataclass(result):
+        return re.sub(r"datetime\([^)]*\)|[0-9a-f-]{36}|0x\w+", "…", repr(result))
+    return None
+
+
+@each_fault
+@pytest.mark.fault_of("moto", "ignores request tokens")
+def test_an_operation_happens_once_under_faults_that_pass(
+    proxy: FaultProxy, operation: Operation, fault: Fault
+) -> None:
+    run = Run(operation, proxy)
+    proxy.plan(operation.api, fault, times=2)
+
+    run.act_once()
+
+    assert proxy.count(operation.api) >= 3
+
+
+@pytest.mark.parametrize("beside", ["None", "ConditionalCheckFailed", "ThrottlingError"])
+def test_an_operation_is_repeated_after_transaction_conflicts(
+    proxy: FaultProxy, transaction: Operation, beside: str
+) -> None:
+    run = Run(transaction, proxy)
+    proxy.plan(TRANSACTION, conflict(beside), times=3)
+
+    run.act_once()
+
+    assert proxy.count(TRANSACTION) >= 4
+
+
+@each_fault
+def test_an_operation_whose_fault_stays_is_one_error_and_can_be_asked_for_again(
+    proxy: FaultProxy, operation: Operation, fault: Fault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(operation, proxy)
+    copy = deepcopy(run.given) if isinstance(run.given, Model) else None
+    proxy.plan(operation.api, fault, times=1_000)
+    began = time.monotonic()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(deadline, "OPERATION_SECONDS", 0.1)
+        with pytest.raises(Unavailable) as unavailable:
+            operation.act(run.given)
+
+    assert time.monotonic() - began < PATIENCE_SECONDS
+    assert unavailable.value.operation == operation.api
+    proxy.forget()
+    operation.assert_sound()
+    was_written = operation.stored() != run.before
+    assert unavailable.value.maybe_written or not was_written
+    if not was_written or operation.again == "same":
+        run.act()
+        if copy is not None and operation.again == "same":
+            operation.act(copy)
+            run.assert_done()
+    elif isinstance(operation.again, type):
+        with pytest.raises(operation.again):
+            operation.act(run.given)
+        run.assert_done()
+
+
+def test_a_transaction_conflict_that_stays_is_not_a_refusal(
+    proxy: FaultProxy, transaction: Operation, impatient: float
+) -> None:
+    run = Run(transaction, proxy)
+    proxy.plan(TRANSACTION, conflict("ConditionalCheckFailed"), times=1_000)
+
+    with pytest.raises(Unavailable) as unavailable:
+        transaction.act(run.given)
+
+    assert not unavailable.value.maybe_written
+    run.assert_unchanged()
+
+
+def test_an_operation_writes_nothing_if_the_engine_cannot_be_reached(
+    proxy: FaultProxy, operation: Operation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(operation, proxy)
+
+    with through(NOWHERE):
+        sending.client()
+        monkeypatch.setattr(deadline, "OPERATION_SECONDS", 0.1)
+        with pytest.raises(Unavailable, match="EndpointConnectionError") as unavailable:
+            operation.act(run.given)
+
+    assert not unavailable.value.maybe_written
+    run.assert_unchanged()
+
+
+@pytest.mark.fault_of("moto", "ignores request tokens")
+def test_an_operation_recognizes_its_own_write_after_the_engine_forgot_the_token(
+    proxy: FaultProxy, transaction: Operation
+) -> None:
+    # DynamoDB forgets a token after 10 minutes.
+    run = Run(transaction, proxy)
+
+    def write_under_another_token() -> None:
+        sent = proxy.seen[-1].body
+        send(TRANSACTION, sent | {"ClientRequestToken": str(uuid.uuid4())})
+
+    proxy.plan(TRANSACTION, Meanwhile(write_under_another_token))
+
+    run.act_once()
+
+
+def test_a_late_duplicate_of_a_write_changes_nothing(
+    proxy: FaultProxy, operation: Operation
+) -> None:
+    run = Run(operation, proxy)
+    operation.act(run.given)
+    (late,) = [seen.body for seen in proxy.seen if seen.operation == operation.api]
+    before = operation.stored()
+
+    if "ClientRequestToken" in late:
+        late["ClientRequestToken"] = str(uuid.uuid4())
+    with pytest.raises((ConditionFailed, TransactionCancelled)):
+        send(operation.api, late)
+
+    assert operation.stored() == before
