@@ -23,31 +23,19 @@ fields. `null=True` and `default=""` mean that a field is not required. Unlike i
 
 from __future__ import annotations
 
-import math
 import re
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from types import SimpleNamespace
 from typing import Any, ClassVar, Generic, TypeVar
 
 from django import forms
 from django.core import signing
-from django.core.exceptions import (
-    NON_FIELD_ERRORS,
-    FieldError,
-    ImproperlyConfigured,
-    ValidationError as Invalid,
-)
-from django.core.serializers.json import DjangoJSONEncoder
-from django.core.validators import EMPTY_VALUES, MaxLengthValidator
+from django.core.exceptions import NON_FIELD_ERRORS, FieldError, ValidationError as Invalid
+from django.core.validators import MaxLengthValidator
+from django.db.models import Model as DjangosModel
 from django.forms import models as djangos
-from django.forms.forms import BaseForm, DeclarativeFieldsMetaclass
-from django.utils import formats
-from django.utils.choices import BlankChoiceIterator, flatten_choices, normalize_choices
-from django.utils.text import capfirst, get_text_list
+from django.utils.choices import flatten_choices
 
 # Under other names `make messages` leaves out what is in Django's own catalogues.
 from django.utils.translation import (
@@ -55,11 +43,13 @@ from django.utils.translation import (
     gettext_lazy as _,
     gettext_lazy as djangos_lazy,
 )
-from pynamodb import attributes as pynamodb
+from pynamodb.attributes import Attribute
 
-from dynamo import attributes as own, exceptions
+from dynamo import exceptions
 from dynamo._internal import items
+from dynamo._internal.fields import AttributeField
 from dynamo._internal.model.objects import VERSION
+from dynamo.attributes import number_text
 from dynamo.models import Model
 from dynamo.transactions import Transaction
 
@@ -85,111 +75,6 @@ TOO_LARGE = _("This is too large to be stored.")
 
 M = TypeVar("M", bound=Model)
 
-Attribute = pynamodb.Attribute[Any]
-
-
-class NumberField(forms.FloatField):
-    """A number of PynamoDB's NumberAttribute: an integer of any size, or a float."""
-
-    def to_python(self, value: Any) -> Any:
-        number = super().to_python(value)
-        if number is None or isinstance(value, (int, float)):
-            return value if isinstance(value, int) else number
-        if not math.isfinite(number):
-            raise Invalid(self.error_messages["invalid"], code="invalid")
-        exact = Decimal(formats.sanitize_separators(value) if self.localize else str(value).strip())
-        if exact == int(exact):
-            return int(exact)
-        if exact != Decimal(repr(number)):
-            # A float cannot hold it.
-            raise Invalid(self.error_messages["invalid"], code="invalid")
-        return number
-
-
-#: The form field of each kind of attribute; of an attribute's classes, the first one counts.
-_FIELDS: dict[type, type[forms.Field] | None] = {
-    own.TextAttribute: forms.CharField,
-    own.IntegerAttribute: forms.IntegerField,
-    own.DecimalAttribute: forms.DecimalField,
-    own.BooleanAttribute: forms.BooleanField,
-    own.DateAttribute: forms.DateField,
-    own.DateTimeAttribute: forms.DateTimeField,
-    own.JSONAttribute: forms.JSONField,
-    pynamodb.UnicodeAttribute: forms.CharField,
-    pynamodb.NumberAttribute: NumberField,
-    pynamodb.BooleanAttribute: forms.BooleanField,
-    pynamodb.UTCDateTimeAttribute: forms.DateTimeField,
-    pynamodb.TTLAttribute: forms.DateTimeField,
-    pynamodb.JSONAttribute: forms.JSONField,
-    pynamodb.VersionAttribute: None,
-}
-
-
-@dataclass(frozen=True, order=True)
-class ModelField:
-    """An attribute as Django's forms see it: what `formfield_callback` is called with."""
-
-    place: int
-    name: str
-    attribute: Attribute
-
-    @property
-    def editable(self) -> bool:
-        return bool(getattr(self.attribute, "editable", True))
-
-    @property
-    def default(self) -> Any:
-        """The default of new items: a value, a function, or None."""
-        # A MapAttribute has neither.
-        both = (getattr(self.attribute, each, None) for each in ("default", "default_for_new"))
-        return next((default for default in both if default is not None), None)
-
-    @property
-    def verbose_name(self) -> Any:
-        return getattr(self.attribute, "label", None) or self.name.replace("_", " ")
-
-    def formfield(
-        self, form_class: type[forms.Field] | None = None, **options: Any
-    ) -> forms.Field | None:
-        """The field of the attribute in a form; None if forms have none for its type."""
-        attribute, default = self.attribute, self.default
-        kind = next((_FIELDS[each] for each in type(attribute).__mro__ if each in _FIELDS), None)
-        has_default = default is not None
-        may_be_empty = bool(attribute.null) or (has_default and default in EMPTY_VALUES)
-        defaults: dict[str, Any] = {
-            "required": not may_be_empty,
-            "label": capfirst(self.verbose_name),
-            "help_text": getattr(attribute, "help_text", ""),
-            **({"initial": default} if has_default else {}),
-        }
-        empty_value = None if attribute.null else ""
-        choices = normalize_choices(getattr(attribute, "choices", None))
-        if choices is not None:
-
-            def coerce(text: Any) -> Any:
-                pairs: Any = flatten_choices(choices)
-                return next((value for value, _label in pairs if str(value) == str(text)), text)
-
-            form_class = forms.TypedChoiceField
-            if may_be_empty or not has_default:
-                choices = BlankChoiceIterator(choices, [("", "---------")])
-            defaults |= {"choices": choices, "coerce": coerce, "empty_value": empty_value}
-        elif kind is forms.BooleanField:
-            # A required box would have to be ticked.
-            defaults["required"] = False
-            kind = forms.NullBooleanField if attribute.null else kind
-        elif kind is forms.CharField:
-            max_length = getattr(attribute, "max_length", None)
-            defaults |= {"max_length": max_length, "empty_value": empty_value}
-        elif kind is forms.DecimalField:
-            defaults |= {
-                each: getattr(attribute, each) for each in ("max_digits", "decimal_places")
-            }
-        elif kind is forms.JSONField:
-            defaults["encoder"] = DjangoJSONEncoder
-        made = form_class or kind
-        return None if made is None else made(**defaults | options)
-
 
 def _as_returned(field: forms.Field, value: Any) -> Any:
     """A value as a browser returns it: without microseconds, with its own line breaks."""
@@ -201,11 +86,11 @@ def _as_returned(field: forms.Field, value: Any) -> Any:
     return value
 
 
-def storable(attribute: Attribute, value: Any) -> dict[str, Any]:
+def storable(attribute: Attribute[Any], value: Any) -> dict[str, Any]:
     """The value as stored. Raises ValueError or TypeError if DynamoDB cannot store it."""
     stored = attribute.serialize(value)
     if attribute.attr_type == "N":
-        own.number_text(Decimal(stored))
+        number_text(Decimal(stored))
     elif isinstance(stored, str):
         # JSON can hold half of a surrogate pair.
         stored.encode()
@@ -217,53 +102,33 @@ def key_names(model: type[Model]) -> tuple[str, ...]:
     return tuple(name for name in (model._hash_keyname, model._range_keyname) if name)
 
 
-def model_fields(model: type[Model]) -> dict[str, ModelField]:
-    """The attributes that forms may have, in the order of their declaration."""
-    attributes = model.get_attributes()
-    # PynamoDB sorts them by name.
-    declared = dict.fromkeys(name for base in reversed(model.__mro__) for name in vars(base))
-    names = [name for name in declared if name in attributes and name != VERSION]
-    return {name: ModelField(place, name, attributes[name]) for place, name in enumerate(names)}
-
-
-class ModelFormMetaclass(DeclarativeFieldsMetaclass):
-    """Adds the fields of `Meta.model` to those that the form declares, as Django's does."""
+class ModelFormMetaclass(djangos.ModelFormMetaclass):
+    """Django's, which keeps the fields that are attributes of the model."""
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **options: Any
     ) -> Any:
         form: Any = super().__new__(mcs, name, bases, attrs, **options)
-        opts: Any = djangos.ModelFormOptions(getattr(form, "Meta", None))
-        form._meta, form.model_fields = opts, {}
+        opts, form.model_fields = form._meta, {}
         if opts.model is None:
             return form
-        if opts.fields is None and opts.exclude is None:
-            raise ImproperlyConfigured(f"{name}.Meta needs either 'fields' or 'exclude'.")
-        if opts.fields == djangos.ALL_FIELDS:
-            opts.fields = None
-        known = model_fields(opts.model)
-        # What Django's function reads of a model.
-        meta = {"concrete_fields": known.values(), "private_fields": [], "many_to_many": []}
-        model: Any = SimpleNamespace(_meta=SimpleNamespace(**meta), __name__=opts.model.__name__)
-        asked = {each: value for each, value in vars(opts).items() if each != "model"}
-        fields = djangos.fields_for_model(
-            model, **asked, apply_limit_choices_to=False, form_declared_fields=form.declared_fields
-        )
-        for each in set(opts.fields or ()) - set(opts.exclude or ()) - form.declared_fields.keys():
-            if each not in known:
-                raise FieldError(f"Unknown field(s) ({each}) specified for {model.__name__}")
-            if not fields.get(each) and opts.formfield_callback is None:
+        known, left_out = opts.model._meta.fields, set(opts.exclude or ())
+        form.model_fields = {
+            name: known[name]
+            for name in (known if opts.fields is None else opts.fields)
+            if name in known.keys() & form.base_fields.keys() - left_out and known[name].editable
+        }
+        for each in set(opts.fields or ()) - form.base_fields.keys() - left_out:
+            if not opts.formfield_callback:
                 kind = type(known[each].attribute).__name__
                 raise FieldError(
                     f"{name} cannot have a field for '{each}', a {kind}: declare one in the form, "
                     "or name its class in Meta.field_classes."
                 )
-        form.model_fields = {each: known[each] for each in fields if fields[each] and each in known}
-        form.base_fields = fields | form.declared_fields
         return form
 
 
-class ModelForm(BaseForm, Generic[M], metaclass=ModelFormMetaclass):
+class ModelForm(djangos.BaseModelForm, Generic[M], metaclass=ModelFormMetaclass):
     """A form that creates an item of `Meta.model`, or changes `instance`; see the module.
 
     `instance` may be new, with values that the form does not show. Until the form is saved, such
@@ -273,28 +138,16 @@ class ModelForm(BaseForm, Generic[M], metaclass=ModelFormMetaclass):
     base_fields: ClassVar[dict[str, forms.Field]]
     declared_fields: ClassVar[dict[str, forms.Field]]
     #: The fields that are attributes of the model.
-    model_fields: ClassVar[dict[str, ModelField]]
-    _meta: ClassVar[djangos.ModelFormOptions]
+    model_fields: ClassVar[dict[str, AttributeField]]
 
     #: Whether the version may be missing, as on Django's pages that delete: they show no values.
     version_optional = False
 
-    def __init__(
-        self,
-        data: Any = None,
-        files: Any = None,
-        *,
-        instance: M | None = None,
-        initial: Mapping[str, Any] | None = None,
-        **options: Any,
-    ) -> None:
+    instance: M
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
         model: Any = self._meta.model
-        if model is None:
-            raise ValueError("ModelForm has no model class specified.")
-        self.instance: M = model() if instance is None else instance
-        names = () if instance is None else self.model_fields
-        values = {name: getattr(instance, name) for name in names}
-        super().__init__(data, files, initial={**values, **(initial or {})}, **options)
         # Values of a new item that neither the form nor the caller chose.
         self._defaults = self.instance.serialize(null_check=False)
         # If the item of a form was deleted, `instance` has its key alone.
@@ -302,7 +155,9 @@ class ModelForm(BaseForm, Generic[M], metaclass=ModelFormMetaclass):
             self.instance.attribute_values.get, key_names(self.instance.__class__)
         )
         self._is_edit = bool(self.instance.stored) or (
-            instance is not None and has_key and self.add_prefix(VERSION) in self.data
+            options.get("instance") is not None
+            and has_key
+            and self.add_prefix(VERSION) in self.data
         )
         for name, each in self.model_fields.items():
             field, attribute = self.fields[name], each.attribute
@@ -377,17 +232,18 @@ class ModelForm(BaseForm, Generic[M], metaclass=ModelFormMetaclass):
         is_omitted = field.widget.value_omitted_from_data(
             self.data, self.files, self.add_prefix(name)
         )
-        if is_omitted and model_field.default is not None and value in field.empty_values:
+        if is_omitted and model_field.has_default() and value in field.empty_values:
             return
         attribute = model_field.attribute
         try:
             typed = None if value is None else storable(attribute, value)
             self.instance._check_index_keys({str(attribute.attr_name): typed})
         except (ArithmeticError, TypeError, ValueError):
-            self._add_djangos(name, "invalid", INVALID)
+            self._add_djangos(name, Invalid(INVALID, "invalid"))
         else:
             if value is None and not attribute.null:
-                self._add_djangos(name, "required", field.default_error_messages["required"])
+                required = field.default_error_messages["required"]
+                self._add_djangos(name, Invalid(required, code="required"))
             setattr(self.instance, name, value)
 
     def _check_item(self) -> None:
@@ -401,14 +257,14 @@ class ModelForm(BaseForm, Generic[M], metaclass=ModelFormMetaclass):
             except ValueError:
                 # The longest value is most likely too long to be compared.
                 longest = max(names, key=lambda name: len(str(self.cleaned_data[name])))
-                self._add_djangos(longest, "invalid", INVALID)
+                self._add_djangos(longest, Invalid(INVALID, "invalid"))
         hash_name = key_names(self.instance.__class__)[0]
         has_key = item.keys() >= set(self.instance.key_attribute_names())
         if not self._is_edit and has_key and hash_name in usable:
             try:
                 self.instance._check_key(item)
             except ValueError:
-                self._add_djangos(hash_name, "invalid", INVALID)
+                self._add_djangos(hash_name, Invalid(INVALID, "invalid"))
         if items.item_bytes(item) > items.ITEM_MAX_BYTES:
             self.add_error(None, Invalid(TOO_LARGE, code="too_large"))
 
@@ -444,36 +300,17 @@ class ModelForm(BaseForm, Generic[M], metaclass=ModelFormMetaclass):
         shown = None if value is None else field.widget.format_value(field.prepare_value(value))
         return labels.get(str(value)) or ("–" if shown is None else str(shown))
 
-    def _add_djangos(self, name: str, code: str, message: Any, **params: Any) -> None:
+    def _add_djangos(self, name: str, error: Invalid) -> None:
         """Add one of Django's errors, which `error_messages` of the field or the form replaces."""
-        messages: Any = (self._meta.error_messages or {}).get(name, {})
-        if name in self.fields:
-            messages = self.fields[name].error_messages
-        error = Invalid(messages.get(code, message), code=code, params=params)
-        self.add_error(name if name in self.fields else None, error)
+        self._update_errors(  # type: ignore[attr-defined]  # absent from the stubs
+            Invalid({name if name in self.fields else NON_FIELD_ERRORS: error})
+        )
 
     def _add_taken(self, names: tuple[str, ...]) -> None:
         """Report that another item has the values of `names`, in Django's words and places."""
-        known = model_fields(self.instance.__class__)
-        labels = [str(capfirst(known[name].verbose_name)) for name in names]
-        if len(names) == 1:
-            name, code, message = (
-                names[0],
-                "unique",
-                "%(model_name)s with this %(field_label)s already exists.",
-            )
-        else:
-            name, code, message = (
-                NON_FIELD_ERRORS,
-                "unique_together",
-                "%(model_name)s with this %(field_labels)s already exists.",
-            )
-        params = {
-            "model_name": capfirst(self.instance._noun()),
-            "field_label": labels[0],
-            "field_labels": get_text_list(labels, djangos_text("and")),
-        }
-        self._add_djangos(name, code, djangos_text(message), **params)
+        instance: Any = self.instance
+        error = DjangosModel.unique_error_message(instance, type(instance), names)
+        self._add_djangos(names[0] if len(names) == 1 else NON_FIELD_ERRORS, error)
 
     def add_refusal(self, error: Exception) -> None:
         """Show why a write of this form's item was refused, each reason at its field.

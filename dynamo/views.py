@@ -29,7 +29,7 @@ from pynamodb.attributes import UnicodeAttribute
 
 from dynamo.attributes import TextAttribute
 from dynamo.exceptions import BadCursor, DynamoError, Refused
-from dynamo.forms import ModelForm, key_names, model_fields, modelform_factory, storable
+from dynamo.forms import ModelForm, key_names, modelform_factory, storable
 from dynamo.models import Model
 from dynamo.pages import Page
 
@@ -81,7 +81,7 @@ def _converted(model: type[Model], values: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         Http404: no item can have them.
     """
-    fields, converted = model_fields(model), dict(values)
+    fields, converted = model._meta.fields, dict(values)
     for name, value in values.items():
         if name not in fields:
             raise TypeError(f"{model.__name__} has no attribute {name}.")

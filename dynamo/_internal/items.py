@@ -24,6 +24,7 @@ from pynamodb.expressions.update import Action
 from pynamodb.models import Model as PynamoModel
 
 from dynamo._internal.client.sending import CONSISTENT, send
+from dynamo._internal.meta import Options, OptionsOf
 from dynamo.exceptions import DamagedItem
 
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
@@ -71,6 +72,9 @@ class PlainModel(PynamoModel):
 
     Two models may describe items of the same table.
     """
+
+    #: What Django's forms, auth and admin read of a model.
+    _meta: ClassVar[Options] = OptionsOf()  # type: ignore[assignment]  # it returns them
 
     #: The item as it was last read or written; what a change is compared with.
     stored: Item

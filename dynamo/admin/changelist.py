@@ -17,7 +17,6 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as djangos_text
 
 from dynamo.admin.values import DamagedRow, label_for
-from dynamo.forms import model_fields
 from dynamo.models import Model
 from dynamo.pages import Page, read_page
 
@@ -86,7 +85,7 @@ class Filter:
 
     def __init__(self, name: str, changelist: ChangeList) -> None:
         self.name, self.changelist = name, changelist
-        field = model_fields(changelist.model)[name]
+        field = changelist.model._meta.fields[name]
         self.title, self.value = field.verbose_name, changelist.filters.get(name, "")
         pairs: Any = flatten_choices(getattr(field.attribute, "choices", None) or ())
         self.pairs = [(str(value), label) for value, label in pairs]

@@ -42,7 +42,7 @@ from dynamo.admin.models import journal_of, list_entries
 from dynamo.admin.options import BaseModelAdmin
 from dynamo.admin.values import DamagedRow, Shown, is_sensitive, name_of
 from dynamo.exceptions import BadCursor, DamagedItem, DynamoError, Refused, Stale
-from dynamo.forms import ModelForm, model_fields
+from dynamo.forms import ModelForm
 from dynamo.models import Model
 from dynamo.transactions import Transaction
 
@@ -326,7 +326,7 @@ class ModelAdmin(BaseModelAdmin):
             and not LinesField.can_show(getattr(obj, each, None))
         ]
         fields = [each for each in names if each not in readonly]
-        known = model_fields(self.model)
+        known = self.model._meta.fields
         form = self.get_form(
             request, obj, change=obj is not None, fields=[each for each in fields if each in known]
         )

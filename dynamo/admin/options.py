@@ -21,7 +21,7 @@ from dynamo.admin.keys import id_of
 from dynamo.admin.models import LogEntry
 from dynamo.admin.values import DamagedRow, Options, is_sensitive
 from dynamo.exceptions import BadCursor, DamagedItem
-from dynamo.forms import ModelField, ModelForm, model_fields, modelform_factory
+from dynamo.forms import ModelForm, modelform_factory
 from dynamo.models import Model
 from dynamo.pages import Page, read_search, scan_page
 from dynamo.unique.declarations import SEARCH_LETTERS
@@ -143,7 +143,7 @@ class BaseModelAdmin:
         """By default each attribute that is editable, those that no form field has included."""
         if self.fields:
             return self.fields
-        known = model_fields(self.model)
+        known = self.model._meta.fields
         names = [name for name, each in known.items() if each.editable]
         declared = [name for name in self.form.declared_fields if name not in names]
         readonly = [each for each in self.get_readonly_fields(request, obj) if each not in names]
@@ -170,9 +170,7 @@ class BaseModelAdmin:
         }
         return modelform_factory(self.model, **defaults)
 
-    def formfield_for_dbfield(
-        self, db_field: ModelField, request: HttpRequest, **kwargs: Any
-    ) -> forms.Field | None:
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """The form field of an attribute, with contrib.admin's widget; None if it has none."""
         kind = type(db_field.attribute)
         if kind is UnicodeSetAttribute:

@@ -18,7 +18,6 @@ from pynamodb.attributes import Attribute, MapAttribute
 from dynamo._internal.items import Item, as_hex
 from dynamo.admin.keys import id_of
 from dynamo.exceptions import DamagedItem
-from dynamo.forms import model_fields
 from dynamo.models import Model
 
 
@@ -102,7 +101,7 @@ def label_for(name: Any, model_admin: Any) -> Any:
     """The heading of a column and the label of a field."""
     if name == "__str__":
         return model_admin.opts.verbose_name
-    if (field := model_fields(model_admin.model).get(name)) is not None:
+    if (field := model_admin.model._meta.fields.get(name)) is not None:
         return field.verbose_name
     found = described(name, model_admin)
     found = getattr(found, "fget", found)

@@ -20,6 +20,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from copy import copy
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -29,11 +30,9 @@ from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.hashers import is_password_usable
 from django.contrib.auth.signals import user_logged_in
-from django.core.exceptions import FieldDoesNotExist, ValidationError
-from django.db import models
+from django.core.exceptions import ValidationError
 from django.dispatch import receiver
 from django.utils.crypto import salted_hmac
-from django.utils.functional import keep_lazy_text
 
 # Under another name `make messages` leaves out what is in Django's own catalogues.
 from django.utils.translation import gettext_lazy as djangos_lazy
@@ -43,6 +42,7 @@ from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
 from dynamo._internal.items import Item
+from dynamo._internal.meta import Options, OptionsOf
 from dynamo._internal.threads import in_thread
 from dynamo.attributes import BooleanAttribute, DateTimeAttribute, TextAttribute
 from dynamo.auth.addresses import EMAIL_MAX_LENGTH, clean_new_email, comparable_email
@@ -52,7 +52,7 @@ from dynamo.auth.passwords import (
     make_password,
     verify_password,
 )
-from dynamo.auth.permissions import PermissionsMixin, app_label_of
+from dynamo.auth.permissions import PermissionsMixin
 from dynamo.auth.usernames import (
     USERNAME_MAX_LENGTH,
     as_uuid,
@@ -69,18 +69,6 @@ def new_session_epoch() -> str:
     return secrets.token_urlsafe(16)
 
 
-def _field(name: str, label: Any, **options: Any) -> models.Field[Any, Any]:
-    field: models.Field[Any, Any] = models.CharField(label, **options)
-    field.set_attributes_from_name(name)
-    return field
-
-
-@keep_lazy_text
-def _in_sentences(label: str) -> str:
-    """A label as it is written inside of Django's messages."""
-    return label if label[1:2].isupper() else f"{label[:1].lower()}{label[1:]}"
-
-
 class _Models(dict[str, Any]):
     """The models of an app, by name, and `users`, which only `get_user_model` finds.
 
@@ -95,29 +83,16 @@ class _Models(dict[str, Any]):
         return self.users[name]
 
 
-class UserOptions:
-    """The part of a model's `_meta` that contrib.auth reads."""
+class UserOptions(Options):
+    """Of a user model."""
 
-    pk = _field("pk", "primary key", max_length=36, primary_key=True)
-
-    def __init__(self, model: type[AbstractUser]) -> None:
-        self._model = model
-        self.app_label = app_label_of(model)
-        self.object_name, self.model_name = model.__name__, model.__name__.lower()
-        self.label = f"{self.app_label}.{self.object_name}"
-        self.verbose_name = model._noun()
-
-    def get_field(self, name: str) -> models.Field[Any, Any]:
+    def get_field(self, name: Any) -> Any:
         if name == "pk":
             return self.pk
-        attribute: Any = self._model.get_attributes().get(name)
-        if attribute is None:
-            raise FieldDoesNotExist(f"{self.object_name} has no attribute {name!r}.")
-        label = getattr(attribute, "label", None) or name.replace("_", " ")
+        field: Any = copy(super().get_field(name))
         # The sign-in form also takes an email address as username.
-        most = max(getattr(attribute, "max_length", None) or EMAIL_MAX_LENGTH, EMAIL_MAX_LENGTH)
-        is_unique = name in self._model.unique_names()
-        return _field(name, _in_sentences(label), max_length=most, unique=is_unique)
+        field.max_length = max(field.max_length or EMAIL_MAX_LENGTH, EMAIL_MAX_LENGTH)
+        return field
 
 
 class UserManager:
@@ -253,7 +228,7 @@ class AbstractUser(PermissionsMixin, Model):
     unique_username = Unique("username", normalize=comparable_username)
     unique_email = Unique("email", normalize=comparable_email)
 
-    _meta: ClassVar[UserOptions]
+    _meta: ClassVar[Any] = OptionsOf(UserOptions)
     _default_manager = UserManager()
     objects = UserManager()
 
@@ -270,7 +245,6 @@ class AbstractUser(PermissionsMixin, Model):
     @classmethod
     def install(cls) -> None:
         """Let `get_user_model` find this class, which is not a model of `django.db`."""
-        cls._meta = UserOptions(cls)
         if app := apps.get_containing_app_config(cls.__module__):
             models: Any = apps.all_models[app.label]
             if not isinstance(models, _Models):

@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from django.apps import apps
 from django.contrib.auth.models import PermissionsMixin as DjangosMixin
 from django.core.exceptions import ImproperlyConfigured
 from django.dispatch import receiver
@@ -37,15 +36,9 @@ GROUP_SECONDS = 60.0
 _read: dict[tuple[str, str], tuple[float, frozenset[str]]] = {}
 
 
-def app_label_of(model: type[Any]) -> str:
-    """The label of the app that `model` belongs to; its module if that is not in an app."""
-    app = apps.get_containing_app_config(model.__module__)
-    return app.label if app else model.__module__
-
-
 def permission(action: str, model: type[Any]) -> str:
     """The permission to `action` ("add", "change", "delete", "view") items of `model`."""
-    return f"{app_label_of(model)}.{action}_{model.__name__.lower()}"
+    return f"{model._meta.app_label}.{action}_{model._meta.model_name}"
 
 
 def all_permissions() -> dict[str, str]:
@@ -59,12 +52,12 @@ def all_permissions() -> dict[str, str]:
 
 def _permissions() -> Iterator[tuple[str, str]]:
     for model in all_models():
-        if apps.get_containing_app_config(model.__module__):
+        if model._meta.app_config:
             noun = getattr(model.Meta, "verbose_name", model.__name__.lower())
             for action in ACTIONS:
                 yield permission(action, model), f"Can {action} {noun}"
             for code_name, text in getattr(model.Meta, "permissions", ()):
-                yield f"{app_label_of(model)}.{code_name}", str(text)
+                yield f"{model._meta.app_label}.{code_name}", str(text)
 
 
 def permissions_of_groups(model: type[AbstractGroup] | None, names: Collection[str]) -> set[str]:

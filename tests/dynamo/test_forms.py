@@ -17,9 +17,10 @@ from django.utils import timezone, translation
 from pynamodb import attributes as pynamodb
 
 from dynamo._internal.client.sending import send
+from dynamo._internal.fields import AttributeField, NumberField, field_of
 from dynamo.attributes import IntegerAttribute
 from dynamo.exceptions import AlreadyDone, Refused, RequestIdReused, Stale, Taken
-from dynamo.forms import ModelField, ModelForm, NumberField, modelform_factory
+from dynamo.forms import ModelForm, modelform_factory
 from dynamo.models import Model
 from dynamo.transactions import Transaction
 from tests.dynamo.desk.models import Badge, Chair, Customer, Seat
@@ -106,7 +107,7 @@ def test_a_form_has_the_fields_of_the_attributes_in_the_order_of_their_declarati
 def test_attributes_of_pynamodb_have_derived_fields_or_none(
     attribute: pynamodb.Attribute[Any], field: type
 ) -> None:
-    assert type(ModelField(0, "name", attribute).formfield()) is field
+    assert type(field_of("name", attribute).formfield()) is field
 
 
 def test_the_options_of_meta_are_those_of_django() -> None:
@@ -139,7 +140,7 @@ def test_the_options_of_meta_are_those_of_django() -> None:
 def test_formfield_callback_makes_the_fields() -> None:
     made = []
 
-    def make(field: ModelField, **options: Any) -> Any:
+    def make(field: AttributeField, **options: Any) -> Any:
         made.append(field.name)
         return field.formfield(**options, required=False)
 
@@ -160,7 +161,7 @@ def test_formfield_callback_makes_the_fields() -> None:
         (FieldError, "non-editable", {"fields": ["pk"]}),
         (FieldError, "Unknown field", {"fields": ["version"]}),
         (FieldError, "UnicodeSetAttribute.*field_classes", {"fields": ["tags"]}),
-        (FieldError, "Unknown field", {"fields": "email"}),
+        (TypeError, "cannot be a string", {"fields": "email"}),
         (ImproperlyConfigured, "without", {}),
     ],
 )

@@ -73,7 +73,7 @@ class ItemObject(Keyed):
     @classmethod
     def _noun(cls) -> str:
         """What messages call an item: `Meta.verbose_name`, or the model's name."""
-        return str(getattr(cls.Meta, "verbose_name", cls.__name__.lower()))
+        return str(cls._meta.verbose_name)
 
     # Values ---------------------------------------------------------------------------------------
 
