@@ -187,6 +187,8 @@ class SignedInFormMixin(LoginRequiredMixin):
         if to := request.POST.get(keptforms.LEAVE):
             return self.leave(request, to)
         keptforms.forget(request)
+        if keptforms.START_EMPTY in request.POST:
+            return redirect(request.get_full_path())
         response: HttpResponse = super().post(request, *args, **kwargs)  # type: ignore[misc]  # as above
         return response
 
@@ -207,9 +209,9 @@ class SignedInFormMixin(LoginRequiredMixin):
         if sent is None:
             return None
         if keptforms.was_left(sent):
-            messages.info(request, NOT_SENT_YET)
+            messages.info(request, NOT_SENT_YET, "kept")
         else:
-            messages.warning(request, NOT_SENT)
+            messages.warning(request, NOT_SENT, "kept")
         return self.show_sent(sent)
 
     def show_sent(self, sent: QueryDict) -> HttpResponse:

@@ -41,9 +41,17 @@ def draft(
     return Draft(**(defaults | values))
 
 
-def issued(account: str, *, request_id: str | None = None, **values: Any) -> Invoice:
+def issued(
+    account: str, *, request_id: str | None = None, language: str = "en", **values: Any
+) -> Invoice:
     """An invoice of `account`, issued."""
-    return issue_invoice(draft(**values), account=account, seller=SELLER, request_id=request_id)
+    return issue_invoice(
+        draft(**values),
+        account=account,
+        seller=SELLER,
+        request_id=request_id,
+        language=language,
+    )
 
 
 def series(account: str, year: int = DAY.year) -> str:

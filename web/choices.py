@@ -48,6 +48,13 @@ def is_currency(code: str) -> bool:
     return code in _currencies()
 
 
+def currency_of(country: str) -> str:
+    """The code of the country's currency; empty if it has none."""
+    from babel.numbers import get_territory_currencies
+
+    return next(iter(get_territory_currencies(country)), "")
+
+
 def currency_choices() -> Choices:
     """The currencies in use, by code: `("EUR", "EUR – Euro")`."""
     return _currency_choices(locale_of_page())

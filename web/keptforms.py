@@ -37,6 +37,8 @@ OWNER = "form_owner"
 
 #: A button of a form that leads to another page of this site, and to which one.
 LEAVE = "leave"
+#: A button that forgets a form that came back.
+START_EMPTY = "start_empty"
 #: Whether the visitor left the page of the form.
 _LEFT = "left"
 

@@ -11,7 +11,7 @@ from decimal import ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import ClassVar, cast
 
 from django.core.exceptions import ValidationError
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_lazy as _, pgettext_lazy
 
 from invoices.document.fields import Field, declare, fields_of
 from invoices.document.kinds import Amount, Number, SingleLine
@@ -41,7 +41,7 @@ _WITH_VAT = {"standard", "reduced"}
 #: The units, by their codes of UN/ECE Recommendation 20: their names, and how they are printed.
 UNITS = {
     "HUR": (_("Hour"), _("h")),
-    "DAY": (_("Day"), _("d")),
+    "DAY": (pgettext_lazy("a unit", "Day"), _("d")),
     "MON": (_("Month"), _("mo.")),
     "H87": (_("Piece"), _("pcs")),
     "KGM": (_("Kilogram"), _("kg")),

@@ -80,7 +80,7 @@ from invoices.store.records import STANDINGS, Record, find_invoice, find_record
 from invoices.store.sendings import sendings_of
 from sequences import DamagedSeries, ItemTooLarge, SequenceError
 from web import keptforms
-from web.choices import is_currency
+from web.choices import currency_of, is_currency
 from web.helper import computed
 from web.identifiers import EU
 from web.locallimits import LocalLimit
@@ -377,8 +377,9 @@ class InvoiceNewView(InLineMixin, OwnFormView):
         user, values = self.user, {}
         if user.country:
             values["customer_country"] = user.country
-        if user.currency and is_currency(user.currency):
-            values["currency"] = user.currency
+        currency = user.currency or currency_of(user.country or "")
+        if is_currency(currency):
+            values["currency"] = currency
         if user.payment_terms:
             values["payment_terms"] = user.payment_terms
         if user.payment_days is not None:

@@ -67,6 +67,12 @@ def marks_reduced(invoice: Invoice, line: Line | None = None) -> bool:
 
 
 @register.filter
+def status(standing: str) -> tuple[Any, str] | None:
+    """What became of an invoice as a word, and the class of its color."""
+    return _STATUSES.get(standing)
+
+
+@register.filter
 def opposite(amount: int) -> int:
     """The amount with the other sign."""
     return -amount

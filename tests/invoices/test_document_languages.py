@@ -122,5 +122,8 @@ def test_pdf_and_mail_have_the_language_of_the_customer(
     assert title in PdfReader(io.BytesIO(pdf)).pages[0].extract_text()
     assert title[:-2] in mail.outbox[-1].subject
     assert Customer("Bob", country=country, language=chosen).language_or("en") == language
-    # The page stays in the language of its reader.
-    assert "<h1>Invoice" in client.get(path).content.decode()
+    # The page stays in the language of its reader, and shows the document in its own.
+    page = client.get(path).content.decode()
+    head = {"de": "Beschreibung", "fr": "Désignation", "ja": "品目", "en": "Description"}
+    assert "<h1>Invoice" in page
+    assert f'<th scope="col">{head[language]}</th>' in page

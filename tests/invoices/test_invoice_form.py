@@ -304,6 +304,7 @@ def test_the_page_of_an_invoice_shows_every_field(client: Client, ann: User) -> 
         exemption_reason="§ 4 UStG",
         customer_vat_id="FR40303265045",
         customer_country="FR",
+        customer_language="en",
         customer_number="K 12",
         customer_email="bob@example.org",
         prices_include_tax="on",
@@ -317,7 +318,7 @@ def test_the_page_of_an_invoice_shows_every_field(client: Client, ann: User) -> 
         *("Period of supply", "March 1, 2026", "March 31, 2026", "Due date", "PO 7"),
         *("No discount.", "DE89 3704 0044 0532 0130 00", "COBADEFFXXX", "Ann Holder"),
         *("Intra-community supply: VAT 0% on €1,000.00", "Exempt from VAT: VAT 0% on €1,000.00"),
-        *("Reason without VAT: § 4 UStG", "Prices include VAT", "With VAT, EUR", "Thank you."),
+        *("Exempt from VAT: § 4 UStG", "Prices include VAT", "With VAT, EUR", "Thank you."),
         "VAT 19% on €840.34",
     ):
         assert shown in text, shown
@@ -387,6 +388,18 @@ def test_a_domestic_invoice_is_an_electronic_one_and_the_form_says_what_is_missi
     form = typed(**DETAILS, payment_terms="Now.", customer_country="DE")
     location = client.post(NEW, form)["Location"]
     assert client.get(location.rstrip("/") + ".xml").status_code == 200
+
+
+def test_a_new_invoice_has_the_currency_of_the_profile_or_else_of_its_country(
+    client: Client, ann: User
+) -> None:
+    for profile, currency in (
+        ({}, "EUR"),
+        ({"country": "JP"}, "JPY"),
+        ({"country": "JP", "currency": "USD"}, "USD"),
+    ):
+        edit_profile(User.get(ann.pk), **profile)
+        assert f'<option value="{currency}" selected>' in client.get(NEW).text
 
 
 def test_a_customer_without_a_country_is_taken_for_a_domestic_one(

@@ -164,7 +164,7 @@ def test_every_text_of_a_pdf_is_japanese() -> None:
 @pytest.mark.usefixtures("engine")
 def test_days_and_amounts_have_the_japanese_format() -> None:
     client, user = speaking_japanese("staff")
-    issued(user.pk, currency="JPY")
+    issued(user.pk, currency="JPY", language="ja")
 
     invoice = client.get(f"/invoices/{DAY.year}-000001/").content.decode()
     listed = client.get(f"/invoices/?year={DAY.year}").content.decode()

@@ -372,6 +372,11 @@ def test_a_kept_form_ends_when_it_is_sent_or_its_user_signs_out_or_after_an_hour
     assert not is_kept(client.get(PROFILE))
 
     client = kept()
+    assert "Start with an empty form" in client.get(PROFILE).text
+    assert client.post(PROFILE, opened(client, PROFILE) | {"start_empty": "1"}).url == PROFILE
+    assert not is_kept(client.get(PROFILE))
+
+    client = kept()
     client.post("/accounts/logout/", opened(client, "/"))
     sign_in(client, ann)
     assert not is_kept(client.get(PROFILE))
