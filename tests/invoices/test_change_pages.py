@@ -18,7 +18,6 @@ from invoices.store.records import find_invoice, find_record
 from invoices.store.settlement import credit, mark_paid, void
 from tests.clocks import hold_the_day
 from tests.commands import run
-from tests.factories import make_user
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import assert_whole, issued
@@ -39,16 +38,9 @@ def _it_stays_today(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def ann(client: Client) -> User:
-    """An account whose owner is signed in as `client`."""
-    user = make_user(username="ann")
-    arrive(client, user)
-    return user
-
-
-@pytest.fixture
-def invoice(ann: User) -> Invoice:
-    """Ann's invoice `FIRST` over 119 euros."""
+def invoice(client: Client, ann: User) -> Invoice:
+    """Ann's invoice `FIRST` over 119 euros. Her browser has opened a page."""
+    arrive(client, ann)
     return issued(ann.pk, day=TODAY)
 
 
@@ -94,14 +86,22 @@ def test_a_credit_form_that_is_sent_twice_leads_to_the_same_credit_note(
     assert client.get(f"{PAGE}credit/")["Location"] == PAGE
 
 
-@pytest.mark.parametrize("reason", ["", " ", "x" * 501, "a\nb", "\u2060"])
-def test_a_credit_note_without_a_reason_is_not_issued(
-    client: Client, ann: User, invoice: Invoice, reason: str
+@pytest.mark.parametrize(
+    ("change", "field", "texts"),
+    [
+        ("credit", "reason", ("", " ", "x" * 501, "a\nb", "\u2060")),
+        ("void", "reason", ("", " ", "x" * 501, "a\nb", "😀", "\x00", "\u2060")),
+        ("paid", "paid_on", ("", "soon", str(TODAY + timedelta(days=1)), "1969-12-31")),
+    ],
+)
+def test_a_value_that_is_not_allowed_changes_nothing_and_is_an_error_at_its_field(
+    client: Client, ann: User, invoice: Invoice, change: str, field: str, texts: tuple[str, ...]
 ) -> None:
-    page = Page(client.post(f"{PAGE}credit/", {"reason": reason}))
+    for text in texts:
+        page = Page(client.post(f"{PAGE}{change}/", {field: text}))
+        assert list(page.errors) == page.autofocused() == [field]
 
-    assert list(page.errors) == ["reason"]
-    assert page.autofocused() == ["reason"]
+    assert find_record(ann.pk, FIRST).standing == "open"
     assert_whole(ann.pk, 1, TODAY.year)
 
 
@@ -158,20 +158,6 @@ def test_what_was_voided_meanwhile_is_not_credited_and_the_reverse(
         assert client.get(f"{third}{change}/")["Location"] == third
 
 
-def test_an_account_that_must_confirm_its_address_issues_no_credit_notes(
-    client: Client, settings: Any
-) -> None:
-    settings.ACCOUNTS_REQUIRE_CONFIRMED_EMAIL = True
-    eve = make_user(email_confirmed=False)
-    client.force_login(eve)
-    issued(eve.pk, day=TODAY)
-
-    response = client.post(f"{PAGE}credit/", {"reason": "Returned"})
-
-    assert "Confirm your email address" in words(response)
-    assert_whole(eve.pk, 1, TODAY.year)
-
-
 def test_a_payment_undone_after_the_session_ended_leads_to_the_invoice(
     client: Client, ann: User, invoice: Invoice
 ) -> None:
@@ -180,19 +166,6 @@ def test_a_payment_undone_after_the_session_ended_leads_to_the_invoice(
     next_page = asked["Location"].partition("?next=")[2]
 
     assert client.get(next_page)["Location"] == PAGE
-
-
-@pytest.mark.parametrize("change", ["credit", "paid", "unpaid"])
-def test_invoices_of_others_cannot_be_changed(
-    client: Client, ann: User, invoice: Invoice, change: str
-) -> None:
-    other = Client()
-    other.force_login(make_user())
-
-    values = {"reason": "x", "paid_on": str(TODAY)}
-    assert other.post(f"{PAGE}{change}/", values).status_code == 404
-
-    assert find_record(ann.pk, FIRST).standing == "open"
 
 
 def test_a_site_without_voiding_hides_it_and_refuses_it(
@@ -234,17 +207,6 @@ def test_an_invoice_is_marked_as_paid_today_unless_another_day_is_typed_and_undo
     undone = client.post(f"{PAGE}unpaid/", {"paid_on": str(YESTERDAY)}, follow=True)
 
     assert "no longer marked as paid" in Page(undone).messages[0]
-    assert find_record(ann.pk, FIRST).standing == "open"
-
-
-@pytest.mark.parametrize("typed", ["", "soon", str(TODAY + timedelta(days=1)), "1969-12-31"])
-def test_a_day_on_which_nobody_paid_is_rejected_at_its_field(
-    client: Client, ann: User, invoice: Invoice, typed: str
-) -> None:
-    page = Page(client.post(f"{PAGE}paid/", {"paid_on": typed}))
-
-    assert list(page.errors) == ["paid_on"]
-    assert page.value("paid_on") == typed
     assert find_record(ann.pk, FIRST).standing == "open"
 
 
@@ -342,8 +304,9 @@ def labels(client: Client, url: str) -> list[int]:
 
 
 @pytest.fixture
-def one_of_each(ann: User) -> User:
+def one_of_each(client: Client, ann: User) -> User:
     """Open, overdue, paid, credited, voided, paid and credited; 7 and 8 are the credit notes."""
+    arrive(client, ann)
     for number in range(1, 7):
         due = YESTERDAY if number in {2, 3} else TODAY
         issued(ann.pk, customer=f"Customer {number}", day=YESTERDAY, due_date=due)
@@ -355,34 +318,27 @@ def one_of_each(ann: User) -> User:
     return ann
 
 
-@pytest.mark.parametrize(
-    ("query", "numbers"),
-    [
-        ("", [8, 7, 6, 5, 4, 3, 2, 1]),
-        ("&state=open", [2, 1]),
-        ("&state=overdue", [2]),
-        ("&state=paid", [3]),
-        ("&state=credited", [6, 4]),
-        ("&state=credit_note", [8, 7]),
-        ("&state=voided", [5]),
-        ("&state=credited&customer=customer+6", [6]),
-        ("&state=open&customer=customer+6", []),
-    ],
-)
 def test_the_list_shows_the_documents_of_a_state(
-    client: Client,
-    one_of_each: User,
-    requests_sent: Requests,
-    query: str,
-    numbers: list[int],
+    client: Client, one_of_each: User, requests_sent: Requests
 ) -> None:
-    requests_sent.clear()
+    for query, numbers in {
+        "": [8, 7, 6, 5, 4, 3, 2, 1],
+        "state=open": [2, 1],
+        "state=overdue": [2],
+        "state=paid": [3],
+        "state=credited": [6, 4],
+        "state=credit_note": [8, 7],
+        "state=voided": [5],
+        "state=credited&customer=customer+6": [6],
+        "state=open&customer=customer+6": [],
+    }.items():
+        requests_sent.clear()
 
-    assert labels(client, f"/invoices/?{query}") == numbers
+        assert labels(client, f"/invoices/?{query}") == numbers, query
 
-    # A search also asks for the earlier years.
-    years = ["TransactGetItems"] if query else []
-    assert requests_sent.operations == [*OF_EVERY_PAGE, "Query", "Query", *years]
+        # A search also asks for the earlier years.
+        years = ["TransactGetItems"] if query else []
+        assert requests_sent.operations == [*OF_EVERY_PAGE, "Query", "Query", *years]
 
 
 def test_the_table_of_a_year_has_the_state_of_each_invoice(
@@ -408,6 +364,7 @@ def test_the_table_of_a_year_has_the_state_of_each_invoice(
 def test_a_search_goes_on_in_earlier_years_and_leads_to_more(
     client: Client, ann: User, requests_sent: Requests
 ) -> None:
+    arrive(client, ann)
     for years_ago, customer in ((4, "Café Noir"), (2, "Bob"), (1, "Café Blanc")):
         day = TODAY.replace(year=TODAY.year - years_ago, month=3, day=1)
         issued(ann.pk, customer=customer, day=day, due_date=day)
@@ -433,10 +390,6 @@ def test_a_search_goes_on_in_earlier_years_and_leads_to_more(
     assert found(f"?customer=0001&year={y - 2}")[0] == [f"{y - 2}-000001", f"{y - 4}-000001"]
 
 
-def test_a_state_that_does_not_exist_is_not_found(client: Client, ann: User) -> None:
-    assert client.get("/invoices/?state=lost").status_code == 404
-
-
 def test_a_list_without_a_match_says_so_and_leads_back(client: Client, invoice: Invoice) -> None:
     page = client.get("/invoices/?state=overdue")
 
@@ -447,6 +400,7 @@ def test_a_list_without_a_match_says_so_and_leads_back(client: Client, invoice: 
 def test_the_start_page_shows_recent_invoices_and_those_that_are_overdue(
     client: Client, ann: User, requests_sent: Requests
 ) -> None:
+    arrive(client, ann)
     old = TODAY.replace(year=TODAY.year - 1, month=12, day=1)
     issued(ann.pk, customer="Late Ltd", day=old, due_date=old)
     for number in range(6):
@@ -459,17 +413,3 @@ def test_the_start_page_shows_recent_invoices_and_those_that_are_overdue(
     shown = words(response)
     assert "Late Ltd Overdue" in shown
     assert [f"Customer {number}" in shown for number in range(6)] == [False, *[True] * 5]
-
-
-def test_the_start_page_of_a_new_account_has_no_empty_tables(client: Client, ann: User) -> None:
-    assert "table" not in Page(client.get("/")).tags
-
-
-def test_nothing_is_overdue_on_the_day_it_is_due_where_the_seller_is(
-    client: Client, ann: User
-) -> None:
-    issued(ann.pk, day=YESTERDAY, due_date=TODAY)
-
-    assert find_record(ann.pk, FIRST, TODAY).standing == "open"
-    tomorrow = TODAY + timedelta(days=1)
-    assert find_record(ann.pk, FIRST, tomorrow).standing == "overdue"

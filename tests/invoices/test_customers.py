@@ -17,7 +17,6 @@ from invoices.document.invoice import Customer
 from invoices.exceptions import StaleCustomer, UnknownCustomer
 from invoices.models import CustomerItem
 from invoices.pages.customers import CustomerForm
-from invoices.pages.forms import InvoiceForm
 from invoices.store import lists
 from invoices.store.customers import (
     add_customer,
@@ -35,25 +34,20 @@ from tests.factories import PASSWORD, make_user
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import SELLER, draft, issued, new_account
-from tests.pages import Page
+from tests.invoices.forms import NEW, typed
+from tests.pages import Page, form_values
 from tests.policies import rights, rights_for
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
 
+BOOK = "/invoices/customers/"
 BOB = Customer("Bob Ltd", "2 Low Road\nLeeds", "GB123456789", "GB", email="bob@example.org")
 
 
 @pytest.fixture
 def account() -> str:
     return new_account()
-
-
-@pytest.fixture
-def ann(client: Client) -> User:
-    user = make_user(username="ann")
-    client.force_login(user)
-    return user
 
 
 def added(account: str, customer: Customer = BOB) -> CustomerItem:
@@ -148,18 +142,13 @@ def test_a_long_list_ends_and_says_so(account: str) -> None:
 
 def sent(client: Client, address: str, **values: str) -> Page:
     """The page after sending the form at `address` with these values."""
-    shown = {
-        name: field.get("value", "") for name, field in Page(client.get(address)).fields.items()
-    }
-    return Page(client.post(address, shown | values, follow=True))
+    return Page(client.post(address, form_values(client, address, **values), follow=True))
 
 
 def test_a_customer_is_added_changed_and_deleted_by_pages(client: Client, ann: User) -> None:
-    assert sent(client, "/invoices/customers/new/", name="Bob").messages == [
-        "Customer 1 was added."
-    ]
+    assert sent(client, BOOK + "new/", name="Bob").messages == ["Customer 1 was added."]
     [item] = list_customers(ann.pk).customers
-    address = f"/invoices/customers/{item.id}/"
+    address = f"{BOOK}{item.id}/"
 
     sent(client, address, name="Bob & Sons", country="GB")
 
@@ -169,7 +158,7 @@ def test_a_customer_is_added_changed_and_deleted_by_pages(client: Client, ann: U
 
 
 @pytest.mark.parametrize(
-    ("country", "typed", "stored"),
+    ("country", "vat_id", "stored"),
     [
         ("FR", "fr 40 303 265 045", "FR40303265045"),
         ("", "el 094259216", "EL094259216"),
@@ -179,31 +168,30 @@ def test_a_customer_is_added_changed_and_deleted_by_pages(client: Client, ann: U
     ],
 )
 def test_a_vat_id_is_stored_as_its_country_writes_it(
-    client: Client, ann: User, country: str, typed: str, stored: str
+    client: Client, ann: User, country: str, vat_id: str, stored: str
 ) -> None:
-    party = {"name": "Chloé", "country": country, "vat_id": typed}
-    client.post("/invoices/customers/new/", party | {"request_id": CustomerForm.new_request_id()})
-    [customer] = list_customers(ann.pk).customers
-    lines = {"description": "Work", "quantity": "1", "unit_price": "5.00", "vat_rate": "0"}
-    client.post(
-        "/invoices/new/",
-        {f"customer_{name}": text for name, text in party.items()}
-        | {f"lines-0-{name}": text for name, text in lines.items()}
-        | {"lines-TOTAL_FORMS": "1", "lines-INITIAL_FORMS": "0", "currency": "EUR"}
-        | {"request_id": InvoiceForm.new_request_id()},
-    )
+    party = {"name": "Chloé", "country": country, "vat_id": vat_id}
+    client.post(BOOK + "new/", party | {"request_id": CustomerForm.new_request_id()})
+    client.post(NEW, typed(**{f"customer_{name}": text for name, text in party.items()}))
 
+    [customer] = list_customers(ann.pk).customers
     assert customer.vat_id == stored
     [invoice] = all_invoices(ann.pk, timezone.localdate().year)
     assert invoice.customer.vat_id == stored
 
 
+def test_an_error_is_shown_at_its_field(client: Client, ann: User) -> None:
+    form = {"name": "Bob", "request_id": CustomerForm.new_request_id()}
+
+    for field, text in (("name", ""), ("email", "x"), ("country", "XX")):
+        assert list(Page(client.post(BOOK + "new/", form | {field: text})).errors) == [field]
+    assert list_customers(ann.pk).customers == []
+
+
 def test_a_form_that_is_outdated_keeps_what_was_typed(client: Client, ann: User) -> None:
     item = added(ann.pk)
-    address = f"/invoices/customers/{item.id}/"
-    form = {
-        name: field.get("value", "") for name, field in Page(client.get(address)).fields.items()
-    }
+    address = f"{BOOK}{item.id}/"
+    form = form_values(client, address)
     change_customer(find_customer(ann.pk, item.id), Customer("Meanwhile"))
 
     page = Page(client.post(address, form | {"name": "Typed"}))
@@ -213,16 +201,10 @@ def test_a_form_that_is_outdated_keeps_what_was_typed(client: Client, ann: User)
     assert find_customer(ann.pk, item.id).name == "Meanwhile"
 
 
-def form_at(client: Client, address: str, **typed: str) -> dict[str, str]:
-    """The form that the page shows, with other values."""
-    fields = Page(client.get(address)).fields
-    return {name: field.get("value", "") for name, field in fields.items()} | typed
-
-
 def test_a_changed_customer_that_is_sent_again_is_a_success(client: Client, ann: User) -> None:
     item = added(ann.pk)
-    address = f"/invoices/customers/{item.id}/"
-    form = form_at(client, address, name="Carol")
+    address = f"{BOOK}{item.id}/"
+    form = form_values(client, address, name="Carol")
     client.post(address, form)
 
     assert Page(client.post(address, form, follow=True)).messages[-1] == "The customer was saved."
@@ -232,8 +214,8 @@ def test_a_changed_customer_that_is_sent_again_is_a_success(client: Client, ann:
 
 def test_a_page_that_is_outdated_deletes_nothing(client: Client, ann: User) -> None:
     item = added(ann.pk)
-    address = f"/invoices/customers/{item.id}/delete/"
-    form = form_at(client, address)
+    address = f"{BOOK}{item.id}/delete/"
+    form = form_values(client, address)
     change_customer(find_customer(ann.pk, item.id), Customer("Meanwhile"))
 
     page = Page(client.post(address, form, follow=True))
@@ -246,12 +228,12 @@ def test_a_form_that_the_database_does_not_answer_keeps_what_was_typed(
     client: Client, ann: User, proxy: FaultProxy, impatient: float
 ) -> None:
     item = added(ann.pk)
-    address = f"/invoices/customers/{item.id}/"
-    changed = form_at(client, address, name="Carol")
-    new = form_at(client, "/invoices/customers/new/", name="Dora")
+    address = f"{BOOK}{item.id}/"
+    changed = form_values(client, address, name="Carol")
+    new = form_values(client, BOOK + "new/", name="Dora")
     proxy.plan("UpdateItem", DropReply(), times=1_000)
 
-    for form, place in ((changed, address), (new, "/invoices/customers/new/")):
+    for form, place in ((changed, address), (new, BOOK + "new/")):
         answer = client.post(place, form)
         assert answer.status_code == 503
         assert Page(answer).fields["name"]["value"] == form["name"]
@@ -265,7 +247,7 @@ def test_a_version_that_no_customer_has_is_an_error_of_the_form() -> None:
 def test_a_customer_is_made_of_an_invoice(client: Client, ann: User) -> None:
     invoice = issued(ann.pk, customer="Carol")
 
-    page = Page(client.get(f"/invoices/customers/new/?from={invoice.label}"))
+    page = Page(client.get(f"{BOOK}new/?from={invoice.label}"))
 
     assert page.fields["name"]["value"] == "Carol"
 
@@ -280,40 +262,27 @@ def test_a_customer_of_the_address_book_is_not_saved_again(client: Client, ann: 
 
     assert save not in Page(client.get(f"/invoices/{of_book.label}/")).text
     assert save in Page(client.get(f"/invoices/{typed.label}/")).text
-    answer = client.get(f"/invoices/customers/new/?from={typed.label}", follow=True)
-    assert answer.redirect_chain == [(f"/invoices/customers/{known.id}/", 302)]
+    answer = client.get(f"{BOOK}new/?from={typed.label}", follow=True)
+    assert answer.redirect_chain == [(f"{BOOK}{known.id}/", 302)]
     assert Page(answer).messages == ["Customer 1 of your address book has this name."]
 
 
 def test_another_accounts_customer_is_not_found(client: Client, ann: User) -> None:
     item = added(new_account())
 
-    assert client.get(f"/invoices/customers/{item.id}/").status_code == 404
-    assert client.post(f"/invoices/customers/{item.id}/delete/").status_code == 404
-
-
-@pytest.mark.parametrize(
-    ("values", "field"),
-    [({"name": ""}, "name"), ({"email": "x"}, "email"), ({"country": "XX"}, "country")],
-)
-def test_an_error_is_shown_at_its_field(
-    client: Client, ann: User, values: dict[str, str], field: str
-) -> None:
-    form = {"name": "Bob", "request_id": CustomerForm.new_request_id()}
-
-    assert field in Page(client.post("/invoices/customers/new/", form | values)).errors
-    assert list_customers(ann.pk).customers == []
+    assert client.get(f"{BOOK}{item.id}/").status_code == 404
+    assert client.post(f"{BOOK}{item.id}/delete/").status_code == 404
 
 
 def test_the_requests_of_pages_are_allowed(
     client: Client, ann: User, requests_sent: Requests
 ) -> None:
-    sent(client, "/invoices/customers/new/", name="Bob")
+    sent(client, BOOK + "new/", name="Bob")
     [item] = list_customers(ann.pk).customers
-    sent(client, f"/invoices/customers/{item.id}/", name="Carol")
-    sent(client, f"/invoices/customers/{item.id}/delete/")
+    sent(client, f"{BOOK}{item.id}/", name="Carol")
+    sent(client, f"{BOOK}{item.id}/delete/")
     added(ann.pk)
-    deleted_by_page(client)
+    client.post("/accounts/delete/", {"password": PASSWORD})
 
     needed = {each for each in rights_for(requests_sent) if each[0] == "customers"}
     assert needed == {each for each in rights("site") if each[0] == "customers"}
@@ -322,16 +291,12 @@ def test_the_requests_of_pages_are_allowed(
 # Deleted accounts ---------------------------------------------------------------------------------
 
 
-def deleted_by_page(client: Client) -> None:
-    client.post("/accounts/delete/", {"password": PASSWORD})
-
-
 def test_the_address_book_of_a_deleted_account_is_deleted(client: Client, ann: User) -> None:
     for _ in range(30):
         added(ann.pk)
     other = added(new_account())
 
-    deleted_by_page(client)
+    client.post("/accounts/delete/", {"password": PASSWORD})
 
     assert list_customers(ann.pk).customers == []
     assert find_customer(other.account, other.id).name == "Bob Ltd"
@@ -368,19 +333,19 @@ def test_invoices_keep_the_customer_of_that_time(client: Client, ann: User) -> N
 def shown_after(client: Client, **sent: str) -> Page:
     """The invoice form after one of its buttons, with these values."""
     values = {"customer_name": "", "currency": "EUR", "note": "Typed", "lines-0-description": "Tea"}
-    return Page(client.post("/invoices/new/", values | sent))
+    return Page(client.post(NEW, values | sent))
 
 
 def test_a_new_invoice_begins_with_the_data_of_a_customer(client: Client, ann: User) -> None:
     item = added(ann.pk)
 
-    page = Page(client.get(f"/invoices/new/?customer={item.id}"))
+    page = Page(client.get(f"{NEW}?customer={item.id}"))
 
     assert page.fields["customer_name"]["value"] == "Bob Ltd"
     assert page.fields["customer_address"]["value"].strip() == "2 Low Road\nLeeds"
     assert page.fields["customer_number"]["value"] == "1"
     for id_ in (uuid.uuid4(), "x" * 2_000):
-        assert client.get(f"/invoices/new/?customer={id_}").status_code == 404
+        assert client.get(f"{NEW}?customer={id_}").status_code == 404
 
 
 def test_the_only_customer_that_matches_is_filled_in(client: Client, ann: User) -> None:
@@ -399,11 +364,11 @@ def test_enter_finds_the_customer_until_a_line_is_typed(client: Client, ann: Use
     added(ann.pk)
     typed = {"customer_name": "bob", "lines-TOTAL_FORMS": "1", "enter": "1"}
 
-    found = Page(client.post("/invoices/new/", typed | {"lines-0-quantity": "1"}))
+    found = Page(client.post(NEW, typed | {"lines-0-quantity": "1"}))
     assert (found.value("customer_name"), found.value("customer_vat_id")) == (BOB.name, BOB.vat_id)
     assert "lines-1-description" not in found.fields
 
-    longer = Page(client.post("/invoices/new/", typed | {"lines-0-description": "Work"}))
+    longer = Page(client.post(NEW, typed | {"lines-0-description": "Work"}))
     assert longer.value("customer_name") == "bob"
     assert "lines-1-description" in longer.fields
 
@@ -447,10 +412,10 @@ def test_a_customers_page_shows_the_invoices_to_it_and_what_is_open(
     issued(ann.pk, issued_on=day, customer="Bobby")
     mark_paid(ann.pk, mine[0], day)
 
-    page = client.get(f"/invoices/customers/{item.id}/").content.decode()
+    page = client.get(f"{BOOK}{item.id}/").content.decode()
 
     assert re.findall(r'href="/invoices/([\d-]+)/"', page) == mine[::-1]
-    text = re.sub(r"\s+", " ", Page(client.get(f"/invoices/customers/{item.id}/")).text)
+    text = re.sub(r"\s+", " ", Page(client.get(f"{BOOK}{item.id}/")).text)
     assert "Open €119.00 1 invoice" in text
 
 
@@ -462,7 +427,7 @@ def test_a_customers_page_counts_its_own_invoices_however_many_others_have_simil
     for customer in ("Bob", "Bob", "Bob", "Bobby", "Bobby"):
         issued(ann.pk, issued_on=today(), customer=customer)
 
-    page = client.get(f"/invoices/customers/{item.id}/").content.decode()
+    page = client.get(f"{BOOK}{item.id}/").content.decode()
 
     year = today().year
     shown = [f"{year}-000003", f"{year}-000002"]
@@ -476,7 +441,7 @@ def test_customers_are_suggested_by_a_part_of_their_name(client: Client, ann: Us
     add_customer(make_user().pk, Customer("Bobby"), request_id=str(uuid.uuid4()))
 
     def names(name: str) -> Any:
-        return client.get("/invoices/customers/names/", {"name": name}).json()
+        return client.get(BOOK + "names/", {"name": name}).json()
 
     assert names("cafe") == {"Café Bob (1)": item.id}
     assert names("zzz") == names(" ") == {}

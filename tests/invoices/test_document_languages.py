@@ -17,14 +17,13 @@ from accounts.models import User
 from invoices.document.invoice import Customer
 from invoices.document.money import bare_price, readable_amount
 from invoices.output.contents import contents_of
-from invoices.pages.forms import InvoiceForm
 from invoices.pages.sending import SendForm
 from invoices.store.lists import all_invoices
 from tests import catalogue
 from tests.factories import make_user
+from tests.invoices.forms import NEW, typed
 from tests.sample_invoices import SAMPLES
 
-NEW = "/invoices/new/"
 #: Texts that are the same in several languages.
 SAME = {"IBAN", "BIC", "Date", "Description", "h", "kg", "m"}
 
@@ -98,19 +97,7 @@ def test_pdf_and_mail_have_the_language_of_the_customer(
 ) -> None:
     user: User = make_user(email_confirmed=True)
     client.force_login(user)  # type: ignore[arg-type]  # the stubs want a model
-    form = {
-        "customer_name": "Bob",
-        "customer_country": country,
-        "customer_language": chosen,
-        "currency": "EUR",
-        "request_id": InvoiceForm.new_request_id(),
-        "lines-TOTAL_FORMS": "1",
-        "lines-INITIAL_FORMS": "0",
-        "lines-0-description": "Work",
-        "lines-0-quantity": "1",
-        "lines-0-unit_price": "100",
-        "lines-0-vat_rate": "19",
-    }
+    form = typed(customer_country=country, customer_language=chosen)
 
     path = client.post(NEW, form)["Location"]
     pdf = client.get(f"{path.rstrip('/')}.pdf").content

@@ -6,42 +6,25 @@ import io
 import re
 from typing import Any
 
-import pytest
 from django.test import Client
 from pypdf import PdfReader
 
 from accounts.models import User
 from accounts.services import edit_profile
-from invoices.pages.forms import InvoiceForm
-from tests.factories import PASSWORD, make_user
+from tests.factories import PASSWORD
 from tests.invoice_factories import stored_invoices
+from tests.invoices import forms
+from tests.invoices.forms import LINE, NEW
 from tests.pages import Page
 from tests.requests import Requests
 
-URL, PDF_URL = "/invoices/new/", "/invoices/new/preview.pdf"
-
-
-@pytest.fixture
-def ann(engine: str, client: Client) -> User:
-    user = make_user(full_name="Ann Example")
-    client.force_login(user)  # type: ignore[arg-type]  # the stubs want a model
-    return user
+URL, PDF_URL = NEW, f"{NEW}preview.pdf"
 
 
 def typed(**values: Any) -> dict[str, Any]:
-    return {
-        "customer_name": "Bob & Sons",
-        "customer_address": "1 Main Street\nLeeds",
-        "currency": "EUR",
-        "request_id": InvoiceForm.new_request_id(),
-        "lines-TOTAL_FORMS": "1",
-        "lines-INITIAL_FORMS": "0",
-        "lines-0-description": "Work",
-        "lines-0-quantity": "2",
-        "lines-0-unit_price": "100",
-        "lines-0-vat_rate": "19",
-        **values,
-    }
+    address = "1 Main Street\nLeeds"
+    customer = {"customer_name": "Bob & Sons", "customer_address": address}
+    return forms.typed(LINE | {"unit_price": "100"}, **customer | values)
 
 
 def sent_again(response: Any) -> dict[str, str]:

@@ -45,6 +45,7 @@ def test_a_visitor_sees_one_button_a_picture_of_the_pdf_and_the_way_to_how_it_wo
 def test_the_first_steps_are_shown_until_all_are_done(client: Client) -> None:
     user = make_user()
     client.force_login(user)  # type: ignore[arg-type]  # the stubs want a model
+    assert "table" not in Page(client.get("/")).tags
     steps = ["Confirm your email address", "Add your business details", "Write your first invoice"]
 
     def open_steps() -> list[str]:

@@ -17,13 +17,13 @@ from invoices.document import money
 from invoices.document.invoice import Invoice
 from invoices.output.files import as_csv
 from invoices.output.pdf import render
-from invoices.pages.forms import InvoiceForm
 from invoices.store.issuing import issue_invoice
 from invoices.store.items import from_item, to_item
 from invoices.store.records import find_invoice
 from tests.commands import run
 from tests.factories import make_user
 from tests.invoice_factories import DAY, SELLER, draft, issued, new_account, stored_invoices
+from tests.invoices.forms import NEW, typed
 from tests.invoices.samples import a_voided_invoice, an_invoice, record_of
 from web.choices import currency_choices
 
@@ -114,19 +114,7 @@ def test_the_page_issues_in_its_own_language() -> None:
     user = make_user()
     client = Client(headers={"accept-language": "ja"})
     client.force_login(user)
-    values = {
-        "customer_name": "田中商店",
-        "currency": "JPY",
-        "request_id": InvoiceForm.new_request_id(),
-        "lines-TOTAL_FORMS": "1",
-        "lines-INITIAL_FORMS": "0",
-        "lines-0-description": "作業",
-        "lines-0-quantity": "1",
-        "lines-0-unit_price": "1234.50",
-        "lines-0-vat_rate": "10",
-    }
-
-    path = client.post("/invoices/new/", values)["Location"]
+    path = client.post(NEW, typed(customer_name="田中商店", currency="JPY"))["Location"]
 
     assert find_invoice(user.pk, path.split("/")[2]).language == "ja"
     pdf = client.get(f"{path.rstrip('/')}.pdf", headers={"accept-language": "en"})

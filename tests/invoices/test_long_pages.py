@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -27,9 +26,10 @@ from invoices.output.typesetting import name_of, pdf_of
 from invoices.store.issuing import issue_invoice
 from invoices.store.records import find_record
 from invoices.store.settlement import void
-from tests.commands import ROOT
 from tests.factories import make_user
+from tests.fork_server import fork_server
 from tests.invoice_factories import DAY, draft, stored_invoices
+from tests.invoices.forms import NEW, typed
 from tests.invoices.samples import a_voided_invoice, an_invoice
 from tests.pages import Page
 from tests.project.test_helper import end_helper
@@ -37,7 +37,7 @@ from tests.waiting import wait_until
 from web import helper
 
 LABEL = f"{DAY.year}-000001"
-PAGE, NEW = f"/invoices/{LABEL}/", "/invoices/new/"
+PAGE = f"/invoices/{LABEL}/"
 PDF, XML = f"/invoices/{LABEL}.pdf", f"/invoices/{LABEL}.xml"
 
 
@@ -68,46 +68,42 @@ def let_in(user: User) -> Client:
     return client
 
 
-def has_computed() -> bool:
-    """Whether the helper was used since `end_helper`."""
-    return helper._helper.made() is not None
+@pytest.fixture
+def typeset(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The invoices that the helper makes a PDF of from now on."""
+    made: list[Any] = []
+    compute = typesetting.computed
+
+    def noted(function: Any, invoice: Any) -> Any:
+        made.append(invoice)
+        return compute(function, invoice)
+
+    monkeypatch.setattr(typesetting, "computed", noted)
+    return made
 
 
 # Conditional requests -----------------------------------------------------------------------------
 
 
-def test_a_browser_that_has_the_pdf_gets_a_304_without_typesetting(ann: User) -> None:
+def test_a_pdf_is_typeset_once_and_kept_until_the_invoice_is_voided(
+    ann: User, typeset: list[Any]
+) -> None:
     client = let_in(ann)
     first = client.get(PDF)
     assert first.content.startswith(b"%PDF-")
-    typesetting._kept.reset()
-    end_helper()
-
-    again = client.get(PDF, headers={"If-None-Match": first["ETag"]})
-
-    assert (again.status_code, again.content, again["ETag"]) == (304, b"", first["ETag"])
-    assert not has_computed()
-
-
-def test_a_pdf_is_typeset_once_and_then_kept(ann: User) -> None:
-    client = let_in(ann)
-    first = client.get(PDF)
-    assert has_computed()
-    end_helper()
+    known = {"If-None-Match": first["ETag"]}
 
     again = client.get(PDF)
-
     assert (again.content, again["ETag"]) == (first.content, first["ETag"])
-    assert not has_computed()
-
-
-def test_a_voided_invoice_has_another_etag_and_another_pdf(ann: User) -> None:
-    client = let_in(ann)
-    first = client.get(PDF)
+    typesetting._kept.reset()
+    unchanged = client.get(PDF, headers=known)
+    assert (unchanged.status_code, unchanged.content) == (304, b"")
+    assert unchanged["ETag"] == first["ETag"]
+    assert len(typeset) == 1
 
     void(ann.pk, LABEL, "wrong")
 
-    after = client.get(PDF, headers={"If-None-Match": first["ETag"]})
+    after = client.get(PDF, headers=known)
     assert after.status_code == 200
     assert after["ETag"] != first["ETag"]
     assert after.content != first.content
@@ -143,11 +139,12 @@ def test_all_processes_give_a_pdf_the_same_name() -> None:
         "from tests.invoices.samples import an_invoice\n"
         "print(name_of(an_invoice()))"
     )
-    names = {
-        subprocess.check_output([sys.executable, "-c", program], cwd=ROOT) for _time in range(2)
-    }
+    # Forks of two interpreters, which draw other hashes.
+    environments = [None, os.environ | {"LANG": "C.UTF-8", "OF": "a test"}]
+    names = [fork_server.run("-c", program, env=each).stdout for each in environments]
 
-    assert len(names) == 1
+    assert names[0] == names[1]
+    assert len(names[0].strip()) == 64
 
 
 def test_kept_pdfs_are_bounded_and_the_last_used_stay(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,35 +200,25 @@ class Held:
             self._ended.wait(60)
 
 
-@pytest.mark.parametrize("url", [PDF, XML, PAGE, NEW, f"{NEW}?from={LABEL}"])
-def test_too_many_long_pages_of_an_account_at_once_are_a_429(ann: User, url: str) -> None:
+def test_too_many_long_pages_of_an_account_at_once_are_a_429(ann: User) -> None:
     client, bob = let_in(ann), let_in(make_user())
+    urls = (PDF, XML, PAGE, NEW, f"{NEW}?from={LABEL}")
     with Held(ann.pk):
-        refused = client.get(url)
+        refused = [client.get(url) for url in urls]
         short = client.get("/invoices/")
         of_another = bob.get(NEW)
 
-    assert refused.status_code == 429
-    assert int(refused["Retry-After"]) > 0
-    assert "Nothing was stored or sent." in Page(refused).text
+    for each in refused:
+        assert each.status_code == 429
+        assert int(each["Retry-After"]) > 0
+        assert "Nothing was stored or sent." in Page(each).text
     assert (short.status_code, of_another.status_code) == (200, 200)
-    assert client.get(url).status_code == 200
+    assert {client.get(url).status_code for url in urls} == {200}
 
 
 def test_a_form_that_is_sent_too_often_at_once_issues_nothing(ann: User) -> None:
     client = let_in(ann)
-    form = {
-        "customer_name": "Bob",
-        "customer_address": "Low Road",
-        "currency": "EUR",
-        "request_id": Page(client.get(NEW)).value("request_id"),
-        "lines-TOTAL_FORMS": "1",
-        "lines-INITIAL_FORMS": "0",
-        "lines-0-description": "Work",
-        "lines-0-quantity": "1",
-        "lines-0-unit_price": "5",
-        "lines-0-vat_rate": "19",
-    }
+    form = typed()
     with Held(ann.pk):
         assert client.post(NEW, form).status_code == 429
     assert len(stored_invoices(ann.pk)) == 1
@@ -278,30 +265,20 @@ def test_while_pdfs_wait_for_the_helper_other_pages_are_made(ann: User, settings
     assert working.result()
 
 
-def test_a_helper_that_ends_is_a_503_and_the_next_request_gets_the_pdf(
-    ann: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client = let_in(ann)
-    end_helper()
-    monkeypatch.setattr(helper, "CPU_SECONDS", 0.001)
-
-    assert client.get(PDF).status_code == 503
-
-    monkeypatch.undo()
-    assert client.get(PDF).status_code == 200
-
-
-def test_a_mail_whose_pdf_cannot_be_made_counts_for_no_limit(
+def test_while_the_helper_ends_a_page_is_a_503_and_a_mail_counts_for_no_limit(
     ann: User, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     settings.ACCOUNTS_LIMITS = settings.ACCOUNTS_LIMITS | {"mail_account": (1, 3600)}
     mark_confirmed(User.get(ann.pk))
     ann = User.get(ann.pk)
-    record = find_record(ann.pk, LABEL)
+    client, record = let_in(ann), find_record(ann.pk, LABEL)
     end_helper()
     monkeypatch.setattr(helper, "CPU_SECONDS", 0.001)
+
+    assert client.get(PDF).status_code == 503
     with pytest.raises(helper.HelperEnded):
         send_invoice(ann, record, "bob@example.org")
 
     monkeypatch.undo()
+    assert client.get(PDF).status_code == 200
     assert send_invoice(ann, record, "bob@example.org").outcome == "sent"

@@ -31,19 +31,9 @@ from invoices.output.pdf import render
 from invoices.pages.forms import InvoiceForm
 from invoices.store.items import from_item, to_item
 from invoices.store.records import Record
+from tests.invoices.forms import typed
 
-values = {
-    "request_id": InvoiceForm.new_request_id(),
-    "customer_name": "Bob",
-    "currency": "EUR",
-    "project": "Lighthouse",
-    "lines-TOTAL_FORMS": "1",
-    "lines-INITIAL_FORMS": "0",
-    "lines-0-description": "Work",
-    "lines-0-quantity": "1",
-    "lines-0-unit_price": "5",
-    "lines-0-vat_rate": "19",
-}
+values = typed(project="Lighthouse")
 day = date(2026, 11, 21)
 form = InvoiceForm(values, seller=Seller("Ann"), issued_on=day)
 assert form.is_valid(), form.errors

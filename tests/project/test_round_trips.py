@@ -11,11 +11,11 @@ from django.test import Client
 from accounts.forms import SignUpForm
 from accounts.models import User
 from dynamo._internal.client.sending import send
-from invoices.pages.forms import InvoiceForm
 from locks._internal.lock import Lock
 from tests.factories import PASSWORD, make_user
 from tests.faults.kinds import Delay
 from tests.faults.proxy import FaultProxy
+from tests.invoices.forms import NEW, typed
 from tests.requests import Requests, round_trips
 
 #: Longer than a thread needs to send its request after another one.
@@ -93,18 +93,7 @@ def sign_up(client: Client) -> None:
 
 
 def issue(client: Client) -> None:
-    form = {
-        "customer_name": "A customer",
-        "currency": "EUR",
-        "lines-TOTAL_FORMS": "1",
-        "lines-INITIAL_FORMS": "0",
-        "lines-0-description": "Work",
-        "lines-0-quantity": "8",
-        "lines-0-unit_price": "95.50",
-        "lines-0-vat_rate": "19",
-        "request_id": InvoiceForm.new_request_id(),
-    }
-    assert client.post("/invoices/new/", form).status_code == 302
+    assert client.post(NEW, typed()).status_code == 302
 
 
 def use_lock(_client: Client) -> None:

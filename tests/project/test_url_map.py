@@ -22,10 +22,10 @@ from accounts.forms import SignUpForm
 from accounts.models import User
 from accounts.services import account_key, deactivate
 from invoices.pages.customers import CustomerForm
-from invoices.pages.forms import InvoiceForm
 from invoices.pages.sending import SendForm
 from tests.factories import PASSWORD, make_user
 from tests.invoice_factories import DAY, issued
+from tests.invoices.forms import typed
 from tests.policies import rights, rights_for
 from tests.requests import Requests
 
@@ -102,17 +102,7 @@ def password_values(user: User) -> dict[str, Any]:
 
 
 def invoice_values(user: User) -> dict[str, Any]:
-    return {
-        "customer_name": "Bob",
-        "currency": "EUR",
-        "request_id": InvoiceForm.new_request_id(),
-        "lines-TOTAL_FORMS": "1",
-        "lines-INITIAL_FORMS": "0",
-        "lines-0-description": "Work",
-        "lines-0-quantity": "1",
-        "lines-0-unit_price": "100",
-        "lines-0-vat_rate": "19",
-    }
+    return typed()
 
 
 def customer_values(user: User) -> dict[str, Any]:

@@ -1,0 +1,29 @@
+"""The form of a new invoice, as browsers send it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from invoices.pages.forms import InvoiceForm
+
+NEW = "/invoices/new/"
+
+LINE = {"description": "Work", "quantity": "2", "unit_price": "50.00", "vat_rate": "19"}
+
+
+def typed(*lines: dict[str, str], **values: Any) -> dict[str, Any]:
+    """The values of the form, with one line of 100 EUR and 19 percent unless `lines` are given."""
+    lines = lines or (LINE,)
+    return {
+        "customer_name": "Bob Ltd",
+        "currency": "EUR",
+        "request_id": InvoiceForm.new_request_id(),
+        "lines-TOTAL_FORMS": str(len(lines)),
+        "lines-INITIAL_FORMS": "0",
+        **{
+            f"lines-{at}-{name}": text
+            for at, line in enumerate(lines)
+            for name, text in line.items()
+        },
+        **values,
+    }
