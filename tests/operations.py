@@ -6,10 +6,12 @@ Here are those of the library, in `tests.site_operations` those of the site. The
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from dynamo import IntegerAttribute, Model, TextAttribute, Unique, casefolded
@@ -39,6 +41,8 @@ def nothing() -> None:
 class Operation:
     """`act` is one operation on what `given` stores and returns. It sends a request of `api`.
 
+    If it takes `write`, it joins the transaction of its caller.
+
     It writes to the tables of `models`. The same call `again` finds that it was done ("same"), is
     another change ("another": another hash, time or session), or raises this error. `assert_sound`
     checks the rules that hold for everything stored.
@@ -46,11 +50,19 @@ class Operation:
 
     name: str
     api: str
-    act: Callable[[Any], object]
+    act: Callable[..., object]
     models: Sequence[type[PlainModel]]
     given: Callable[[], Any] = nothing
     again: str | type[Exception] = "same"
     assert_sound: Callable[[], None] = nothing
+
+    @property
+    def joins(self) -> bool:
+        """Whether it takes a transaction of its caller."""
+        parameters = inspect.signature(self.act).parameters
+        return any(
+            each == "write" or kind.kind is kind.VAR_KEYWORD for each, kind in parameters.items()
+        )
 
     def stored(self) -> Stored:
         """Everything in its tables."""
@@ -139,36 +151,44 @@ class Member(Model):
     unique_email = Unique("email", normalize=casefolded)
 
 
-def ann(request_id: str | None = None) -> Member:
-    return Member.create(email="ann@example.org", name="Ann", request_id=request_id)
+class Other(Model):
+    """What the caller of an operation writes in the same transaction."""
+
+    class Meta:
+        table_name = "tests-others"
+
+    text = TextAttribute(default="")
 
 
-def _renamed_by_save(member: Member) -> None:
+def ann(_none: None = None, **more: Any) -> Member:
+    return Member.create(email="ann@example.org", name="Ann", **more)
+
+
+def _renamed() -> Member:
+    member = ann()
     member.name = "Bea"
-    member.save()
+    return member
 
 
 def _lease() -> Lease:
     return taken("a")
 
 
-def _member(name: str, api: str, act: Callable[[Member], object], **more: Any) -> Operation:
+def _member(name: str, api: str, act: Callable[..., object], **more: Any) -> Operation:
     return Operation(f"Model.{name}", api, act, [Member], **({"given": ann} | more))
 
 
-def _lock(name: str, api: str, act: Callable[[Any], object], **more: Any) -> Operation:
+def _lock(name: str, api: str, act: Callable[..., object], **more: Any) -> Operation:
     return Operation(name, api, act, [LockItem], **more)
 
 
 LIBRARY = [
-    _member("create", TRANSACTION, lambda _none: ann(), given=nothing, again=Member.Taken),
-    _member("create for a request", TRANSACTION, lambda _none: ann("r"), given=nothing),
-    _member("change", UPDATE, lambda member: member.change(name="Bea")),
-    _member("change to nothing", UPDATE, lambda member: member.change(visits=5, name=None)),
-    _member(
-        "change of a unique value", TRANSACTION, lambda member: member.change(email="b@example.org")
-    ),
-    _member("save", UPDATE, _renamed_by_save),
+    _member("create", TRANSACTION, ann, given=nothing, again=Member.Taken),
+    _member("create for a request", TRANSACTION, partial(ann, request_id="r"), given=nothing),
+    _member("change", UPDATE, partial(Member.change, name="Bea")),
+    _member("change to nothing", UPDATE, partial(Member.change, visits=5, name=None)),
+    _member("change of a unique value", TRANSACTION, partial(Member.change, email="b@example.org")),
+    _member("save", UPDATE, Member.save, given=_renamed),
     _member("delete", TRANSACTION, Member.delete),
     Operation(
         "sequences.issue",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.contrib.auth.hashers import make_password
 
 from accounts.emails import confirmation
-from accounts.emails.change import cancel_change, confirm_change, request_change
+from accounts.emails.change import Confirmed, cancel_change, confirm_change, request_change
 from accounts.models import User
 from accounts.services import (
     activate,
@@ -33,7 +34,7 @@ from tests.emailchanges import NEW, token_of
 from tests.factories import PASSWORD, assert_guards_match_users, make_user
 from tests.invoice_factories import DAY, issued
 from tests.operations import DELETE, TRANSACTION, UPDATE, Operation, nothing
-from tests.session_maps import begun, let_pass, only, read_for
+from tests.session_maps import begun, let_pass, read_for
 from tests.staff.scenes import acting, do, make_staff
 
 ANN = {"username": "Ann", "email": "ann@example.org", "full_name": "Ann", "request_id": "ann"}
@@ -86,21 +87,30 @@ def staff_ann() -> User:
     return make_user(**ANN, is_staff=True)
 
 
-def _end_other(user: User) -> None:
+def _confirm(user: User, **write: Any) -> User:
+    return confirmation.confirm(confirmation.link_token(user), **write)
+
+
+def _follow(user: User, **write: Any) -> Confirmed:
+    return confirm_change(token_of(user), **write)
+
+
+def _end_other(user: User, **write: Any) -> None:
     [other] = [each.id for each in sessions.alive(user) if each.id != user.session_id]
-    sessions.end(user, other)
+    sessions.end(user, other, **write)
 
 
-def _see(user: User) -> User:
-    sessions.seen(user, only(user), address="192.0.2.8")
+def _see(user: User, **write: Any) -> User | None:
+    [session] = sessions.alive(user)
+    sessions.seen(user, session, address="192.0.2.8", **write)
     # A page uses the account as it read it, so the object in hand is not updated.
-    return User.get(user.pk)
+    return None if write else User.get(user.pk)
 
 
 def _account(
     name: str,
     api: str,
-    act: Callable[[Any], object],
+    act: Callable[..., object],
     given: Callable[[], object] = ann,
     again: str = "same",
 ) -> Operation:
@@ -108,56 +118,67 @@ def _account(
 
 
 ACCOUNTS = [
-    _account("register", TRANSACTION, lambda _none: make_user(**ANN), nothing),
-    _account("change_username", TRANSACTION, lambda user: change_username(user, "Bea")),
-    _account("change_username's spelling", UPDATE, lambda user: change_username(user, "ANN")),
-    _account("change_email", TRANSACTION, lambda user: change_email(user, "Bea@example.org")),
-    _account("change_email's spelling", UPDATE, lambda user: change_email(user, "ANN@example.org")),
-    _account("edit_profile", UPDATE, lambda user: edit_profile(user, full_name="", vat_id="GB1")),
+    _account("register", TRANSACTION, lambda _none, **write: make_user(**ANN, **write), nothing),
+    _account("change_username", TRANSACTION, partial(change_username, username="Bea")),
+    _account("change_username's spelling", UPDATE, partial(change_username, username="ANN")),
+    _account("change_email", TRANSACTION, partial(change_email, email="Bea@example.org")),
+    _account("change_email's spelling", UPDATE, partial(change_email, email="ANN@example.org")),
+    _account("edit_profile", UPDATE, partial(edit_profile, full_name="", vat_id="GB1")),
     _account(
         "change_password",
         UPDATE,
-        lambda user: change_password(user, OTHER_PASSWORD),
+        partial(change_password, password=OTHER_PASSWORD),
         again="another",
     ),
     _account(
         "change_password in a session",
         UPDATE,
-        lambda user: change_password(user, OTHER_PASSWORD),
+        partial(change_password, password=OTHER_PASSWORD),
         ann_in_a_session,
         "another",
     ),
     _account("mark_confirmed", UPDATE, confirmation.mark_confirmed, again="another"),
-    _account("confirm", UPDATE, lambda user: confirmation.confirm(confirmation.link_token(user))),
+    _account(
+        "confirm",
+        UPDATE,
+        lambda user, **write: confirmation.confirm(confirmation.link_token(user), **write),
+    ),
     _account("deactivate", UPDATE, deactivate),
     _account("activate", UPDATE, activate, deactivated_ann),
-    _account("grant_staff", UPDATE, lambda user: grant_staff(user, superuser=True)),
+    _account("grant_staff", UPDATE, partial(grant_staff, superuser=True)),
     _account("revoke_staff", UPDATE, revoke_staff, staff_ann),
     _account("delete", TRANSACTION, delete),
-    _account("upgrade_hash", UPDATE, lambda user: user.check_password(PASSWORD)),
+    _account("record_sign_in", UPDATE, User.record_sign_in, again="another"),
+    _account("upgrade_hash", UPDATE, partial(User.upgrade_hash, raw_password=PASSWORD)),
+    _account(
+        "check_password with an outdated hash", UPDATE, lambda user: user.check_password(PASSWORD)
+    ),
     # A change of the email address that waits for its link
-    _account("request_change", UPDATE, lambda user: request_change(user, NEW)),
-    _account("request_change again", UPDATE, lambda user: request_change(user, NEW), waiting_ann),
+    _account("request_change", UPDATE, partial(request_change, email=NEW)),
+    _account("request_change again", UPDATE, partial(request_change, email=NEW), waiting_ann),
     _account(
         "request_change to another address",
         UPDATE,
-        lambda user: request_change(user, "third@example.org"),
+        partial(request_change, email="third@example.org"),
         waiting_ann,
     ),
     _account(
-        "confirm_change", TRANSACTION, lambda user: confirm_change(token_of(user)), waiting_ann
+        "confirm_change",
+        TRANSACTION,
+        lambda user, **write: confirm_change(token_of(user), **write),
+        waiting_ann,
     ),
     _account("cancel_change", UPDATE, cancel_change, waiting_ann),
     _account(
         "change_email to the address that waits",
         TRANSACTION,
-        lambda user: change_email(user, NEW),
+        partial(change_email, email=NEW),
         waiting_ann,
     ),
     _account(
         "change_email while another one waits",
         TRANSACTION,
-        lambda user: change_email(user, "third@example.org"),
+        partial(change_email, email="third@example.org"),
         waiting_ann,
     ),
     # Sessions
@@ -165,7 +186,7 @@ ACCOUNTS = [
     _account(
         "sessions.begin in a full account",
         UPDATE,
-        lambda user: sessions.begin(user, browser="new"),
+        partial(sessions.begin, browser="new"),
         ann_with_all_sessions,
         "another",
     ),
@@ -173,7 +194,7 @@ ACCOUNTS = [
     _account(
         "sessions.end of its own",
         UPDATE,
-        lambda user: sessions.end(user, user.session_id),
+        lambda user, **write: sessions.end(user, user.session_id, **write),
         ann_in_a_session,
     ),
     _account("sessions.end_others", UPDATE, sessions.end_others, ann_in_a_session),
@@ -217,8 +238,20 @@ def _paid_invoice() -> None:
     mark_paid("ann", FIRST, DAY)
 
 
+def _void(_invoice: Any, **write: Any) -> None:
+    void("ann", FIRST, "Wrong", **write)
+
+
+def _pay(_invoice: Any, **write: Any) -> None:
+    mark_paid("ann", FIRST, DAY, **write)
+
+
+def _unpay(_invoice: Any, **write: Any) -> None:
+    mark_unpaid("ann", FIRST, DAY, **write)
+
+
 def _of_invoice(
-    name: str, api: str, act: Callable[[Any], object], given: Any = _invoice, again: Any = "same"
+    name: str, api: str, act: Callable[..., object], given: Any = _invoice, again: Any = "same"
 ) -> Operation:
     return Operation(name, api, act, [InvoiceItem, InvoiceState, Counter], given, again)
 
@@ -229,14 +262,24 @@ def _customer() -> CustomerItem:
 
 INVOICES = [
     _of_invoice("issue_invoice", TRANSACTION, lambda _none: issued("ann", request_id="r"), nothing),
-    _of_invoice("void", TRANSACTION, lambda _: void("ann", FIRST, "Wrong"), again=AlreadyVoided),
+    _of_invoice(
+        "void",
+        TRANSACTION,
+        _void,
+        again=AlreadyVoided,
+    ),
     _of_invoice("credit", TRANSACTION, lambda _: credit("ann", FIRST, "Returned")),
-    _of_invoice("mark_paid", TRANSACTION, lambda _: mark_paid("ann", FIRST, DAY)),
-    _of_invoice("mark_unpaid", UPDATE, lambda _: mark_unpaid("ann", FIRST, DAY), _paid_invoice),
+    _of_invoice("mark_paid", TRANSACTION, _pay),
+    _of_invoice(
+        "mark_unpaid",
+        UPDATE,
+        _unpay,
+        _paid_invoice,
+    ),
     Operation(
         "change_customer",
         UPDATE,
-        lambda item: change_customer(item, Customer("Carol", number="7")),
+        partial(change_customer, customer=Customer("Carol", number="7")),
         [CustomerItem, Counter],
         _customer,
     ),

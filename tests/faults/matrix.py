@@ -22,10 +22,11 @@ from dynamo._internal.client import deadline, sending
 from dynamo._internal.client.sending import send
 from dynamo.exceptions import ConditionFailed, TransactionCancelled, Unavailable
 from dynamo.models import Model
+from dynamo.transactions import Transaction
 from tests.conftest import PATIENCE_SECONDS
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Fault, Meanwhile
 from tests.faults.proxy import NOWHERE, FaultProxy, through
-from tests.operations import TRANSACTION, Operation, Stored, plain
+from tests.operations import DELETE, PUT, TRANSACTION, UPDATE, Operation, Other, Stored, plain
 
 # One for each way in which a request can fail: carried out or not, with an answer or without.
 # How the client sorts the codes of errors: tests/dynamo/test_client.py.
@@ -35,16 +36,19 @@ FAULTS: dict[str, Fault] = {
     "throttled": Answer(400, "ThrottlingException"),
     "500 after the write": Answer(500, "InternalServerError", carried_out=True),
 }
+WRITES = {TRANSACTION, UPDATE, PUT, DELETE}
 each_fault = pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    names = [name for name in ("operation", "transaction") if name in metafunc.fixturenames]
-    for name in names:
-        operations: list[Operation] = metafunc.module.OPERATIONS
-        if name == "transaction":
-            operations = [each for each in operations if each.api == TRANSACTION]
-        metafunc.parametrize(name, operations, ids=[each.name for each in operations])
+    operations: list[Operation] = metafunc.module.OPERATIONS
+    kinds = {
+        "operation": operations,
+        "transaction": [each for each in operations if each.api == TRANSACTION],
+        "joining": [each for each in operations if each.joins],
+    }
+    for name in kinds.keys() & set(metafunc.fixturenames):
+        metafunc.parametrize(name, kinds[name], ids=[each.name for each in kinds[name]])
 
 
 def conflict(beside: str) -> Answer:
@@ -59,7 +63,7 @@ class Run:
     """An operation that is prepared, and what was stored before it."""
 
     def __init__(self, operation: Operation, proxy: FaultProxy) -> None:
-        self.operation = operation
+        self.operation, self._proxy = operation, proxy
         if operation.name not in _undisturbed:
             operation.empty()
             given = operation.given()
@@ -92,6 +96,9 @@ class Run:
             *(("missing", each) for each in wanted if each not in now),
             *(("unexpected", each) for each in now if each not in wanted),
         ]
+
+    def writes_sent(self) -> list[str]:
+        return [each.operation for each in self._proxy.seen if each.operation in WRITES]
 
     def assert_unchanged(self) -> None:
         assert self.operation.stored() == self.before
@@ -218,3 +225,41 @@ def test_a_late_duplicate_of_a_write_changes_nothing(
         send(operation.api, late)
 
     assert operation.stored() == before
+
+
+# In the transaction of its caller ---------------------------------------------------------------
+
+
+def test_an_operation_is_sent_with_the_callers_writes_by_the_callers_commit(
+    proxy: FaultProxy, joining: Operation
+) -> None:
+    other = Other.create()
+    run = Run(joining, proxy)
+
+    with Transaction() as write:
+        result = joining.act(run.given, write=write)
+        other.change(text="changed", write=write)
+        assert run.writes_sent() == []
+
+    assert run.writes_sent() == [TRANSACTION]
+    run.assert_done()
+    joining.assert_in_hand(run.given, result)
+    assert Other.get(other.pk).text == "changed"
+
+
+def test_an_operation_is_not_stored_if_a_write_of_the_caller_is_refused(
+    proxy: FaultProxy, joining: Operation
+) -> None:
+    other = Other.create()
+    run = Run(joining, proxy)
+    in_hand = run.given.serialize() if isinstance(run.given, Model) else None
+    Other.get(other.pk).change(text="since")
+
+    write = Transaction()
+    joining.act(run.given, write=write)
+    other.change(text="changed", write=write)
+    with pytest.raises(Other.Stale):
+        write.commit()
+
+    run.assert_unchanged()
+    assert in_hand is None or run.given.serialize() == in_hand
