@@ -56,6 +56,11 @@ class Requests:
         for each in consumed if isinstance(consumed, list) else [consumed]:
             self.units += each["CapacityUnits"]
 
+    def of(self, operation: str) -> list[dict[str, Any]]:
+        """The requests of this operation."""
+        both = zip(self.operations, self.requests, strict=True)
+        return [request for each, request in both if each == operation]
+
     @property
     def round_trips(self) -> int:
         """How many times a caller waited for DynamoDB, as `round_trips` counts.

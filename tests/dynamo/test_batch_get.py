@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from dynamo.exceptions import Unavailable
 from tests.dynamo.test_pages import Ride, rides
 from tests.faults.kinds import Reply, nothing_processed
 from tests.faults.proxy import FaultProxy
@@ -50,14 +49,6 @@ def test_unprocessed_keys_are_asked_for_again(proxy: FaultProxy) -> None:
         if each.operation == "BatchGetItem"
         for wanted in each.body["RequestItems"].values()
     )
-
-
-def test_keys_that_stay_unprocessed_are_an_error(proxy: FaultProxy, impatient: float) -> None:
-    rides(1)
-    proxy.plan("BatchGetItem", Reply(nothing_processed), 1_000)
-
-    with pytest.raises(Unavailable, match="UnprocessedKeys"):
-        list(Ride.batch_get([("red", 0)]))
 
 
 def test_more_than_a_hundred_keys_are_several_requests(requests_sent: Requests) -> None:

@@ -32,7 +32,6 @@ from dynamo._internal.client.deadline import page
 from dynamo._internal.client.sending import is_unreachable, send
 from dynamo.cache import CacheItem
 from dynamo.exceptions import Unavailable
-from locks._internal.lock import Lock
 from tests.clocks import SleeplessClock, use_clock
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Meanwhile
 from tests.faults.proxy import NOWHERE, FaultProxy, through
@@ -269,18 +268,6 @@ def test_a_request_outside_of_a_page_is_sent_and_closes_it(clock: SleeplessClock
 
     assert not is_unreachable()
     read_in_a_page()
-
-
-@pytest.mark.usefixtures("engine")
-def test_a_lease_is_renewed_while_it_is_open(clock: SleeplessClock) -> None:
-    with Lock("job") as lease:
-        before = lease.renewal_due_at
-        opened(clock)
-
-        lease.renew()
-
-        assert lease.renewal_due_at > before
-        lease.check()
 
 
 @pytest.mark.usefixtures("engine")

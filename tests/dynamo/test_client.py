@@ -480,20 +480,6 @@ def test_missing_rights_are_an_error_at_once(proxy: FaultProxy, code: str) -> No
 
 
 @pytest.mark.usefixtures("engine", "_own_client")
-def test_missing_credentials_are_an_error_at_once(
-    monkeypatch: pytest.MonkeyPatch, requests_sent: Requests
-) -> None:
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "https://dynamodb.invalid")
-
-    with pytest.raises(Rejected, match="Unable to locate credentials"):
-        put()
-
-    assert requests_sent.operations == ["PutItem"]
-
-
-@pytest.mark.usefixtures("engine", "_own_client")
 def test_an_invalid_endpoint_is_an_error_and_not_a_missing_item(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

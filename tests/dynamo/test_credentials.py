@@ -20,7 +20,6 @@ from botocore.httpsession import URLLib3Session
 from botocore.signers import RequestSigner
 from botocore.utils import ContainerMetadataFetcher
 from django.conf import settings as django_settings
-from django.test import Client
 from urllib3 import HTTPConnectionPool
 
 from accounts.models import User
@@ -29,6 +28,7 @@ from dynamo._internal.client.deadline import within
 from dynamo._internal.client.sending import send
 from dynamo._internal.processes import LEAST_SECONDS_BETWEEN, MOST_THREADS, Background
 from dynamo.exceptions import Rejected, Unavailable
+from locks._internal import heartbeats, leases
 from locks._internal.lock import Lock
 from sequences._internal.counters import next_value
 from tests.clocks import Stopwatch
@@ -42,12 +42,13 @@ from tests.dynamo.providers import (
     ask_sts,
     keys,
 )
-from tests.fork_server import fork_server
+from tests.forked import in_a_child
+from tests.requests import Requests
 from tests.waiting import wait_until
 from web import s3
 from web.s3 import StorageFailed
 
-pytestmark = pytest.mark.usefixtures("cheap_collections")
+pytestmark = pytest.mark.usefixtures("cheap_collections", "away")
 
 KEY = {"pk": {"S": "thing"}}
 
@@ -96,10 +97,17 @@ def provider() -> Iterator[Provider]:
         yield made
 
 
+@pytest.fixture
+def container(provider: Provider, monkeypatch: pytest.MonkeyPatch) -> Provider:
+    """The provider, which is asked as that of a container."""
+    ask_container(provider, monkeypatch)
+    return provider
+
+
 # Failing providers --------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("away", "path")
+@pytest.mark.usefixtures("path")
 def test_a_failure_of_the_metadata_service_is_temporary(
     provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,18 +124,16 @@ def test_a_failure_of_the_metadata_service_is_temporary(
     assert token().startswith("token")
 
 
-@pytest.mark.usefixtures("away")
 def test_a_request_waits_for_a_provider_that_recovers(
-    provider: Provider, monkeypatch: pytest.MonkeyPatch
+    container: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", SOON_SECONDS)
-    ask_container(provider, monkeypatch)
-    provider.failure = 500, b""
+    container.failure = 500, b""
     waiting = threading.Thread(target=get)
 
     waiting.start()
-    wait_until(lambda: provider.calls)
-    provider.failure = None
+    wait_until(lambda: container.calls)
+    container.failure = None
     waiting.join(SOON_SECONDS)
 
     assert token().startswith("token")
@@ -193,7 +199,6 @@ BROKEN: dict[str, SetUp] = {
 }
 
 
-@pytest.mark.usefixtures("away")
 @pytest.mark.parametrize("set_up", BROKEN.values(), ids=BROKEN)
 def test_a_broken_provider_is_unavailable(
     set_up: SetUp,
@@ -213,27 +218,30 @@ def test_a_broken_provider_is_unavailable(
     assert "the-secret" not in caplog.text + str(failed.value)
 
 
-@pytest.mark.usefixtures("away")
 def test_missing_credentials_are_an_error_at_once(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, requests_sent: Requests
 ) -> None:
     ask_nobody(monkeypatch)
     with pytest.raises(Rejected, match="Unable to locate credentials"):
         get()
 
+    assert requests_sent.operations == ["GetItem"]
 
-@pytest.mark.usefixtures("away")
+
 def test_a_lease_is_renewed_once_the_provider_works_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The first renewal is due after 0.2 seconds of a lease that is longer than a stall.
+    monkeypatch.setattr(leases, "RENEWED_AFTER", 0.2 / 60)
     process = Process(tmp_path, monkeypatch)
-    process.print_keys(lives=2)
-    lease = Lock("a lock", lease_seconds=12).acquire()
-    sent_at = lease._sent_at
+    process.print_keys()
+    lease = Lock("a lock", lease_seconds=60).acquire()
+    monkeypatch.setattr(deadline, "OPERATION_SECONDS", 0.5)
     process.print_("rubbish")
-    wait_until(lambda: not _are_there_credentials())
-    # The first renewal is due after a quarter of the lease, and finds no credentials.
-    wait_until(lambda: lease.remaining_seconds < 8.5)
+    sending.reset()  # the credentials are loaded again
+    wait_until(lambda: heartbeats._of_process._failures.get(lease))
+    monkeypatch.setattr(deadline, "OPERATION_SECONDS", SOON_SECONDS)
+    sent_at = lease._sent_at
     process.print_keys()
 
     wait_until(lambda: lease._sent_at > sent_at or lease.lost.is_set())
@@ -268,7 +276,7 @@ def hanging(
     (tmp_path / "prints.json").write_text("{}")
 
 
-@pytest.mark.usefixtures("away", "hanging")
+@pytest.mark.usefixtures("hanging")
 def test_a_request_does_not_wait_for_a_hanging_provider_beyond_its_deadline() -> None:
     with Stopwatch() as watch, within(0.5), pytest.raises(Unavailable, match="no answer in time"):
         get()
@@ -277,25 +285,11 @@ def test_a_request_does_not_wait_for_a_hanging_provider_beyond_its_deadline() ->
     assert len(loading_threads()) >= 1
 
 
-@pytest.mark.usefixtures("away", "real_patience")
-def test_a_health_check_answers_while_a_provider_hangs(
-    provider: Provider, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    provider.answers.clear()
-    ask_container(provider, monkeypatch)
-
-    with Stopwatch() as watch:
-        assert Client().get("/healthz").status_code == 503
-
-    assert watch.seconds < SOON_SECONDS
-
-
-@pytest.mark.usefixtures("away", "path")
+@pytest.mark.usefixtures("path")
 def test_callers_that_share_a_request_do_not_wait_for_a_hanging_provider(
-    provider: Provider, monkeypatch: pytest.MonkeyPatch, at_once: Callable[..., list[Any]]
+    container: Provider, at_once: Callable[..., list[Any]]
 ) -> None:
-    provider.answers.clear()
-    ask_container(provider, monkeypatch)
+    container.answers.clear()
 
     def draw(_number: int) -> None:
         with within(0.5), pytest.raises(Unavailable):
@@ -307,17 +301,15 @@ def test_callers_that_share_a_request_do_not_wait_for_a_hanging_provider(
     assert watch.seconds < SOON_SECONDS
 
 
-@pytest.mark.usefixtures("away")
 def test_old_credentials_are_used_until_they_expire_while_a_refresh_hangs(
-    provider: Provider, monkeypatch: pytest.MonkeyPatch
+    container: Provider,
 ) -> None:
-    ask_container(provider, monkeypatch)
-    provider.lives = 6
+    container.lives = 6
     get()
-    first, calls = token(), provider.calls
-    provider.answers.clear()
+    first, calls = token(), container.calls
+    container.answers.clear()
     # New ones are requested after half of their life.
-    wait_until(lambda: provider.calls > calls)
+    wait_until(lambda: container.calls > calls)
     with Stopwatch() as watch:
         get()
         used = token()
@@ -326,7 +318,7 @@ def test_old_credentials_are_used_until_they_expire_while_a_refresh_hangs(
     assert watch.seconds < 2
 
     wait_until(lambda: not _are_there_credentials())
-    provider.answers.set()
+    container.answers.set()
     get()
     assert token() != first
 
@@ -334,16 +326,12 @@ def test_old_credentials_are_used_until_they_expire_while_a_refresh_hangs(
 # Loading and refreshing ---------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("away")
-def test_credentials_are_replaced_before_they_expire_without_a_request(
-    provider: Provider, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ask_container(provider, monkeypatch)
-    provider.lives = 3
+def test_credentials_are_replaced_before_they_expire_without_a_request(container: Provider) -> None:
+    container.lives = 3
     get()
     held = credentials.of_process()._loading
     first = held.value
-    provider.lives = 3600
+    container.lives = 3600
 
     wait_until(lambda: held.value is not first)
 
@@ -351,12 +339,8 @@ def test_credentials_are_replaced_before_they_expire_without_a_request(
     assert time.time() < first.expires_at
 
 
-@pytest.mark.usefixtures("away")
-def test_a_provider_without_newer_credentials_is_asked_rarely(
-    provider: Provider, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ask_container(provider, monkeypatch)
-    provider.failure = 200, json.dumps(keys(1, lives=3)).encode()
+def test_a_provider_without_newer_credentials_is_asked_rarely(container: Provider) -> None:
+    container.failure = 200, json.dumps(keys(1, lives=3)).encode()
     get()
     held = credentials.of_process()._loading
 
@@ -364,27 +348,21 @@ def test_a_provider_without_newer_credentials_is_asked_rarely(
 
     # After half of the rest each time, and botocore asks twice for credentials that expire soon.
     # Without a pause it would be hundreds of times in these three seconds.
-    assert provider.calls <= 20
+    assert container.calls <= 20
 
 
-@pytest.mark.usefixtures("away")
 def test_many_threads_ask_the_provider_once(
-    provider: Provider, monkeypatch: pytest.MonkeyPatch, at_once: Callable[..., list[Any]]
+    container: Provider, at_once: Callable[..., list[Any]]
 ) -> None:
     wait_until(lambda: not loading_threads())
-    ask_container(provider, monkeypatch)
 
     at_once(lambda _number: get())
 
-    assert provider.calls == 1
+    assert container.calls == 1
     assert loading_threads() == ["AWS credentials"]
 
 
-@pytest.mark.usefixtures("away")
-def test_the_thread_ends_with_the_client(
-    provider: Provider, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ask_container(provider, monkeypatch)
+def test_the_thread_ends_with_the_client(container: Provider) -> None:
     get()
 
     sending.reset()
@@ -392,7 +370,6 @@ def test_the_thread_ends_with_the_client(
     wait_until(lambda: not loading_threads())
 
 
-@pytest.mark.usefixtures("away")
 @pytest.mark.parametrize("source", ["environment", "credentials file", "config file"])
 def test_fixed_credentials_need_no_thread(
     source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -416,7 +393,6 @@ def test_fixed_credentials_need_no_thread(
     assert loading_threads() == []
 
 
-@pytest.mark.usefixtures("away")
 def test_a_profile_that_assumes_a_role_is_loaded_by_the_thread(
     provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -437,48 +413,23 @@ def test_a_profile_that_assumes_a_role_is_loaded_by_the_thread(
     assert credentials.of_process().account_id == "123456789012"
 
 
-FORKING = f"""
-import os, socket, sys
-import django
-django.setup()
-from dynamo._internal.client import credentials
-from dynamo._internal.client.sending import send
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.usefixtures("container")
+def test_a_forked_child_loads_credentials_of_its_own() -> None:
+    get()
+    first = token()
 
-lookup = socket.getaddrinfo
-socket.getaddrinfo = lambda host, *others: lookup(
-    "127.0.0.1" if host == {HOST!r} else host, *others
-)
-send("ListTables", {{}})
-first = credentials.of_process().token
-child = os.fork()
-if not child:
-    done = False
-    try:
-        send("ListTables", {{}})
-        done = credentials.of_process().token != first
-    finally:
-        os._exit(0 if done else 3)
-_pid, status = os.waitpid(child, 0)
-sys.exit(os.waitstatus_to_exitcode(status))
-"""
+    def child() -> None:
+        get()
+        assert token() != first
 
-
-@pytest.mark.usefixtures("away")
-def test_a_forked_child_loads_credentials_of_its_own(
-    provider: Provider, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ask_container(provider, monkeypatch)
-
-    ended = fork_server.run("-c", FORKING)
-
-    assert ended.returncode == 0
+    assert in_a_child(child) == 0
 
 
 def test_a_file_is_not_uploaded_while_a_provider_hangs(
-    provider: Provider, monkeypatch: pytest.MonkeyPatch
+    container: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    provider.answers.clear()
-    ask_container(provider, monkeypatch)
+    container.answers.clear()
     monkeypatch.delenv("AWS_ENDPOINT_URL_S3", raising=False)
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", 0.5)
     s3.reset()
@@ -570,7 +521,6 @@ def _hide(name: str, owner: type, patch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("name", PRIVATE)
 def test_botocore_sends_everything_if_a_private_name_is_missing(
     name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -592,7 +542,6 @@ def test_botocore_sends_everything_if_a_private_name_is_missing(
     )
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("owner", [BaseClient, URLLib3Session, HTTPConnectionPool])
 def test_the_table_has_every_private_name_that_is_used(
     owner: type, monkeypatch: pytest.MonkeyPatch

@@ -704,24 +704,6 @@ def test_a_version_that_is_not_genuine_is_refused(how: str, requests_sent: Reque
     assert requests_sent.operations == []
 
 
-def test_of_sixteen_edits_of_one_page_one_is_stored_and_the_others_are_shown() -> None:
-    customer = create()
-    shown = sent(CustomerForm(instance=customer))
-
-    def post(number: int) -> CustomerForm:
-        form = CustomerForm({**shown, "club": f"club {number}"}, instance=Customer.get(customer.pk))
-        if form.is_valid():
-            form.try_save()
-        return form
-
-    with ThreadPoolExecutor(16) as pool:
-        forms_sent = list(pool.map(post, range(16)))
-
-    [winner] = [form for form in forms_sent if not form.errors]
-    assert Customer.get(customer.pk).club == winner["club"].value()
-    assert {len(form.errors["club"]) for form in forms_sent if form is not winner} == {1}
-
-
 @pytest.mark.parametrize("version", [None, 7, 2**62 - 5])
 def test_an_item_of_an_older_release_can_be_edited_once_per_form(version: int | None) -> None:
     item = {"pk": {"S": "old"}, "email": {"S": "old@example.org"}, "club": {"S": "go"}}

@@ -16,7 +16,6 @@ from dynamo._internal.client.deadline import within
 from dynamo._internal.client.sending import send
 from dynamo._internal.processes import MOST_THREADS
 from dynamo.exceptions import Unavailable
-from locks._internal.lock import Lock
 from tests.clocks import Stopwatch
 from tests.conftest import PATIENCE_SECONDS
 from tests.dynamo.bands import Band
@@ -119,19 +118,6 @@ def test_the_last_addresses_are_used_while_a_name_server_hangs(name_server: Name
     get()
 
     assert name_server.asked == 2
-
-
-@pytest.mark.usefixtures("away")
-def test_a_lease_is_renewed_while_a_name_server_hangs(name_server: NameServer) -> None:
-    lease = Lock("a lock", lease_seconds=20).acquire()
-    name_server.answers.clear()
-    sending.reset()
-
-    with Stopwatch() as watch:
-        lease.renew()
-
-    assert watch.seconds < SOON_SECONDS
-    lease.release()
 
 
 @pytest.mark.usefixtures("away")

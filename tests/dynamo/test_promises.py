@@ -25,7 +25,6 @@ from dynamo.exceptions import (
     DamagedItem,
     DoesNotExist,
     DynamoError,
-    Refused,
     RequestIdReused,
     Stale,
     Taken,
@@ -603,37 +602,6 @@ def test_a_new_item_takes_the_value_of_one_that_is_deleted() -> None:
         one.delete(write=write)
 
     assert guards() == {"email#ann@example.org": two.pk}
-
-
-def test_two_changes_of_one_item_in_a_transaction_are_refused_when_the_second_is_added() -> None:
-    member = ann()
-    before = stored_items("tests-promises")
-
-    def change_twice() -> None:
-        with Transaction() as write:
-            member.change(card="A", write=write)
-            Member.get(member.pk).change(visits=3, write=write)
-
-    with pytest.raises(ValueError, match="already writes the item"):
-        change_twice()
-
-    assert stored_items("tests-promises") == before
-
-
-def test_several_refused_items_are_a_group() -> None:
-    one, two = ann(), bob()
-    for pk in (one.pk, two.pk):
-        Member.get(pk).change(visits=9)
-
-    def change_both() -> None:
-        with Transaction() as write:
-            one.change(card="A", write=write)
-            two.delete(write=write)
-
-    with pytest.raises(Refused) as refused:
-        change_both()
-
-    assert [type(each) for each in refused.value.exceptions] == [Member.Stale] * 2
 
 
 # Request ids --------------------------------------------------------------------------------------

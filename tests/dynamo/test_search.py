@@ -155,7 +155,7 @@ def test_a_page_costs_the_same_among_few_and_many(requests_sent: Requests) -> No
                 }
             }
         }
-        for number in range(100, 2_000)
+        for number in range(100, 600)
     ]
     write_batches(Fan.table(), puts)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
@@ -22,7 +21,7 @@ from dynamo.exceptions import ConditionFailed, Unavailable
 from dynamo.sessions import KEY_LENGTH, SessionStore
 from tests.emptying import empty
 from tests.faults.kinds import CloseBefore, DropReply, Meanwhile
-from tests.faults.proxy import NOWHERE, FaultProxy, through
+from tests.faults.proxy import FaultProxy
 from tests.requests import Requests
 
 pytestmark = [pytest.mark.usefixtures("engine"), pytest.mark.urls(__name__)]
@@ -371,24 +370,6 @@ def test_a_session_can_be_deleted_by_its_key() -> None:
     assert not session.exists(session.session_key)
 
 
-def test_the_key_is_hashed_at_rest() -> None:
-    session = started(user="ann")
-
-    (item,) = items()
-    key = f"2|:1:{session.cache_key}"
-    assert item["key"] == {"S": hashlib.sha256(key.encode()).hexdigest()}
-    assert session.session_key not in str(item)
-
-
-def test_a_session_out_of_reach_is_not_taken_for_an_ended_one() -> None:
-    session = SessionStore(started(user="ann").session_key)
-
-    with through(NOWHERE), within(0.1), pytest.raises(Unavailable):
-        session.get("user")
-
-    assert session.get("user") == "ann"
-
-
 def test_the_asynchronous_forms_do_the_same(requests_sent: Requests) -> None:
     async def live() -> None:
         session = SessionStore()
@@ -417,64 +398,40 @@ def test_the_asynchronous_forms_do_the_same(requests_sent: Requests) -> None:
     assert items() == []
 
 
-def test_a_page_without_a_session_costs_no_request(client: Client, requests_sent: Requests) -> None:
-    assert client.get("/").status_code == 200
-    assert client.get("/visits").content == b"0"
-    assert client.get("/sign-out").status_code == 200
-
-    assert requests_sent.operations == []
-
-
-def test_signing_in_costs_one_write(client: Client, requests_sent: Requests) -> None:
-    response = client.get("/sign-in")
-
-    assert requests_sent.operations == ["PutItem"]
-    assert requests_sent.units == 1
-    assert response.content.decode() == client.cookies["sessionid"].value
+COSTS: dict[str, tuple[str, str, list[str]]] = {
+    "no session is needed": ("", "/", []),
+    "there is none": ("", "/visits", []),
+    "there is none to end": ("", "/sign-out", []),
+    "it begins": ("", "/sign-in", ["PutItem"]),
+    "an old one ends": ("/visit", "/sign-in", ["GetItem", "PutItem", "PutItem"]),
+    "the old one has ended": ("e" * 32, "/sign-in", ["GetItem", "PutItem"]),
+    "it is not used": ("/sign-in", "/", []),
+    "it is read": ("/sign-in", "/visits", ["GetItem"]),
+    "it is changed": ("/sign-in", "/visit", ["GetItem", "PutItem"]),
+    "it ends": ("/sign-in", "/sign-out", ["PutItem"]),
+}
 
 
-def test_signing_in_ends_the_old_session_for_one_read_and_one_write_more(
-    client: Client, requests_sent: Requests
-) -> None:
-    client.get("/visit")
-    old = client.cookies["sessionid"].value
-    requests_sent.clear()
-
-    client.get("/sign-in")
-
-    assert requests_sent.operations == ["GetItem", "PutItem", "PutItem"]
-    assert not SessionStore().exists(old)
-    assert client.get("/visits").content == b"1"
-
-
-def test_signing_in_after_an_ended_session_costs_a_read_and_a_write(
-    client: Client, requests_sent: Requests
-) -> None:
-    client.cookies["sessionid"] = "e" * 32
-
-    client.get("/sign-in")
-
-    assert requests_sent.operations == ["GetItem", "PutItem"]
-
-
-@pytest.mark.parametrize(
-    ("page", "operations"),
-    [
-        ("/", []),
-        ("/visits", ["GetItem"]),
-        ("/visit", ["GetItem", "PutItem"]),
-        ("/sign-out", ["PutItem"]),
-    ],
-)
+@pytest.mark.parametrize(("before", "page", "operations"), COSTS.values(), ids=COSTS)
 def test_a_page_costs_the_requests_that_are_stated(
-    client: Client, requests_sent: Requests, page: str, operations: list[str]
+    client: Client, requests_sent: Requests, before: str, page: str, operations: list[str]
 ) -> None:
-    client.get("/sign-in")
+    """`before` is a page, or the key of an ended session."""
+    if before.startswith("/"):
+        client.get(before)
+    elif before:
+        client.cookies["sessionid"] = before
+    old = client.cookies["sessionid"].value if before else None
     requests_sent.clear()
 
-    client.get(page)
+    answer = client.get(page)
 
+    assert answer.status_code == 200
     assert requests_sent.operations == operations
+    if page == "/sign-in":
+        assert answer.content.decode() == client.cookies["sessionid"].value != old
+        assert old is None or not SessionStore().exists(old)
+        assert client.get("/visits").content == (b"1" if before == "/visit" else b"0")
 
 
 def test_a_page_whose_session_ends_meanwhile_is_a_bad_request(client: Client) -> None:

@@ -14,7 +14,7 @@ from locks._internal.lock import Lock
 from locks.exceptions import LeaseLost
 from tests.faults.kinds import CloseBefore
 from tests.faults.proxy import FaultProxy
-from tests.lock_workers import heard, started
+from tests.lock_workers import holding
 from tests.locks.items import put, stored, taken
 from tests.requests import Requests
 
@@ -44,8 +44,7 @@ def is_free(name: str) -> bool:
 
 
 def test_a_process_that_ends_releases_its_lease() -> None:
-    with started("hold", "a", 60) as [worker]:
-        heard(worker)
+    with holding("a", 60) as (worker, _fence):
         assert not is_free("a")
         assert worker.stdin is not None
         worker.stdin.write("end\n")

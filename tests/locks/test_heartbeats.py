@@ -90,16 +90,6 @@ def test_the_thread_ends_after_its_last_holder_found_the_lease_lost() -> None:
     wait_until(lambda: not beating())
 
 
-def test_a_lease_is_renewed_again_and_again() -> None:
-    lease = taken("a", lease_seconds=LEASE_SECONDS)
-    ends_at = now() + lease.remaining_seconds
-
-    wait_for_renewals("a", 3)
-
-    assert now() + lease.remaining_seconds > ends_at
-    assert not lease.lost.is_set()
-
-
 def test_one_thread_watches_all_leases_and_each_is_renewed_in_time(
     requests_sent: Requests,
 ) -> None:
@@ -111,11 +101,7 @@ def test_one_thread_watches_all_leases_and_each_is_renewed_in_time(
         wait_for_renewals(f"{length}", 2)
 
     assert len(beating()) == 1
-    renewed = {
-        request["Key"]["key"]["S"]
-        for operation, request in zip(requests_sent.operations, requests_sent.requests, strict=True)
-        if operation == "UpdateItem"
-    }
+    renewed = {request["Key"]["key"]["S"] for request in requests_sent.of("UpdateItem")}
     # The longest one is due in three minutes.
     assert renewed == {f"{length}" for length in lengths[1:]}
     assert [lease for lease in leases if lease.lost.is_set()] == []

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from locks._internal.lock import Lock, claim_once
+from locks._internal.lock import claim_once
+from locks._internal.registry import State, all_locks
 from locks.exceptions import LeaseLost
 from tests.commands import run, run_on_a_terminal
 from tests.fork_server import fork_server
@@ -101,46 +103,32 @@ def test_letters_that_the_encoding_lacks_are_escaped(arguments: list[str], shown
         assert json.loads(ended.stdout)["key"] == "café 🔒"
 
 
-def test_without_locks_nothing_is_printed() -> None:
-    assert run("listlocks") == ("", "", 0)
+#: What `breaklock a` finds, and what it prints without a terminal, where it does not ask.
+BROKEN: dict[str, tuple[Callable[[], object], tuple[str, str, int], State | None]] = {
+    "a lease": (lambda: taken("a"), ("The lock a is free now.\n", "", 0), State.RELEASED),
+    "a claim": (lambda: claim_once("a"), ("The lock a is no longer claimed.\n", "", 0), None),
+    "a free lock": (
+        lambda: taken("a").release(),
+        ("The lock a was free already.\n", "", 0),
+        State.RELEASED,
+    ),
+    "no lock": (lambda: None, ("", "CommandError: There is no lock 'a'.\n", 1), None),
+}
 
 
-def test_a_lease_is_broken() -> None:
-    lease = taken("a")
+@pytest.mark.parametrize("options", [[], ["--no-input"]], ids=str)
+@pytest.mark.parametrize(("given", "printed", "left"), BROKEN.values(), ids=BROKEN)
+def test_a_lock_is_broken_and_its_state_is_told(
+    given: Callable[[], object],
+    printed: tuple[str, str, int],
+    left: State | None,
+    options: list[str],
+) -> None:
+    given()
 
-    assert run("breaklock", "a", "--no-input") == ("The lock a is free now.\n", "", 0)
-
-    with pytest.raises(LeaseLost):
-        lease.renew()
-    assert Lock("a").try_acquire() is not None
-
-
-def test_a_claim_is_broken() -> None:
-    claim_once("a")
-
-    assert run("breaklock", "--no-input", "a") == ("The lock a is no longer claimed.\n", "", 0)
-    assert claim_once("a")
-
-
-def test_for_a_free_lock_there_is_no_question() -> None:
-    taken("a").release()
-
-    assert run("breaklock", "a") == ("The lock a was free already.\n", "", 0)
-
-
-def test_an_unknown_lock_is_a_one_line_error() -> None:
-    out, err, code = run("breaklock", "a", "--no-input")
-
-    assert (out, err, code) == ("", "CommandError: There is no lock 'a'.\n", 1)
-
-
-def test_without_a_terminal_a_lock_is_broken_without_a_question() -> None:
-    lease = taken("a")
-
-    assert run("breaklock", "a") == ("The lock a is free now.\n", "", 0)
-
-    with pytest.raises(LeaseLost):
-        lease.renew()
+    assert run("breaklock", "a", *options) == printed
+    assert [each.state for each in all_locks()] == ([left] if left else [])
+    assert run("breaklock", "x" * 2049, *options)[2] == 2
 
 
 @pytest.mark.parametrize("typed", ["y\n", "\x04"], ids=["another word", "Ctrl-D"])
@@ -152,13 +140,6 @@ def test_any_answer_but_yes_breaks_nothing(typed: str) -> None:
     assert "CommandError: Nothing was broken." in shown
     assert code == 1
     lease.renew()
-
-
-def test_an_invalid_name_is_wrong_usage() -> None:
-    _out, err, code = run("breaklock", "x" * 2049, "--no-input")
-
-    assert code == 2
-    assert "1 to 2,048 bytes" in err
 
 
 def test_breaking_asks_on_a_terminal() -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import copy
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
+from dynamo._internal.client.deadline import within
 from dynamo._internal.client.sending import send
 from dynamo.exceptions import ConditionFailed, Unavailable
 from locks._internal import heartbeats
@@ -52,17 +55,22 @@ def test_taking_the_lock_of_a_crashed_holder_is_recognized_and_counts_the_token_
     lease.renew()
 
 
-@pytest.mark.usefixtures("impatient")
+@contextmanager
+def unanswered(proxy: FaultProxy, *, arrives: bool) -> Iterator[None]:
+    """No request of the block is answered, at its deadline, and each is carried out or not."""
+    fault = Answer(500, "InternalServerError", carried_out=arrives)
+    proxy.plan("UpdateItem", fault, times=10_000)
+    with within(0):
+        yield
+    proxy.forget()
+
+
 @pytest.mark.parametrize("arrives", [True, False])
 def test_a_lease_survives_renewals_without_replies(proxy: FaultProxy, arrives: bool) -> None:
     lease = taken("a")
     for _time in range(2):
-        proxy.plan(
-            "UpdateItem", Answer(500, "InternalServerError", carried_out=arrives), times=10_000
-        )
-        with pytest.raises(Unavailable):
+        with unanswered(proxy, arrives=arrives), pytest.raises(Unavailable):
             lease.renew()
-        proxy.forget()
     lease.check()
 
     lease.renew()
@@ -71,37 +79,52 @@ def test_a_lease_survives_renewals_without_replies(proxy: FaultProxy, arrives: b
     assert stored("a")["isReleased"] == {"S": "1"}
 
 
-@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("arrives", [True, False])
-def test_a_release_without_a_reply_can_be_repeated(proxy: FaultProxy, arrives: bool) -> None:
-    lease = taken("a")
-    proxy.plan("UpdateItem", Answer(500, "InternalServerError", carried_out=arrives), times=10_000)
-    with pytest.raises(Unavailable):
+@pytest.mark.parametrize("is_taken_since", [True, False])
+def test_after_a_release_without_a_reply_the_lease_is_over_and_its_release_can_be_repeated(
+    proxy: FaultProxy, arrives: bool, is_taken_since: bool
+) -> None:
+    lease = taken("a", lease_seconds=600)
+    with unanswered(proxy, arrives=arrives), pytest.raises(Unavailable):
         lease.release()
-    proxy.forget()
+    since = taken("a", wait_seconds=0) if is_taken_since and arrives else None
 
     assert not lease.released
-    lease.release()
-
-    assert lease.released
-    assert stored("a")["isReleased"] == {"S": "1"}
-
-
-@pytest.mark.usefixtures("impatient")
-def test_after_a_release_without_a_reply_the_lease_is_over_and_repeating_it_does_no_harm(
-    proxy: FaultProxy,
-) -> None:
-    lease = taken("a")
-    proxy.plan("UpdateItem", Answer(500, "InternalServerError", carried_out=True), times=10_000)
-    with pytest.raises(Unavailable):
-        lease.release()
-    proxy.forget()
-    theirs = taken("a", wait_seconds=0)
-
     with pytest.raises(LeaseLost, match="it was released"):
         lease.check()
     lease.release()
-    theirs.renew()
+
+    assert lease.released
+    if since is None:
+        assert stored("a")["isReleased"] == {"S": "1"}
+    else:
+        since.renew()
+
+
+@pytest.mark.parametrize("outcome", ["done", "failed", "lease lost"])
+def test_a_with_block_whose_release_gets_no_answer_warns_or_ends_with_its_own_error(
+    proxy: FaultProxy, caplog: pytest.LogCaptureFixture, outcome: str
+) -> None:
+    def work() -> None:
+        with within(0), Lock("a", lease_seconds=600) as lease:
+            proxy.plan("UpdateItem", Answer(500, "InternalServerError"), times=10_000)
+            if outcome == "failed":
+                raise ZeroDivisionError
+            if outcome == "lease lost":
+                lease._sent_at -= 600
+
+    if outcome == "done":
+        work()
+        assert [each for each in caplog.messages if "'a' was not released" in each]
+    elif outcome == "failed":
+        with pytest.raises(ZeroDivisionError) as error:
+            work()
+        assert "no answer" in error.value.__notes__[0]
+    else:
+        with pytest.raises(LeaseLost):
+            work()
+    proxy.forget()
+    assert "isReleased" not in stored("a")
 
 
 def test_a_lease_is_over_while_its_release_is_under_way(proxy: FaultProxy) -> None:
@@ -119,50 +142,9 @@ def test_a_lease_is_over_while_its_release_is_under_way(proxy: FaultProxy) -> No
     assert refused.is_set()
 
 
-@pytest.mark.usefixtures("impatient")
-def test_a_with_block_whose_release_gets_no_answer_ends_with_a_warning(
-    proxy: FaultProxy, caplog: pytest.LogCaptureFixture
-) -> None:
-    with Lock("a", lease_seconds=600):
-        proxy.plan("UpdateItem", Answer(500, "InternalServerError"), times=10_000)
-
-    proxy.forget()
-    assert "isReleased" not in stored("a")
-    assert [each for each in caplog.messages if "'a' was not released" in each]
-
-
-@pytest.mark.usefixtures("impatient")
-def test_an_exception_in_the_with_block_is_raised_also_if_the_release_gets_no_answer(
-    proxy: FaultProxy,
-) -> None:
-    def work() -> None:
-        with Lock("a"):
-            proxy.plan("UpdateItem", Answer(500, "InternalServerError"), times=10_000)
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError) as error:
-        work()
-
-    assert "no answer" in error.value.__notes__[0]
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_lost_lease_is_raised_also_if_its_release_gets_no_answer(proxy: FaultProxy) -> None:
-    def work() -> None:
-        with Lock("a") as lease:
-            lease._sent_at -= 20
-            proxy.plan("UpdateItem", Answer(500, "InternalServerError"), times=10_000)
-
-    with pytest.raises(LeaseLost):
-        work()
-
-
-@pytest.mark.usefixtures("impatient")
 def test_an_acquisition_without_a_reply_leaves_no_lease(proxy: FaultProxy) -> None:
-    proxy.plan("UpdateItem", Answer(500, "InternalServerError", carried_out=True), times=10_000)
-    with pytest.raises(Unavailable):
+    with unanswered(proxy, arrives=True), pytest.raises(Unavailable):
         Lock("a", lease_seconds=0.4).acquire()
-    proxy.forget()
 
     # It is not renewed, so it expires.
     taken("a", poll_seconds=0.02, wait_seconds=60)

@@ -283,16 +283,6 @@ def test_the_command_has_our_standard_streams_and_the_environment_as_it_was_befo
     assert told == env
 
 
-def test_two_jobs_at_the_same_time_run_one_after_the_other(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    script = f"echo begin >> {log}; sleep 0.3; echo end >> {log}"
-    command = ["withlock", "job", "--lease", "60", "--wait", "300", "--", *SH, script]
-    with background(*command) as one, background(*command) as two:
-        assert (one.wait(120), two.wait(120)) == (0, 0)
-
-    assert log.read_text().split() == ["begin", "end", "begin", "end"]
-
-
 @contextmanager
 def background(*arguments: str) -> Iterator[Forked]:
     """Run `manage.py` as a process without a terminal, and kill it at the end of the block."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tracemalloc
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from io import StringIO
 from typing import Any
@@ -351,31 +350,6 @@ def test_a_guard_seen_without_a_name_is_confirmed_first(series: str) -> None:
     assert report_on(series, guard) is None
 
 
-def test_items_issued_during_many_checks_cause_no_false_report() -> None:
-    names = [new_series() for _ in range(2)]
-
-    def go_on(number: int) -> None:
-        for count in range(60):
-            ticket(names[number % 2], request_id=f"{number}-{count}")
-
-    checks = 0
-    with ThreadPoolExecutor(4) as pool:
-        issuing = [pool.submit(go_on, number) for number in range(4)]
-        while not all(each.done() for each in issuing):
-            reports = list(check_series(Ticket, sizes=Sizes(segments=3, page_limit=40)))
-            if checks % 4 == 1:
-                reports += check_series(Ticket, series=names[:1])
-            assert [found(report) for report in reports if not report.is_sound] == []
-            for report in reports:
-                assert report.items == report.last
-            checks += 1
-
-    for each in issuing:
-        each.result()
-    assert checks
-    assert sum(report.items for report in check()) == 240
-
-
 # Bounds -------------------------------------------------------------------------------------------
 
 
@@ -404,10 +378,9 @@ def test_no_transaction_reads_more_items_than_every_engine_takes(
     [report] = check_series(Ticket, series=[series])
 
     assert report.gaps.listed == list(range(31, 101))
-    sent = zip(requests_sent.operations, requests_sent.requests, strict=True)
-    sizes = [len(request["TransactItems"]) for name, request in sent if name == "TransactGetItems"]
+    reads = requests_sent.of("TransactGetItems")
     # The counter, the guard items, and the missing numbers, each time with the counter.
-    assert sizes == [1, 25, 5, 25, 25, 23]
+    assert [len(request["TransactItems"]) for request in reads] == [1, 25, 5, 25, 25, 23]
 
 
 def test_findings_beyond_the_listed_ones_are_counted(

@@ -20,6 +20,7 @@ from dynamo._internal.client.deadline import operation_ends_at, within
 from dynamo.exceptions import Unavailable
 from sequences._internal.combining import OVERDUE_SECONDS, Caller, Combiner
 from tests.clocks import LeapingClock, use_clock
+from tests.waiting import wait_until
 
 SECONDS = 120  # until a test that hangs fails
 
@@ -96,13 +97,6 @@ def waiting(combiner: Combiner[Any, Any, Any], key: str = "key") -> int:
     return len(queue.waiting) if queue else 0
 
 
-def until(condition: Callable[[], bool]) -> None:
-    ends_at = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < ends_at, "it never happened"
-        time.sleep(0.001)
-
-
 def crowd(
     pool: ThreadPoolExecutor, combiner: Combiner[Any, Any, Any], served: Served, *asks: Any
 ) -> list[Future[Any]]:
@@ -111,7 +105,7 @@ def crowd(
     served.wait_for_leader()
     for count, ask in enumerate(asks[1:], 1):
         futures.append(pool.submit(combiner, "key", ask))
-        until(lambda count=count: waiting(combiner) == count)  # type: ignore[misc]
+        wait_until(lambda count=count: waiting(combiner) == count)  # type: ignore[misc]
     return futures
 
 
@@ -194,7 +188,7 @@ def test_followers_of_a_failed_leader_go_before_later_callers(
     served.go_on()
     served.wait_for_leader()
     futures += [pool.submit(combiner, "key", "d")]
-    until(lambda: waiting(combiner) == 1)
+    wait_until(lambda: waiting(combiner) == 1)
 
     served.go_on()
 
@@ -294,7 +288,7 @@ def test_a_caller_that_leaves_while_its_request_is_under_way_is_told_that_it_may
     combiner = Combiner(served)
     futures = crowd(pool, combiner, served, "a", "b")
     leaving = pool.submit(impatient, combiner, "c", 0.3)
-    until(lambda: waiting(combiner) == 2)
+    wait_until(lambda: waiting(combiner) == 2)
     served.go_on()
     served.wait_for_leader()
 
@@ -313,9 +307,9 @@ def test_one_that_left_is_not_served_again(served: Served, pool: ThreadPoolExecu
     combiner = Combiner(served)
     crowd(pool, combiner, served, "a", "b")
     leaving = pool.submit(impatient, combiner, "c", 0.3)
-    until(lambda: waiting(combiner) == 2)
+    wait_until(lambda: waiting(combiner) == 2)
     staying = pool.submit(combiner, "key", "d")
-    until(lambda: waiting(combiner) == 3)
+    wait_until(lambda: waiting(combiner) == 3)
     served.go_on()
     served.wait_for_leader()
     assert isinstance(leaving.exception(SECONDS), Unavailable)
@@ -335,10 +329,10 @@ def test_a_caller_that_gave_up_before_its_request_was_sent_is_not_sent(
     def serve(_key: str, callers: Callers) -> None:
         asks = [caller.ask for caller in callers]
         if asks == ["a"]:
-            until(lambda: waiting(combiner) == 2)
+            wait_until(lambda: waiting(combiner) == 2)
         elif "c" in asks:
             gathered.set()
-            until(lambda: bool(leaving) and leaving[0].done())
+            wait_until(lambda: bool(leaving) and leaving[0].done())
         callers = here(callers)
         sent.append([caller.ask for caller in callers])
         for caller in callers:
@@ -347,9 +341,9 @@ def test_a_caller_that_gave_up_before_its_request_was_sent_is_not_sent(
     combiner: Combiner[str, str, str] = Combiner(serve)
     leaving: list[Future[Any]] = []
     first = pool.submit(combiner, "key", "a")
-    until(lambda: "key" in combiner._queues)
+    wait_until(lambda: "key" in combiner._queues)
     second = pool.submit(combiner, "key", "b")
-    until(lambda: waiting(combiner) == 1)
+    wait_until(lambda: waiting(combiner) == 1)
     leaving.append(pool.submit(impatient, combiner, "c", 0.3))
 
     assert gathered.wait(SECONDS)
@@ -384,9 +378,9 @@ def test_a_leader_that_waited_before_has_only_the_rest_of_its_time(
 
     combiner: Combiner[str, str, str] = Combiner(serving(answer))
     first = pool.submit(combiner, "key", "a")
-    until(lambda: "a" in left)
+    wait_until(lambda: "a" in left)
     second = pool.submit(combiner, "key", "b")
-    until(lambda: waiting(combiner) == 1)
+    wait_until(lambda: waiting(combiner) == 1)
     clock.leap(500)
     held.set()
 
@@ -416,7 +410,7 @@ def test_ctrl_c_ends_a_wait_and_does_not_affect_the_others(
     futures = crowd(pool, combiner, served, "a", "b")
 
     def interrupt() -> None:
-        until(lambda: waiting(combiner) == 2)
+        wait_until(lambda: waiting(combiner) == 2)
         os.kill(os.getpid(), signal.SIGINT)
 
     interrupting = pool.submit(interrupt)
@@ -443,7 +437,7 @@ def test_followers_of_a_leader_that_vanished_wait_until_their_deadline_at_most(
     combiner = Combiner(served)
     (first,) = crowd(pool, combiner, served, "a")
     lost = pool.submit(impatient, combiner, "b", 0.3)
-    until(lambda: waiting(combiner) == 1)
+    wait_until(lambda: waiting(combiner) == 1)
     combiner._queues["key"].waiting.clear()
 
     assert isinstance(lost.exception(SECONDS), Unavailable)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
@@ -22,6 +21,7 @@ from sequences._internal.counters import (
 )
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Fault, Meanwhile, TimeOut
 from tests.faults.proxy import FaultProxy
+from tests.waiting import wait_until
 
 BOTH: list[Strategy] = ["atomic", "optimistic"]
 both = pytest.mark.parametrize("strategy", BOTH)
@@ -128,8 +128,8 @@ def test_another_starts_over_just_before_us(proxy: FaultProxy) -> None:
 
 
 def wait_until_others_wait(count: int) -> None:
-    while sum(len(queue.waiting) for queue in counters._combiner._queues.values()) < count:
-        time.sleep(0.005)
+    queues = counters._combiner._queues
+    wait_until(lambda: sum(len(queue.waiting) for queue in queues.values()) >= count)
 
 
 def starts_over(body: dict[str, Any]) -> bool:

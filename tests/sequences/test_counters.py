@@ -443,21 +443,6 @@ def test_callers_with_other_settings_use_the_same_counter(
     assert last_value("a") == 8 * 10 + 8
 
 
-@pytest.mark.fault_of("moto", "loses updates that meet")
-def test_sixteen_optimistic_callers_all_get_their_numbers(
-    at_once: Callable[..., list[Any]],
-) -> None:
-    next_value("a", 0)
-
-    # Each has another initial value, which no longer matters, so that they do not share a request.
-    def draw(number: int) -> list[int]:
-        return [next_value("a", number, strategy="optimistic") for _round in range(2)]
-
-    drawn = at_once(draw, 16)
-
-    assert sorted(itertools.chain(*drawn)) == list(range(1, 33))
-
-
 @pytest.mark.parametrize("how", [{"strategy": "optimistic"}, {"reset_value": 10}])
 def test_contention_until_the_deadline_is_an_error_and_no_number_is_drawn(
     monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]

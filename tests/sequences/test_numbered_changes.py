@@ -90,13 +90,6 @@ def test_the_order_of_a_series_does_not_change() -> None:
             call()
 
 
-def test_a_changed_item_is_what_its_request_id_returns() -> None:
-    series = new_series()
-    issue(Ticket(subject="Broken door"), series=series, request_id="form").change(subject="Fixed")
-
-    assert issue(Ticket(subject="Broken door"), series=series, request_id="form").subject == "Fixed"
-
-
 def test_a_value_that_a_default_made_is_not_part_of_a_request() -> None:
     series = new_series()
     first = issue(Note(text="a"), series=series, request_id="form")
@@ -145,14 +138,6 @@ def test_guard_items_of_request_ids_are_not_items() -> None:
     assert {each.series for each in Ticket.scan()} == {series}
     with pytest.raises(Ticket.DoesNotExist):
         Ticket.get(key, 0)
-
-
-def test_a_reused_request_id_is_an_error_of_the_model() -> None:
-    series = new_series()
-    issue(Ticket(subject="Broken door"), series=series, request_id="form")
-
-    with pytest.raises(Ticket.RequestIdReused):
-        issue(Ticket(subject="Noise"), series=series, request_id="form")
 
 
 def test_a_series_that_is_not_a_text_is_refused() -> None:

@@ -46,7 +46,6 @@ from tests.numbered import (
     stored_numbers,
     ticket,
 )
-from tests.programs import start
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -353,9 +352,8 @@ def test_two_further_writes_of_the_same_item_use_two_transactions(
         other.result()
     assert_whole(Ticket, series, 3)
     # One transaction with both would be rejected, because it writes an item twice.
-    sent = zip(requests_sent.operations, requests_sent.requests, strict=True)
-    sizes = [len(each["TransactItems"]) for name, each in sent if name == "TransactWriteItems"]
-    assert sizes == [1 + 3 + 2, 1 + 3]
+    sent = requests_sent.of("TransactWriteItems")
+    assert [len(each["TransactItems"]) for each in sent] == [1 + 3 + 2, 1 + 3]
 
 
 def test_no_later_item_goes_before_one_that_waits_for_a_further_write(
@@ -574,28 +572,6 @@ def test_some_seconds_after_a_collision_issuing_costs_one_request_again(
     assert requests_sent.operations == ["TransactWriteItems"]
 
 
-_PROCESS = """
-import django
-django.setup()
-from concurrent.futures import ThreadPoolExecutor
-from tests.numbered import ticket
-import sys
-series, name = sys.argv[1:]
-with ThreadPoolExecutor(4) as pool:
-    for each in pool.map(lambda n: ticket(series, request_id=f"{name} {n}"), range(60)):
-        print(each.number)
-"""
-
-
-def test_two_processes_issue_at_once_without_a_gap_or_a_duplicate(series: str) -> None:
-    processes = [start("-c", _PROCESS, series, name, stderr=False) for name in "ab"]
-
-    numbers = [int(line) for each in processes for line in each.communicate(timeout=120)[0].split()]
-
-    assert sorted(numbers) == list(range(1, 121))
-    assert_whole(Ticket, series, 120)
-
-
 # What it costs ------------------------------------------------------------------------------------
 
 
@@ -683,18 +659,7 @@ def test_a_fork_while_the_memory_is_locked_does_not_block_the_child() -> None:
 
 
 @pytest.mark.fault_of("moto", "reports no capacity for transactions")
-def test_callers_that_wait_share_one_transaction(series: str, requests_sent: Requests) -> None:
-    with behind(Ticket, series, lambda: ticket(series)) as then:
-        waiting = [then(lambda: ticket(series)) for _ in range(15)]
-        requests_sent.clear()
-
-    assert sorted(each.result().number for each in waiting) == list(range(2, 17))
-    assert requests_sent.operations == ["TransactWriteItems"]
-    assert requests_sent.units == 2 + 4 * 15
-    assert_whole(Ticket, series, 16)
-
-
-def test_more_than_forty_nine_take_a_second_transaction(
+def test_callers_that_wait_share_transactions_of_at_most_forty_nine_items(
     series: str, requests_sent: Requests
 ) -> None:
     with behind(Ticket, series, lambda: ticket(series)) as then:
@@ -704,6 +669,7 @@ def test_more_than_forty_nine_take_a_second_transaction(
     assert sorted(each.result().number for each in waiting) == list(range(2, 57))
     sizes = [len(each["TransactItems"]) for each in requests_sent.requests]
     assert sizes == [99, 13]
+    assert requests_sent.units == 2 * 2 + 4 * 55
     assert_whole(Ticket, series, 56)
 
 
