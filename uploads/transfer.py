@@ -21,15 +21,7 @@ from dynamo.extending import pause_seconds, printable
 from locks import LeaseLost
 from uploads import claims
 from uploads.claims import Claim, Holder, ProcessLease
-from uploads.contents import (
-    OpenFile,
-    crc32_of,
-    is_composite,
-    is_small,
-    opened,
-    sha1_of,
-    sha256_of,
-)
+from uploads.contents import OpenFile, crc32_of, is_composite, is_small, opened, sha1_of, sha256_of
 from uploads.exceptions import (
     ClaimLost,
     Conflict,

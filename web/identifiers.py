@@ -54,7 +54,7 @@ _NOT_VAT_ID: dict[str, Any] = {
     "JP": _(
         "“%(text)s” is not a registration number. Enter T and 13 digits, with the right check "
         "digit."
-    ),
+    )
 }
 
 

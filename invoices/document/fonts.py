@@ -91,8 +91,7 @@ FAMILIES = (
     ),
     _of_noto_core("Arabic", ("fontpkg_noto_sans_arabic", "files/NotoSansArabic[wdth,wght].ttf")),
     _of_noto_core(
-        "Hebrew",
-        ("justmytype_intl_rtl", "fonts/ofl/notosanshebrew/NotoSansHebrew[wdth,wght].ttf"),
+        "Hebrew", ("justmytype_intl_rtl", "fonts/ofl/notosanshebrew/NotoSansHebrew[wdth,wght].ttf")
     ),
     _of_noto_core("Thai", ("fontpkg_noto_sans_thai", "files/NotoSansThai[wdth,wght].ttf")),
     _of_noto_core("Armenian"),

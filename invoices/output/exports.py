@@ -77,9 +77,7 @@ State = Literal["preparing", "ready", "failed", "late"]
 
 # A request of a page takes at most 7 seconds.
 _CONFIG = Config(
-    connect_timeout=1.0,
-    read_timeout=2.0,
-    retries={"total_max_attempts": 2, "mode": "standard"},
+    connect_timeout=1.0, read_timeout=2.0, retries={"total_max_attempts": 2, "mode": "standard"}
 )
 
 

@@ -84,8 +84,7 @@ def check_may_send(user: User) -> None:
     """Raises ValidationError if customers cannot reply to a confirmed address of the user."""
     if not user.is_confirmed:
         raise ValidationError(
-            _("Confirm your email address first. Open your profile to get the link."),
-            "unconfirmed",
+            _("Confirm your email address first. Open your profile to get the link."), "unconfirmed"
         )
     if not is_deliverable(user.email):
         raise ValidationError(

@@ -253,10 +253,7 @@ def _streamed(
 def _refused(request: HttpRequest, *, is_own: bool) -> HttpResponse:
     """The page that says why the download is rejected."""
     response = render(
-        request,
-        "invoices/download_refused.html",
-        {"is_own": is_own},
-        status=429 if is_own else 503,
+        request, "invoices/download_refused.html", {"is_own": is_own}, status=429 if is_own else 503
     )
     response["Retry-After"] = str(RETRY_AFTER_SECONDS)
     response["Cache-Control"] = "private, no-store"

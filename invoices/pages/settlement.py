@@ -17,10 +17,7 @@ from django.views import View
 
 from dynamo import Unavailable
 from dynamo.middleware import as_unavailable
-from invoices.exceptions import (
-    NotPaid,
-    UnknownInvoice,
-)
+from invoices.exceptions import NotPaid, UnknownInvoice
 from invoices.pages.forms import CreditForm, PaidForm, VoidForm
 from invoices.pages.views import OwnFormView, OwnInvoicesMixin, refusal_text
 from invoices.store.issuing import check_may_issue

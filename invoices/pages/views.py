@@ -33,13 +33,7 @@ from accounts.pages import FormPageMixin, SignedInFormMixin, signed_in
 from dynamo import Unavailable
 from dynamo.middleware import as_unavailable, typed_fields
 from invoices.document.amounts import MAX_LINES
-from invoices.document.invoice import (
-    DEFAULT_LANGUAGE,
-    Invoice,
-    draw_up,
-    series_of,
-    typed_values_of,
-)
+from invoices.document.invoice import DEFAULT_LANGUAGE, Invoice, draw_up, series_of, typed_values_of
 from invoices.document.money import readable_amount
 from invoices.document.preview import preview
 from invoices.exceptions import (
@@ -320,10 +314,7 @@ class InvoiceNewView(InLineMixin, OwnFormView):
         draft = self.draw_up(form)
         sent = [each for each in typed_fields(self.request.POST) if each[0] not in _NOT_TYPED]
         context = self.get_context_data(
-            form=form,
-            invoice=draft,
-            required=form.lacking(),
-            sent_fields=sent,
+            form=form, invoice=draft, required=form.lacking(), sent_fields=sent
         )
         return TemplateResponse(self.request, "invoices/invoice_preview.html", context)
 

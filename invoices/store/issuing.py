@@ -153,8 +153,7 @@ def check_may_issue(user: User) -> None:
     """Raises ValidationError if the user must confirm the email address first."""
     if must_confirm(user):
         raise ValidationError(
-            _("Confirm your email address first. Open your profile to get the link."),
-            "unconfirmed",
+            _("Confirm your email address first. Open your profile to get the link."), "unconfirmed"
         )
 
 

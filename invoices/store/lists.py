@@ -12,13 +12,7 @@ from itertools import chain
 from typing import Any
 
 from dynamo import DamagedItem
-from dynamo.extending import (
-    READ_TOGETHER,
-    Item,
-    query_pages,
-    read_together,
-    together,
-)
+from dynamo.extending import READ_TOGETHER, Item, query_pages, read_together, together
 from invoices.document.invoice import Invoice, label_of, parse_label, series_of
 from invoices.document.kinds import YEARS
 from invoices.exceptions import UnknownInvoice
