@@ -6,14 +6,14 @@ Amounts are whole minor units. VAT is rounded once for each category and rate, h
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import ClassVar, cast
 
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _, pgettext_lazy
 
-from invoices.document.fields import Field, declare, fields_of
+from invoices.document.fields import Field, fields_of, stated
 from invoices.document.kinds import Amount, Number, SingleLine
 from invoices.document.money import minor_units, readable_decimal
 from web.choices import is_currency
@@ -74,16 +74,12 @@ class Line:
 
     always_digested: ClassVar = ("description", "quantity", "unit_price", "vat_rate")
 
-    description: str = field(metadata=declare(SingleLine(1_000), _("Description")))
-    quantity: Decimal = field(
-        metadata=declare(Number(9, 6, may_be_zero=False), _("Quantity"), initial="1")
-    )
-    unit_price: Decimal = field(metadata=declare(Number(12, 6), _("Unit price")))
-    vat_rate: Decimal = field(
-        metadata=declare(Number(3, 3, bounds=(0, 100), is_percentage=True), _("VAT %"))
-    )
-    tax_category: str = field(default="", metadata=declare(_TAX_CATEGORY, _("Tax category")))
-    unit: str = field(default="", metadata=declare(_UNIT, _("Unit")))
+    description: str = stated(SingleLine(1_000), _("Description"))
+    quantity: Decimal = stated(Number(9, 6, may_be_zero=False), _("Quantity"), initial="1")
+    unit_price: Decimal = stated(Number(12, 6), _("Unit price"))
+    vat_rate: Decimal = stated(Number(3, 3, bounds=(0, 100), is_percentage=True), _("VAT %"))
+    tax_category: str = stated(_TAX_CATEGORY, _("Tax category"), default="")
+    unit: str = stated(_UNIT, _("Unit"), default="")
 
     @property
     def category(self) -> str:
@@ -124,10 +120,10 @@ class VatShare:
     `tax_category` is empty if it follows from the rate.
     """
 
-    rate: Decimal = field(metadata=declare(Number(3, 3)))
-    net: int = field(metadata=declare(Amount()))
-    vat: int = field(metadata=declare(Amount()))
-    tax_category: str = field(default="", metadata=declare(SingleLine(20)))
+    rate: Decimal = stated(Number(3, 3))
+    net: int = stated(Amount())
+    vat: int = stated(Amount())
+    tax_category: str = stated(SingleLine(20), default="")
 
     @property
     def category(self) -> str:

@@ -2,10 +2,10 @@
 
 `invoices.document.invoice` declares each field once, with its kind and what a form needs:
 
-    note: str = field(default="", metadata=declare(MultiLine(1_000), _("Note")))
+    note: str = stated(MultiLine(1_000), _("Note"), default="")
 
-The form, the command `issueinvoice`, the stored item, the digest,
-the JSON and the data of the PDF follow from these declarations.
+The form, the command `issueinvoice`, the stored item, the digest, the JSON and the data of the PDF
+follow from these declarations.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass
+from functools import cache
 from typing import Any
 
 from django import forms
@@ -89,57 +90,47 @@ class Field:
         )
 
 
-def declare(
-    kind: Kind, label: Any = None, *, help_text: Any = "", initial: str = ""
-) -> dict[str, Any]:
-    """The metadata of a dataclass field that is a field of the invoice; see `Field`."""
-    return {"kind": kind, "label": label, "help_text": help_text, "initial": initial}
+def stated(
+    kind: Kind, label: Any = None, *, help_text: Any = "", initial: str = "", **options: Any
+) -> Any:
+    """The field of a dataclass that is a field of the invoice; see `Field`."""
+    what = {"kind": kind, "label": label, "help_text": help_text, "initial": initial}
+    return dataclasses.field(**options, metadata=what)
 
 
-_declared: dict[type, tuple[Field, ...]] = {}
-
-
-def fields_of(document: type) -> tuple[Field, ...]:
+def fields_of(document: Any) -> tuple[Field, ...]:
     """The fields that a dataclass declares, in order."""
-    if document not in _declared:
-        _declared[document] = tuple(
-            Field(
-                each.name,
-                default=REQUIRED if each.default is MISSING else each.default,
-                **each.metadata,
-            )
-            for each in dataclasses.fields(document)
-            if "kind" in each.metadata
-        )
-    return _declared[document]
+    return tuple(each for _name, each in _stored_fields(document, ""))
 
 
 def to_wire(part: Any, prefix: str = "") -> Item:
     """The declared fields of `part` as stored, without those at their default."""
-    wire: Item = {}
-    for stored_name, each in _stored_fields(type(part), prefix):
-        value = getattr(part, each.name)
-        if value != each.default:
-            wire[stored_name] = {each.kind.wire_type: each.kind.to_text(value)}
-    return wire
+    return {
+        stored_name: {each.kind.wire_type: each.kind.to_text(value)}
+        for stored_name, each in _stored_fields(part.__class__, prefix)
+        if (value := getattr(part, each.name)) != each.default
+    }
 
 
 def from_wire(document: type, wire: Item, prefix: str = "") -> dict[str, Any]:
     """The values of the declared fields, by name. Raises KeyError, ValueError."""
-    values: dict[str, Any] = {}
-    for stored_name, each in _stored_fields(document, prefix):
-        if stored_name in wire:
-            values[each.name] = each.kind.from_text(wire[stored_name][each.kind.wire_type])
-        elif each.is_required:
-            raise KeyError(stored_name)
-    return values
+    return {
+        each.name: each.kind.from_text(wire[stored_name][each.kind.wire_type])
+        for stored_name, each in _stored_fields(document, prefix)
+        if each.is_required or stored_name in wire
+    }
 
 
-_stored: dict[tuple[type, str], list[tuple[str, Field]]] = {}
-
-
-def _stored_fields(document: type, prefix: str) -> list[tuple[str, Field]]:
+@cache
+def _stored_fields(document: Any, prefix: str) -> list[tuple[str, Field]]:
     """The fields with their stored names; remembered, because this is called for every line."""
-    if (document, prefix) not in _stored:
-        _stored[document, prefix] = [(each.stored_as(prefix), each) for each in fields_of(document)]
-    return _stored[document, prefix]
+    fields = [
+        Field(
+            each.name,
+            default=REQUIRED if each.default is MISSING else each.default,
+            **each.metadata,
+        )
+        for each in dataclasses.fields(document)
+        if "kind" in each.metadata
+    ]
+    return [(each.stored_as(prefix), each) for each in fields]

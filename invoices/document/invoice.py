@@ -14,7 +14,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, ClassVar, Literal
 
@@ -23,7 +23,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy as _
 
 from invoices.document.amounts import Line, Totals, line_nets, totals
-from invoices.document.fields import Field, declare, fields_of
+from invoices.document.fields import Field, fields_of, stated
 from invoices.document.kinds import EMAIL, Day, Flag, Moment, MultiLine, SingleLine
 from invoices.exceptions import UnknownInvoice
 from web.identifiers import tidy_vat_id
@@ -65,32 +65,25 @@ class Party:
 
     always_digested: ClassVar = ("name", "address", "vat_id")
 
-    name: str = field(metadata=declare(SingleLine(NAME_MAX_LENGTH), _("Customer’s name")))
-    address: str = field(
-        default="", metadata=declare(MultiLine(500, rows=3), _("Customer’s address"))
-    )
-    vat_id: str = field(default="", metadata=declare(SingleLine(100), _("Customer’s VAT ID")))
-    country: str = field(default="", metadata=declare(COUNTRY, _("Customer’s country")))
+    name: str = stated(SingleLine(NAME_MAX_LENGTH), _("Customer’s name"))
+    address: str = stated(MultiLine(500, rows=3), _("Customer’s address"), default="")
+    vat_id: str = stated(SingleLine(100), _("Customer’s VAT ID"), default="")
+    country: str = stated(COUNTRY, _("Customer’s country"), default="")
 
 
 @dataclass(frozen=True)
 class Customer(Party):
     """The customer. The form asks for it. `number` is the customer number."""
 
-    number: str = field(default="", metadata=declare(SingleLine(50), _("Customer number")))
-    email: str = field(
+    number: str = stated(SingleLine(50), _("Customer number"), default="")
+    email: str = stated(
+        EMAIL,
+        _("Customer’s email address"),
+        help_text=_("Not printed. The invoice can be sent there."),
         default="",
-        metadata=declare(
-            EMAIL,
-            _("Customer’s email address"),
-            help_text=_("Not printed. The invoice can be sent there."),
-        ),
     )
-    language: str = field(
-        default="",
-        metadata=declare(
-            _DOCUMENT_LANGUAGE, _("Language"), help_text=_("Of the PDF, and of its mail.")
-        ),
+    language: str = stated(
+        _DOCUMENT_LANGUAGE, _("Language"), help_text=_("Of the PDF, and of its mail."), default=""
     )
 
     def language_or(self, default: str) -> str:
@@ -102,10 +95,10 @@ class Customer(Party):
 class Seller(Party):
     """The seller, as the profile has it. In Japan `vat_id` is the registration number."""
 
-    tax_number: str = field(default="", metadata=declare(SingleLine(100)))
-    iban: str = field(default="", metadata=declare(SingleLine(34)))
-    bic: str = field(default="", metadata=declare(SingleLine(11)))
-    account_holder: str = field(default="", metadata=declare(SingleLine(NAME_MAX_LENGTH)))
+    tax_number: str = stated(SingleLine(100), default="")
+    iban: str = stated(SingleLine(34), default="")
+    bic: str = stated(SingleLine(11), default="")
+    account_holder: str = stated(SingleLine(NAME_MAX_LENGTH), default="")
 
 
 @dataclass(frozen=True)
@@ -119,40 +112,29 @@ class Contents:
 
     customer: Customer
     lines: tuple[Line, ...]
-    currency: str = field(metadata=declare(CURRENCY, _("Currency"), initial="EUR"))
-    note: str = field(
+    currency: str = stated(CURRENCY, _("Currency"), initial="EUR")
+    note: str = stated(
+        MultiLine(1_000), _("Note"), help_text=_("Printed below the total."), default=""
+    )
+    prices_include_tax: bool = stated(Flag(), _("Prices include VAT"), default=False)
+    supplied_from: date | None = stated(Day(), _("Date of supply, or its first day"), default=None)
+    supplied_to: date | None = stated(Day(), _("Last day of supply"), default=None)
+    due_date: date | None = stated(Day(), _("Due date"), default=None)
+    payment_terms: str = stated(MultiLine(500), _("Payment terms"), default="")
+    buyer_reference: str = stated(
+        SingleLine(100),
+        _("Customer’s reference"),
+        help_text=_("For example, an order number or a cost center."),
         default="",
-        metadata=declare(MultiLine(1_000), _("Note"), help_text=_("Printed below the total.")),
     )
-    prices_include_tax: bool = field(
-        default=False, metadata=declare(Flag(), _("Prices include VAT"))
-    )
-    supplied_from: date | None = field(
-        default=None, metadata=declare(Day(), _("Date of supply, or its first day"))
-    )
-    supplied_to: date | None = field(default=None, metadata=declare(Day(), _("Last day of supply")))
-    due_date: date | None = field(default=None, metadata=declare(Day(), _("Due date")))
-    payment_terms: str = field(default="", metadata=declare(MultiLine(500), _("Payment terms")))
-    buyer_reference: str = field(
+    exemption_reason: str = stated(
+        SingleLine(300),
+        _("Reason without VAT"),
+        help_text=_("For lines that are exempt from VAT. For example, the paragraph of the law."),
         default="",
-        metadata=declare(
-            SingleLine(100),
-            _("Customer’s reference"),
-            help_text=_("For example, an order number or a cost center."),
-        ),
     )
-    exemption_reason: str = field(
-        default="",
-        metadata=declare(
-            SingleLine(300),
-            _("Reason without VAT"),
-            help_text=_(
-                "For lines that are exempt from VAT. For example, the paragraph of the law."
-            ),
-        ),
-    )
-    credits: str = field(default="", metadata=declare(SingleLine(20)))
-    credit_reason: str = field(default="", metadata=declare(SingleLine(500)))
+    credits: str = stated(SingleLine(20), default="")
+    credit_reason: str = stated(SingleLine(500), default="")
 
 
 @dataclass(frozen=True)
@@ -199,12 +181,12 @@ class Invoice(Contents):
     number: int
     seller: Seller
     totals: Totals
-    issued_at: date = field(metadata=declare(Day()))
-    request_id: str = field(default="", metadata=declare(SingleLine(100)))
-    status: Status = field(default="issued", metadata=declare(SingleLine(10)))
-    void_reason: str = field(default="", metadata=declare(SingleLine(500)))
-    voided_at: datetime | None = field(default=None, compare=False, metadata=declare(Moment()))
-    language: str = field(default=DEFAULT_LANGUAGE, metadata=declare(SingleLine(35)))
+    issued_at: date = stated(Day())
+    request_id: str = stated(SingleLine(100), default="")
+    status: Status = stated(SingleLine(10), default="issued")
+    void_reason: str = stated(SingleLine(500), default="")
+    voided_at: datetime | None = stated(Moment(), default=None, compare=False)
+    language: str = stated(SingleLine(35), default=DEFAULT_LANGUAGE)
 
     @property
     def is_draft(self) -> bool:
@@ -347,20 +329,13 @@ def typed_customer(values: Mapping[str, Any]) -> Customer:
 def check_dates(contents: Contents, issued_at: date) -> None:
     """Raises ValidationError, at its field, if a date of `contents` contradicts another one."""
     errors: dict[str, Any] = {}
-    if contents.supplied_to and not contents.supplied_from:
-        errors["supplied_from"] = ValidationError(_("Enter the first day of supply."), "period")
-    elif (
-        contents.supplied_from
-        and contents.supplied_to
-        and contents.supplied_to < contents.supplied_from
-    ):
-        errors["supplied_to"] = ValidationError(
-            _("Enter a day that is not before the first day of supply."), "period"
-        )
+    first, last = contents.supplied_from, contents.supplied_to
+    if last and not first:
+        errors["supplied_from"] = _("Enter the first day of supply.")
+    elif first and last and last < first:
+        errors["supplied_to"] = _("Enter a day that is not before the first day of supply.")
     if contents.due_date and contents.due_date < issued_at:
-        errors["due_date"] = ValidationError(
-            _("Enter a day that is not before the date of the invoice."), "due"
-        )
+        errors["due_date"] = _("Enter a day that is not before the date of the invoice.")
     if errors:
         raise ValidationError(errors)
 
@@ -371,5 +346,6 @@ def typed_values_of(invoice: Invoice) -> dict[str, str]:
         name: each.to_text(getattr(invoice.customer, each.name))
         for name, each in _CUSTOMER_FIELDS.items()
     }
-    others = {name: each.to_text(getattr(invoice, name)) for name, each in _OTHER_FIELDS.items()}
-    return customer | others
+    return customer | {
+        name: each.to_text(getattr(invoice, name)) for name, each in _OTHER_FIELDS.items()
+    }

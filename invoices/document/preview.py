@@ -6,6 +6,7 @@ They are computed by the functions that compute the stored ones, from what is kn
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -46,26 +47,21 @@ def preview(lines: Sequence[Mapping[str, str]], currency: str, prices_include_ta
     if not is_currency(currency):
         return Preview("", (None,) * len(lines), None)
     read = [_read(typed, currency) for typed in lines]
-    amounts = tuple(each.line.amount(currency) if each.line else None for each in read)
-    rated = [each.line for each in read if each.line and each.has_rate]
-    unrated = [each.line for each in read if each.line and not each.has_rate]
+    amounts = tuple(line.amount(currency) if line else None for line, _rate, _wrong in read)
+    rated = [line for line, has_rate, _wrong in read if line and has_rate]
+    unrated = sum(line.amount(currency) for line, has_rate, _wrong in read if line and not has_rate)
     sums = totals(rated, currency, prices_include_tax)
-    sums = Totals(sums.net + sum(line.amount(currency) for line in unrated), sums.shares)
-    is_unknown = any(each.is_wrong for each in read) or _is_too_much(sums)
-    return Preview(currency, amounts, None if is_unknown else sums)
+    sums = Totals(sums.net + unrated, sums.shares)
+    is_known = not any(is_wrong for _line, _rate, is_wrong in read)
+    with suppress(ValidationError):
+        check_totals(sums)
+        return Preview(currency, amounts, sums if is_known else None)
+    return Preview(currency, amounts, None)
 
 
-@dataclass(frozen=True)
-class _Read:
-    """A typed line: the line, if it has an amount, and what is known about its numbers."""
-
-    line: Line | None
-    has_rate: bool
-    is_wrong: bool
-
-
-def _read(typed: Mapping[str, str], currency: str) -> _Read:
-    numbers: dict[str, Decimal] = {}
+def _read(typed: Mapping[str, str], currency: str) -> tuple[Line | None, bool, bool]:
+    """A typed line, if it has an amount; whether it has a rate; whether a text is not a number."""
+    numbers: dict[str, Any] = {}
     is_wrong = False
     for name in _NUMBERS:
         if text := typed.get(name, "").strip():
@@ -75,17 +71,10 @@ def _read(typed: Mapping[str, str], currency: str) -> _Read:
                 is_wrong = True
         elif name == "vat_rate" and typed.get("tax_category") in WITHOUT_VAT:
             numbers[name] = Decimal(0)
-    line = None
-    if {"quantity", "unit_price"} <= numbers.keys():
-        category = typed.get("tax_category", "")
-        known: dict[str, Any] = {"vat_rate": Decimal(0)} | numbers
-        line = Line("", tax_category=category if category in TAX_CATEGORIES else "", **known)
-    return _Read(line, "vat_rate" in numbers, is_wrong)
-
-
-def _is_too_much(sums: Totals) -> bool:
-    try:
-        check_totals(sums)
-    except ValidationError:
-        return True
-    return False
+    has_rate = "vat_rate" in numbers
+    if not {"quantity", "unit_price"} <= numbers.keys():
+        return None, has_rate, is_wrong
+    category = typed.get("tax_category", "")
+    known = {"vat_rate": Decimal(0)} | numbers
+    line = Line("", tax_category=category if category in TAX_CATEGORIES else "", **known)
+    return line, has_rate, is_wrong

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from invoices.document.amounts import Line
-from invoices.document.fields import declare
+from invoices.document.fields import stated
 from invoices.document.invoice import (
     Customer,
     Draft,
@@ -96,17 +96,17 @@ def test_other_contents_have_another_digest(changes: dict[str, object]) -> None:
 
 @dataclass(frozen=True)
 class FurtherParty(Customer):
-    reference: str = field(default="", metadata=declare(SingleLine(20)))
+    reference: str = stated(SingleLine(20), default="")
 
 
 @dataclass(frozen=True)
 class FurtherLine(Line):
-    color: str = field(default="red", metadata=declare(SingleLine(20)))
+    color: str = stated(SingleLine(20), default="red")
 
 
 @dataclass(frozen=True)
 class FurtherDraft(Draft):
-    paid_on: date | None = field(default=None, metadata=declare(Day()))
+    paid_on: date | None = stated(Day(), default=None)
 
 
 def further(reference: str = "", color: str = "red", paid_on: date | None = None) -> Draft:
