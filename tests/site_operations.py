@@ -31,7 +31,7 @@ from invoices.store.customers import add_customer, change_customer, delete_custo
 from invoices.store.settlement import credit, mark_paid, mark_unpaid, void
 from sequences.models import Counter
 from tests.emailchanges import NEW, token_of
-from tests.factories import PASSWORD, assert_guards_match_users, make_user
+from tests.factories import PASSWORD, assert_guards_match_users, make_user, stored_user
 from tests.invoice_factories import DAY, issued
 from tests.operations import DELETE, TRANSACTION, UPDATE, Operation, nothing
 from tests.session_maps import begun, let_pass, read_for
@@ -104,7 +104,8 @@ def _see(user: User, **write: Any) -> User | None:
     [session] = sessions.alive(user)
     sessions.seen(user, session, address="192.0.2.8", **write)
     # A page uses the account as it read it, so the object in hand is not updated.
-    return None if write else User.get(user.pk)
+    stored = stored_user(user.pk)
+    return User.from_raw_data(stored) if stored and not write else None
 
 
 def _account(

@@ -17,12 +17,14 @@ from django.core.cache import cache
 from django.test import Client
 
 from accounts.emails import links
+from accounts.exceptions import BadLink
 from accounts.models import User
 from accounts.services import account_key, delete
 from accounts.signup import pending
 from dynamo._internal.client.sending import send
 from dynamo.cache import CacheItem
 from dynamo.signals import request_sent
+from dynamo.transactions import Transaction
 from tests.accounts.test_sign_up_page import ANN, URL, the_account
 from tests.factories import (
     PASSWORD,
@@ -30,6 +32,7 @@ from tests.factories import (
     make_unique,
     make_user,
     stored_items,
+    stored_user,
 )
 from tests.faults.kinds import CloseBefore, DropReply
 from tests.faults.proxy import FaultProxy
@@ -401,3 +404,34 @@ def test_of_two_links_of_one_form_the_first_that_is_followed_makes_the_account(
     assert the_account().pk == account_key(typed["request_id"].split(":")[0])
     assert the_account().email == (typed | second)["email"]
     assert SAME_FORM in refusal(first_link)
+
+
+def test_a_link_does_not_answer_for_the_account_of_another_link_of_its_form() -> None:
+    def token(username: str) -> str:
+        values = {"username": username, "email": f"{username}@example.org"}
+        held = pending.hold(values, password=PASSWORD, request_id="form")
+        assert held is not None
+        return held
+
+    first, second = token("ann"), token("bea")
+    made = pending.release(first)
+    delete(made)
+    pending.release(second)
+
+    with pytest.raises(BadLink):
+        pending.release(first)
+    assert User.get(made.pk).username == "bea"
+
+
+def test_a_pending_sign_up_joins_a_transaction() -> None:
+    token = pending.hold(
+        {"username": "ann", "email": "ann@example.org"}, password=PASSWORD, request_id="form"
+    )
+    assert token
+
+    with Transaction() as write:
+        user = pending.release(token, write=write)
+        assert stored_items() == {}
+
+    assert user.stored == stored_user(user.pk)
+    assert user.is_confirmed
