@@ -275,37 +275,29 @@ def test_a_link_is_refused_for_another_account_or_one_registered_again(ann: User
     assert is_refused(path)
 
 
-@pytest.mark.parametrize(
-    "uid",
-    [
-        "x",
-        "%00",
-        "a" * 3000,
-        "%ff%fe",
-        *(
-            urlsafe_base64_encode(name)
-            for name in (
-                b"email#ann@example.org",
-                b"\xff\xfe",
-                b"\xed\xa0\x80",
-                b"\x00",
-                b"Ann",
-                b"x" * 2900,
-                "５b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57".encode(),
-            )
-        ),
-        "spellings",
-    ],
-)
-@pytest.mark.parametrize("token", ["x", "set-password", "a-b", "%00-%00", "é-é", "z" * 3000])
-def test_an_invented_link_is_refused(ann: User, uid: str, token: str) -> None:
-    if uid == "spellings":
-        uid = urlsafe_base64_encode(ann.pk.upper().encode())
+UIDS = ["x", "%00", "a" * 3000, "%ff%fe"] + [
+    urlsafe_base64_encode(name)
+    for name in (
+        b"email#ann@example.org",
+        b"\xff\xfe",
+        b"\xed\xa0\x80",
+        b"\x00",
+        b"Ann",
+        b"x" * 2900,
+        "５b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57".encode(),
+    )
+]
+TOKENS = ["x", "set-password", "a-b", "%00-%00", "é-é", "z" * 3000]
 
-    response = Client().get(f"/accounts/reset/{uid}/{token}/")
 
-    assert response.status_code == 200
-    assert REFUSED in Page(response).text
+def test_an_invented_link_is_refused(ann: User) -> None:
+    spelled = urlsafe_base64_encode(ann.pk.upper().encode())
+
+    for uid, token in [(uid, "x") for uid in UIDS] + [(spelled, token) for token in TOKENS]:
+        response = Client().get(f"/accounts/reset/{uid}/{token}/")
+
+        assert response.status_code == 200
+        assert REFUSED in Page(response).text, (uid, token)
 
 
 # The new password ---------------------------------------------------------------------------------
