@@ -563,30 +563,6 @@ def rename(
             write.on_commit(about, lambda stored: about.deserialize(stored or {}))
 
 
-def test_an_operation_without_a_transaction_commits_its_own(requests_sent: Requests) -> None:
-    page("one")
-    requests_sent.clear()
-
-    rename("one", "new")
-
-    assert requests_sent.operations == ["UpdateItem"]
-    assert texts() == {"one": "new"}
-
-
-def test_operations_that_join_one_transaction_happen_together(requests_sent: Requests) -> None:
-    page("one")
-    page("two")
-    requests_sent.clear()
-
-    with Transaction() as write:
-        rename("one", "new", write=write)
-        rename("two", "new", write=write)
-        assert requests_sent.operations == []
-
-    assert requests_sent.operations == ["TransactWriteItems"]
-    assert texts() == {"one": "new", "two": "new"}
-
-
 def test_a_transaction_succeeds_if_all_its_changes_are_stored_already() -> None:
     page("one", text="new")
     page("two", text="new")

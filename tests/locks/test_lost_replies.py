@@ -33,16 +33,6 @@ lost = pytest.mark.parametrize("fault", LOST.values(), ids=LOST.keys())
 
 
 @lost
-def test_an_acquisition_is_recognized(proxy: FaultProxy, fault: Fault) -> None:
-    proxy.plan("UpdateItem", fault)
-
-    with Lock("a", wait_seconds=0, lease_seconds=600) as lease:
-        assert lease.fence == int(stored("a")["fencingToken"]["N"])
-        lease.check()
-    assert proxy.count("UpdateItem") == 3
-
-
-@lost
 def test_taking_the_lock_of_a_crashed_holder_is_recognized_and_counts_the_token_up_once(
     proxy: FaultProxy, fault: Fault
 ) -> None:
@@ -79,26 +69,18 @@ def test_a_lease_survives_renewals_without_replies(proxy: FaultProxy, arrives: b
     assert stored("a")["isReleased"] == {"S": "1"}
 
 
-@pytest.mark.parametrize("arrives", [True, False])
-@pytest.mark.parametrize("is_taken_since", [True, False])
-def test_after_a_release_without_a_reply_the_lease_is_over_and_its_release_can_be_repeated(
-    proxy: FaultProxy, arrives: bool, is_taken_since: bool
+def test_after_a_release_without_a_reply_the_lease_is_over_and_repeating_it_does_no_harm(
+    proxy: FaultProxy,
 ) -> None:
-    lease = taken("a", lease_seconds=600)
-    with unanswered(proxy, arrives=arrives), pytest.raises(Unavailable):
+    lease = taken("a")
+    with unanswered(proxy, arrives=True), pytest.raises(Unavailable):
         lease.release()
-    since = taken("a", wait_seconds=0) if is_taken_since and arrives else None
+    theirs = taken("a", wait_seconds=0)
 
-    assert not lease.released
     with pytest.raises(LeaseLost, match="it was released"):
         lease.check()
     lease.release()
-
-    assert lease.released
-    if since is None:
-        assert stored("a")["isReleased"] == {"S": "1"}
-    else:
-        since.renew()
+    theirs.renew()
 
 
 @pytest.mark.parametrize("outcome", ["done", "failed", "lease lost"])
@@ -213,16 +195,6 @@ def test_a_delayed_duplicate_of_an_old_renewal_changes_nothing(
         send("UpdateItem", duplicate)
 
     assert stored("a") == before
-
-
-def test_a_delayed_duplicate_of_an_acquisition_does_not_take_a_held_lock(proxy: FaultProxy) -> None:
-    taken("a").release()
-    duplicate = _requests(proxy)[0]
-    lease = taken("a")
-
-    with pytest.raises(ConditionFailed):
-        send("UpdateItem", duplicate)
-    lease.renew()
 
 
 def test_a_lock_that_a_delayed_duplicate_takes_expires(proxy: FaultProxy) -> None:

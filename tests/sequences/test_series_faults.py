@@ -1,21 +1,19 @@
-"""Issuing while requests fail: in the end there is one item, or one clear error."""
+"""Issuing while requests fail, for several callers. Faults of one call: `tests.faults.matrix`."""
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dynamo._internal import tables
-from dynamo._internal.client.deadline import within
+from dynamo._internal.client.sending import send
 from dynamo.exceptions import Unavailable
 from dynamo.signals import request_sent
 from dynamo.transactions import Write
 from sequences.exceptions import RequestIdReused
-from tests import engines
 from tests.faults.kinds import (
     Answer,
     CloseBefore,
@@ -24,9 +22,8 @@ from tests.faults.kinds import (
     Fault,
     Meanwhile,
     Reply,
-    TimeOut,
 )
-from tests.faults.proxy import FaultProxy, through
+from tests.faults.proxy import FaultProxy
 from tests.numbered import (
     Entry,
     Ticket,
@@ -45,65 +42,16 @@ from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("proxy")
 
-FAULTS: dict[str, Fault] = {
-    "conflict": Answer(
-        400, "TransactionCanceledException", reasons=["TransactionConflict", "None", "None"]
-    ),
-    "conflict beside a refusal": Answer(
-        400,
-        "TransactionCanceledException",
-        reasons=["ConditionalCheckFailed", "TransactionConflict", "None"],
-    ),
-    "throttled in a transaction": Answer(
-        400, "TransactionCanceledException", reasons=["None", "ThrottlingError", "None"]
-    ),
-    "in progress": Answer(400, "TransactionInProgressException"),
-    "in progress, then done": Answer(400, "TransactionInProgressException", carried_out=True),
-    "throttled": Answer(400, "ThrottlingException"),
-    "table throttled": Answer(400, "ProvisionedThroughputExceededException"),
-    "fails": Answer(500, "InternalServerError"),
-    "fails after it was done": Answer(500, "InternalServerError", carried_out=True),
-    "unavailable": Answer(503, "ServiceUnavailable"),
-    "closed before": CloseBefore(),
-    "reply lost": DropReply(),
-    "timed out": TimeOut(),
-}
 
-
-@pytest.fixture(params=FAULTS)
-def fault(request: pytest.FixtureRequest) -> Fault:
-    return FAULTS[request.param]
+CONFLICT = Answer(
+    400, "TransactionCanceledException", reasons=["TransactionConflict", "None", "None"]
+)
+THROTTLED = Answer(400, "TransactionCanceledException", reasons=["None", "ThrottlingError", "None"])
 
 
 @pytest.fixture
 def series() -> str:
     return new_series()
-
-
-def test_a_passing_fault_ends_in_one_item(series: str, proxy: FaultProxy, fault: Fault) -> None:
-    proxy.plan("TransactWriteItems", fault, times=2)
-
-    item = ticket(series, request_id="a")
-
-    assert item.number == 1
-    assert stored_items(Ticket, series) == [item.stored]
-    assert_whole(Ticket, series, 1)
-    assert ticket(series, request_id="a").stored == item.stored
-
-
-def test_a_lasting_fault_is_one_clear_error_and_never_a_duplicate(
-    series: str, proxy: FaultProxy, fault: Fault
-) -> None:
-    proxy.plan("TransactWriteItems", fault, 1_000)
-
-    for _time in range(2):
-        with within(0.3), pytest.raises(Unavailable):
-            ticket(series, request_id="a")
-    proxy.forget()
-    item = ticket(series, request_id="a")
-
-    assert item.number == 1
-    assert_whole(Ticket, series, 1)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -177,37 +125,23 @@ def test_the_same_request_after_a_lost_reply_gets_the_stored_item(
     assert_whole(Ticket, series, 1)
 
 
-def test_the_engine_is_restarted_between_the_commit_and_its_repetition(
-    series: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("request_id", ["a", None])
+def test_a_committed_item_is_recognized_with_its_further_write_after_the_token_was_forgotten(
+    series: str, proxy: FaultProxy, request_id: str | None
 ) -> None:
-    port = engines.free_port()
-    running = [engines.start("dynoxide", port, tmp_path)]
+    def commit_under_another_token() -> None:
+        sent = proxy.seen[-1].body
+        send("TransactWriteItems", sent | {"ClientRequestToken": str(uuid.uuid4())})
 
-    def restart() -> None:
-        # Killed after the commit, it forgets all request tokens.
-        running[-1].kill()
-        running[-1].wait()
-        running.append(engines.start("dynoxide", port, tmp_path))
+    proxy.plan("TransactWriteItems", Meanwhile(commit_under_another_token))
+    # Its condition is false once it is written.
+    also = [note(new_series())]
 
-    try:
-        with FaultProxy(f"http://127.0.0.1:{port}") as proxy, through(proxy):
-            for table in tables.all_tables():
-                tables.create(table)
-            for request_id in ("a", "b", None):
-                proxy.plan("TransactWriteItems", DropReply())
-                proxy.plan("TransactWriteItems", Meanwhile(restart))
+    item = ticket(series, request_id=request_id, also=also)
 
-                # Its condition is false once it is written.
-                also = [note(new_series())]
-                item = ticket(series, request_id=request_id, also=also)
-
-                assert stored_items(Ticket, series)[-1] == item.stored
-                assert ticket(series, request_id=item.request_id, also=also).number == item.number
-            assert len(running) == 4
-            assert_whole(Ticket, series, 3)
-    finally:
-        running[-1].kill()
-        running[-1].wait()
+    assert stored_items(Ticket, series) == [item.stored]
+    assert ticket(series, request_id=item.request_id, also=also).number == 1
+    assert_whole(Ticket, series, 1)
 
 
 # Another transaction on the counter ---------------------------------------------------------------
@@ -224,7 +158,7 @@ def test_a_group_that_met_another_transaction_is_built_again(
 ) -> None:
     ticket(series)
     proxy.seen.clear()
-    proxy.plan("TransactWriteItems", FAULTS["conflict"])
+    proxy.plan("TransactWriteItems", CONFLICT)
     proxy.plan("GetItem", Meanwhile(lambda: issue_elsewhere(series)))
 
     item = ticket(series)
@@ -238,7 +172,7 @@ def test_a_group_that_met_another_transaction_is_built_again(
 def test_items_that_arrive_while_a_group_waits_join_it(series: str, proxy: FaultProxy) -> None:
     ticket(series)
     proxy.seen.clear()
-    proxy.plan("TransactWriteItems", FAULTS["conflict"])
+    proxy.plan("TransactWriteItems", CONFLICT)
     others: list[Future[Ticket]] = []
 
     def come() -> None:
@@ -264,7 +198,7 @@ def test_after_a_lost_reply_a_conflict_repeats_the_same_request(
     ticket(series)
     proxy.seen.clear()
     proxy.plan("TransactWriteItems", first)
-    proxy.plan("TransactWriteItems", FAULTS["conflict"])
+    proxy.plan("TransactWriteItems", CONFLICT)
 
     item = ticket(series)
 
@@ -278,7 +212,7 @@ def test_after_a_lost_reply_a_conflict_repeats_the_same_request(
 def test_a_throttled_group_is_built_again_without_a_read(series: str, proxy: FaultProxy) -> None:
     ticket(series)
     proxy.seen.clear()
-    proxy.plan("TransactWriteItems", FAULTS["throttled in a transaction"], 2)
+    proxy.plan("TransactWriteItems", THROTTLED, 2)
 
     assert ticket(series).number == 2
 
