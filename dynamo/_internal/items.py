@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, ClassVar, Self
 
@@ -195,22 +195,33 @@ class PlainModel(PynamoModel):
             super().deserialize(attribute_values)
         else:
             # This does what PynamoDB does, in a fifth of the time.
-            values = self.attribute_values = {}
-            for name, stored_name, attribute in self._named_attributes():
-                typed = attribute_values.get(stored_name)
-                if typed and "NULL" not in typed:
-                    try:
-                        value = attribute.deserialize(attribute.get_value(typed))
-                    except UNUSABLE as error:
-                        raise self._damaged(attribute_values, stored_name) from error
-                    if isinstance(attribute, MapAttribute):
-                        attribute.__set__(self, value)
-                    else:
-                        values[name] = value
-                elif attribute.default is not None:
-                    default = attribute.default
-                    values[name] = default() if callable(default) else default
-        self.stored = attribute_values
+            self.attribute_values = {}
+            self._take(attribute_values, self._named_attributes())
+        self._is_now(attribute_values)
+
+    def _take(self, item: Item, attributes: Iterable[tuple[str, str, Attribute[Any]]]) -> None:
+        """Give `attributes`, of `_named_attributes`, their values in the stored `item`."""
+        values = self.attribute_values
+        for name, stored_name, attribute in attributes:
+            typed = item.get(stored_name)
+            if typed and "NULL" not in typed:
+                try:
+                    value = attribute.deserialize(attribute.get_value(typed))
+                except UNUSABLE as error:
+                    raise self._damaged(item, stored_name) from error
+                if isinstance(attribute, MapAttribute):
+                    attribute.__set__(self, value)
+                else:
+                    values[name] = value
+            elif attribute.default is not None:
+                default = attribute.default
+                values[name] = default() if callable(default) else default
+            else:
+                values.pop(name, None)
+
+    def _is_now(self, stored: Item) -> None:
+        """Called when this object has become the item `stored`."""
+        self.stored = stored
 
     def serialize(self, null_check: bool = True) -> Item:
         """The item as stored. PynamoDB's looks at attributes without a value, too, most of them."""

@@ -440,8 +440,8 @@ class AbstractUser(PermissionsMixin, Model):
         earlier: Condition = last_login.does_not_exist() | (last_login < than)
         return earlier
 
-    def deserialize(self, attribute_values: Item) -> None:
-        super().deserialize(attribute_values)
+    def _is_now(self, stored: Item) -> None:
+        super()._is_now(stored)
         self._typed_password = None
 
     # Writing --------------------------------------------------------------------------------------

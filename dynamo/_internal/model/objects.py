@@ -6,6 +6,7 @@ import copy
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from pynamodb.attributes import Attribute
 from pynamodb.exceptions import AttributeNullError
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
@@ -94,9 +95,9 @@ class ItemObject(Keyed):
                 raise TypeError(unknown)
         super()._set_attributes(**attributes)
 
-    def deserialize(self, attribute_values: Item) -> None:
-        super().deserialize(attribute_values)
-        self._version_of(attribute_values)
+    def _is_now(self, stored: Item) -> None:
+        self._version_of(stored)
+        super()._is_now(stored)
         self._is_deleted = False
 
     def _wire_of(self, values: Mapping[str, Any], *, removals: bool = False) -> dict[str, Any]:
@@ -128,11 +129,16 @@ class ItemObject(Keyed):
         attribute = self.get_attributes()[self._dynamo_to_python_attr(stored_name)]
         return None if callable(attribute.default) else _typed(attribute, attribute.default)
 
-    def _assigned(self, before: Item) -> dict[str, Any]:
-        """The values, by attribute name, that were set since this object was the item `before`."""
+    def _assigned(
+        self, before: Item, among: Iterable[tuple[str, str, Attribute[Any]]] | None = None
+    ) -> dict[str, Any]:
+        """The values, by attribute name, that were set since this object was the item `before`.
+
+        `among`: only those of these attributes (see `_named_attributes`).
+        """
         assigned: dict[str, Any] = {}
         read = None
-        for name, stored_name, attribute in self._named_attributes():
+        for name, stored_name, attribute in self._named_attributes() if among is None else among:
             value, stored = self.attribute_values.get(name), before.get(stored_name)
             # Most are absent.
             if value is stored is None:
@@ -150,10 +156,14 @@ class ItemObject(Keyed):
 
         The attributes called `written` are those of `stored` alone.
         """
-        assigned = self._assigned(before)
-        self.deserialize(stored)
-        for name in assigned.keys() - written:
-            self.attribute_values[name] = assigned[name]
+        others = [
+            each
+            for each in self._named_attributes()
+            if each[0] in written or stored.get(each[1]) != before.get(each[1])
+        ]
+        assigned = self._assigned(before, [each for each in others if each[0] not in written])
+        self._take(stored, [each for each in others if each[0] not in assigned])
+        self._is_now(stored)
 
     # Versions -------------------------------------------------------------------------------------
 
