@@ -286,7 +286,7 @@ def _salt(model: type[Any], hash_key: Any, scope: object, query: dict[str, Any])
     values: dict[str, Any] = {}
     conditions = [
         None if condition is None else condition.serialize(names, values)
-        for condition in (query["range_key_condition"], query["filter_condition"])
+        for condition in map(query.get, ("range_key_condition", "filter_condition"))
     ]
     bound = [
         *("dynamo.pages", model.__name__, model.table(), query["index_name"], str(hash_key)),

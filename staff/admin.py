@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.shortcuts import redirect
 from django.urls import path
 from django.utils.translation import gettext_lazy as _, override
@@ -227,9 +227,7 @@ class UserAdmin(StaffAdmin):
             messages.warning(request, text % {"key": found.key, "owner": found.owner})
         return Page([found], None) if isinstance(found, User) else page
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, extra_context: Any = None
-    ) -> HttpResponse:
+    def change_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
         """What is stored for an account, without its password hash. Costs 4 requests."""
         log = list_entries(journal_of(User(object_id)), limit=SHOWN_ENTRIES)
         context: dict[str, Any] = {"log": log, "pk": object_id}
@@ -253,7 +251,7 @@ class UserAdmin(StaffAdmin):
                 "is_own": user == signed_in(request),
                 "may_act": may_act_on(signed_in(request), user),
             }
-        return super().change_view(request, object_id, context)
+        return super().change_view(request, object_id, extra_context=context)
 
     def commit(
         self, request: HttpRequest, write: Transaction, action: str, obj: Any, **options: Any

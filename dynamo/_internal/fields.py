@@ -110,8 +110,10 @@ _OPTIONS = (
 )
 
 
-def field_of(name: str, attribute: pynamodb.Attribute[Any], *, unique: bool = False) -> Any:
-    """The field that stands for the attribute called `name`."""
+def field_of(
+    name: str, attribute: pynamodb.Attribute[Any], model: Any = None, *, unique: bool = False
+) -> Any:
+    """The field that stands for the attribute of `model` called `name`."""
     kind = next(_KINDS[each] for each in type(attribute).__mro__ if each in _KINDS)
     options: dict[str, Any] = {}
     if isinstance(attribute, own.FormAttribute):
@@ -125,7 +127,7 @@ def field_of(name: str, attribute: pynamodb.Attribute[Any], *, unique: bool = Fa
         null=attribute.null, blank=may_be_empty, default=default, unique=unique, **options
     )
     field.set_attributes_from_name(name)
-    field.attribute = attribute
+    field.attribute, field.model = attribute, model
     return field
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Options:
     """The names of a model and of its app, and its attributes as fields (`_internal.fields`)."""
 
-    abstract = False
+    abstract = is_composite_pk = False
     swapped = None
     private_fields = many_to_many = ()
 
@@ -64,7 +64,7 @@ class Options:
         declared = dict.fromkeys(name for base in self.model.__mro__[::-1] for name in vars(base))
         unique = {each.names for each in getattr(self.model, "_unique_keys", ())}
         return {
-            name: field_of(name, attributes[name], unique=(name,) in unique)
+            name: field_of(name, attributes[name], self.model, unique=(name,) in unique)
             for name in declared
             if name in attributes and name != "version"
         }

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.admin.decorators import display
 from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR, SEARCH_VAR
 from django.http import HttpRequest
-from django.utils.choices import flatten_choices
 from django.utils.http import urlencode
 from django.utils.translation import gettext as djangos_text
 
-from dynamo.admin.values import DamagedRow, label_for
+from dynamo.admin.values import DamagedRow, name_of
 from dynamo.models import Model
 from dynamo.pages import Page, read_page
 
@@ -43,13 +43,7 @@ class Source:
         Raises:
             BadCursor: `after` belongs to another list.
         """
-        query = {
-            "range_key_condition": None,
-            "filter_condition": None,
-            "index_name": self.index_name,
-            "scan_index_forward": not descending,
-            "consistent_read": None,
-        }
+        query = {"index_name": self.index_name, "scan_index_forward": not descending}
         return read_page(model, value, limit, after, "admin", query, DamagedRow)
 
 
@@ -85,10 +79,9 @@ class Filter:
 
     def __init__(self, name: str, changelist: ChangeList) -> None:
         self.name, self.changelist = name, changelist
-        field = changelist.model._meta.fields[name]
+        field: Any = changelist.model._meta.get_field(name)
         self.title, self.value = field.verbose_name, changelist.filters.get(name, "")
-        pairs: Any = flatten_choices(getattr(field.attribute, "choices", None) or ())
-        self.pairs = [(str(value), label) for value, label in pairs]
+        self.pairs = [(str(value), label) for value, label in field.flatchoices]
         if not self.pairs:
             self.template = "dynamo/admin/filter.html"
 
@@ -105,15 +98,24 @@ class ChangeList:
     """What contrib.admin's template of a list reads."""
 
     formset = date_hierarchy = to_field = None
+    preserved_filters = ""
     is_popup = is_facets_optional = add_facets = show_full_result_count = False
 
     def __init__(self, request: HttpRequest, model_admin: Any) -> None:
-        self.model_admin, self.model, self.opts = model_admin, model_admin.model, model_admin.opts
+        self.model_admin, self.model = model_admin, model_admin.model
+        self.opts = self.lookup_opts = opts = model_admin.opts
         self.search_fields = model_admin.get_search_fields(request)
         self.search_help_text = model_admin.search_help_text
         self.list_per_page = model_admin.list_per_page
-        self.list_display = list(model_admin.get_list_display(request))
+        # An item of an index may lack what its `__str__` needs.
+        named = {"__str__": display(lambda item: name_of(item), description=opts.verbose_name)}
+        shown = model_admin.get_list_display(request)
+        links = model_admin.get_list_display_links(request, shown)
+        self.list_display = [named.get(each, each) for each in shown]
+        self.list_display_links = links and [named.get(each, each) for each in links]
         self.show_admin_actions = bool(model_admin.get_actions(request))
+        if self.show_admin_actions:
+            self.list_display.insert(0, "action_checkbox")
         self.query = request.GET.get(SEARCH_VAR, "").strip() if self.search_fields else ""
         names = () if self.query else model_admin.get_list_filter(request)
         #: The value of the one filter that is chosen, by its name.
@@ -123,14 +125,14 @@ class ChangeList:
         self.has_filters, self.has_active_filters = bool(self.filter_specs), bool(self.filters)
         self.clear_all_filters_qs = "?"
         self.after = request.GET.get(PAGE_VAR) or None
-        self.params = {}
+        self.params: dict[str, str] = {}
         ordering = next(iter(model_admin.get_ordering(request)), "")
         #: The one Query that reads the list, and its partition; None: the table itself.
         self.source, self.partition = model_admin.get_source(request, self, ordering)
-        asked = request.GET.get(ORDER_VAR)
-        self.descending = asked == "desc" if asked in {"asc", "desc"} else ordering[:1] == "-"
-        if asked in {"asc", "desc"}:
+        asked = request.GET.get(ORDER_VAR, "")
+        if asked.removeprefix("-").isdecimal():
             self.params[ORDER_VAR] = asked
+        self.descending = self.params.get(ORDER_VAR, ordering).startswith("-")
         page = model_admin.get_page(request, self)
         self.result_list, self.next = page.items, page.next
         # Equal, so that the page neither shows a count nor offers to select what it does not show.
@@ -155,19 +157,16 @@ class ChangeList:
     def next_query_string(self) -> str:
         return self.get_query_string({PAGE_VAR: self.next}) if self.next else ""
 
-    def headers(self) -> Iterator[dict[str, Any]]:
-        """The columns; the one of the sort key can be sorted."""
-        for name in self.list_display:
-            sortable = self.source is not None and not self.query and name == self.source.sort
-            toggled = self.get_query_string({ORDER_VAR: "asc" if self.descending else "desc"})
-            yield {
-                "text": label_for(name, self.model_admin),
-                "name": name if isinstance(name, str) else name.__name__,
-                "sortable": sortable,
-                "sorted": sortable,
-                "ascending": not self.descending,
-                "sort_priority": 1,
-                "url_primary": toggled,
-                "url_toggle": toggled,
-                "url_remove": "?",
-            }
+    @property
+    def sortable_by(self) -> list[str | None]:
+        """The sort key, by which the list is always sorted."""
+        return [self.source.sort] if self.source and not self.query else []
+
+    def get_ordering_field_columns(self) -> dict[int, str]:
+        order = "desc" if self.descending else "asc"
+        columns = enumerate(self.list_display)
+        return {number: order for number, name in columns if name in self.sortable_by}
+
+    def url_for_result(self, result: Model) -> str:
+        """The page of an item."""
+        return str(self.model_admin.url("change", result))

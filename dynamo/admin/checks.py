@@ -14,11 +14,11 @@ from typing import Any
 from django.apps import apps
 from django.conf import settings
 from django.contrib.admin.sites import all_sites
-from django.contrib.admin.utils import flatten_fieldsets
+from django.contrib.admin.utils import flatten_fieldsets, label_for_field
 from django.core.checks import CheckMessage, Error
 
 from dynamo.admin.changelist import source_of, sources
-from dynamo.admin.values import described, is_sensitive
+from dynamo.admin.values import is_sensitive
 
 _APPS = ("django.contrib.auth", "django.contrib.contenttypes", "django.contrib.messages")
 _PROCESSORS = (
@@ -104,13 +104,16 @@ def _names(model_admin: Any) -> Iterator[str]:
     }
     for option, names in options.items():
         for name in names:
-            is_declared = option == "fields" and name in form.declared_fields
-            if described(name, model_admin) is None and not is_declared:
+            try:
+                label_for_field(name, model, model_admin)
+            except AttributeError:
+                if option == "fields" and name in form.declared_fields:
+                    continue
                 yield (
                     f"{option} names {name}, which is not an attribute of {model.__name__}, nor a "
                     f"method of it or of {type(model_admin).__name__}."
                 )
-            elif is_sensitive(model, name):
+            if is_sensitive(model, name):
                 yield f"{option} names {name}, which is declared sensitive: it is never shown."
 
 

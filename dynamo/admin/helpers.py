@@ -1,4 +1,4 @@
-"""Parts of the pages: actions, fields of forms, and values that are only shown."""
+"""Parts of the pages: actions and fields of forms."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from django import forms
-from django.contrib.admin import decorators, helpers, widgets
+from django.contrib.admin import decorators, widgets
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _, gettext_lazy as djangos_lazy
 
-from dynamo.admin.values import label_for, shown
 from dynamo.transactions import Transaction
 
 DELETE = "delete_selected"
@@ -23,14 +22,6 @@ GONE = _("It was deleted after this page was opened.")
 
 Action = Callable[[Any, HttpRequest, Any, Transaction], object]
 """Adds the writes of an action on one item to a transaction, which then gets its log entry."""
-
-#: The widgets of contrib.admin, by form field.
-WIDGETS: dict[type[forms.Field], type[forms.Widget]] = {
-    forms.CharField: widgets.AdminTextInputWidget,
-    forms.IntegerField: widgets.AdminIntegerFieldWidget,
-    forms.DateField: widgets.AdminDateWidget,
-    forms.JSONField: widgets.AdminTextareaWidget,
-}
 
 
 def action(
@@ -69,9 +60,6 @@ action(
     description=djangos_lazy("Delete selected %(verbose_name_plural)s"),
 )
 
-#: Their stubs know contrib's ModelAdmin only.
-_helpers: Any = helpers
-
 
 class LinesField(forms.CharField):
     """A set of texts, one in each line."""
@@ -88,49 +76,3 @@ class LinesField(forms.CharField):
     def can_show(cls, value: Any) -> bool:
         """Whether lines hold this set without loss."""
         return all(text.splitlines() == [text.strip()] for text in value or ())
-
-
-class _Readonly(_helpers.AdminReadonlyField):  # type: ignore[misc]  # Any
-    """A value that the form does not edit."""
-
-    def __init__(self, form: Any, name: Any, is_first: bool, model_admin: Any) -> None:
-        attribute = model_admin.model.get_attributes().get(name)
-        self.field = {
-            "name": name if isinstance(name, str) else name.__name__,
-            "label": label_for(name, model_admin),
-            "help_text": getattr(attribute, "help_text", ""),
-            "field": name,
-            "is_hidden": False,
-        }
-        self.form, self.model_admin, self.is_first = form, model_admin, is_first
-        self.is_checkbox, self.is_fieldset, self.is_readonly = False, False, True
-
-    def contents(self) -> Any:
-        return shown(self.field["field"], self.form.instance, self.model_admin)
-
-
-class _Line(_helpers.Fieldline):  # type: ignore[misc]  # Any
-    def __iter__(self) -> Any:
-        for place, name in enumerate(self.fields):
-            if name in self.readonly_fields:
-                yield _Readonly(self.form, name, place == 0, self.model_admin)
-            else:
-                yield helpers.AdminField(self.form, name, place == 0)
-
-
-class _Fieldset(_helpers.Fieldset):  # type: ignore[misc]  # Any
-    def __iter__(self) -> Any:
-        for name in self.fields:
-            yield _Line(self.form, name, self.readonly_fields, model_admin=self.model_admin)
-
-
-class AdminForm(_helpers.AdminForm):  # type: ignore[misc]  # Any
-    def __iter__(self) -> Any:
-        for name, options in self.fieldsets:
-            yield _Fieldset(
-                self.form,
-                name,
-                readonly_fields=self.readonly_fields,
-                model_admin=self.model_admin,
-                **options,
-            )

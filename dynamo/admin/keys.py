@@ -20,31 +20,23 @@ M = TypeVar("M", bound=Model)
 _UNSAFE, _QUOTED = re.compile("[\\x00-,./:-@\\[-`{-\\x7f]"), re.compile("_([0-9A-F]{2})")
 
 
-class ObjectId(str):
-    """The key of an item as one text, fit for a URL."""
-
-    __slots__ = ()
-
-
-def quote(text: Any) -> Any:
-    """As contrib's function: a text that stands in a URL for one part of a key."""
-    if isinstance(text, ObjectId) or not isinstance(text, str):
-        return text
+def _quoted(text: str) -> str:
     return _UNSAFE.sub(lambda match: f"_{ord(match[0]):02X}", text)
 
 
-def id_of_key(model: type[Model], key: Item) -> ObjectId:
+def id_of_key(model: type[Model], key: Item) -> str:
     """The id of the item whose key is in `key`, as stored."""
     parts = []
     for name in model.key_attribute_names():
         ((kind, value),) = key[name].items()
         if kind == "N":
             value = number_text(Decimal(value))
-        parts.append(quote(bytes(value).hex() if kind == "B" else value))
-    return ObjectId(",".join(parts))
+        parts.append(_quoted(bytes(value).hex() if kind == "B" else value))
+    return ",".join(parts)
 
 
-def id_of(item: Model) -> ObjectId:
+def id_of(item: Model) -> str:
+    """The key of an item as one text, fit for a URL."""
     return id_of_key(type(item), item._key())
 
 

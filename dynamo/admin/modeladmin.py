@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial, update_wrapper
+from functools import partial
 from typing import Any, cast
 
 from django import forms
@@ -14,9 +14,9 @@ from django.contrib.admin.utils import flatten_fieldsets
 from django.core import signing
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
+from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.utils.text import capfirst, get_text_list
 from django.utils.translation import gettext as djangos_text, gettext_lazy as _
@@ -33,7 +33,6 @@ from dynamo.admin.helpers import (
     REASON,
     REASON_MAX_LENGTH,
     SEEN,
-    AdminForm,
     LinesField,
     delete_selected,
 )
@@ -64,31 +63,10 @@ class ModelAdmin(BaseModelAdmin):
     # URLs -----------------------------------------------------------------------------------------
 
     def get_urls(self) -> list[Any]:
-        def wrap(view: Any) -> Any:
-            # Passwords stay out of error reports.
-            hiding = sensitive_post_parameters()(view)
-
-            def wrapper(*args: Any, **kwargs: Any) -> HttpResponseBase:
-                return cast(HttpResponseBase, self.admin_site.admin_view(hiding)(*args, **kwargs))
-
-            made = cast(Any, update_wrapper(wrapper, view))
-            made.model_admin = self
-            return made
-
-        name = f"{self.opts.app_label}_{self.opts.model_name}"
-        item = "<path:object_id>"
-        return [
-            path("", wrap(self.changelist_view), name=f"{name}_changelist"),
-            path("add/", wrap(self.add_view), name=f"{name}_add"),
-            path(f"{item}/history/", wrap(self.history_view), name=f"{name}_history"),
-            path(f"{item}/action/<name>/", wrap(self.action_view), name=f"{name}_action"),
-            path(f"{item}/delete/", wrap(self.delete_view), name=f"{name}_delete"),
-            path(f"{item}/change/", wrap(self.change_view), name=f"{name}_change"),
-        ]
-
-    @property
-    def urls(self) -> list[Any]:
-        return self.get_urls()
+        listed, *pages, _old = super().get_urls()
+        name = f"{self.opts.app_label}_{self.opts.model_name}_action"
+        view = self.admin_site.admin_view(self.action_view)
+        return [listed, path("<path:object_id>/action/<name>/", view, name=name), *pages]
 
     def url(self, page: str, item: Model | None = None, *args: str) -> str:
         """The address of a page: `changelist`, `add`; `change`, `delete`, `history` of an item."""
@@ -165,6 +143,9 @@ class ModelAdmin(BaseModelAdmin):
             )
         return made
 
+    def action_checkbox(self, obj: Any) -> Any:
+        return super().action_checkbox(Shown(obj))
+
     # Pages ----------------------------------------------------------------------------------------
 
     def _render(
@@ -188,16 +169,9 @@ class ModelAdmin(BaseModelAdmin):
         }
         return TemplateResponse(request, own or [f"{folder}/{name}" for folder in folders], context)
 
-    def message_user(
-        self, request: HttpRequest, message: Any, level: int = messages.SUCCESS
-    ) -> None:
-        messages.add_message(request, level, message)
-
-    def _gone(self, request: HttpRequest, key: str) -> HttpResponse:
-        text = djangos_text("%(name)s with ID “%(key)s” doesn’t exist. Perhaps it was deleted?")
-        names = {"name": self.opts.verbose_name, "key": key}
-        self.message_user(request, text % names, messages.WARNING)
-        return HttpResponseRedirect(reverse("admin:index", current_app=self.admin_site.name))
+    def _gone(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        answer: HttpResponse = self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+        return answer
 
     def _damaged(self, request: HttpRequest, error: DamagedItem) -> HttpResponse:
         if not self.has_view_or_change_permission(request):
@@ -205,16 +179,13 @@ class ModelAdmin(BaseModelAdmin):
         self.message_user(request, str(error), messages.ERROR)
         return HttpResponseRedirect(self.url("changelist"))
 
-    def add_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        return self.changeform_view(request, None, extra_context)
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, extra_context: Any = None
-    ) -> HttpResponse:
-        return self.changeform_view(request, object_id, extra_context)
-
+    @method_decorator(sensitive_post_parameters())
     def changeform_view(
-        self, request: HttpRequest, object_id: str | None = None, extra_context: Any = None
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: Any = None,
     ) -> HttpResponse:
         """Adds or changes an item. Costs 1 request to read it and 1 to write it."""
         obj, add = None, object_id is None
@@ -259,7 +230,7 @@ class ModelAdmin(BaseModelAdmin):
                 self._keep_own_rights(form)
             if form.is_valid() and self._save(request, form, add):
                 return self._after_save(request, form.instance, add)
-        adminform: Any = AdminForm(form, fieldsets, {}, readonly, model_admin=self)
+        adminform = _helpers.AdminForm(form, fieldsets, {}, readonly, model_admin=self)
         titles = {"add": "Add %s", "change": "Change %s", "view": "View %s"}
         title = djangos_text(titles[operation if may_write else "view"])
         context = {
@@ -287,7 +258,7 @@ class ModelAdmin(BaseModelAdmin):
             ],
             "save_as": False,
             "save_on_top": False,
-            "form_url": "",
+            "form_url": form_url,
             **(extra_context or {}),
         }
         own = self.add_form_template if add else self.change_form_template
@@ -326,7 +297,7 @@ class ModelAdmin(BaseModelAdmin):
             and not LinesField.can_show(getattr(obj, each, None))
         ]
         fields = [each for each in names if each not in readonly]
-        known = self.model._meta.fields
+        known = self.opts.fields
         form = self.get_form(
             request, obj, change=obj is not None, fields=[each for each in fields if each in known]
         )
@@ -382,13 +353,14 @@ class ModelAdmin(BaseModelAdmin):
             else djangos_text("The {name} “{obj}” was changed successfully.")
         )
         link = format_html('<a href="{}">{}</a>', self.url("change", obj), name_of(obj))
-        self.message_user(request, format_html(told, name=name, obj=link))
+        self.message_user(request, format_html(told, name=name, obj=link), messages.SUCCESS)
         if "_continue" in request.POST:
             return HttpResponseRedirect(self.url("change", obj))
         if "_addanother" in request.POST:
             return HttpResponseRedirect(self.url("add"))
         return HttpResponseRedirect(self.url("changelist"))
 
+    @method_decorator(sensitive_post_parameters())
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Shows the list, and runs actions on the selected items."""
         if not self.has_view_or_change_permission(request):
@@ -442,6 +414,7 @@ class ModelAdmin(BaseModelAdmin):
         """Asks, and deletes. Costs 1 request to read the item and 1 to delete it."""
         return self.action_view(request, object_id, DELETE)
 
+    @method_decorator(sensitive_post_parameters())
     def action_view(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
         """Asks, and runs an action on one item. Costs as `delete_view`."""
         is_deletion = name == DELETE
@@ -640,7 +613,7 @@ class UserAdmin(ModelAdmin):
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any
-    ) -> type[ModelForm[Any]]:
+    ) -> Any:
         if obj is None:
             # It needs the user model, which is loaded later.
             from dynamo.auth.forms import UserCreationForm

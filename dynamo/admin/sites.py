@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from functools import update_wrapper
 from typing import Any, cast
 
-from django.contrib.admin.exceptions import AlreadyRegistered
 from django.contrib.admin.sites import AdminSite as ContribsSite, site as default_site
-from django.core.checks import CheckMessage
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest
-from django.http.response import HttpResponseBase
-from django.urls import NoReverseMatch, include, path, re_path, reverse, reverse_lazy
-from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from django.views.i18n import JavaScriptCatalog
 
@@ -26,8 +20,6 @@ from dynamo.admin.values import name_of
 from dynamo.exceptions import AlreadyDone, Refused
 from dynamo.models import Model
 from dynamo.transactions import Transaction
-
-Wrapped = Callable[..., HttpResponseBase]
 
 
 class AdminSite(ContribsSite):
@@ -41,9 +33,6 @@ class AdminSite(ContribsSite):
         self._global_actions = self._actions.copy()
         #: Models that cannot be registered, with their ModelAdmin: `check` names them.
         self.refused: list[tuple[Any, Any]] = []
-
-    def check(self, app_configs: Any) -> list[CheckMessage]:
-        return [message for each in self._registry.values() for message in each.check()]
 
     def register(  # type: ignore[override]
         self,
@@ -59,14 +48,10 @@ class AdminSite(ContribsSite):
         given: Any = model_or_iterable
         admin_class = admin_class or ModelAdmin
         for model in [given] if isinstance(given, type) else given:
-            if not (issubclass(model, Model) and issubclass(admin_class, ModelAdmin)):
+            if issubclass(model, Model) and issubclass(admin_class, ModelAdmin):
+                super().register([model], admin_class, **options)
+            else:
                 self.refused.append((model, admin_class))
-                continue
-            if model in self._registry:
-                raise AlreadyRegistered(f"The model {model.__name__} is already registered.")
-            options.setdefault("__module__", __name__)
-            made = type(f"{model.__name__}Admin", (admin_class,), options)
-            self._registry[model] = (made if len(options) > 1 else admin_class)(model, self)
 
     # Who may do what ------------------------------------------------------------------------------
 
@@ -150,33 +135,8 @@ class AdminSite(ContribsSite):
     # Pages ----------------------------------------------------------------------------------------
 
     def get_urls(self) -> list[Any]:
-        def wrap(view: Any, cacheable: bool = False) -> Wrapped:
-            def wrapper(*args: Any, **kwargs: Any) -> HttpResponseBase:
-                return cast(HttpResponseBase, self.admin_view(view, cacheable)(*args, **kwargs))
-
-            made = cast(Any, update_wrapper(wrapper, view))
-            made.admin_site = self
-            made.login_url = reverse_lazy("admin:login", current_app=self.name)
-            return cast(Wrapped, made)
-
-        done = self.password_change_done
-        urls: list[Any] = [
-            path("", wrap(self.index), name="index"),
-            path("login/", self.login, name="login"),
-            path("logout/", wrap(self.logout), name="logout"),
-            path("password_change/", wrap(self.password_change, True), name="password_change"),
-            path("password_change/done/", wrap(done, True), name="password_change_done"),
-            path("jsi18n/", wrap(self.i18n_javascript, True), name="jsi18n"),
-        ]
-        for model_admin in self._registry.values():
-            opts = model_admin.opts
-            urls.append(path(f"{opts.app_label}/{opts.model_name}/", include(model_admin.urls)))
-        if labels := dict.fromkeys(each.opts.app_label for each in self._registry.values()):
-            pattern = rf"^(?P<app_label>{'|'.join(labels)})/$"
-            urls.append(re_path(pattern, wrap(self.app_index), name="app_list"))
-        if self.final_catch_all_view:
-            urls.append(re_path(r"(?P<url>.*)$", wrap(self.catch_all_view)))
-        return urls
+        left_out = {"autocomplete", "view_on_site"}
+        return [each for each in super().get_urls() if getattr(each, "name", "") not in left_out]
 
     def i18n_javascript(self, request: HttpRequest, extra_context: Any = None) -> Any:
         return JavaScriptCatalog.as_view(packages=["dynamo.admin"])(request)
@@ -188,48 +148,6 @@ class AdminSite(ContribsSite):
             return list_entries(month_of(datetime.now(UTC))).actions
 
         return newest
-
-    def _build_app_dict(self, request: HttpRequest, label: Any = None) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for model, model_admin in self._registry.items():
-            opts = model_admin.opts
-            if label not in {None, opts.app_label}:
-                continue
-            if not model_admin.has_module_permission(request):
-                continue
-            perms = model_admin.get_model_perms(request)
-            if True not in perms.values():
-                continue
-            app = found.setdefault(
-                opts.app_label,
-                {
-                    "name": opts.app_config.verbose_name,
-                    "app_label": opts.app_label,
-                    "app_url": self._reverse("app_list", opts.app_label),
-                    "has_module_perms": True,
-                    "models": [],
-                },
-            )
-            pages = f"{opts.app_label}_{opts.model_name}"
-            may_see = perms["change"] or perms["view"]
-            app["models"].append(
-                {
-                    "model": model,
-                    "name": capfirst(opts.verbose_name_plural),
-                    "object_name": opts.object_name,
-                    "perms": perms,
-                    "admin_url": self._reverse(f"{pages}_changelist") if may_see else None,
-                    "add_url": self._reverse(f"{pages}_add") if perms["add"] else None,
-                    "view_only": not perms["change"],
-                }
-            )
-        return found
-
-    def _reverse(self, name: str, *args: str) -> str | None:
-        try:
-            return reverse(f"admin:{name}", args=args, current_app=self.name)
-        except NoReverseMatch:
-            return None
 
 
 def register(

@@ -76,6 +76,10 @@ class ItemObject(Keyed):
         """What messages call an item: `Meta.verbose_name`, or the model's name."""
         return str(cls._meta.verbose_name)
 
+    def serializable_value(self, field_name: str) -> Any:
+        """As of Django's models: contrib.admin's lists ask for the key."""
+        return getattr(self, field_name, None)
+
     # Values ---------------------------------------------------------------------------------------
 
     @classmethod
