@@ -23,7 +23,6 @@ from dynamo import test
 from dynamo._internal import engine as local_engine
 from dynamo._internal.client import deadline, sending
 from dynamo._internal.client.addressing import TEST_ENDPOINT
-from dynamo.signals import request_sent
 from dynamo.test import Tables
 from locks._internal import heartbeats
 from project import settings as site_settings
@@ -32,7 +31,7 @@ from tests.clocks import StallProofClock, use_clock
 from tests.faults.proxy import FaultProxy, through
 from tests.fork_server import fork_server
 from tests.parameters import Parameter
-from tests.requests import Requests
+from tests.requests import Requests, told
 from tests.written_tables import WrittenTables, recorded
 
 # The tests of the library also run in a project without the site (`tests/library/`).
@@ -263,12 +262,19 @@ def real_patience(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def own_client() -> Iterator[None]:
+    """A client of this test's own, made on first use."""
+    sending.reset()
+    yield
+    sending.reset()
+
+
+@pytest.fixture
 def requests_sent() -> Iterator[Requests]:
     """Every request that is sent from now on, with the capacity that it consumed."""
     requests = Requests()
-    request_sent.connect(requests.note)
-    yield requests
-    request_sent.disconnect(requests.note)
+    with told(requests.note):
+        yield requests
 
 
 @pytest.fixture

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
+
+from dynamo.signals import request_sent
 
 #: The session and the account, which every page of a signed-in visitor reads.
 OF_EVERY_PAGE = ["BatchGetItem"]
@@ -29,6 +32,16 @@ def set_by(update: dict[str, Any]) -> dict[str, Any]:
     names, values = update["ExpressionAttributeNames"], update["ExpressionAttributeValues"]
     found = re.findall(r"(#\w+) = (:\w+)", update["UpdateExpression"])
     return {names[name]: values[value] for name, value in found}
+
+
+@contextmanager
+def told(receiver: Callable[..., object]) -> Iterator[None]:
+    """Tell `receiver` about each request of the block, after its reply."""
+    request_sent.connect(receiver, weak=False)
+    try:
+        yield
+    finally:
+        request_sent.disconnect(receiver)
 
 
 class Requests:

@@ -526,20 +526,12 @@ def test_botocore_sends_everything_if_a_private_name_is_missing(
     name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     _hide(name, PRIVATE[name], monkeypatch)
-    sending.reset()
-    try:
-        with caplog.at_level(logging.WARNING, "dynamo"):
-            for _request in range(3):
-                get()
-        passed = sending._shared().lean
-    finally:
-        sending.reset()
+    with caplog.at_level(logging.WARNING, "dynamo"):
+        for _request in range(3):
+            get()
 
-    assert passed is None
-    assert (
-        len([each for each in caplog.records if each.name == "dynamo._internal.client.sending"])
-        == 1
-    )
+    assert sending._shared().lean is None
+    assert [each.name for each in caplog.records].count("dynamo._internal.client.sending") == 1
 
 
 @pytest.mark.parametrize("owner", [BaseClient, URLLib3Session, HTTPConnectionPool])
@@ -548,11 +540,7 @@ def test_the_table_has_every_private_name_that_is_used(
 ) -> None:
     assert django_settings.DYNAMODB_LEAN
     seen = _hide("", owner, monkeypatch)
-    sending.reset()
-    try:
-        get()
-    finally:
-        sending.reset()
+    get()
 
     assert {name for name in seen if name.startswith("_") and not name.startswith("__")} <= {
         name for name, of in PRIVATE.items() if of is owner

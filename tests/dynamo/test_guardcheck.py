@@ -20,7 +20,6 @@ from dynamo._internal.checking.snapshots import FAULTS
 from dynamo._internal.client.sending import send
 from dynamo._internal.updates import Update
 from dynamo.models import Model
-from dynamo.signals import request_sent
 from dynamo.unique.declarations import Unique
 from tests.factories import (
     assert_guards_match_users,
@@ -30,7 +29,7 @@ from tests.factories import (
     stored_items,
     stored_user,
 )
-from tests.requests import Requests
+from tests.requests import Requests, told
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -113,11 +112,8 @@ def after_request(operation: str, act: Callable[[], None], times: int = 1) -> It
         if signal["operation"] == operation and next(left, None) is not None:
             act()
 
-    request_sent.connect(receiver, weak=False)
-    try:
+    with told(receiver):
         yield
-    finally:
-        request_sent.disconnect(receiver)
 
 
 # Sound tables -------------------------------------------------------------------------------------

@@ -703,23 +703,18 @@ def test_both_paths_share_the_connections_of_botocore(endpoint: Endpoint) -> Non
     assert endpoint.opened - opened == 1
 
 
-@pytest.mark.usefixtures("engine")
+@pytest.mark.usefixtures("engine", "own_client")
 @pytest.mark.parametrize("switch", [True, False])
 def test_a_setting_sends_everything_by_botocore(
     monkeypatch: pytest.MonkeyPatch, switch: bool
 ) -> None:
     monkeypatch.setattr(django_settings, "DYNAMODB_LEAN", switch)
-    sending.reset()
-    try:
-        seen: list[str] = []
-        made = sending.client()
-        made.meta.events.register(
-            "before-send.dynamodb", lambda event_name, **_: seen.append(event_name)
-        )
-        sending.send("GetItem", {"TableName": "locks", "Key": {"key": {"S": "a"}}})
-        sending.send("DescribeTable", {"TableName": "locks"})
-    finally:
-        sending.reset()
+    seen: list[str] = []
+    events = sending.client().meta.events
+    events.register("before-send.dynamodb", lambda event_name, **_: seen.append(event_name))
+
+    sending.send("GetItem", {"TableName": "locks", "Key": {"key": {"S": "a"}}})
+    sending.send("DescribeTable", {"TableName": "locks"})
 
     assert [name.rpartition(".")[2] for name in seen] == (
         ["DescribeTable"] if switch else ["GetItem", "DescribeTable"]

@@ -202,14 +202,12 @@ def test_an_engine_of_an_earlier_version_is_used_until_it_is_stopped(
     assert stored() == {"kept"}
 
 
+@pytest.mark.usefixtures("own_client")
 def test_a_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", NOWHERE)
     monkeypatch.setenv("NO_PROXY", "localhost,127.0.0.1")
-    sending.reset()
-    try:
-        assert sending.send("ListTables", {})["TableNames"] == []
-    finally:
-        sending.reset()
+
+    assert sending.send("ListTables", {})["TableNames"] == []
 
 
 @pytest.mark.usefixtures("returning")

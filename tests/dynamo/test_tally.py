@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal.client import sending
 from dynamo._internal.client.deadline import page, page_is_over
 from dynamo._internal.client.sending import send
 from dynamo._internal.tally import MOST_CALLS, CountingPool, Tally, counting, current
@@ -51,9 +50,8 @@ def test_reads_and_writes_are_counted_separately() -> None:
     assert str(change) == "1 request, 6 WCU"
 
 
-@pytest.mark.usefixtures("path")
+@pytest.mark.usefixtures("path", "own_client")
 def test_a_request_counts_once_on_each_of_two_nested_tallies() -> None:
-    sending.reset()
     with counting() as outer:
         send("GetItem", GET)
         with counting() as inner:
@@ -63,7 +61,6 @@ def test_a_request_counts_once_on_each_of_two_nested_tallies() -> None:
     assert (outer.requests, inner.requests) == (3, 2)
     assert outer.seconds >= inner.seconds > 0
     assert current() is None
-    sending.reset()
 
 
 def test_retries_and_conflicts_are_counted(proxy: FaultProxy) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from dynamo._internal.client.sending import send
 from dynamo.exceptions import Taken
-from dynamo.signals import request_sent
 from tests.dynamo.bands import (
     NAME,
     both_models,
@@ -20,7 +19,7 @@ from tests.dynamo.bands import (
     put_guard,
     the_who,
 )
-from tests.requests import Requests
+from tests.requests import Requests, told
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -151,9 +150,5 @@ def test_an_error_of_a_receiver_is_not_taken_for_an_unknown_value(model: Any) ->
     def fail(**_sent: Any) -> None:
         raise ValueError("of the receiver")
 
-    request_sent.connect(fail)
-    try:
-        with pytest.raises(ValueError, match="of the receiver"):
-            model.find(name="The Who")
-    finally:
-        request_sent.disconnect(fail)
+    with told(fail), pytest.raises(ValueError, match="of the receiver"):
+        model.find(name="The Who")

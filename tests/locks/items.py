@@ -12,11 +12,11 @@ import pytest
 from dynamo._internal.client.sending import send
 from dynamo._internal.clock import now
 from dynamo._internal.items import Item
-from dynamo.signals import request_sent
 from locks._internal import heartbeats
 from locks._internal.leases import Lease
 from locks._internal.lock import Lock
 from locks.exceptions import LeaseLost
+from tests.requests import told
 
 
 def stored(name: str) -> Item:
@@ -68,11 +68,8 @@ def renewed_at_each_look(lease: Lease) -> Iterator[None]:
                 lease.renew()
             ours.is_renewal = False
 
-    request_sent.connect(renew)
-    try:
+    with told(renew):
         yield
-    finally:
-        request_sent.disconnect(renew)
 
 
 def beating() -> list[threading.Thread]:

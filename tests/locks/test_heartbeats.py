@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from dynamo._internal.clock import now
-from dynamo.signals import request_sent
 from locks._internal import heartbeats, leases
 from locks._internal.lock import Lock
 from locks.exceptions import LeaseLost
@@ -21,7 +20,7 @@ from tests.faults.kinds import Answer, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.forked import in_a_child
 from tests.locks.items import beating, put, stored, taken
-from tests.requests import Requests
+from tests.requests import Requests, told
 from tests.waiting import wait_until
 
 #: Longer than a machine may stall; renewed after 0.2 s (`_renewed_often`).
@@ -212,12 +211,9 @@ def test_no_error_ends_the_renewals(caplog: pytest.LogCaptureFixture) -> None:
         if operation == "UpdateItem" and errors:
             raise errors.pop()
 
-    request_sent.connect(fail)
-    try:
+    with told(fail):
         wait_until(lambda: not errors)
         wait_for_renewals("a", 2)
-    finally:
-        request_sent.disconnect(fail)
 
     assert not lease.lost.is_set()
     assert [each for each in caplog.messages if "'a' is not renewed yet" in each]

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from dynamo.signals import request_sent
 from dynamo.transactions import Transaction
 from locks._internal.leases import Lease
 from locks._internal.lock import Lock
@@ -21,6 +20,7 @@ from locks.exceptions import LeaseLost
 from tests.faults.kinds import Answer, Delay
 from tests.faults.proxy import FaultProxy
 from tests.locks.items import abandoned, put, stored, taken
+from tests.requests import told
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -35,11 +35,8 @@ def at_the_next_write(action: Callable[[], None], operation: str = "UpdateItem")
         if operation == awaited and due:
             due.pop()()
 
-    request_sent.connect(arrived)
-    try:
+    with told(arrived):
         yield
-    finally:
-        request_sent.disconnect(arrived)
 
 
 def leave(ending: BaseException) -> Callable[[], None]:

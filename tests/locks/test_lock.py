@@ -15,7 +15,6 @@ import pytest
 
 from dynamo._internal.clock import now
 from dynamo.exceptions import DamagedItem, Rejected, TableMissing
-from dynamo.signals import request_sent
 from locks._internal import requests
 from locks._internal.leases import Lease
 from locks._internal.lock import Lock
@@ -23,7 +22,7 @@ from locks._internal.registry import break_lock
 from locks.exceptions import BadLockName, LeaseLost, LockTaken
 from locks.signals import lease_lost, lock_awaited
 from tests.locks.items import abandoned, put, renewed_at_each_look, stored, taken
-from tests.requests import Requests
+from tests.requests import Requests, told
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -151,18 +150,14 @@ def test_the_pauses_of_a_waiter_are_random_from_half_to_one_and_a_half_of_a_poll
     def wait(_number: int) -> None:
         Lock("a", wait_seconds=600, poll_seconds=poll).acquire().release()
 
-    request_sent.connect(note)
-    try:
-        with ThreadPoolExecutor(8) as pool:
-            waiting = pool.map(wait, range(8))
-            try:
-                # A busy machine makes pauses longer, never shorter.
-                wait_until(lambda: len(pauses()) > 10 and min(pauses()) < 0.9 * poll)
-            finally:
-                holder.release()
-            list(waiting)
-    finally:
-        request_sent.disconnect(note)
+    with told(note), ThreadPoolExecutor(8) as pool:
+        waiting = pool.map(wait, range(8))
+        try:
+            # A busy machine makes pauses longer, never shorter.
+            wait_until(lambda: len(pauses()) > 10 and min(pauses()) < 0.9 * poll)
+        finally:
+            holder.release()
+        list(waiting)
 
     assert min(pauses()) >= 0.5 * poll
     many = [Lock("a", poll_seconds=poll)._pause_seconds(math.inf) for _look in range(200)]

@@ -10,7 +10,7 @@ from django.core.exceptions import FieldError
 
 from dynamo import TextAttribute, Transaction
 from dynamo.forms import ModelForm, modelform_factory
-from sequences import NumberedItem, issue
+from sequences import NumberedItem
 from tests.numbered import Ticket, assert_whole, new_series, stored_numbers
 from tests.sequences.test_numbered_changes import Note
 
@@ -78,20 +78,6 @@ def test_a_typed_value_of_an_attribute_with_a_default_is_part_of_the_request() -
 
     assert sent(both, series, **shown, text="a", code="mine").save().number == 1
     assert sent(both, series, **shown, text="a", code="other").try_save() is None
-
-
-def test_an_issued_item_is_edited_by_a_form_that_can_be_overtaken() -> None:
-    ticket = issue(Ticket(subject="Broken door"), series=new_series())
-    shown = TicketForm(instance=ticket).initial
-
-    first = TicketForm(shown | {"subject": "Broken window"}, instance=ticket)
-    assert first.is_valid()
-    first.save()
-
-    stored = Ticket.get(ticket.series, ticket.number)
-    assert stored.subject == "Broken window"
-    overtaken = TicketForm(shown | {"subject": "Noise"}, instance=stored)
-    assert "was changed after this page was opened" in str(overtaken.errors)
 
 
 def test_a_form_of_last_year_issues_nothing_if_request_ids_are_known_in_all_series() -> None:

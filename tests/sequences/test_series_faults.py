@@ -11,7 +11,6 @@ import pytest
 
 from dynamo._internal.client.sending import send
 from dynamo.exceptions import Unavailable
-from dynamo.signals import request_sent
 from dynamo.transactions import Write
 from sequences.exceptions import RequestIdReused
 from tests.faults.kinds import (
@@ -38,6 +37,7 @@ from tests.numbered import (
     ticket,
     waiting,
 )
+from tests.requests import told
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("proxy")
@@ -270,18 +270,16 @@ def behind_a_first(series: str, attempt: Callable[[int], Any], count: int) -> li
 def test_followers_whose_leader_is_interrupted_after_its_commit_get_the_stored_items(
     series: str,
 ) -> None:
-    def interrupt(**signal: Any) -> None:
-        # The group of three: a counter, three items, three guard items.
-        if len(signal["request"].get("TransactItems", ())) == 7:
-            request_sent.disconnect(interrupt)
+    # The group of three: a counter, three items, three guard items.
+    due = [7]
+
+    def interrupt(request: Any, **_signal: Any) -> None:
+        if len(request.get("TransactItems", ())) in due:
+            due.clear()
             raise KeyboardInterrupt
 
-    request_sent.connect(interrupt, weak=False)
-    try:
-        with behind(Ticket, series, lambda: ticket(series)) as then:
-            leader, *followers = [then(lambda: ticket(series)) for _ in range(3)]
-    finally:
-        request_sent.disconnect(interrupt)
+    with told(interrupt), behind(Ticket, series, lambda: ticket(series)) as then:
+        leader, *followers = [then(lambda: ticket(series)) for _ in range(3)]
 
     assert isinstance(leader.exception(), KeyboardInterrupt)
     assert sorted(follower.result().number for follower in followers) == [3, 4]
