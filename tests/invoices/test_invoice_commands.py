@@ -16,6 +16,7 @@ from django.core.management import CommandError, call_command
 
 from accounts.models import User
 from accounts.services import delete, edit_profile
+from invoices.store.issuing import today
 from invoices.store.records import find_invoice
 from tests import commands
 from tests.factories import make_user
@@ -23,11 +24,12 @@ from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import DAY, issued, stored_numbers
 
-pytestmark = pytest.mark.usefixtures("engine")
+ISSUE = "issueinvoice --user ann --customer Bob --line Work;1;1;1"
+LINE_2 = f"{ISSUE} --line "
 
 
 @pytest.fixture
-def ann() -> User:
+def ann(engine: str) -> User:
     """An account with a profile."""
     user = make_user(username="ann", email="ann@example.com", full_name="Ann O.")
     edit_profile(user, business_name="Ann & Söhne", business_address="Main Street 1\nTown")
@@ -113,52 +115,78 @@ def test_a_date_before_the_last_one_is_one_line(ann: User) -> None:
     assert error == "The last invoice is dated 2026-03-14. 2026-03-13 is before that day."
 
 
-ISSUE = "issueinvoice --user ann --customer Bob --line Work;1;1;1"
-LINE_2 = f"{ISSUE} --line "
+REFUSALS = {
+    f"{LINE_2}Work;0;1;1": "Line 2, quantity: Enter a number other than 0.",
+    f"{LINE_2}Work;x;1;1": "Line 2, quantity: Enter a number such as 12.50.",
+    f"{LINE_2}Work;1;1.1234567;1": "Line 2, unit price: Use at most 6 digits after the decimal",
+    f"{LINE_2}Work;1;1;101": "Line 2, VAT rate: Enter a number from 0 to 100.",
+    f"{LINE_2};1;1;1": "Line 2, description: This field is required.",
+    f"{LINE_2}\U0001f986;1;1;1": "Line 2, description: This character cannot be printed",
+    f"{LINE_2}W;{'9' * 9};{'9' * 12};1": "Lines: The total of the invoice is too large.",
+    f"{ISSUE} --currency DEM": "Currency: Enter a currency code such as EUR.",
+    f"{ISSUE} --customer {'x' * 201}": "Customer: Use at most 200 characters.",
+    f"{ISSUE} --address {'x' * 501}": "Address: Use at most 500 characters.",
+    f"{ISSUE} --note {'x' * 1_001}": "Note: Use at most 1000 characters.",
+    f"{ISSUE} --request-id {'x' * 101}": "Request id: Use at most 100 characters.",
+    f"{ISSUE} --request-id=": "Request id: This field is required.",
+    f"{ISSUE} --request-id a\u202eb": "Request id: Use printable characters only.",
+    **dict.fromkeys(
+        (f"{command} --user nobody" for command in (ISSUE, "listinvoices", "checkinvoices")),
+        "No account has the username,",
+    ),
+    **{
+        f"{command} --user ann {number}": f"There is no invoice {number}."
+        for command in (
+            *("showinvoice", "voidinvoice --reason x", "creditinvoice --reason x"),
+            *("markpaid", "invoicepdf -o x.pdf"),
+        )
+        for number in ("2026-000002", "2025-000001", "nonsense", "2026-0000001")
+    },
+    **dict.fromkeys(
+        (
+            f"{command} --user ann 2026-000001 --reason \u2060"
+            for command in ("voidinvoice", "creditinvoice")
+        ),
+        "Reason: This field is required.",
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("command", "error"),
-    [
-        (f"{LINE_2}Work;0;1;1", "Line 2, quantity: Enter a number other than 0."),
-        (f"{LINE_2}Work;x;1;1", "Line 2, quantity: Enter a number such as 12.50."),
-        (f"{LINE_2}Work;1;1.1234567;1", "Line 2, unit price: Use at most 6 digits after the dec"),
-        (f"{LINE_2}Work;1;1;101", "Line 2, VAT rate: Enter a number from 0 to 100."),
-        (f"{LINE_2};1;1;1", "Line 2, description: This field is required."),
-        (f"{LINE_2}\U0001f986;1;1;1", "Line 2, description: This character cannot be printed"),
-        (f"{LINE_2}W;{'9' * 9};{'9' * 12};1", "Lines: The total of the invoice is too large."),
-        (f"{ISSUE} --currency DEM", "Currency: Enter a currency code such as EUR."),
-        (f"{ISSUE} --customer {'x' * 201}", "Customer: Use at most 200 characters."),
-        (f"{ISSUE} --address {'x' * 501}", "Address: Use at most 500 characters."),
-        (f"{ISSUE} --note {'x' * 1_001}", "Note: Use at most 1000 characters."),
-        (f"{ISSUE} --request-id {'x' * 101}", "Request id: Use at most 100 characters."),
-        (f"{ISSUE} --request-id=", "Request id: This field is required."),
-        (f"{ISSUE} --request-id a\u202eb", "Request id: Use printable characters only."),
-        *(
-            (f"{command} --user nobody", "No account has the username,")
-            for command in (ISSUE, "listinvoices", "checkinvoices")
-        ),
-        *(
-            (f"{command} --user ann {number}", f"There is no invoice {number}.")
-            for command in ("showinvoice", "voidinvoice --reason x", "invoicepdf -o x.pdf")
-            for number in ("2026-000002", "2025-000001", "nonsense", "2026-0000001")
-        ),
-        ("voidinvoice --user ann 2026-000001 --reason \u2060", "Reason: This field is required."),
-    ],
-)
 def test_a_refusal_is_one_line_on_stderr_and_exit_code_1(
-    ann: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, error: str
+    ann: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = issued(ann.pk)
     monkeypatch.chdir(tmp_path)
 
-    out, err, code = commands.run(*command.split(" "))
+    for command, error in REFUSALS.items():
+        out, err, code = commands.run(*command.split(" "))
+        assert (out, code, err.count("\n")) == ("", 1, 1), command
+        assert err.startswith(f"CommandError: {error}"), command
 
-    assert (out, code, err.count("\n")) == ("", 1, 1)
-    assert err.startswith(f"CommandError: {error}")
     assert stored_numbers(ann.pk) == [1]
     assert find_invoice(ann.pk, before.label) == before
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "issueinvoice --user ann --customer Bob",
+        "issueinvoice --user ann --customer Bob --line Work;1;1",
+        "issueinvoice --user ann --line Work;1;1;1",
+        "issueinvoice --customer Bob --line Work;1;1;1",
+        *(
+            f"{ISSUE} --date {day}"
+            for day in ("x", "2026-W48-1", "20261121", "2026-325", "2026-1-1", "２０２６-11-21")
+        ),
+        "voidinvoice --user ann 2026-000001",
+        "showinvoice --user ann",
+        "listinvoices --user ann --limit 0",
+        "invoicepdf --user ann 2026-000001",
+    ],
+)
+def test_wrong_usage_exits_2(command: str) -> None:
+    assert run(*command.split(), code=2).startswith("Error: ")
 
 
 def test_a_profile_that_cannot_be_printed_is_an_error(ann: User) -> None:
@@ -167,28 +195,6 @@ def test_a_profile_that_cannot_be_printed_is_an_error(ann: User) -> None:
     error = run(*ISSUE.split(), code=1)
 
     assert error.startswith("Change your profile first. This character cannot be printed")
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["issueinvoice", "--user", "ann", "--customer", "Bob"],
-        ["issueinvoice", "--user", "ann", "--customer", "Bob", "--line", "Work;1;1"],
-        ["issueinvoice", "--user", "ann", "--line", "Work;1;1;1"],
-        ["issueinvoice", "--customer", "Bob", "--line", "Work;1;1;1"],
-        ["issueinvoice", "--user", "ann", "--customer", "B", "--line", "W;1;1;1", "--date", "x"],
-        *[
-            ["issueinvoice", "--user", "a", "--customer", "B", "--line", "W;1;1;1", "--date", day]
-            for day in ("2026-W48-1", "20261121", "2026-325", "2026-1-1", "２０２６-11-21")
-        ],
-        ["voidinvoice", "--user", "ann", "2026-000001"],
-        ["showinvoice", "--user", "ann"],
-        ["listinvoices", "--user", "ann", "--limit", "0"],
-        ["invoicepdf", "--user", "ann", "2026-000001"],
-    ],
-)
-def test_wrong_usage_exits_2(arguments: list[str]) -> None:
-    assert run(*arguments, code=2).startswith("Error: ")
 
 
 def test_without_an_answer_it_shows_the_request_id_to_repeat(
@@ -322,8 +328,15 @@ def test_the_invoices_of_a_deleted_account_are_found_by_its_key(ann: User, tmp_p
     assert json.loads(run("showinvoice", "--user", ann.pk, "2026-000001", "--json"))["gross"]
     assert run("listinvoices", "--user", ann.pk).startswith("2026-000001")
     run("invoicepdf", "--user", ann.pk, "2026-000001", "-o", str(tmp_path / "x.pdf"))
-    run("voidinvoice", "--user", ann.pk, "2026-000001", "--reason", "x")
-    assert find_invoice(ann.pk, "2026-000001").is_voided
+    issued(ann.pk)
+    run("voidinvoice", "--user", ann.pk, "2026-000002", "--reason", "x")
+    assert find_invoice(ann.pk, "2026-000002").is_voided
+    run("markpaid", "--user", ann.pk, "2026-000001", "--date", str(DAY))
+    run("creditinvoice", "--user", ann.pk, "2026-000001", "--reason", "Returned")
+    text = run("showinvoice", "--user", ann.pk, "2026-000001")
+    assert f"paid on:     {DAY}" in text
+    number = 3 if today().year == DAY.year else 1
+    assert f"credited by: {today().year}-{number:06}" in text
 
 
 def test_the_help_of_issueinvoice_explains_the_number_and_the_address() -> None:

@@ -92,12 +92,6 @@ def test_a_pdf_is_in_the_language_of_its_invoice_for_every_reader() -> None:
     assert len(set(in_english)) == 4
 
 
-def test_a_pdf_has_its_language_as_metadata() -> None:
-    reader = PdfReader(io.BytesIO(render(an_invoice(language="ja"))))
-
-    assert reader.root_object["/Lang"] == "ja"
-
-
 def test_an_invoice_stored_without_a_language_is_english() -> None:
     item = to_item(an_invoice())
 

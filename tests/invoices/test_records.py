@@ -11,11 +11,9 @@ from invoices.store.lists import list_invoices
 from tests.invoice_factories import DAY, issued, new_account
 from tests.requests import Requests
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 
 @pytest.fixture
-def account() -> str:
+def account(engine: str) -> str:
     return new_account()
 
 
@@ -61,27 +59,26 @@ def names_of(request: dict[str, Any]) -> set[str]:
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "typed"),
-    [
-        ("Große Straße 1", "STRASSE"),
-        ("Zoe\u0308 & Söhne", "zoë"),
-        ("Zoë", "ZOE\u0308"),
-        ("ΟΔΥΣΣΕΥΣ", "Οδυσσεύς".replace("ύ", "υ")),
-        ("ﾔﾏﾀﾞ商店", "ヤマダ"),
-        ("ＡＢＣ", "abc"),
-        ("Café Noir", "CAFE"),
-        ("Cafe", "café"),
-        ("がらくた商店", "がらくた"),
-    ],
-)
-def test_a_search_ignores_case_width_and_composition(account: str, name: str, typed: str) -> None:
-    issued(account, customer=name)
-    issued(account, customer="からくた")
+def test_a_search_ignores_case_width_and_composition(account: str) -> None:
+    typed = {
+        "Große Straße 1": "STRASSE",
+        "Zoe\u0308 & Söhne": "zoë & s",
+        "Zoë": "ZOE\u0308",
+        "ΟΔΥΣΣΕΥΣ": "Οδυσσεύς".replace("ύ", "υ"),
+        "ﾔﾏﾀﾞ商店": "ヤマダ",
+        "ＡＢＣ": "abc",
+        "Café Noir": "CAFE N",
+        "Cafe": "café",
+        "がらくた商店": "がらくた",
+    }
+    for name in ("からくた", *typed):
+        issued(account, customer=name)
 
-    page = list_invoices(account, DAY.year, customer=typed)
-
-    assert [invoice.customer_name for invoice in page.invoices] == [name]
+    for name, text in typed.items():
+        page = list_invoices(account, DAY.year, customer=text)
+        found = [invoice.customer_name for invoice in page.invoices]
+        also = {"Zoë": ["Zoe\u0308 & Söhne"], "Cafe": ["Café Noir"]}
+        assert sorted(found) == sorted([name, *also.get(name, [])]), text
 
 
 @pytest.mark.usefixtures("small_pages")
