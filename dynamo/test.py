@@ -94,7 +94,7 @@ class Tables:
 
 
 def _empty(table: Table) -> None:
-    names = {f"#{number}": part.name for number, part in enumerate(table.key)}
+    names = {f"#{number}": name for number, (name, _type) in enumerate(table.key)}
     request: dict[str, Any] = {
         "TableName": table.name,
         "ProjectionExpression": ", ".join(names),

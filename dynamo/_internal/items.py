@@ -143,24 +143,26 @@ class PlainModel(PynamoModel):
     def _get_connection(cls) -> TableConnection:
         cached = cls.__dict__.get("_connection")
         if cached is None or cached.table_name != cls.table():
-            schema = cls._get_schema()
             cached = TableConnection(cls.table())
             cached.connection = SharedConnection(cls._may_miss_writes)
-            cached.connection.add_meta_table(
-                MetaTable(
-                    {
-                        "TableName": cls.table(),
-                        "KeySchema": schema["key_schema"],
-                        "AttributeDefinitions": schema["attribute_definitions"],
-                        "GlobalSecondaryIndexes": [
-                            {"IndexName": each["index_name"], "KeySchema": each["key_schema"]}
-                            for each in schema["global_secondary_indexes"]
-                        ],
-                    }
-                )
-            )
+            cached.connection.add_meta_table(MetaTable(cls._description()))
             cls._connection = cached
         return cached
+
+    @classmethod
+    def _description(cls) -> dict[str, Any]:
+        """Key and indexes, as DescribeTable describes them."""
+        schema = cls._get_schema()
+        names = {"index_name": "IndexName", "key_schema": "KeySchema", "projection": "Projection"}
+        return {
+            "TableName": cls.table(),
+            "KeySchema": schema["key_schema"],
+            "AttributeDefinitions": schema["attribute_definitions"],
+            "GlobalSecondaryIndexes": [
+                {name: each[pynamos] for pynamos, name in names.items()}
+                for each in schema["global_secondary_indexes"]
+            ],
+        }
 
     @classmethod
     def from_raw_data(cls, data: Item) -> Self:

@@ -13,7 +13,7 @@ Source: API reference, https://docs.aws.amazon.com/amazondynamodb/latest/APIRefe
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -50,16 +50,8 @@ _BUSY = {
 _PAUSE_SECONDS = 1.0
 
 
-@dataclass(frozen=True)
-class KeyAttribute:
-    """One attribute of a table's key: `role` is HASH or RANGE, `type` is S, N or B."""
-
-    name: str
-    role: str
-    type: str
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.type})"
+Key = tuple[tuple[str, str], ...]
+"""The names and types of the partition key and of any sort key: `(("pk", "S"), ("n", "N"))`."""
 
 
 @dataclass(frozen=True)
@@ -67,22 +59,9 @@ class Index:
     """A global secondary index. `projection` is ALL, KEYS_ONLY, or INCLUDE with stored names."""
 
     name: str
-    key: tuple[KeyAttribute, ...]
+    key: Key
     projection: str = "ALL"
     included: frozenset[str] = frozenset()
-
-    @classmethod
-    def of(
-        cls,
-        name: str,
-        key_schema: Sequence[Mapping[str, Any]],
-        projection: Mapping[str, Any],
-        attribute_definitions: Sequence[Mapping[str, Any]],
-    ) -> Index:
-        """The index that DynamoDB's or PynamoDB's description means."""
-        included = frozenset(projection.get("NonKeyAttributes", ()))
-        key = _key_of(key_schema, attribute_definitions)
-        return cls(name, key, projection["ProjectionType"], included)
 
     def __str__(self) -> str:
         return f"{_listed(self.key)} with {' '.join([self.projection, *sorted(self.included)])}"
@@ -98,12 +77,8 @@ class Index:
         }
 
 
-_SEARCH_INDEX = Index(
-    SEARCH_INDEX,
-    (KeyAttribute(SEARCH_PREFIX, "HASH", "S"), KeyAttribute(SEARCH_VALUE, "RANGE", "S")),
-    "INCLUDE",
-    frozenset({OWNER}),
-)
+_SEARCH_KEY = ((SEARCH_PREFIX, "S"), (SEARCH_VALUE, "S"))
+_SEARCH_INDEX = Index(SEARCH_INDEX, _SEARCH_KEY, "INCLUDE", frozenset({OWNER}))
 
 
 @dataclass(frozen=True)
@@ -116,7 +91,7 @@ class Table:
 
     name: str
     base_name: str
-    key: tuple[KeyAttribute, ...]
+    key: Key
     ttl_attribute: str | None = None
     indexes: tuple[Index, ...] = ()
     promises: Any = field(default=None, compare=False)
@@ -129,20 +104,14 @@ class Table:
             )
 
     @property
-    def key_schema(self) -> list[dict[str, str]]:
-        """The key, for CreateTable and CloudFormation."""
-        return _key_schema(self.key)
-
-    @property
-    def attribute_definitions(self) -> list[dict[str, str]]:
-        """The types of the attributes of all keys, for CreateTable and CloudFormation."""
-        return _definitions(self.key, *(index.key for index in self.indexes))
-
-    @property
-    def index_definitions(self) -> dict[str, Any]:
-        """The indexes, for CreateTable and CloudFormation, which take no empty list."""
-        definitions = [index.definition for index in self.indexes]
-        return {"GlobalSecondaryIndexes": definitions} if definitions else {}
+    def schema(self) -> dict[str, Any]:
+        """Key and indexes, for CreateTable and CloudFormation, which take no empty list."""
+        indexes = [index.definition for index in self.indexes]
+        return {
+            "KeySchema": _key_schema(self.key),
+            "AttributeDefinitions": _definitions(self.key, *(index.key for index in self.indexes)),
+            **({"GlobalSecondaryIndexes": indexes} if indexes else {}),
+        }
 
 
 def all_tables() -> list[Table]:
@@ -157,20 +126,10 @@ def all_tables() -> list[Table]:
 
 def tables_of(model: type[PlainModel]) -> list[Table]:
     """The table of the model's items, and that of its guard items if it is another one."""
-    schema = model._get_schema()
-    definitions = schema["attribute_definitions"]
-    indexes = [
-        Index.of(each["index_name"], each["key_schema"], each["projection"], definitions)
-        for each in schema["global_secondary_indexes"]
-    ]
+    key, indexes = _described(model._description())
     name = model.table().removeprefix(settings.DYNAMODB_TABLE_PREFIX)
-    items = Table(
-        name=model.table(),
-        base_name=name,
-        key=_key_of(schema["key_schema"], definitions),
-        ttl_attribute=model.ttl_attribute,
-        indexes=tuple(sorted(indexes, key=lambda index: index.name)),
-    )
+    indexes_by_name = tuple(indexes[each] for each in sorted(indexes))
+    items = Table(model.table(), name, key, model.ttl_attribute, indexes_by_name)
     if not issubclass(model, Model):
         return [items]
     uniques = frozenset(
@@ -186,10 +145,9 @@ def tables_of(model: type[PlainModel]) -> list[Table]:
     items = replace(items, promises=(guard_name, uniques))
     if not model.has_guard_table():
         return [replace(items, indexes=(*items.indexes, *searches))]
-    key = (KeyAttribute("pk", "HASH", "S"),)
-    full_name = f"{settings.DYNAMODB_TABLE_PREFIX}{guard_name}"
-    promises = f"guard items of {name}"
-    return [items, Table(full_name, guard_name, key, indexes=searches, promises=promises)]
+    full_name, promises = model._guard_table().name, f"guard items of {name}"
+    guards = Table(full_name, guard_name, (("pk", "S"),), indexes=searches, promises=promises)
+    return [items, guards]
 
 
 def merged(tables: Iterable[Table]) -> list[Table]:
@@ -209,7 +167,7 @@ def merged(tables: Iterable[Table]) -> list[Table]:
             promises=table.promises or other.promises,
         )
         keys = (both.key, *(index.key for index in both.indexes))
-        types = {(part.name, part.type) for key in keys for part in key}
+        types = {part for key in keys for part in key}
         disagreements = {
             "the key": other.key != both.key,
             "the TTL attribute": other.ttl_attribute not in {None, both.ttl_attribute},
@@ -225,28 +183,35 @@ def merged(tables: Iterable[Table]) -> list[Table]:
     return [by_name[name] for name in sorted(by_name)]
 
 
-def _key_schema(key: Iterable[KeyAttribute]) -> list[dict[str, str]]:
-    return [{"AttributeName": part.name, "KeyType": part.role} for part in key]
+def _key_schema(key: Key) -> list[dict[str, str]]:
+    roles = zip(key, ("HASH", "RANGE"), strict=False)
+    return [{"AttributeName": name, "KeyType": role} for (name, _type), role in roles]
 
 
-def _definitions(*keys: Iterable[KeyAttribute]) -> list[dict[str, str]]:
-    types = {part.name: part.type for key in keys for part in key}
+def _definitions(*keys: Key) -> list[dict[str, str]]:
+    types = dict(part for key in keys for part in key)
     return [{"AttributeName": name, "AttributeType": kind} for name, kind in types.items()]
 
 
-def _listed(key: Iterable[KeyAttribute]) -> str:
-    return ", ".join(map(str, key))
+def _listed(key: Key) -> str:
+    return ", ".join(f"{name} ({kind})" for name, kind in key)
 
 
-def _key_of(
-    key_schema: Sequence[Mapping[str, Any]], attribute_definitions: Sequence[Mapping[str, Any]]
-) -> tuple[KeyAttribute, ...]:
-    types = {each["AttributeName"]: each["AttributeType"] for each in attribute_definitions}
-    parts = [
-        KeyAttribute(each["AttributeName"], each["KeyType"], types[each["AttributeName"]])
-        for each in key_schema
-    ]
-    return tuple(sorted(parts, key=lambda part: part.role))  # HASH, then RANGE
+def _described(description: Mapping[str, Any]) -> tuple[Key, dict[str, Index]]:
+    """The key and the indexes, by name, of a table as DescribeTable describes it."""
+    definitions = description["AttributeDefinitions"]
+    types = {each["AttributeName"]: each["AttributeType"] for each in definitions}
+
+    def key_of(described: Mapping[str, Any]) -> Key:
+        parts = sorted(described["KeySchema"], key=lambda each: each["KeyType"])  # HASH, then RANGE
+        return tuple((each["AttributeName"], types[each["AttributeName"]]) for each in parts)
+
+    indexes = {}
+    for each in description.get("GlobalSecondaryIndexes", ()):
+        projection, name = each["Projection"], each["IndexName"]
+        included = frozenset(projection.get("NonKeyAttributes", ()))
+        indexes[name] = Index(name, key_of(each), projection["ProjectionType"], included)
+    return key_of(description), indexes
 
 
 def verify(table: Table) -> dict[str, str]:
@@ -299,12 +264,10 @@ def _create(table: Table) -> bool:
     """Create the table; False if another process did."""
     request = {
         "TableName": table.name,
-        "KeySchema": table.key_schema,
-        "AttributeDefinitions": table.attribute_definitions,
         "BillingMode": "PAY_PER_REQUEST",
         "SSESpecification": {"Enabled": True},
         "DeletionProtectionEnabled": True,
-        **table.index_definitions,
+        **table.schema,
     }
     try:
         send("CreateTable", request)
@@ -351,14 +314,9 @@ def _unready(table: Table, description: Mapping[str, Any]) -> dict[str, str]:
     Raises:
         TableMismatch: the table or an index has another key or projection.
     """
-    types = description["AttributeDefinitions"]
-    key = _key_of(description["KeySchema"], types)
+    key, stored = _described(description)
     if key != table.key:
         raise TableMismatch(table.name, f"key {_listed(key)}", _listed(table.key))
-    stored = {
-        each["IndexName"]: Index.of(each["IndexName"], each["KeySchema"], each["Projection"], types)
-        for each in description.get("GlobalSecondaryIndexes", ())
-    }
     states = _index_states(description)
     for index in table.indexes:
         if (other := stored.get(index.name, index)) != index:

@@ -16,7 +16,7 @@ from django.test import override_settings
 from dynamo import checks
 from dynamo._internal.client import deadline
 from dynamo._internal.client.sending import send
-from dynamo._internal.tables import KeyAttribute, Table, all_tables, create
+from dynamo._internal.tables import Table, all_tables, create
 from dynamo.management.commands import createtables
 from tests import engines
 from tests.faults.kinds import Answer
@@ -45,13 +45,11 @@ def make_bare(prefix: str, *, key: str | None = None) -> None:
     """Create the tables under `prefix` with no more than keys, their own or another one."""
     for table in few_tables():
         if key is not None:
-            table = Table(table.name, table.base_name, (KeyAttribute(key, "HASH", "S"),))
+            table = Table(table.name, table.base_name, ((key, "S"),))
         request = {
             "TableName": table.name,
-            "KeySchema": table.key_schema,
-            "AttributeDefinitions": table.attribute_definitions,
+            **table.schema,
             "BillingMode": "PAY_PER_REQUEST",
-            **table.index_definitions,
         }
         assert table.name.startswith(prefix)
         send("CreateTable", request)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynamo._internal.tables import KeyAttribute, Table, all_tables
+from dynamo._internal.tables import Table, all_tables
 from dynamo.management.commands.cloudformation import template
 from tests.cloudformation import printed
 from tests.requests import Requests
@@ -59,7 +59,7 @@ def test_logical_ids_are_the_same_under_every_prefix(settings: Any) -> None:
 
 def test_an_app_adds_sections_to_the_template() -> None:
     part = {"Parameters": {"Wanted": {"Type": "String"}}, "Resources": {"Other": {"Type": "A::B"}}}
-    key = (KeyAttribute("pk", "HASH", "S"),)
+    key = (("pk", "S"),)
 
     document = template([Table("app.badge-guards_2", "badge-guards_2", key)], [part])
 

@@ -21,19 +21,17 @@ from django.core.management import call_command
 from dynamo import checks
 from dynamo._internal import tables
 from dynamo._internal.client.sending import send
-from dynamo._internal.tables import Index, KeyAttribute, Table, create
+from dynamo._internal.tables import Index, Table, create
 from dynamo.exceptions import TableMismatch, Unavailable
 from dynamo.management.commands import createtables
 from dynamo.management.commands.cloudformation import template
 from tests.faults.kinds import Answer, DropReply, Reply
 from tests.faults.proxy import FaultProxy
 
-CITY = KeyAttribute("city", "HASH", "S")
-AGE = KeyAttribute("age", "RANGE", "N")
+CITY = ("city", "S")
+AGE = ("age", "N")
 BY_CITY = Index("by_city", (CITY, AGE))
-BY_TOWN = Index(
-    "by_town", (KeyAttribute("town", "HASH", "S"),), "INCLUDE", frozenset({"name", "age"})
-)
+BY_TOWN = Index("by_town", (("town", "S"),), "INCLUDE", frozenset({"name", "age"}))
 ALWAYS = 1_000
 
 
@@ -41,7 +39,7 @@ ALWAYS = 1_000
 def table(engine: str) -> Table:
     """A table that does not exist yet."""
     name = f"test-{uuid.uuid4().hex}"
-    return Table(name, name, (KeyAttribute("pk", "HASH", "S"),), indexes=(BY_CITY, BY_TOWN))
+    return Table(name, name, (("pk", "S"),), indexes=(BY_CITY, BY_TOWN))
 
 
 @pytest.fixture
@@ -94,7 +92,7 @@ def test_a_new_table_has_its_indexes(table: Table) -> None:
 
 
 def test_a_live_table_gets_its_missing_indexes_and_keeps_others(bare: Table) -> None:
-    other = Index("by_age", (KeyAttribute("age", "HASH", "N"),), "KEYS_ONLY")
+    other = Index("by_age", (("age", "N"),), "KEYS_ONLY")
     assert create(replace(bare, indexes=(other,))) == created(bare, other)
 
     assert create(bare) == created(bare, BY_CITY, BY_TOWN)

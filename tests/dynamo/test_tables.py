@@ -14,7 +14,7 @@ from django.core.management.base import CommandError
 from pynamodb.attributes import UnicodeAttribute
 
 from dynamo._internal.client.sending import send
-from dynamo._internal.tables import KeyAttribute, Table, all_tables, create, features_of, merged
+from dynamo._internal.tables import Table, all_tables, create, features_of, merged
 from dynamo.exceptions import Rejected, TableMismatch, Unavailable
 from dynamo.management.commands import createtables
 from dynamo.models import Model
@@ -22,7 +22,7 @@ from dynamo.unique.declarations import Unique
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
 
-KEY = (KeyAttribute("pk", "HASH", "S"),)
+KEY = (("pk", "S"),)
 ALWAYS = 1_000
 
 
@@ -52,8 +52,7 @@ def make_bare(table: Table) -> None:
     """Create the table with nothing but its key."""
     request = {
         "TableName": table.name,
-        "KeySchema": table.key_schema,
-        "AttributeDefinitions": table.attribute_definitions,
+        **table.schema,
         "BillingMode": "PAY_PER_REQUEST",
     }
     send("CreateTable", request)
@@ -69,9 +68,9 @@ def test_the_models_declare_the_key_and_the_ttl_attribute_of_each_table() -> Non
     tables = {table.name: table for table in all_tables()}
 
     assert len(tables) == len(all_tables())
-    key = (KeyAttribute("counterName", "HASH", "S"),)
+    key = (("counterName", "S"),)
     assert tables["counters"] == Table("counters", "counters", key)
-    key = (KeyAttribute("key", "HASH", "S"),)
+    key = (("key", "S"),)
     assert tables["cache"] == Table("cache", "cache", key, ttl_attribute="expires")
     assert tables["test-badges"].key == tables["test-badge-guards"].key == KEY
 
@@ -87,22 +86,20 @@ def test_each_name_has_the_prefix(settings: Any) -> None:
 
 
 def test_a_sort_key_follows_the_partition_key() -> None:
-    key = (KeyAttribute("series", "HASH", "S"), KeyAttribute("number", "RANGE", "N"))
+    key = (("series", "S"), ("number", "N"))
     table = Table("invoices", "invoices", key)
 
-    assert table.key_schema == [
+    assert table.schema["KeySchema"] == [
         {"AttributeName": "series", "KeyType": "HASH"},
         {"AttributeName": "number", "KeyType": "RANGE"},
     ]
-    assert table.attribute_definitions == [
+    assert table.schema["AttributeDefinitions"] == [
         {"AttributeName": "series", "AttributeType": "S"},
         {"AttributeName": "number", "AttributeType": "N"},
     ]
 
 
-@pytest.mark.parametrize(
-    ("key", "ttl"), [((KeyAttribute("id", "HASH", "S"),), "expires"), (KEY, "until")]
-)
+@pytest.mark.parametrize(("key", "ttl"), [((("id", "S"),), "expires"), (KEY, "until")])
 def test_two_declarations_of_one_table_must_agree_on_key_and_ttl(key: Any, ttl: str) -> None:
     tables = [Table("things", "things", KEY, "expires"), Table("things", "things", key, ttl)]
 
@@ -127,7 +124,7 @@ def test_a_new_table_is_on_demand_encrypted_and_protected(table: Table) -> None:
 
     description = described(table)
     assert description["TableStatus"] == "ACTIVE"
-    assert description["KeySchema"] == table.key_schema
+    assert description["KeySchema"] == table.schema["KeySchema"]
     assert description["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
     assert description["SSEDescription"]["Status"] == "ENABLED"
     assert description["DeletionProtectionEnabled"] is True
@@ -165,7 +162,7 @@ def test_an_incomplete_table_is_completed(table: Table) -> None:
 
 def test_a_table_with_another_key_is_left_as_it_is(table: Table) -> None:
     make_bare(table)
-    declared = Table(table.name, table.base_name, (KeyAttribute("id", "HASH", "N"),), "expires")
+    declared = Table(table.name, table.base_name, (("id", "N"),), "expires")
 
     with pytest.raises(TableMismatch) as caught:
         create(declared)

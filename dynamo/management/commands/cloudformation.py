@@ -64,9 +64,7 @@ def _properties(table: Table) -> dict[str, Any]:
     properties = {
         "TableName": table.name,
         "BillingMode": "PAY_PER_REQUEST",
-        "KeySchema": table.key_schema,
-        "AttributeDefinitions": table.attribute_definitions,
-        **table.index_definitions,
+        **table.schema,
         "SSESpecification": {"SSEEnabled": True},
         "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
         "DeletionProtectionEnabled": True,
