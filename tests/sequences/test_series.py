@@ -14,7 +14,7 @@ from dynamo._internal.items import ITEM_MAX_BYTES, PlainModel
 from dynamo.exceptions import Rejected
 from dynamo.transactions import Transaction, Write
 from sequences._internal import pace, series as issuing
-from sequences._internal.counters import last_value, next_value
+from sequences._internal.counters import next_value
 from sequences._internal.groups import Unnumbered
 from sequences._internal.series import issue
 from sequences.exceptions import (
@@ -22,7 +22,6 @@ from sequences.exceptions import (
     ItemTooLarge,
     OutOfOrder,
     RequestIdReused,
-    ReservedName,
 )
 from tests.dynamo.desk.models import Customer
 from tests.forked import in_a_child
@@ -65,6 +64,7 @@ def test_items_are_numbered_from_one_without_a_gap(series: str) -> None:
     tickets = [ticket(series), ticket(series), ticket(other), ticket(series)]
 
     assert [each.number for each in tickets] == [1, 2, 1, 3]
+    assert entry(series, "2026-03-14").number == 1  # models do not share a series
     assert_whole(Ticket, series, 3)
 
 
@@ -89,10 +89,6 @@ def test_an_issued_item_is_returned_as_it_is_stored(series: str) -> None:
         "counterName": {"S": f"testTickets#{series}"},
         "currentValue": {"N": "1"},
     }
-
-
-def test_models_do_not_share_a_series(series: str) -> None:
-    assert (ticket(series).number, entry(series, "2026-03-14").number) == (1, 1)
 
 
 def test_a_counter_put_at_zero_counts_from_one(series: str) -> None:
@@ -549,18 +545,6 @@ def overtaken(series: str) -> None:
     ticket(series)
 
 
-def test_a_process_that_was_overtaken_reads_the_counter_before_its_next_group(
-    series: str, requests_sent: Requests
-) -> None:
-    overtaken(series)
-    put_item(Ticket, stored_items(Ticket, series)[0], number={"N": "4"})
-    put_counter(Ticket, series, 4)
-    requests_sent.clear()
-
-    assert ticket(series).number == 5
-    assert requests_sent.operations == ["GetItem", "TransactWriteItems"]
-
-
 def test_some_seconds_after_a_collision_issuing_costs_one_request_again(
     series: str, requests_sent: Requests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -575,66 +559,62 @@ def test_some_seconds_after_a_collision_issuing_costs_one_request_again(
 # What it costs ------------------------------------------------------------------------------------
 
 
-@pytest.mark.fault_of("moto", "reports no capacity for transactions")
-def test_issuing_costs_one_request_and_six_units(series: str, requests_sent: Requests) -> None:
-    ticket(series)
-    assert requests_sent.operations == ["GetItem", "TransactWriteItems"]
-    assert requests_sent.requests[0]["ConsistentRead"]
-    requests_sent.clear()
-
-    ticket(series)
-
-    assert requests_sent.operations == ["TransactWriteItems"]
-    assert requests_sent.units == 6
+READ, WRITE, READ_BOTH = "GetItem", "TransactWriteItems", "TransactGetItems"
 
 
-@pytest.mark.fault_of("moto", "reports no capacity for transactions")
-def test_each_further_write_costs_two_units(series: str, requests_sent: Requests) -> None:
-    ticket(series)
-    requests_sent.clear()
-
-    ticket(series, also=[note(new_series())])
-
-    assert (requests_sent.operations, requests_sent.units) == (["TransactWriteItems"], 8)
-
-
-def test_a_counter_that_another_process_moved_costs_one_refusal(
-    series: str, requests_sent: Requests
-) -> None:
-    ticket(series)
+def moved(series: str) -> None:
+    """Let another process move the counter."""
     ticket(series)
     remember(Ticket, series, 1)
-    requests_sent.clear()
-
-    assert ticket(series).number == 3
-    assert requests_sent.operations == ["TransactWriteItems"] * 2
 
 
-def test_a_repeated_request_costs_one_refused_transaction_and_one_read(
-    series: str, requests_sent: Requests
+def moved_again(series: str) -> None:
+    """Let this process be overtaken, and know it, when another process moves the counter."""
+    overtaken(series)
+    put_item(Ticket, stored_items(Ticket, series)[0], number={"N": "5"})
+    put_counter(Ticket, series, 5)
+
+
+#: What happened after the first item was issued for the request a, the next call, and its requests.
+COSTS: dict[str, tuple[Callable[[str], object], dict[str, Any], list[str]]] = {
+    "a known series": (ticket, {}, [WRITE]),
+    "further writes": (ticket, {"also": ["one", "two"]}, [WRITE]),
+    "an unknown series": (lambda _series: forget_all(), {}, [READ, WRITE]),
+    "another process moved the counter": (moved, {}, [WRITE, WRITE]),
+    "another process moved it again": (moved_again, {}, [READ, WRITE]),
+    "a repeated request": (ticket, {"request_id": "a"}, [WRITE, READ_BOTH]),
+    "a repeated request in a new process": (
+        lambda _series: forget_all(),
+        {"request_id": "a"},
+        [READ, WRITE, READ_BOTH],
+    ),
+}
+
+
+@pytest.mark.fault_of("moto", "reports no capacity for transactions")
+@pytest.mark.parametrize(("happens", "call", "requests"), COSTS.values(), ids=COSTS)
+def test_what_issuing_costs(
+    series: str,
+    requests_sent: Requests,
+    happens: Callable[[str], object],
+    call: dict[str, Any],
+    requests: list[str],
 ) -> None:
     ticket(series, request_id="a")
+    happens(series)
+    also = [note(f"{series} {name}") for name in call.get("also", ())]
     requests_sent.clear()
 
-    ticket(series, request_id="a")
+    ticket(series, **call | {"also": also})
 
-    assert requests_sent.operations == ["TransactWriteItems", "TransactGetItems"]
-
-
-def test_a_repeated_request_in_a_new_process_reads_the_counter_once(
-    series: str, requests_sent: Requests
-) -> None:
-    ticket(series, request_id="a")
-    forget_all()
-    requests_sent.clear()
-
-    ticket(series, request_id="a")
-    ticket(series)
-
-    assert requests_sent.operations == [
-        *["GetItem", "TransactWriteItems", "TransactGetItems"],
-        "TransactWriteItems",
-    ]
+    assert requests_sent.operations == requests
+    assert all(read["ConsistentRead"] for read in requests_sent.of(READ))
+    if requests == [WRITE]:
+        assert requests_sent.units == 6 + 2 * len(also)
+    if happens is not moved and happens is not moved_again:
+        requests_sent.clear()
+        ticket(series)
+        assert requests_sent.operations == [WRITE]
 
 
 def test_the_series_unused_for_longest_are_forgotten(
@@ -832,17 +812,6 @@ def test_a_guard_that_does_not_name_its_requests_item_is_damage(
 
 
 # Counters -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["testTickets#2026", "testTickets#", "testTickets#ann#2026"])
-def test_a_plain_counter_cannot_have_the_name_of_a_series_counter(
-    requests_sent: Requests, name: str
-) -> None:
-    for call in (next_value, last_value):
-        with pytest.raises(ReservedName):
-            call(name)
-
-    assert requests_sent.operations == []
 
 
 @pytest.mark.parametrize("name", ["testTickets", "testTicket#2026", "other#testTickets#1"])
