@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from accounts.limits.windows import DEFAULTS
-from accounts.models import User
 from tests import engines
-from tests.factories import make_user
 from tests.mailbox import MailServer, sent_by
+from tests.pages import sign_in
 
 
 @pytest.fixture
-def ann(engine: str) -> User:
-    """An account."""
-    return make_user(username="Ann", email="ann@example.org")
+def ann_is_signed_in(request: pytest.FixtureRequest) -> None:
+    """Ann is signed in as `client`, if the test uses both."""
+    if {"ann", "client"} <= set(request.fixturenames):
+        sign_in(request.getfixturevalue("client"), request.getfixturevalue("ann"))
 
 
 @pytest.fixture

@@ -22,11 +22,6 @@ PROFILE = "/accounts/profile/"
 
 
 @pytest.fixture
-def ann(engine: str) -> User:
-    return make_user(username="ann", email="ann@example.org")
-
-
-@pytest.fixture
 def signed_in(client: Client, ann: User) -> Client:
     sign_in(client, ann)
     return client

@@ -25,12 +25,11 @@ from tests.pages import (
     form_values,
     meanwhile,
     shown_user,
-    sign_in,
     signed_in_as,
     stored_sessions,
 )
 
-pytestmark = pytest.mark.usefixtures("changes_at_once")
+pytestmark = pytest.mark.usefixtures("changes_at_once", "ann_is_signed_in")
 
 PROFILE = "/accounts/profile/"
 USERNAME = "/accounts/username/"
@@ -60,14 +59,6 @@ ACCEPTED = {
     },
     DELETE: {"password": PASSWORD},
 }
-
-
-@pytest.fixture
-def ann(engine: str, client: Client) -> User:
-    """An account whose owner is signed in as `client`."""
-    user = make_user(username="Ann", email="Ann@Example.org")
-    sign_in(client, user)
-    return user
 
 
 def posted(client: Client, url: str, **values: str) -> Any:
@@ -215,7 +206,7 @@ def test_a_refused_value_is_shown_with_an_error_at_its_field_and_nothing_changes
     assert page.value(field) == shown
     assert PASSWORD not in response.content.decode()
     assert stored_items() == before
-    assert signed_in_as(client) == "Ann"
+    assert signed_in_as(client) == "ann"
 
 
 @pytest.mark.parametrize("new", ["short1!", "password1", "8274619305", "Ann@Example.org"])

@@ -61,7 +61,7 @@ def is_usage_error(outcome: Outcome) -> bool:
 
 
 @pytest.fixture
-def ann() -> User:
+def made() -> User:
     return make_user(
         username="Ann", email="Ann@Example.org", full_name="Ann O.", phone_number="+12025550124"
     )
@@ -103,8 +103,8 @@ def test_createuser_grants_the_requested_rights(
 ) -> None:
     create(*options)
 
-    ann = User.named("ann")
-    assert (ann.is_staff, ann.is_superuser) == rights
+    made = User.named("ann")
+    assert (made.is_staff, made.is_superuser) == rights
 
 
 def test_createuser_prints_one_json_document() -> None:
@@ -202,7 +202,7 @@ def test_createuser_refuses_a_password_that_is_not_text() -> None:
     assert stored_items() == {}
 
 
-def test_wrong_usage_exits_with_2_and_changes_nothing(ann: User) -> None:
+def test_wrong_usage_exits_with_2_and_changes_nothing(made: User) -> None:
     before = stored_items()
 
     for arguments in (
@@ -279,9 +279,9 @@ def test_createsuperuser_creates_a_superuser_with_guards(
     outcome = run("createsuperuser", *ANN, "--no-input")
 
     assert outcome == ("Superuser created successfully.\n", "", 0)
-    ann = User.named("ann")
-    assert (ann.is_staff, ann.is_superuser, ann.is_active) == (True, True, True)
-    assert ann.has_usable_password() is ann.check_password(PASSWORD) is has_password
+    made = User.named("ann")
+    assert (made.is_staff, made.is_superuser, made.is_active) == (True, True, True)
+    assert made.has_usable_password() is made.check_password(PASSWORD) is has_password
     assert_guards_match_users()
 
 
@@ -303,7 +303,7 @@ def test_createsuperuser_refuses_invalid_values_in_one_line(
     arguments: list[str],
     environment: dict[str, str],
     told: str,
-    ann: User,
+    made: User,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name, value in environment.items():
@@ -349,16 +349,16 @@ def test_createsuperuser_asks_again_for_invalid_values_before_the_password() -> 
     ids=str,
 )
 def test_rights_are_granted_and_revoked_and_the_command_can_be_repeated(
-    ann: User, before: list[str], command: list[str], rights: tuple[bool, bool], said: str
+    made: User, before: list[str], command: list[str], rights: tuple[bool, bool], said: str
 ) -> None:
     if before:
-        grant_staff(ann, superuser=before == ["superuser"])
-    version = ann.version
+        grant_staff(made, superuser=before == ["superuser"])
+    version = made.version
     name, *options = command
 
-    for who in ("ann", "ANN@example.org", ann.pk):
+    for who in ("ann", "ANN@example.org", made.pk):
         assert run(name, who, *options) == (said, "", 0)
-        stored = User.get(ann.pk)
+        stored = User.get(made.pk)
         assert (stored.is_staff, stored.is_superuser) == rights
     assert stored.version == version + (before != ["superuser"] or name == "revokestaff")
 
@@ -367,28 +367,28 @@ def test_rights_are_granted_and_revoked_and_the_command_can_be_repeated(
 
 
 @pytest.mark.parametrize("who", ["Ann", "ＡＮＮ", "ann@EXAMPLE.org", "pk", "PK"])
-def test_showuser_finds_an_account_by_username_email_address_or_key(ann: User, who: str) -> None:
-    who = {"pk": ann.pk, "PK": ann.pk.upper()}.get(who, who)
+def test_showuser_finds_an_account_by_username_email_address_or_key(made: User, who: str) -> None:
+    who = {"pk": made.pk, "PK": made.pk.upper()}.get(who, who)
 
     out, err, code = run("showuser", who)
 
     assert (err, code) == ("", 0)
     lines = dict(line.split(":", 1) for line in out.splitlines())
     assert {name: value.strip() for name, value in lines.items()} == {
-        "pk": ann.pk,
+        "pk": made.pk,
         "userName": "Ann",
         "email": "Ann@Example.org",
         "fullName": "Ann O.",
         "phoneNumber": "+12025550124",
         "isActive": "yes",
         "isStaff": "no",
-        "joinedAt": ann.date_joined.isoformat(),
+        "joinedAt": made.date_joined.isoformat(),
     }
 
 
-def test_showuser_shows_superusers_and_prints_json(ann: User) -> None:
-    grant_staff(ann, superuser=True)
-    deactivate(ann)
+def test_showuser_shows_superusers_and_prints_json(made: User) -> None:
+    grant_staff(made, superuser=True)
+    deactivate(made)
 
     assert "isSuperuser: yes\n" in run("showuser", "ann")[0]
     out, err, code = run("showuser", "ann", "--json")
@@ -397,14 +397,14 @@ def test_showuser_shows_superusers_and_prints_json(ann: User) -> None:
     assert out.count("\n") == 1
     shown = json.loads(out)
     assert list(shown) == KEYS
-    assert (shown["pk"], shown["isActive"], shown["lastLoginAt"]) == (ann.pk, False, None)
+    assert (shown["pk"], shown["isActive"], shown["lastLoginAt"]) == (made.pk, False, None)
 
 
 UNKNOWN = ["nobody@example.org", "8ec436a8-97e6-4e72-aec2-b47668e96a94", "", "@", "userName#ann"]
 UNKNOWN += ["x" * 3000, "\udcff", "a\nb"]
 
 
-def test_an_unknown_account_is_reported_in_one_line(ann: User) -> None:
+def test_an_unknown_account_is_reported_in_one_line(made: User) -> None:
     before = stored_items()
 
     for command in (
@@ -424,7 +424,7 @@ def test_an_unknown_account_is_reported_in_one_line(ann: User) -> None:
     assert stored_items() == before
 
 
-def test_listusers_prints_one_line_per_account(ann: User) -> None:
+def test_listusers_prints_one_line_per_account(made: User) -> None:
     bob = make_user(username="bob", email="bob@example.org")
     deactivate(bob)
 
@@ -432,7 +432,7 @@ def test_listusers_prints_one_line_per_account(ann: User) -> None:
 
     assert (err, code) == ("", 0)
     assert set(out.splitlines()) == {
-        f"{ann.pk}  Ann  Ann@Example.org",
+        f"{made.pk}  Ann  Ann@Example.org",
         f"{bob.pk}  bob  bob@example.org  (deactivated)",
     }
 
@@ -507,11 +507,11 @@ def test_the_help_of_an_expensive_command_states_its_cost(command: str) -> None:
     ],
 )
 def test_changeemail_and_changeusername_move_the_guard(
-    ann: User, arguments: list[str], said: str, guard: str
+    made: User, arguments: list[str], said: str, guard: str
 ) -> None:
     assert run(*arguments) == (said, "", 0)
 
-    assert guard_owner(guard) == ann.pk
+    assert guard_owner(guard) == made.pk
     assert_guards_match_users()
 
 
@@ -526,7 +526,7 @@ def test_changeemail_and_changeusername_move_the_guard(
     ],
 )
 def test_a_refused_change_is_reported_in_one_line_and_changes_nothing(
-    ann: User, arguments: list[str], told: str
+    made: User, arguments: list[str], told: str
 ) -> None:
     make_user(username="bob", email="bob@example.org")
     before = stored_items()
@@ -536,7 +536,7 @@ def test_a_refused_change_is_reported_in_one_line_and_changes_nothing(
     assert stored_items() == before
 
 
-def test_a_change_to_the_current_value_succeeds(ann: User) -> None:
+def test_a_change_to_the_current_value_succeeds(made: User) -> None:
     before = stored_items()
 
     assert run("changeemail", "ann", "Ann@Example.org")[2] == 0
@@ -545,29 +545,29 @@ def test_a_change_to_the_current_value_succeeds(ann: User) -> None:
     assert stored_items() == before
 
 
-def test_an_account_can_be_deactivated_and_activated_repeatedly(ann: User) -> None:
+def test_an_account_can_be_deactivated_and_activated_repeatedly(made: User) -> None:
     for _ in range(2):
         assert run("deactivateuser", "ann") == ("Ann cannot sign in any more.\n", "", 0)
-        assert User.get(ann.pk).is_active is False
+        assert User.get(made.pk).is_active is False
     for _ in range(2):
         assert run("activateuser", "ann") == ("Ann can sign in.\n", "", 0)
-        assert User.get(ann.pk).is_active is True
+        assert User.get(made.pk).is_active is True
 
 
-def test_deleteuser_with_no_input_deletes_without_asking(ann: User) -> None:
+def test_deleteuser_with_no_input_deletes_without_asking(made: User) -> None:
     outcome = run("deleteuser", "ann", "--no-input")
 
     assert outcome == ("The account of Ann was deleted.\n", "", 0)
     assert stored_items() == {}
 
 
-def test_deleteuser_asks_first_on_a_terminal(ann: User) -> None:
+def test_deleteuser_asks_first_on_a_terminal(made: User) -> None:
     question = "Delete the account of Ann (Ann@Example.org)? Type yes to continue: "
 
     out, err, code = run("deleteuser", "ann", stdin="no\n", terminal=True)
     assert code == 1
     assert "Nothing was deleted." in err
-    assert stored_user(ann.pk) is not None
+    assert stored_user(made.pk) is not None
 
     out, err, code = run("deleteuser", "ann", stdin="yes\n", terminal=True)
     assert (question in out + err, code) == (True, 0)
@@ -575,7 +575,7 @@ def test_deleteuser_asks_first_on_a_terminal(ann: User) -> None:
 
 
 @pytest.mark.parametrize("answer", ["", "\n", "no\n", "y\n", "yes please\n"])
-def test_deleteuser_deletes_only_after_yes(ann: User, answer: str) -> None:
+def test_deleteuser_deletes_only_after_yes(made: User, answer: str) -> None:
     before = stored_items()
 
     _out, err, code = run("deleteuser", "ann", stdin=answer)
@@ -588,7 +588,7 @@ def test_deleteuser_deletes_only_after_yes(ann: User, answer: str) -> None:
 # changepassword -----------------------------------------------------------------------------------
 
 
-def test_changepassword_asks_twice_on_a_terminal(ann: User) -> None:
+def test_changepassword_asks_twice_on_a_terminal(made: User) -> None:
     new = "quite another password"
 
     shown, code = run_on_a_terminal(
@@ -600,10 +600,10 @@ def test_changepassword_asks_twice_on_a_terminal(ann: User) -> None:
     assert code == 0
     assert "Password changed successfully for user 'Ann'" in shown
     assert new not in shown
-    assert User.get(ann.pk).check_password(new)
+    assert User.get(made.pk).check_password(new)
 
 
-def test_changepassword_refuses_a_password_that_is_too_long(ann: User) -> None:
+def test_changepassword_refuses_a_password_that_is_too_long(made: User) -> None:
     before = stored_items()
 
     shown, code = run_on_a_terminal(
@@ -624,13 +624,13 @@ def test_changepassword_refuses_a_password_that_is_too_long(ann: User) -> None:
     ],
 )
 def test_changepassword_reads_two_lines_without_a_terminal(
-    ann: User, who: str, stdin: bytes, told: str
+    made: User, who: str, stdin: bytes, told: str
 ) -> None:
     before = stored_items()
 
     assert "user 'nobody' does not exist" in failure(run("changepassword", "nobody"))
 
-    who = ann.pk if who == "pk" else who
+    who = made.pk if who == "pk" else who
     _out, err, code = run_for_real("changepassword", who, stdin=stdin)
 
     if told:
@@ -639,7 +639,7 @@ def test_changepassword_reads_two_lines_without_a_terminal(
         assert stored_items() == before
     else:
         assert (err, code) == ("", 0)
-        assert User.get(ann.pk).check_password("an entirely new one 5")
+        assert User.get(made.pk).check_password("an entirely new one 5")
 
 
 # Processes ----------------------------------------------------------------------------------------
@@ -657,7 +657,7 @@ def test_commands_work_as_processes_of_their_own() -> None:
     assert is_usage_error(run_for_real("createuser", *ANN))
 
 
-def test_no_command_prints_a_hash(ann: User) -> None:
+def test_no_command_prints_a_hash(made: User) -> None:
     commands: list[list[str]] = [
         ["showuser", "ann"],
         ["showuser", "ann", "--json"],

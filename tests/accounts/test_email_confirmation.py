@@ -23,18 +23,10 @@ from tests.mailbox import link, the_mail, whole_link
 from tests.pages import Page, form_values, meanwhile, sign_in, signed_in_as
 from tests.requests import Requests
 
-pytestmark = pytest.mark.usefixtures("changes_at_once")
+pytestmark = pytest.mark.usefixtures("changes_at_once", "ann_is_signed_in")
 
 PROFILE = "/accounts/profile/"
 SEND = "/accounts/confirm/send/"
-
-
-@pytest.fixture
-def ann(engine: str, client: Client) -> User:
-    """An account with an unconfirmed address, whose owner is signed in as `client`."""
-    user = make_user(username="Ann", email="ann@example.org")
-    sign_in(client, user)
-    return user
 
 
 def link_for(client: Client) -> str:

@@ -21,7 +21,7 @@ from tests.mailbox import the_mail
 from tests.pages import Page, form_values, meanwhile, sign_in
 from tests.requests import OF_EVERY_PAGE, Requests
 
-pytestmark = pytest.mark.usefixtures("changes_at_once")
+pytestmark = pytest.mark.usefixtures("changes_at_once", "ann_is_signed_in")
 
 SWITCH = "/i18n/setlang/"
 PROFILE = "/accounts/profile/"
@@ -30,14 +30,6 @@ COOKIE = "django_language"
 DETAILS = dict.fromkeys(
     ("full_name", "phone_number", "business_name", "business_address", "vat_id"), ""
 )
-
-
-@pytest.fixture
-def ann(engine: str, client: Client) -> User:
-    """An account whose owner is signed in as `client`."""
-    user = make_user(username="ann", email="ann@example.org")
-    sign_in(client, user)
-    return user
 
 
 def language_of(response: Any) -> str:

@@ -31,7 +31,7 @@ def browser(agent: str = CHROME, address: str = "192.0.2.7") -> Client:
 
 
 @pytest.fixture
-def ann() -> User:
+def owner() -> User:
     user = make_user(username="ann", email="ann@example.org", email_confirmed=True)
     edit_profile(user, time_zone="Asia/Tokyo")
     return user
@@ -62,11 +62,11 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_the_owner_is_told_of_a_change_and_when_and_from_where(
-    ann: User, change: str, monkeypatch: pytest.MonkeyPatch
+    owner: User, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url, typed, expected = CHANGES[change]
     client = browser()
-    sign_in(client, ann)
+    sign_in(client, owner)
     monkeypatch.setattr(timezone, "now", lambda: datetime(2026, 11, 23, 20, 30, tzinfo=UTC))
 
     assert client.post(url, typed).status_code == 302
@@ -79,9 +79,9 @@ def test_the_owner_is_told_of_a_change_and_when_and_from_where(
     assert "If it was not you" in body
 
 
-def test_both_addresses_are_told_of_a_change_of_address(ann: User) -> None:
+def test_both_addresses_are_told_of_a_change_of_address(owner: User) -> None:
     client = browser()
-    sign_in(client, ann)
+    sign_in(client, owner)
     client.post("/accounts/email/", {"email": "ann@new.example", "password": PASSWORD})
     [asked] = mail.outbox
 
@@ -118,9 +118,9 @@ def test_an_address_that_was_never_confirmed_gets_no_notice(settings: Any) -> No
     assert told == [["bob@example.org"]]
 
 
-def test_a_reset_password_is_told(ann: User) -> None:
+def test_a_reset_password_is_told(owner: User) -> None:
     client = browser()
-    client.post("/accounts/password_reset/", {"email": ann.email})
+    client.post("/accounts/password_reset/", {"email": owner.email})
     form = client.get(link(), follow=True).redirect_chain[-1][0]
     client.post(form, dict.fromkeys(("new_password1", "new_password2"), NEW_PASSWORD))
 
@@ -129,50 +129,52 @@ def test_a_reset_password_is_told(ann: User) -> None:
     ]
 
 
-def test_only_a_sign_in_from_an_unknown_browser_is_told(ann: User, requests_sent: Requests) -> None:
+def test_only_a_sign_in_from_an_unknown_browser_is_told(
+    owner: User, requests_sent: Requests
+) -> None:
     first, second = browser(), browser(agent="curl/8.0", address="198.51.100.9")
 
     # The first sign-in of all.
-    assert sign_in(first, ann).status_code == 302
+    assert sign_in(first, owner).status_code == 302
     assert mail.outbox == []
     known = browser(address="203.0.113.5")
     known.cookies[KNOWN] = first.cookies[KNOWN].value
     requests_sent.clear()
-    assert sign_in(known, ann).status_code == 302
+    assert sign_in(known, owner).status_code == 302
     of_known = sorted(requests_sent.operations)
     assert mail.outbox == []
 
     requests_sent.clear()
-    assert sign_in(second, ann).status_code == 302
+    assert sign_in(second, owner).status_code == 302
     assert sorted(requests_sent.operations) == of_known
     [told] = mail.outbox
     assert told.subject == "New sign-in at testserver"
     assert "From: curl, 198.51.100.9" in told.body
     second.post("/accounts/logout/")
-    sign_in(second, ann)
+    sign_in(second, owner)
     assert len(mail.outbox) == 1
     # Without cookies, but of the same kind and from the same place as a session that is alive.
-    sign_in(browser(), ann)
+    sign_in(browser(), owner)
     assert len(mail.outbox) == 1
 
 
-def test_a_long_user_agent_is_recognized(ann: User) -> None:
+def test_a_long_user_agent_is_recognized(owner: User) -> None:
     agent = f"{CHROME} {'x' * 300}\t"
-    sign_in(browser(), ann)
+    sign_in(browser(), owner)
     mail.outbox.clear()
 
     for _again in range(2):
-        sign_in(browser(agent, "198.51.100.9"), ann)
+        sign_in(browser(agent, "198.51.100.9"), owner)
 
     assert len(mail.outbox) == 1
 
 
 def test_another_password_makes_known_browsers_unknown_except_that_of_the_change(
-    ann: User,
+    owner: User,
 ) -> None:
     first, second = browser(), browser(address="198.51.100.9")
     for each in (first, second):
-        sign_in(each, ann)
+        sign_in(each, owner)
     url, typed, _expected = CHANGES["password"]
     second.post(url, typed)
     mail.outbox.clear()
@@ -180,20 +182,20 @@ def test_another_password_makes_known_browsers_unknown_except_that_of_the_change
     for client, told in ((second, 0), (first, 1)):
         again = browser(address="203.0.113.5")
         again.cookies[KNOWN] = client.cookies[KNOWN].value
-        sign_in(again, ann, NEW_PASSWORD)
+        sign_in(again, owner, NEW_PASSWORD)
         again.post("/accounts/logout/")
         assert len(mail.outbox) == told
 
 
 @pytest.mark.parametrize("cookie", ["", "x", "ann"])
 def test_a_cookie_that_this_site_did_not_sign_makes_no_browser_known(
-    ann: User, cookie: str
+    owner: User, cookie: str
 ) -> None:
-    sign_in(browser(), ann)
+    sign_in(browser(), owner)
     other = browser(address="198.51.100.9")
     other.cookies[KNOWN] = cookie
 
-    sign_in(other, ann)
+    sign_in(other, owner)
 
     assert len(mail.outbox) == 1
 
@@ -201,30 +203,30 @@ def test_a_cookie_that_this_site_did_not_sign_makes_no_browser_known(
 def test_a_new_account_knows_its_browser_and_a_wrong_password_tells_nobody(client: Client) -> None:
     client.post("/accounts/signup/", form_values(client, "/accounts/signup/", **ANN))
     client.post("/accounts/logout/")
-    ann = User.named(ANN["username"])
+    owner = User.named(ANN["username"])
     mail.outbox.clear()
 
-    sign_in(browser(), ann, "wrong")
-    sign_in(client, ann, ANN["password1"])
+    sign_in(browser(), owner, "wrong")
+    sign_in(client, owner, ANN["password1"])
 
     assert mail.outbox == []
 
 
 @pytest.mark.usefixtures("no_mail")
-def test_no_change_and_no_sign_in_fails_because_of_a_mail(ann: User) -> None:
-    sign_in(browser(), ann)
+def test_no_change_and_no_sign_in_fails_because_of_a_mail(owner: User) -> None:
+    sign_in(browser(), owner)
     elsewhere = browser(address="198.51.100.9")
 
-    assert sign_in(elsewhere, ann).status_code == 302
+    assert sign_in(elsewhere, owner).status_code == 302
     assert elsewhere.post("/accounts/delete/", {"password": PASSWORD}).status_code == 302
-    assert stored_user(ann.pk) is None
+    assert stored_user(owner.pk) is None
 
 
-def test_a_notice_has_the_language_of_the_account(ann: User, settings: Any) -> None:
-    edit_profile(User.get(ann.pk), language="ja")
-    sign_in(browser(), ann)
+def test_a_notice_has_the_language_of_the_account(owner: User, settings: Any) -> None:
+    edit_profile(User.get(owner.pk), language="ja")
+    sign_in(browser(), owner)
 
-    sign_in(browser(address="198.51.100.9"), ann)
+    sign_in(browser(address="198.51.100.9"), owner)
 
     [told] = mail.outbox
     assert told.subject.startswith("【testserver】")

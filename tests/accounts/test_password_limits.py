@@ -79,7 +79,7 @@ def test_after_some_failures_even_the_right_password_is_refused_for_15_minutes(
 
     let_pass(901)
     client.post(SIGN_IN, {"username": "ann", "password": PASSWORD})
-    assert signed_in_as(client) == "Ann"
+    assert signed_in_as(client) == "ann"
 
 
 @pytest.mark.parametrize(
@@ -368,7 +368,7 @@ def test_a_sign_in_succeeds_although_a_reply_to_its_counter_was_lost(
     response = client.post(SIGN_IN, {"username": "ann", "password": PASSWORD})
 
     assert response.status_code == 302
-    assert signed_in_as(client) == "Ann"
+    assert signed_in_as(client) == "ann"
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,10 @@ from django.test import Client
 
 from accounts.models import User
 from accounts.services import edit_profile
-from tests.factories import make_user, stored_user
-from tests.pages import Page, form_values, sign_in
+from tests.factories import stored_user
+from tests.pages import Page, form_values
+
+pytestmark = pytest.mark.usefixtures("ann_is_signed_in")
 
 PROFILE = "/accounts/profile/"
 
@@ -28,14 +30,6 @@ BUSINESS = {
 }
 TYPED = {name: typed for name, (typed, _stored) in BUSINESS.items()}
 STORED = {name: stored for name, (_typed, stored) in BUSINESS.items()}
-
-
-@pytest.fixture
-def ann(engine: str, client: Client) -> User:
-    """An account whose owner is signed in as `client`."""
-    user = make_user(username="ann")
-    sign_in(client, user)
-    return user
 
 
 def business_of(user: User) -> dict[str, object]:

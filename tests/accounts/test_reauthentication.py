@@ -19,14 +19,14 @@ URL = "/accounts/reauthenticate/"
 SESSIONS = "/accounts/sessions/"
 EXPORT = "/accounts/export/"
 
+pytestmark = pytest.mark.usefixtures("ann_is_signed_in", "_long_ago")
+
 
 @pytest.fixture
-def ann(engine: str, client: Client) -> User:
-    """An account whose owner signed in as `client` more than five minutes ago."""
-    user = make_user(username="Ann", email="ann@example.org")
-    sign_in(client, user)
-    forget_password_check(client)
-    return user
+def _long_ago(client: Client, request: pytest.FixtureRequest) -> None:
+    """Ann signed in more than five minutes ago."""
+    if "ann" in request.fixturenames:
+        forget_password_check(client)
 
 
 @pytest.mark.parametrize("page", [SESSIONS, EXPORT])

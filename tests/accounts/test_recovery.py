@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -154,7 +155,7 @@ def test_an_address_whose_account_cannot_sign_in_gets_a_mail_without_a_link(
 
     assert the_mail().to == ["ann@example.org"]
     assert "no account that can sign in has this email address" in the_mail().body
-    assert "Ann" not in the_mail().body
+    assert not re.search(r"\bann\b(?!@)", str(the_mail().body))
     assert whole_link() == "http://testserver/accounts/signup/"
 
 
@@ -207,7 +208,7 @@ def test_the_four_steps_set_a_password(ann: User, caplog: pytest.LogCaptureFixtu
     assert visitor.get(response["Location"]).status_code == 200
     assert signed_in_as(visitor) is None
     sign_in(visitor, ann, NEW_PASSWORD)
-    assert signed_in_as(visitor) == "Ann"
+    assert signed_in_as(visitor) == "ann"
     assert path.split("/")[-2] not in caplog.text
     assert NEW_PASSWORD not in caplog.text
 
@@ -372,7 +373,7 @@ def test_a_password_is_not_set_if_the_account_changes_meanwhile(
 def test_the_reminder_mails_the_username(ann: User) -> None:
     assert ask(url=REMINDER)["Location"] == reverse("username_reminder_done")
 
-    assert "\n\nAnn\n\n" in the_mail().body
+    assert "\n\nann\n\n" in the_mail().body
     assert whole_link() == "http://testserver/accounts/login/"
 
 

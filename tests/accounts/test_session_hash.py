@@ -128,7 +128,7 @@ def test_the_session_that_ends_the_others_or_changes_the_password_stays(
 
     assert User.get(ann.pk).check_password("quite another")
     assert [seen_by(each) for each in (client, other)] == [ann.pk, None]
-    assert [signed_in_as(each) for each in (client, other)] == ["Ann", None]
+    assert [signed_in_as(each) for each in (client, other)] == ["ann", None]
 
 
 def test_a_session_ended_alone_becomes_anonymous_everywhere_with_the_next_end_of_others(

@@ -90,7 +90,7 @@ def test_ending_a_session_signs_it_out_at_once(client: Client, ann: User, here: 
     assert len(stored_sessions()) == 1
     other.cookies["sessionid"] = cookie
     assert signed_in_as(other) is None
-    assert signed_in_as(client) == "Ann"
+    assert signed_in_as(client) == "ann"
 
 
 def test_ending_all_others_keeps_this_one(client: Client, ann: User, here: str) -> None:
@@ -102,7 +102,7 @@ def test_ending_all_others_keeps_this_one(client: Client, ann: User, here: str) 
 
     assert Page(response).messages == ["All your other sessions have ended."]
     assert stored_ids(ann) == {here}
-    assert [signed_in_as(each) for each in (client, *others)] == ["Ann", None, None]
+    assert [signed_in_as(each) for each in (client, *others)] == ["ann", None, None]
 
 
 @pytest.mark.parametrize("url", [END, "/accounts/logout/"])
@@ -230,7 +230,7 @@ def test_a_new_password_ends_the_other_sessions(
 
     assert User.get(ann.pk).check_password(NEW["new_password1"])
     assert stored_ids(ann) == ({here} if stays else set())
-    assert signed_in_as(client) == ("Ann" if stays else None)
+    assert signed_in_as(client) == ("ann" if stays else None)
     assert signed_in_as(other) is None
 
 

@@ -41,7 +41,7 @@ def test_a_username_or_email_address_signs_in_in_any_spelling(
     response = attempt(client, who)
 
     assert (response.status_code, response["Location"]) == (302, "/")
-    assert signed_in_as(client) == "Ann"
+    assert signed_in_as(client) == "ann"
     read = User.get(ann.pk)
     assert read.last_login is not None
     assert read.version == ann.version
@@ -67,7 +67,7 @@ def test_a_sign_in_replaces_the_session_key(client: Client, ann: User, is_stored
 
     attempt(client, "ann")
 
-    assert signed_in_as(client) == "Ann"
+    assert signed_in_as(client) == "ann"
     assert client.cookies["sessionid"].value != before
     assert len(stored_sessions()) == 1
 
@@ -350,7 +350,7 @@ def test_signing_out_needs_a_post_and_ends_the_session(client: Client, ann: User
     key = client.cookies["sessionid"].value
 
     assert client.get("/accounts/logout/").status_code == 405
-    assert signed_in_as(client) == "Ann"
+    assert signed_in_as(client) == "ann"
     response = client.post("/accounts/logout/")
 
     assert (response.status_code, response["Location"]) == (302, "/")
@@ -383,7 +383,7 @@ def test_the_form_sent_again_with_the_token_from_before_the_sign_in_needs_the_sa
         assert (response.status_code, response["Location"]) == (302, "/")
     for other in ("bob", "bob@example.org", ann.pk, "", "x" * 3_000):
         assert attempt(client, other, csrfmiddlewaretoken=token).status_code == 403
-    assert signed_in_as(client) == "Ann"
+    assert signed_in_as(client) == "ann"
 
 
 # Costs --------------------------------------------------------------------------------------------

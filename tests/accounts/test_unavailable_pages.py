@@ -21,7 +21,7 @@ from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy, through
 from tests.pages import Page, form_values, sign_in
 
-pytestmark = pytest.mark.usefixtures("changes_at_once")
+pytestmark = pytest.mark.usefixtures("changes_at_once", "ann_is_signed_in")
 
 SIGN_UP = "/accounts/signup/"
 SIGN_IN = "/accounts/login/"
@@ -88,14 +88,6 @@ def unanswered(engine: str, write: str, **when: Any) -> Iterator[None]:
 def is_session(body: dict[str, Any]) -> bool:
     """Whether a PutItem stores a session, not the counter of a limit."""
     return "N" not in body["Item"]["value"]
-
-
-@pytest.fixture
-def ann(engine: str, client: Client) -> User:
-    """An account whose owner is signed in as `client`."""
-    user = make_user(username="Ann", email="ann@example.org")
-    sign_in(client, user)
-    return user
 
 
 def careful_client(user: User | None = None) -> tuple[Client, dict[str, str]]:

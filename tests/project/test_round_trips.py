@@ -12,7 +12,7 @@ from accounts.forms import SignUpForm
 from accounts.models import User
 from dynamo._internal.client.sending import send
 from locks._internal.lock import Lock
-from tests.factories import PASSWORD, make_user
+from tests.factories import PASSWORD
 from tests.faults.kinds import Delay
 from tests.faults.proxy import FaultProxy
 from tests.invoices.forms import NEW, typed
@@ -40,11 +40,6 @@ def test_requests_that_overlap_are_one_round_trip(
     spans: list[tuple[float, float]], count: int
 ) -> None:
     assert round_trips(spans) == count
-
-
-@pytest.fixture
-def ann(proxy: FaultProxy) -> User:
-    return make_user(username="Ann", email="ann@example.org")
 
 
 def read(_number: int = 0) -> Any:
