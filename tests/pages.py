@@ -103,6 +103,24 @@ def form_values(client: Client, url: str, **values: Any) -> dict[str, Any]:
     return shown | values
 
 
+SIGN_UP = "/accounts/signup/"
+
+#: What Ann types in the sign-up form.
+ANN = {
+    "username": "Ann",
+    "email": "ann@example.org",
+    "full_name": "Ann Example",
+    "phone_number": "+1 202-555-0124",
+    "password1": PASSWORD,
+    "password2": PASSWORD,
+}
+
+
+def sign_up(client: Client, **typed: Any) -> Any:
+    """Open and send the sign-up form, as Ann unless something else is typed."""
+    return client.post(SIGN_UP, form_values(client, SIGN_UP, **(ANN | typed)))
+
+
 def sign_in(client: Client, user: User, password: str = PASSWORD) -> HttpResponse:
     """Send the sign-in form."""
     return client.post("/accounts/login/", {"username": user.username, "password": password})

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import phonenumbers
 import pytest
 from django.core.exceptions import ValidationError
-from django.test import Client
+from django.test import Client, override_settings
 
 from accounts.attributes import Clean
 from accounts.forms import AccountForm, ProfileForm
@@ -16,18 +17,10 @@ from accounts.models import VALUES, User
 from accounts.personal_data import SHOWN
 from accounts.services import edit_profile, register
 from tests.commands import run
-from tests.factories import PASSWORD, make_user
-from tests.pages import form_values, sign_in
+from tests.factories import make_user
+from tests.pages import ANN, sign_up
 
-URL = "/accounts/signup/"
-PHONE = "+1 202-555-0124"
-ANN = {
-    "username": "ann",
-    "email": "ann@example.org",
-    "phone_number": PHONE,
-    "password1": PASSWORD,
-    "password2": PASSWORD,
-}
+PHONE = ANN["phone_number"]
 
 
 @pytest.fixture
@@ -44,42 +37,39 @@ def parsed(engine: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return parsed
 
 
-@pytest.mark.parametrize("held", [False, True], ids=["at once", "held"])
-def test_a_sign_up_is_cleaned_once(
-    client: Client, settings: Any, parsed: list[str], held: bool
-) -> None:
-    settings.ACCOUNTS_PREVENT_ENUMERATION = held
-
-    assert client.post(URL, form_values(client, URL, **ANN)).status_code == 302
-
-    assert parsed == [PHONE]
+def by_form(client: Client, _file: Path) -> None:
+    assert sign_up(client).status_code == 302
 
 
-def test_a_profile_is_cleaned_once(client: Client, parsed: list[str]) -> None:
-    sign_in(client, ann := make_user(username="ann"))
+def by_link(client: Client, _file: Path) -> None:
+    with override_settings(ACCOUNTS_PREVENT_ENUMERATION=True):
+        assert sign_up(client).status_code == 302
 
+
+def by_profile(client: Client, _file: Path) -> None:
+    client.force_login(make_user(username="ann"))
     assert client.post("/accounts/profile/", {"phone_number": PHONE}).status_code == 302
 
-    assert parsed == [PHONE]
-    assert User.get(ann.pk).phone_number == "+12025550124"
 
-
-def test_an_imported_row_is_cleaned_once(parsed: list[str], tmp_path: Path) -> None:
-    file = tmp_path / "users.csv"
+def by_import(_client: Client, file: Path) -> None:
     file.write_text(f"username,email,phone_number\nann,ann@example.org,{PHONE}\n")
-
     assert run("importusers", str(file))[1:] == ("", 0)
 
-    assert parsed == [PHONE]
-    assert User.named("ann").phone_number == "+12025550124"
 
-
-def test_createuser_cleans_once(parsed: list[str]) -> None:
+def by_command(_client: Client, _file: Path) -> None:
     options = ["--email=ann@example.org", f"--phone-number={PHONE}", "--unusable-password"]
-
     assert run("createuser", "--username=ann", *options)[1:] == ("", 0)
 
+
+@pytest.mark.parametrize("enter", [by_form, by_link, by_profile, by_import, by_command])
+def test_what_was_typed_is_cleaned_once(
+    client: Client, parsed: list[str], tmp_path: Path, enter: Callable[[Client, Path], None]
+) -> None:
+    enter(client, tmp_path / "users.csv")
+
     assert parsed == [PHONE]
+    if enter is not by_link:
+        assert User.named("ann").phone_number == "+12025550124"
 
 
 def test_a_text_that_another_attribute_has_cleaned_is_cleaned(engine: str) -> None:

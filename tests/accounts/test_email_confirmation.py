@@ -13,14 +13,13 @@ from accounts.emails import confirmation, links
 from accounts.exceptions import BadLink
 from accounts.models import User
 from accounts.services import change_email, delete, edit_profile
-from tests.accounts.test_sign_up_page import ANN, URL
 from tests.commands import run
 from tests.emailchanges import again, refusal_of
 from tests.factories import PASSWORD, make_user, set_stored, stored_user
 from tests.faults.kinds import CloseBefore, DropReply
 from tests.faults.proxy import FaultProxy
 from tests.mailbox import link, the_mail, whole_link
-from tests.pages import Page, form_values, meanwhile, sign_in, signed_in_as
+from tests.pages import Page, meanwhile, sign_in, sign_up, signed_in_as
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("changes_at_once", "ann_is_signed_in")
@@ -40,7 +39,7 @@ def link_for(client: Client) -> str:
 
 
 def test_signing_up_sends_a_link_that_confirms_the_address(engine: str, client: Client) -> None:
-    client.post(URL, form_values(client, URL, **ANN))
+    sign_up(client)
     assert the_mail().to == ["ann@example.org"]
     assert "Not confirmed" in Page(client.get(PROFILE)).text
 
@@ -157,7 +156,7 @@ def test_a_mail_server_that_refuses_does_not_fail_the_sign_up_but_the_button_say
     engine: str, client: Client, caplog: pytest.LogCaptureFixture, is_sign_up: bool
 ) -> None:
     if is_sign_up:
-        response = client.post(URL, form_values(client, URL, **ANN))
+        response = sign_up(client)
     else:
         sign_in(client, make_user(username="Ann", email="ann@example.org"))
         response = client.post(SEND)

@@ -14,17 +14,11 @@ from tests.accounts.rate_limits import assert_too_many, let_pass
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
-from tests.pages import Page, form_values, stored_counts, stored_sessions
+from tests.pages import SIGN_UP, Page, sign_up, stored_counts, stored_sessions
 
-SIGN_UP = "/accounts/signup/"
 RESET = "/accounts/password_reset/"
 REMINDER = "/accounts/username_reminder/"
 CHANGE = "/accounts/email/"
-
-
-def sign_up(client: Client, username: str, email: str) -> Any:
-    typed = {"username": username, "email": email, "password1": PASSWORD, "password2": PASSWORD}
-    return client.post(SIGN_UP, form_values(client, SIGN_UP, **typed))
 
 
 @pytest.mark.parametrize("url", [RESET, REMINDER])
@@ -116,10 +110,10 @@ def test_sign_ups_of_a_client_are_limited(
     settings.ACCOUNTS_PREVENT_ENUMERATION = prevent
     limits["sign_up_client"] = (2, 3600)
     for number in range(2):
-        sign_up(Client(), f"user{number}x", f"user{number}x@example.org")
+        sign_up(Client(), username=f"user{number}x", email=f"user{number}x@example.org")
     before, sent = stored_items(), len(mail.outbox)
 
-    assert sign_up(Client(), "another", email).status_code == 429
+    assert sign_up(Client(), username="another", email=email).status_code == 429
 
     assert (stored_items(), len(mail.outbox)) == (before, sent)
 
@@ -128,12 +122,14 @@ def test_a_client_over_its_limit_of_sign_ups_uses_up_none_of_an_address(
     ann: User, client: Client, limits: dict[str, Any]
 ) -> None:
     limits |= {"sign_up_client": (1, 3600), "mail": (2, 3600)}
-    assert sign_up(Client(), "first", "first@example.org").status_code == 302
+    assert sign_up(Client(), username="first", email="first@example.org").status_code == 302
     for number in range(4):
-        assert sign_up(Client(), f"user{number}x", "new@example.org").status_code == 429
+        assert (
+            sign_up(Client(), username=f"user{number}x", email="new@example.org").status_code == 429
+        )
     limits["sign_up_client"] = (100, 3600)
 
-    assert sign_up(client, "bob", "new@example.org").status_code == 302
+    assert sign_up(client, username="bob", email="new@example.org").status_code == 302
 
 
 @pytest.mark.parametrize("email", ["ann@example.org", "new@example.org"])
@@ -142,10 +138,10 @@ def test_pending_sign_ups_send_a_known_or_unknown_address_five_mails_an_hour(
 ) -> None:
     settings.ACCOUNTS_PREVENT_ENUMERATION = True
     for number in range(5):
-        assert sign_up(Client(), f"user{number}x", email).status_code == 302
+        assert sign_up(Client(), username=f"user{number}x", email=email).status_code == 302
     held = stored_sessions()
 
-    assert sign_up(Client(), "another", email.upper()).status_code == 429
+    assert sign_up(Client(), username="another", email=email.upper()).status_code == 429
 
     assert len(mail.outbox) == 5
     assert stored_sessions() == held
@@ -157,9 +153,9 @@ def test_a_refused_sign_up_does_not_count_as_a_mail(
 ) -> None:
     settings.ACCOUNTS_PREVENT_ENUMERATION = prevent
     for _attempt in range(7):
-        assert "username" in Page(sign_up(client, "ANN", "new@example.org")).errors
+        assert "username" in Page(sign_up(client, username="ANN", email="new@example.org")).errors
 
-    assert sign_up(client, "bob", "new@example.org").status_code == 302
+    assert sign_up(client, username="bob", email="new@example.org").status_code == 302
 
 
 @pytest.mark.parametrize("url", [RESET, REMINDER, CHANGE, SIGN_UP])
@@ -168,14 +164,14 @@ def test_a_lost_reply_to_a_counter_sends_one_mail(
 ) -> None:
     if url != SIGN_UP:
         client.force_login(ann)
-    sign_up(Client(), "bob", "bob@example.org")
+    sign_up(Client(), username="bob", email="bob@example.org")
     client.post(RESET, {"email": "bob@example.org"})
     mail.outbox.clear()
     proxy.forget()
     proxy.plan("UpdateItem", DropReply(), when=lambda body: body["TableName"] == "cache")
 
     if url == SIGN_UP:
-        response = sign_up(client, "anna", "anna@example.org")
+        response = sign_up(client, username="anna", email="anna@example.org")
     else:
         response = client.post(url, {"email": "anna@example.org", "password": PASSWORD})
 

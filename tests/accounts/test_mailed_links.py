@@ -19,7 +19,7 @@ from accounts.models import User
 from accounts.services import delete
 from tests.factories import PASSWORD, assert_guards_match_users, make_user, stored_items
 from tests.mailbox import later, link
-from tests.pages import Page, form_values, sign_in, signed_in_as
+from tests.pages import Page, sign_in, sign_up, signed_in_as
 
 REFUSED = "This link was already used, is too old, or is incomplete."
 ANN = {"username": "ann", "email": "ann@example.org"}
@@ -43,9 +43,7 @@ def email_change_link() -> str:
 
 
 def sign_up_link() -> str:
-    client, url = Client(), "/accounts/signup/"
-    passwords = {"password1": PASSWORD, "password2": PASSWORD}
-    client.post(url, form_values(client, url, **ANN, **passwords))
+    sign_up(Client(), username="ann")
     return link()
 
 

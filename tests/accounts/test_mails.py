@@ -16,12 +16,11 @@ from accounts.emails import mails
 from accounts.services import change
 from dynamo._internal.client import deadline
 from dynamo._internal.client.deadline import page_is_over
-from tests.accounts.test_sign_up_page import ANN, URL
 from tests.clocks import LeapingClock, use_clock
 from tests.engines import free_port
 from tests.factories import make_user, set_stored
 from tests.mailbox import MailServer, sent_by, the_mail, told_by, whole_link
-from tests.pages import Page, arrive, form_values, sign_in, signed_in_as
+from tests.pages import Page, arrive, sign_in, sign_up, signed_in_as
 from tests.waiting import wait_until
 from web import mailserver
 
@@ -59,10 +58,6 @@ def server(settings: Any) -> Any:
     with MailServer() as server:
         sent_by(settings, server.port)
         yield server
-
-
-def sign_up(client: Client, **values: str) -> Any:
-    return client.post(URL, form_values(client, URL, **(ANN | values)))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -13,10 +13,9 @@ from django.utils import timezone
 
 from accounts.models import User
 from accounts.services import edit_profile
-from tests.accounts.test_sign_up_page import ANN
 from tests.factories import PASSWORD, make_user, stored_user
 from tests.mailbox import link
-from tests.pages import form_values, sign_in
+from tests.pages import ANN, sign_in, sign_up
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -201,7 +200,7 @@ def test_a_cookie_that_this_site_did_not_sign_makes_no_browser_known(
 
 
 def test_a_new_account_knows_its_browser_and_a_wrong_password_tells_nobody(client: Client) -> None:
-    client.post("/accounts/signup/", form_values(client, "/accounts/signup/", **ANN))
+    sign_up(client)
     client.post("/accounts/logout/")
     owner = User.named(ANN["username"])
     mail.outbox.clear()

@@ -25,7 +25,7 @@ from dynamo._internal.client.sending import send
 from dynamo.cache import CacheItem
 from dynamo.signals import request_sent
 from dynamo.transactions import Transaction
-from tests.accounts.test_sign_up_page import ANN, URL, the_account
+from tests.accounts.test_sign_up_page import the_account
 from tests.factories import (
     PASSWORD,
     assert_guards_match_users,
@@ -37,7 +37,16 @@ from tests.factories import (
 from tests.faults.kinds import CloseBefore, DropReply
 from tests.faults.proxy import FaultProxy
 from tests.mailbox import later, link, the_mail, told_by, whole_link
-from tests.pages import Page, form_values, meanwhile, sign_in, signed_in_as
+from tests.pages import (
+    ANN,
+    SIGN_UP as URL,
+    Page,
+    form_values,
+    meanwhile,
+    sign_in,
+    sign_up,
+    signed_in_as,
+)
 from tests.requests import Requests
 
 SENT = "/accounts/signup/sent/"
@@ -51,16 +60,10 @@ def _prevent_enumeration(engine: str, settings: Any) -> None:
     settings.ACCOUNTS_PREVENT_ENUMERATION = True
 
 
-def sign_up(**values: Any) -> Any:
-    """Send the sign-up form as a new visitor."""
-    visitor = Client()
-    return visitor.post(URL, form_values(visitor, URL, **(ANN | values)))
-
-
 def sign_up_link(**values: Any) -> str:
     """The path of the link to a new sign-up."""
     mail.outbox.clear()
-    assert sign_up(**values)["Location"] == SENT
+    assert sign_up(Client(), **values)["Location"] == SENT
     return link()
 
 
@@ -117,7 +120,7 @@ def test_a_change_that_another_account_requests_again_and_again_keeps_no_owner_f
 
 
 def test_a_sign_up_stores_no_account_and_only_the_hash_of_the_password(client: Client) -> None:
-    response = client.post(URL, form_values(client, URL, **ANN))
+    response = sign_up(client)
 
     assert (response.status_code, response["Location"]) == (302, SENT)
     assert "Follow the link in it to create your account" in Page(client.get(SENT)).text
@@ -180,7 +183,7 @@ def test_the_owner_of_a_known_address_gets_a_mail_without_a_sign_up_link() -> No
     make_user(email="ann@example.org")
     before = stored_items()
 
-    sign_up()
+    sign_up(Client())
 
     assert the_mail().to == ["ann@example.org"]
     assert "it already belongs to an account" in the_mail().body
@@ -191,7 +194,7 @@ def test_the_owner_of_a_known_address_gets_a_mail_without_a_sign_up_link() -> No
 def test_the_mail_contains_nothing_that_was_typed() -> None:
     make_user(email="known@example.org")
     for email in ("ann@example.org", "known@example.org"):
-        sign_up(username="Prize", full_name="You have won", email=email)
+        sign_up(Client(), username="Prize", full_name="You have won", email=email)
 
     assert len(mail.outbox) == 2
     for message in mail.outbox:
@@ -212,7 +215,7 @@ def test_invalid_values_and_taken_usernames_are_refused_for_every_address(
     if known:
         make_user(email="ann@example.org")
 
-    response = sign_up(**values)
+    response = sign_up(Client(), **values)
 
     assert Page(response).errors.keys() == {field}
     assert (mail.outbox, held()) == ([], [])
@@ -223,7 +226,7 @@ def test_the_page_says_if_the_mail_could_not_be_sent() -> None:
     make_user(email="known@example.org")
 
     for email in ("ann@example.org", "known@example.org"):
-        response = sign_up(email=email)
+        response = sign_up(Client(), email=email)
 
         assert response.status_code == 200
         page = Page(response)
@@ -235,7 +238,7 @@ def test_without_the_setting_a_sign_up_signs_in_at_once(settings: Any) -> None:
     settings.ACCOUNTS_PREVENT_ENUMERATION = False
     visitor = Client()
 
-    assert visitor.post(URL, form_values(visitor, URL, **ANN))["Location"] == "/"
+    assert sign_up(visitor)["Location"] == "/"
 
     assert signed_in_as(visitor) == "Ann"
     assert not the_account().is_confirmed
@@ -321,7 +324,7 @@ def test_a_further_unique_value_that_is_taken_is_named(
 
     if is_taken_before:
         make_user(**taken)
-        assert Page(sign_up()).errors == {
+        assert Page(sign_up(Client())).errors == {
             "username": ["This username is taken."],
             "phone_number": ["Another account already has this value."],
         }

@@ -25,6 +25,8 @@ from tests.factories import (
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.pages import (
+    ANN,
+    SIGN_UP as URL,
     Page,
     form_values,
     request_id_drawn,
@@ -35,16 +37,7 @@ from tests.pages import (
 )
 from tests.requests import Requests
 
-URL = "/accounts/signup/"
 PROFILE = "/accounts/profile/"
-ANN = {
-    "username": "Ann",
-    "email": "ann@example.org",
-    "full_name": "Ann Example",
-    "phone_number": "+1 202-555-0124",
-    "password1": PASSWORD,
-    "password2": PASSWORD,
-}
 KEPT = ["username", "email", "full_name", "phone_number"]
 
 

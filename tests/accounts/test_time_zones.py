@@ -12,20 +12,12 @@ from django.utils import timezone
 from accounts.models import User
 from accounts.services import edit_profile
 from invoices.store.issuing import issue_invoice
-from tests.factories import PASSWORD, make_user
+from tests.factories import make_user
 from tests.invoice_factories import DAY, SELLER, draft
 from tests.mailbox import link
-from tests.pages import Page, form_values
+from tests.pages import Page, form_values, sign_up
 
 pytestmark = pytest.mark.usefixtures("engine")
-
-SIGN_UP = "/accounts/signup/"
-NAMES = {"username": "ann", "email": "ann@example.org"}
-
-
-def sent(client: Client, zone: str) -> Any:
-    passwords = dict.fromkeys(("password1", "password2"), PASSWORD)
-    return client.post(SIGN_UP, form_values(client, SIGN_UP, **NAMES, **passwords, time_zone=zone))
 
 
 @pytest.mark.parametrize("hidden", [False, True])
@@ -38,7 +30,7 @@ def test_a_new_account_gets_the_zone_of_the_browser(
 ) -> None:
     settings.ACCOUNTS_PREVENT_ENUMERATION = hidden
 
-    assert sent(client, zone).status_code == 302
+    assert sign_up(client, time_zone=zone).status_code == 302
     if hidden:
         client.post(link())
 

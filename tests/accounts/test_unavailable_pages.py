@@ -13,17 +13,15 @@ from django.test import Client, override_settings
 from accounts.models import User
 from dynamo._internal.client import deadline, sending
 from tests import engines
-from tests.accounts.test_sign_up_page import ANN
 from tests.clocks import Stopwatch
 from tests.commands import run
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy, through
-from tests.pages import Page, form_values, sign_in
+from tests.pages import ANN, SIGN_UP, Page, form_values, sign_in
 
 pytestmark = pytest.mark.usefixtures("changes_at_once", "ann_is_signed_in")
 
-SIGN_UP = "/accounts/signup/"
 SIGN_IN = "/accounts/login/"
 PROFILE = "/accounts/profile/"
 LONGEST_SECONDS = 10.0

@@ -15,10 +15,9 @@ from accounts import usernames
 from accounts.models import User
 from accounts.services import change, change_username, register
 from dynamo.auth.usernames import _scripts as scripts, _table as table, check_new_username
-from tests.accounts.test_sign_up_page import ANN, URL
 from tests.commands import run
 from tests.factories import PASSWORD, assert_guards_match_users, make_user, set_stored, stored_items
-from tests.pages import Page, form_values, sign_in, signed_in_as
+from tests.pages import Page, sign_in, sign_up, signed_in_as
 
 FINE = [
     "ann",
@@ -119,7 +118,7 @@ def test_the_sign_up_page_refuses_such_a_username_at_its_field(
 ) -> None:
     settings.ACCOUNTS_PREVENT_ENUMERATION = held
 
-    page = Page(client.post(URL, form_values(client, URL, **(ANN | {"username": name}))))
+    page = Page(sign_up(client, username=name))
 
     assert page.errors.keys() == {"username"}
     assert error in page.errors["username"][0]
@@ -154,9 +153,9 @@ def test_the_operation_refuses_a_lookalike_and_an_operator_may_use_a_reserved_us
 def test_the_reserved_names_are_a_setting(engine: str, client: Client, settings: Any) -> None:
     settings.ACCOUNTS_RESERVED_USERNAMES = ["Bücher"]
 
-    refused = client.post(URL, form_values(client, URL, **(ANN | {"username": "BÜCHER"})))
+    refused = sign_up(client, username="BÜCHER")
     assert Page(refused).errors == {"username": ["This username is reserved."]}
-    taken = client.post(URL, form_values(client, URL, **(ANN | {"username": "admin"})))
+    taken = sign_up(client, username="admin")
     assert taken.status_code == 302
 
 
