@@ -180,11 +180,7 @@ class DynamoCache(BaseCache):
         if expires_at == _EXPIRED:
             return self.delete(key, version)
         item = self._new_item(key, version, value, expires_at)
-        try:
-            _put_if(_PRESENT, _VALUE_NAME, item)
-        except ConditionFailed:
-            return False
-        return True
+        return _is_written("PutItem", _put(item, _PRESENT, _VALUE_NAME))
 
     def add(
         self,
@@ -207,7 +203,7 @@ class DynamoCache(BaseCache):
         nonce = {"S": uuid.uuid4().hex}
         item = self._new_item(key, version, value, expires_at) | {"nonce": nonce}
         try:
-            _put_if(_ABSENT, _KEY_NAME, item)
+            send("PutItem", _put(item, _ABSENT, _KEY_NAME))
         except ConditionFailed as refused:
             if not refused.repeated:
                 return False
@@ -230,11 +226,7 @@ class DynamoCache(BaseCache):
             names=_VALUE_NAME,
             values={":now": _number(now_ms())},
         )
-        try:
-            send("UpdateItem", request, repeatable=True)
-        except ConditionFailed:
-            return False
-        return True
+        return _is_written("UpdateItem", request)
 
     def delete(self, key: Any, version: int | None = None) -> bool:
         """Delete `key`; whether it had a value. Costs 1 request.
@@ -256,11 +248,7 @@ class DynamoCache(BaseCache):
             "ExpressionAttributeNames": _VALUE_NAME,
             "ExpressionAttributeValues": {":value": encoded},
         }
-        try:
-            send("DeleteItem", address | condition)
-        except ConditionFailed:
-            return False
-        return True
+        return _is_written("DeleteItem", address | condition)
 
     def end(self, key: Any, seconds: float, version: int | None = None) -> None:
         """Delete the value of `key`, and prevent new ones for `seconds`. Costs 1 request.
@@ -390,17 +378,23 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _put_if(condition: str, names: dict[str, str], item: Item) -> None:
-    send(
-        "PutItem",
-        {
-            "TableName": CacheItem.table(),
-            "Item": item,
-            "ConditionExpression": condition,
-            "ExpressionAttributeNames": names,
-            "ExpressionAttributeValues": {":now": _number(now_ms())},
-        },
-    )
+def _put(item: Item, condition: str, names: dict[str, str]) -> dict[str, Any]:
+    return {
+        "TableName": CacheItem.table(),
+        "Item": item,
+        "ConditionExpression": condition,
+        "ExpressionAttributeNames": names,
+        "ExpressionAttributeValues": {":now": _number(now_ms())},
+    }
+
+
+def _is_written(operation: str, request: dict[str, Any]) -> bool:
+    """Write under the condition of `request`, which may be repeated; whether it held."""
+    try:
+        send(operation, request, repeatable=True)
+    except ConditionFailed:
+        return False
+    return True
 
 
 def _delete_all(stored_keys: Iterable[str]) -> None:

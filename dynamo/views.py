@@ -15,12 +15,11 @@ reasons (`dynamo.forms`). Templates are found as in Django: `club/member_form.ht
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
 from django import forms
-from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.core.signing import BadSignature
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -97,19 +96,19 @@ def _converted(model: type[Model], values: Mapping[str, Any]) -> dict[str, Any]:
     return converted
 
 
-def _template_names(view: Any, djangos: Callable[[], list[str]]) -> list[str]:
-    """The names that Django finds, and `<app>/<model><suffix>.html` unless the view names one."""
-    app = view.model and apps.get_containing_app_config(view.model.__module__)
-    if not app or view.template_name:
-        return djangos()
-    try:
-        names = list(djangos())
-    except ImproperlyConfigured:
+class _TemplateMixin(_View):  # type: ignore[misc]  # Any
+    def get_template_names(self) -> list[str]:
+        """The names that Django finds, and `<app>/<model><suffix>.html` unless one is given."""
+        opts = self.model and self.model._meta
+        if not opts or not opts.app_config or self.template_name:
+            return list(super().get_template_names())
         names = []
-    return [*names, f"{app.label}/{view.model.__name__.lower()}{view.template_name_suffix}.html"]
+        with suppress(ImproperlyConfigured):
+            names = list(super().get_template_names())
+        return [*names, f"{opts.app_label}/{opts.model_name}{self.template_name_suffix}.html"]
 
 
-class DetailMixin(_View):  # type: ignore[misc]  # Any
+class DetailMixin(_TemplateMixin):
     """For `DetailView`: the item with the key, or the unique value (`slug_field`), of the URL.
 
     The arguments of the URL are named as the key attributes; a single one may be called `pk`.
@@ -135,9 +134,6 @@ class DetailMixin(_View):  # type: ignore[misc]  # Any
 
     def get_context_object_name(self, obj: Any) -> str | None:
         return self.context_object_name or type(obj).__name__.lower()
-
-    def get_template_names(self) -> list[str]:
-        return _template_names(self, super().get_template_names)
 
 
 class _FormMixin(DetailMixin):
@@ -228,7 +224,7 @@ class DeleteMixin(UpdateMixin):
         return answer
 
 
-class ListMixin(_View):  # type: ignore[misc]  # Any
+class ListMixin(_TemplateMixin):
     """For `ListView`: a page of one partition, of the table or of `index` (`Member.by_city`).
 
     The partition is `partition`, or the argument of the URL that is named as the partition key.
@@ -289,6 +285,3 @@ class ListMixin(_View):  # type: ignore[misc]  # Any
 
     def get_context_object_name(self, object_list: Any) -> str | None:
         return self.context_object_name or f"{self.model.__name__.lower()}_list"
-
-    def get_template_names(self) -> list[str]:
-        return _template_names(self, super().get_template_names)

@@ -152,7 +152,7 @@ class PlainModel(PynamoModel):
     @classmethod
     def _description(cls) -> dict[str, Any]:
         """Key and indexes, as DescribeTable describes them."""
-        schema = cls._get_schema()
+        schema: Any = cls._get_schema()
         names = {"index_name": "IndexName", "key_schema": "KeySchema", "projection": "Projection"}
         return {
             "TableName": cls.table(),

@@ -327,22 +327,21 @@ def _unready(table: Table, description: Mapping[str, Any]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Feature:
-    """One feature of one table: `is_on` reads its state from the answer to `question`.
+    """One feature of one table: `is_on` reads its state from the answer to Describe`topic`.
 
-    The state is None if the engine does not know the feature.
+    The state is None if the engine does not know the feature. Update`topic` makes the `change`.
     """
 
     name: str
     table: str
-    question: str
+    topic: str
     is_on: Callable[[dict[str, Any]], bool | None]
-    operation: str
     change: dict[str, Any]
 
     def is_off(self) -> bool:
         """Whether the engine knows the feature and the table lacks it. Costs 1 request."""
         try:
-            answer = send(self.question, {"TableName": self.table})
+            answer = send(f"Describe{self.topic}", {"TableName": self.table})
         except Rejected as error:
             if error.code != UNKNOWN_OPERATION:
                 raise
@@ -359,14 +358,14 @@ class Feature:
         ends_at = time.monotonic() + patience_seconds
         while self.is_off():
             try:
-                send(self.operation, {"TableName": self.table, **self.change})
+                send(f"Update{self.topic}", {"TableName": self.table, **self.change})
             except (Rejected, Unavailable) as error:
                 code = error.code if isinstance(error, Rejected) else error.reason
                 if code == UNKNOWN_OPERATION:
                     return False
                 if code in _BUSY:
                     if time.monotonic() > ends_at:
-                        raise Unavailable(self.operation, code) from error
+                        raise Unavailable(f"Update{self.topic}", code) from error
                     time.sleep(_PAUSE_SECONDS)
                 elif self.is_off():  # another process did not turn it on meanwhile
                     raise
@@ -381,17 +380,15 @@ def features_of(table: str, ttl_attribute: str | None) -> list[Feature]:
         Feature(
             DELETION_PROTECTION,
             table,
-            "DescribeTable",
+            "Table",
             lambda answer: answer["Table"].get("DeletionProtectionEnabled"),
-            "UpdateTable",
             {"DeletionProtectionEnabled": True},
         ),
         Feature(
             RECOVERY,
             table,
-            "DescribeContinuousBackups",
+            "ContinuousBackups",
             _has_recovery,
-            "UpdateContinuousBackups",
             {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}},
         ),
     ]
@@ -400,9 +397,8 @@ def features_of(table: str, ttl_attribute: str | None) -> list[Feature]:
             Feature(
                 TTL,
                 table,
-                "DescribeTimeToLive",
+                "TimeToLive",
                 lambda answer: _has_ttl(answer, ttl_attribute),
-                "UpdateTimeToLive",
                 {"TimeToLiveSpecification": {"Enabled": True, "AttributeName": ttl_attribute}},
             )
         )
@@ -417,9 +413,8 @@ def _existence_of(table: Table, index: Index, description: Mapping[str, Any]) ->
     return Feature(
         index.name,
         table.name,
-        "DescribeTable",
+        "Table",
         lambda answer: index.name in _index_states(answer["Table"]),
-        "UpdateTable",
         {
             "AttributeDefinitions": types,
             "GlobalSecondaryIndexUpdates": [{"Create": index.definition}],

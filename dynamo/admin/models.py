@@ -25,13 +25,11 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
-from django.apps import apps
 from django.conf import settings
 from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext as djangos_text
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo._internal.client.sending import send
 from dynamo._internal.items import PARTITION_KEY_MAX_BYTES, PlainModel
 from dynamo.admin.keys import id_of
 from dynamo.models import Model
@@ -120,16 +118,10 @@ def month_of(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m")
 
 
-def label_of(model: type[Model]) -> str:
-    """`members.member`"""
-    config = apps.get_containing_app_config(model.__module__)
-    return f"{config.label if config else ''}.{model.__name__.lower()}"
-
-
 def journal_of(item: Model) -> str:
     """The journal of what was done to `item`. Keys that are random UUIDs need no model's name."""
     owner = item._owner()
-    name = owner if item._has_default_key() else f"{label_of(type(item))}#{owner}"
+    name = owner if item._has_default_key() else f"{item._meta.label_lower}#{owner}"
     if len(name.encode()) > PARTITION_KEY_MAX_BYTES - len("on#"):
         name = f"sha256#{hashlib.sha256(name.encode()).hexdigest()}"
     return f"on#{name}"
@@ -156,7 +148,7 @@ def record(
         "by_name": by_name,
         "on": None if on is None else id_of(on),
         "on_name": on_name[:WHAT_MAX_LENGTH] or None,
-        "model_label": None if on is None else label_of(type(on)),
+        "model_label": None if on is None else on._meta.label_lower,
         "what": what[:WHAT_MAX_LENGTH] or None,
         "address": address or None,
         "reason": reason or None,
@@ -180,16 +172,7 @@ class Entries:
 
 def list_entries(journal: str, *, before: str | None = None, limit: int = PAGE_SIZE) -> Entries:
     """A page of a journal, from below the id `before`. Costs 1 request, 1 read unit per 4 KB."""
-    condition, values = "journal = :journal", {":journal": {"S": journal}}
-    if before:
-        condition, values = f"{condition} AND id < :before", values | {":before": {"S": before}}
-    request: dict[str, Any] = {
-        "TableName": LogEntry.table(),
-        "KeyConditionExpression": condition,
-        "ExpressionAttributeValues": values,
-        "ScanIndexForward": False,
-        "Limit": limit + 1,
-    }
-    items = send("Query", request)["Items"]
-    actions = [LogEntry.from_raw_data(item) for item in items[:limit]]
-    return Entries(actions, actions[-1].id if len(items) > limit else None)
+    below = LogEntry.id < before if before else None
+    options: dict[str, Any] = {"scan_index_forward": False, "limit": limit + 1}
+    found = list(LogEntry.query(journal, below, **options))
+    return Entries(found[:limit], found[limit - 1].id if len(found) > limit else None)

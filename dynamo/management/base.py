@@ -7,13 +7,13 @@ import codecs
 import io
 import json
 import logging
+import math
 import os
 import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from django.apps import apps
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.core.management.base import BaseCommand, CommandError
@@ -47,15 +47,11 @@ def model_type(
     """
 
     def named(name: str) -> type[PlainModel]:
-        models = {}
-        for model in all_models():
-            app = apps.get_containing_app_config(model.__module__)
-            if issubclass(model, base) and is_one(model):
-                models[f"{app.label if app else model.__module__}.{model.__name__}"] = model
-        for known, model in models.items():
-            if known.lower() == name.lower():
+        models = [each for each in all_models() if issubclass(each, base) and is_one(each)]
+        for model in models:
+            if model._meta.label.lower() == name.lower():
                 return model
-        known = ", ".join(sorted(models)) or "none"
+        known = ", ".join(sorted(each._meta.label for each in models)) or "none"
         raise argparse.ArgumentTypeError(f"{name!r} is not a {kind} model; there are: {known}")
 
     return named
@@ -136,22 +132,20 @@ _ESCAPES = "dynamo.jsonescapes"
 codecs.register_error(_ESCAPES, _escaped)
 
 
-def positive(text: str) -> int:
-    """The type of an argument that is an integer of at least 1."""
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{text!r} is not an integer of at least 1")
-    return int(text)
-
-
-def up_to(most: int) -> Callable[[str], int]:
+def up_to(most: float) -> Callable[[str], int]:
     """The type of an argument that is an integer from 1 to `most`."""
+    wanted = f"from 1 to {most:,}" if most < math.inf else "of at least 1"
 
     def parse(text: str) -> int:
         if text.isascii() and text.isdigit() and 1 <= int(text) <= most:
             return int(text)
-        raise argparse.ArgumentTypeError(f"{text!r} is not an integer from 1 to {most:,}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer {wanted}")
 
     return parse
+
+
+#: The type of an argument that is an integer of at least 1.
+positive = up_to(math.inf)
 
 
 def unreadable(kind: str, keys: Sequence[str]) -> CommandError:

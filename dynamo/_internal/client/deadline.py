@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 
 #: How long one operation is repeated. The last attempt may begin just before the end.
@@ -32,33 +32,39 @@ _last_at: ContextVar[float | None] = ContextVar("dynamo_last_deadline", default=
 
 
 @contextmanager
-def at_most(seconds: float) -> Iterator[None]:
+def _ending(seconds: float, *deadlines: ContextVar[float | None]) -> Iterator[None]:
+    """Set the `deadlines` for the body; inside of earlier ones, those count."""
+    ends_at = time.monotonic() + seconds
+    tokens = []
+    for deadline in deadlines:
+        outer = deadline.get()
+        tokens.append((deadline, deadline.set(ends_at if outer is None else min(outer, ends_at))))
+    try:
+        yield
+    finally:
+        for deadline, token in tokens:
+            deadline.reset(token)
+
+
+def at_most(seconds: float) -> AbstractContextManager[None]:
     """Give the body a page's deadline that nothing moves, not even `uncounted`.
 
     For a process that is ended soon after it.
     """
-    token = _last_at.set(time.monotonic() + seconds)
-    try:
-        with page(seconds):
-            yield
-    finally:
-        _last_at.reset(token)
+    return _ending(seconds, _last_at, _page_ends_at, _ends_at)
 
 
-@contextmanager
-def page(seconds: float) -> Iterator[None]:
+def page(seconds: float) -> AbstractContextManager[None]:
     """Give the body a page's deadline: its operations share it, and none begins after it.
 
     Inside another page, the earlier of the two deadlines counts.
     """
-    ends_at = time.monotonic() + seconds
-    outer = _page_ends_at.get()
-    token = _page_ends_at.set(ends_at if outer is None else min(outer, ends_at))
-    try:
-        with within(seconds):
-            yield
-    finally:
-        _page_ends_at.reset(token)
+    return _ending(seconds, _page_ends_at, _ends_at)
+
+
+def within(seconds: float) -> AbstractContextManager[None]:
+    """Let all operations of the body share one deadline, `seconds` from now."""
+    return _ending(seconds, _ends_at)
 
 
 def page_is_over() -> bool:
@@ -71,18 +77,6 @@ def page_seconds_left() -> float | None:
     """How much time the page has left, at least 0; None outside a page."""
     ends_at = _page_ends_at.get()
     return None if ends_at is None else max(0.0, ends_at - time.monotonic())
-
-
-@contextmanager
-def within(seconds: float) -> Iterator[None]:
-    """Let all operations of the body share one deadline, `seconds` from now."""
-    ends_at = time.monotonic() + seconds
-    outer = _ends_at.get()
-    token = _ends_at.set(ends_at if outer is None else min(outer, ends_at))
-    try:
-        yield
-    finally:
-        _ends_at.reset(token)
 
 
 @contextmanager
