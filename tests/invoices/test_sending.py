@@ -46,9 +46,10 @@ BOB = "bob@example.org"
 @pytest.fixture
 def ann(engine: str) -> User:
     """An account with a confirmed address and one invoice, `FIRST`."""
-    user = make_user(username="ann", email="ann@example.org")
+    # With the same keys in each test, so that its PDF is typeset once.
+    user = make_user(username="ann", email="ann@example.org", request_id="ann")
     mark_confirmed(User.get(user.pk))
-    issued(user.pk, due_date=DAY + timedelta(days=7))
+    issued(user.pk, due_date=DAY + timedelta(days=7), request_id="first")
     return User.get(user.pk)
 
 
