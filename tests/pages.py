@@ -126,6 +126,13 @@ def sign_in(client: Client, user: User, password: str = PASSWORD) -> HttpRespons
     return client.post("/accounts/login/", {"username": user.username, "password": password})
 
 
+def let_in(user: User) -> Client:
+    """A browser that is signed in."""
+    client = Client()
+    client.force_login(user)  # type: ignore[arg-type]  # the stubs want a model
+    return client
+
+
 def arrive(client: Client, user: User) -> None:
     """Sign in without the form, and open a page, so that the browser has all cookies."""
     client.force_login(user)  # type: ignore[arg-type]  # the stubs want a model

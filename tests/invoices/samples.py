@@ -15,6 +15,16 @@ from invoices.models import InvoiceState
 from invoices.store.records import Record
 
 SELLER = Seller("Łódź Őrség Kft.", "Ulica Żółta 5\n90-001 Łódź", "PL1234567890")
+FULL_SELLER = Seller(
+    "Ann GmbH",
+    "Hauptstraße 1\n10115 Berlin",
+    "DE136695976",
+    "DE",
+    tax_number="12/345/67890",
+    iban="DE89370400440532013000",
+    bic="COBADEFFXXX",
+    account_holder="Ann Example",
+)
 CUSTOMER = Customer("株式会社山田商店", "東京都千代田区１－１")
 
 CURRENCIES = st.sampled_from(["EUR", "USD", "JPY", "KWD", "CLP", "TND"])

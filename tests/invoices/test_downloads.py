@@ -15,25 +15,18 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.test import AsyncClient, Client
 from django.urls import path
 
-from accounts.models import User
 from invoices.pages.downloads import AT_ONCE
 from project import urls
 from tests.factories import make_user
 from tests.invoice_factories import DAY, issued, put_invoice, stored_invoices
-from tests.pages import Page
+from tests.pages import Page, let_in
 
 pytestmark = pytest.mark.usefixtures("engine")
 
 YEAR = DAY.year
 FILES = [f"/invoices/{YEAR}.csv", f"/invoices/{YEAR}.zip", "/accounts/export/"]
-ZIP = FILES[1]
+CSV = FILES[0]
 each_file = pytest.mark.parametrize("url", FILES)
-
-
-def let_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def seller(invoices: int = 2) -> Client:
@@ -66,20 +59,20 @@ def test_an_account_has_one_download_at_a_time_and_all_other_pages() -> None:
 
         assert taken(first)
         assert taken(client.get(other))
-    with closing(client.get(ZIP)):
+    with closing(client.get(CSV)):
         assert client.get(f"/invoices/{YEAR}-000001.pdf").status_code == 200
 
 
 def test_a_process_sends_at_most_a_few_files_at_once() -> None:
     clients = [seller(1) for _number in range(AT_ONCE + 1)]
-    running = [client.get(ZIP) for client in clients[:-1]]
+    running = [client.get(CSV) for client in clients[:-1]]
     assert [response.status_code for response in running] == [200] * AT_ONCE
 
     told = "Too many files are being downloaded right now."
-    assert_refused(clients[-1].get(ZIP), 503, told)
+    assert_refused(clients[-1].get(CSV), 503, told)
 
     assert taken(running[0])
-    assert taken(clients[-1].get(ZIP))
+    assert taken(clients[-1].get(CSV))
 
 
 def test_of_downloads_that_an_account_starts_at_once_one_runs(
@@ -90,7 +83,7 @@ def test_of_downloads_that_an_account_starts_at_once_one_runs(
     for each in clients:
         each.cookies = client.cookies
 
-    found = at_once(lambda n: clients[n].get(ZIP), 8)
+    found = at_once(lambda n: clients[n].get(CSV), 8)
 
     assert sorted(response.status_code for response in found) == [200] + [429] * 7
 
@@ -127,7 +120,7 @@ def test_a_download_that_fails_has_ended() -> None:
 
     for _time in range(2):
         with pytest.raises(Exception, match="damaged"):
-            taken(client.get(ZIP))
+            taken(client.get(CSV))
 
 
 def test_a_year_without_invoices_does_not_count_as_a_download() -> None:
@@ -135,7 +128,7 @@ def test_a_year_without_invoices_does_not_count_as_a_download() -> None:
 
     assert client.get("/invoices/1999.zip").status_code == 404
 
-    assert taken(client.get(ZIP))
+    assert taken(client.get(CSV))
 
 
 # ASGI ---------------------------------------------------------------------------------------------
@@ -162,12 +155,12 @@ def test_under_asgi_an_open_download_rejects_the_next_until_it_ends() -> None:
     async def statuses() -> list[int]:
         visitor = AsyncClient()
         visitor.cookies = client.cookies
-        first: Any = await visitor.get(ZIP)
-        second = await visitor.get(ZIP)
+        first: Any = await visitor.get(CSV)
+        second = await visitor.get(CSV)
         parts: AsyncIterator[bytes] = first.streaming_content
         async for _part in parts:
             pass
-        third: Any = await visitor.get(ZIP)
+        third: Any = await visitor.get(CSV)
         async for _part in third.streaming_content:
             pass
         return [first.status_code, second.status_code, third.status_code]

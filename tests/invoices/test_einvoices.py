@@ -22,18 +22,9 @@ from invoices.store.settlement import negated
 from tests.commands import run
 from tests.factories import make_user
 from tests.invoices.en16931 import broken_rules
+from tests.invoices.samples import FULL_SELLER as SELLER
 from tests.sample_invoices import SAMPLES
 
-SELLER = Seller(
-    "Ann GmbH",
-    "Hauptstraße 1\n10115 Berlin",
-    "DE136695976",
-    "DE",
-    tax_number="12/345/67890",
-    iban="DE89370400440532013000",
-    bic="COBADEFFXXX",
-    account_holder="Ann Example",
-)
 CUSTOMER = Customer("Bob SA", "1 rue Basse\n75001 Paris", "FR40303265045", "FR")
 DAY = date(2026, 11, 22)
 RAM = "{urn:un:unece:uncefact:data:standard:ReusableAggregateBusinessInformationEntity:100}"

@@ -31,7 +31,7 @@ from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import issued, remove_counter
 from tests.invoices.forms import LINE, NEW, typed
-from tests.pages import Page, arrive, form_values
+from tests.pages import Page, arrive, form_values, let_in
 from tests.requests import OF_EVERY_PAGE, Requests
 
 LIST = "/invoices/"
@@ -609,8 +609,7 @@ def test_the_year_is_downloaded_as_a_table_and_as_pdfs(client: Client, ann: User
 
 def test_an_invoice_is_found_by_its_account_alone(ann: User) -> None:
     before = issued(ann.pk, day=TODAY)
-    stranger = Client()
-    stranger.force_login(make_user())
+    stranger = let_in(make_user())
     changes = ("void", "credit", "paid", "send", "unpaid")
 
     for url in (PAGE, f"/invoices/{FIRST}.pdf", f"/invoices/{FIRST}.xml", f"{NEW}?from={FIRST}"):

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from django.template.base import Template
-from django.test import Client
 
 from accounts.emails.confirmation import mark_confirmed
 from accounts.limits import lines
@@ -31,7 +30,7 @@ from tests.fork_server import fork_server
 from tests.invoice_factories import DAY, draft, stored_invoices
 from tests.invoices.forms import NEW, typed
 from tests.invoices.samples import a_voided_invoice, an_invoice
-from tests.pages import Page
+from tests.pages import Page, let_in
 from tests.project.test_helper import end_helper
 from tests.waiting import wait_until
 from web import helper
@@ -60,12 +59,6 @@ def ann(engine: str) -> User:
         seller=seller,
     )
     return user
-
-
-def let_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from pypdf import PdfReader
 from invoices.document.invoice import Invoice
 from invoices.output.payment_codes import payment_code, payment_image
 from invoices.output.pdf import render
-from tests.invoices.samples import a_line, a_voided_invoice, an_invoice
-from tests.invoices.test_pdf import FULL_SELLER, roles_of, text_of
+from tests.invoices.samples import FULL_SELLER, a_line, a_voided_invoice, an_invoice
+from tests.invoices.test_pdf import roles_of, text_of
 
 
 def payable(**changes: Any) -> Invoice:

@@ -30,7 +30,14 @@ from invoices.output import pdf
 from invoices.output.pdf import render
 from tests.commands import ROOT
 from tests.forked import in_a_child
-from tests.invoices.samples import TEXTS, a_line, a_voided_invoice, an_invoice, invoices
+from tests.invoices.samples import (
+    FULL_SELLER,
+    TEXTS,
+    a_line,
+    a_voided_invoice,
+    an_invoice,
+    invoices,
+)
 
 
 def pages_of(invoice: Invoice) -> list[str]:
@@ -347,16 +354,6 @@ def test_a_voided_invoice_without_a_stored_time_has_no_date() -> None:
     assert "VOID: this invoice was voided.\n" in text_of(a_voided_invoice(voided_at=None))
 
 
-FULL_SELLER = Seller(
-    "Ann GmbH",
-    "Hauptstraße 1\n10115 Berlin",
-    "DE136695976",
-    "DE",
-    tax_number="12/345/67890",
-    iban="DE89370400440532013000",
-    bic="COBADEFFXXX",
-    account_holder="Ann Example",
-)
 FULL_CUSTOMER = Customer("Bob SA", "1 rue Basse", "FR40303265045", "FR", number="K-7")
 
 

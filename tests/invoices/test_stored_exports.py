@@ -25,7 +25,7 @@ from tests.factories import PASSWORD, make_user
 from tests.faults.kinds import DropReply
 from tests.invocations import Invocations
 from tests.invoice_factories import DAY, issued, put_invoice, stored_invoices
-from tests.pages import Page
+from tests.pages import Page, let_in
 from tests.policies import listed, statements
 from tests.session_maps import forget_password_check
 from tests.uploads.s3_proxy import S3Answer, S3Proxy, through
@@ -83,12 +83,6 @@ def ann() -> User:
     for _number in range(3):
         issued(user.pk)
     return user
-
-
-def let_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 @pytest.fixture
