@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import date
 from decimal import Decimal
 from typing import Any, ClassVar
@@ -11,6 +12,7 @@ from django.db import connection, models, transaction
 from django.utils.functional import cached_property
 from django.utils.timezone import localdate
 
+from invoices.document import invoice as documents
 from invoices.document.amounts import Line, Totals, VatShare, totals
 from invoices.document.invoice import Customer, Draft, Seller, label_of
 from invoices.store.records import Record
@@ -82,10 +84,7 @@ class Invoice(models.Model):  # noqa: DJ008 - never printed
     credited_by = models.IntegerField(null=True)
     request_id = models.UUIDField(unique=True)
 
-    # Of no invoice here.
-    is_credit_note = prices_include_tax = False
-    supplied_from = None
-    payment_terms = exemption_reason = buyer_reference = ""
+    is_credit_note = False
 
     class Meta:
         constraints: ClassVar = [
@@ -130,6 +129,12 @@ class Invoice(models.Model):  # noqa: DJ008 - never printed
     def lines(self) -> list[Line]:
         rows = self.invoiceline_set.order_by("position")
         return [Line(row.description, row.quantity, row.unit_price, row.vat_rate) for row in rows]
+
+
+#: What no invoice has here is as in an invoice without it.
+for _field in dataclasses.fields(documents.Invoice):
+    if not hasattr(Invoice, _field.name):
+        setattr(Invoice, _field.name, _field.default)
 
 
 class InvoiceLine(models.Model):  # noqa: DJ008 - never printed
