@@ -86,7 +86,7 @@ def endpoint(server: Endpoint, request: pytest.FixtureRequest) -> Iterator[Endpo
             yield server
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(request=REQUESTS, status=st.sampled_from([300, 400, 403, 500, 503]), body=BODIES)
 def test_every_error_reply_is_an_error_of_ours(
     endpoint: Endpoint, request: tuple[str, dict[str, Any]], status: int, body: bytes

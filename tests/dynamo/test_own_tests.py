@@ -170,7 +170,7 @@ def test_tests_with_pytest_reach_their_own_engine_only(
     )
 
     code, printed = ownapp.pytest_outcome(
-        project, *PLUGIN, "-n2", programs=PROGRAMS, **CHECKOUT, **elsewhere
+        project, *PLUGIN, programs=PROGRAMS, **CHECKOUT, **elsewhere
     )
 
     assert code == 0, printed

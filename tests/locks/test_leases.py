@@ -12,6 +12,7 @@ from dynamo._internal.clock import now
 from dynamo.exceptions import Refused, Rejected
 from dynamo.transactions import Transaction
 from locks._internal import requests
+from locks._internal.leases import Lease
 from locks.exceptions import LeaseLost, LockError
 from locks.models import LockItem
 from tests.faults.kinds import Answer
@@ -68,19 +69,6 @@ def test_a_lease_that_is_not_renewed_is_lost_before_a_waiter_gets_the_lock() -> 
     theirs.check()
 
 
-def test_a_lost_lease_stays_lost() -> None:
-    lease = abandoned("a", lease_seconds=0.3)
-    lease._sent_at -= 1
-    with pytest.raises(LeaseLost):
-        lease.check()
-    lease._sent_at += 100
-
-    with pytest.raises(LeaseLost):
-        lease.check()
-    with pytest.raises(LeaseLost):
-        lease.renew()
-
-
 def test_a_lost_lease_is_logged_once(at_once: Any, caplog: pytest.LogCaptureFixture) -> None:
     lease = abandoned("a", lease_seconds=0.3)
     lease._sent_at -= 1
@@ -96,20 +84,40 @@ def test_a_lost_lease_is_logged_once(at_once: Any, caplog: pytest.LogCaptureFixt
     assert caplog.messages == [said]
 
 
-def test_a_lost_lease_writes_nothing(requests_sent: Requests) -> None:
-    lease = abandoned("a", lease_seconds=0.3)
-    lease._sent_at -= 1
-    requests_sent.clear()
-    calls: list[Callable[[], None]] = [
-        lease.check,
-        lease.renew,
-        lambda: lease.leave(b""),
-        lambda: write_under(lease),
-    ]
+def end_late(lease: Lease) -> None:
+    lease._sent_at -= lease.lease_seconds
+    with pytest.raises(LeaseLost):
+        lease.check()
 
-    for call in calls:
-        with pytest.raises(LeaseLost):
-            call()
+
+CALLS: dict[str, Callable[[Lease], object]] = {
+    "check": Lease.check,
+    "renew": Lease.renew,
+    "leave": lambda lease: lease.leave(b""),
+    "in a transaction": write_under,
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize(
+    ("end", "reason"), [(end_late, "not renewed in time"), (Lease.release, "it was released")]
+)
+def test_a_lease_that_is_over_stays_over_and_writes_nothing(
+    requests_sent: Requests,
+    end: Callable[[Lease], None],
+    reason: str,
+    call: Callable[[Lease], object],
+) -> None:
+    lease = taken("a")
+    end(lease)
+    requests_sent.clear()
+
+    for _time in range(2):
+        with pytest.raises(LeaseLost, match=reason):
+            call(lease)
+        lease._sent_at += 10_000
+
+    assert lease.remaining_seconds == 0
     assert requests_sent.operations == []
 
 
@@ -171,17 +179,6 @@ def test_releasing_twice_does_nothing() -> None:
     assert "isReleased" not in stored("a")
     assert lease.released
     assert not lease.lost.is_set()
-
-
-def test_a_released_lease_is_over() -> None:
-    lease = taken("a")
-    lease.release()
-
-    assert lease.remaining_seconds == 0
-    for call in (lease.check, lease.renew, lambda: write_under(lease)):
-        with pytest.raises(LeaseLost, match="it was released"):
-            call()
-    assert "isReleased" in stored("a")
 
 
 def test_a_release_after_the_lease_frees_the_lock_and_raises() -> None:
