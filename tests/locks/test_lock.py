@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from dynamo._internal.clock import now
-from dynamo.exceptions import DamagedItem, Rejected, TableMissing
+from dynamo.exceptions import DamagedItem, Rejected
 from locks._internal import requests
 from locks._internal.leases import Lease
 from locks._internal.lock import Lock
@@ -176,29 +176,17 @@ def one_who_waits(requests_sent: Requests) -> Iterator[Future[Lease]]:
         yield waiting
 
 
-def test_a_waiter_gets_a_lock_that_is_released_meanwhile(requests_sent: Requests) -> None:
+@pytest.mark.parametrize("remove", [False, True])
+def test_a_waiter_gets_a_lock_that_is_released_meanwhile_and_reads_consistently(
+    requests_sent: Requests, remove: bool
+) -> None:
     holder = taken("a")
     with one_who_waits(requests_sent) as waiting:
-        holder.release()
-
-    assert waiting.result().fence == holder.fence + 1
-    assert "isReleased" not in stored("a")
-
-
-def test_a_waiter_gets_a_lock_that_is_deleted_meanwhile(requests_sent: Requests) -> None:
-    holder = taken("a")
-    with one_who_waits(requests_sent) as waiting:
-        holder.release(remove=True)
+        holder.release(remove=remove)
 
     assert stored("a")["fencingToken"] == {"N": str(waiting.result().fence)}
+    assert remove or waiting.result().fence == holder.fence + 1
     assert "isReleased" not in stored("a")
-
-
-def test_every_read_is_consistent(requests_sent: Requests) -> None:
-    holder = taken("a")
-    with one_who_waits(requests_sent):
-        holder.release()
-
     reads = requests_sent.of("GetItem")
     assert reads
     assert all(request["ConsistentRead"] for request in reads)
@@ -368,13 +356,6 @@ def test_the_lock_of_a_holder_without_a_record_version_expires_too() -> None:
     taken("a", wait_seconds=60, poll_seconds=0.02)
 
     assert now() - began >= 0.3
-
-
-def test_a_missing_table_is_reported(settings: Any) -> None:
-    settings.DYNAMODB_TABLE_PREFIX = "elsewhere-"
-
-    with pytest.raises(TableMissing):
-        Lock("a").acquire()
 
 
 def test_a_lock_that_was_renewed_since_it_was_read_is_not_taken() -> None:

@@ -478,12 +478,3 @@ def test_an_unknown_model_is_wrong_usage_and_the_models_are_listed(name: str) ->
     assert (out, code) == ("", 2)
     assert f"{name!r} is not a numbered model; there are: " in error
     assert LABEL in error
-
-
-def test_a_missing_table_is_one_line(settings: Any) -> None:
-    settings.DYNAMODB_TABLE_PREFIX = "absent-"
-
-    out, error = run(LABEL)
-
-    assert out == ""
-    assert "createtables" in error

@@ -11,7 +11,6 @@ import pytest
 
 from dynamo._internal.client.deadline import within
 from dynamo._internal.client.sending import send
-from dynamo.exceptions import Rejected, TableMissing
 from sequences._internal import counters
 from sequences._internal.counters import (
     Sequence,
@@ -463,21 +462,3 @@ def test_contention_until_the_deadline_is_an_error_and_no_number_is_drawn(
         next_value("a", **how)
 
     assert counters._combiner._queues == {}
-
-
-def test_a_missing_table_is_reported(settings: Any) -> None:
-    settings.DYNAMODB_TABLE_PREFIX = "nowhere-"
-
-    for strategy in BOTH:
-        with pytest.raises(TableMissing):
-            next_value("a", strategy=strategy)
-
-
-def test_another_rejection_of_dynamodb_is_reported(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # As if our own limit was wrong.
-    monkeypatch.setattr("sequences._internal.counters.PARTITION_KEY_MAX_BYTES", 5_000)
-
-    with pytest.raises(Rejected):
-        next_value("x" * 3_000)

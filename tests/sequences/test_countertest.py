@@ -22,7 +22,7 @@ from sequences.management.tasks import Draw
 from sequences.models import Counter as CounterItem
 from tests import commands
 from tests.faults.kinds import DropReply
-from tests.faults.proxy import NOWHERE, FaultProxy, through
+from tests.faults.proxy import FaultProxy
 from tests.forked import Forked
 from tests.numbered import Ticket
 from tests.programs import start
@@ -241,12 +241,6 @@ def test_a_task_that_cannot_draw_ends_the_experiment(proxy: FaultProxy, processe
         run("countertest", "--processes", processes, "--rounds", "1000")
 
     assert counters_left() == []
-
-
-@pytest.mark.usefixtures("engine", "impatient")
-def test_without_an_engine_there_is_one_error() -> None:
-    with through(NOWHERE), pytest.raises(CommandError, match="gave no answer"):
-        run("countertest")
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
