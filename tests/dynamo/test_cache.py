@@ -437,14 +437,6 @@ def test_set_if_present_replaces_a_value_and_its_expiry(clock: Clock) -> None:
     assert "missing" not in cache
 
 
-def test_set_if_present_is_repeated_after_a_lost_reply(proxy: FaultProxy) -> None:
-    cache.set("key", "old")
-    proxy.plan("PutItem", DropReply())
-
-    assert cache.set_if_present("key", "new") is True
-    assert cache.get("key") == "new"
-
-
 def test_a_repeated_set_if_present_does_not_restore_a_deleted_value(proxy: FaultProxy) -> None:
     cache.set("key", "old")
     proxy.plan("PutItem", DropReply())

@@ -206,15 +206,6 @@ def test_an_unreachable_engine_is_one_finding_of_one_line() -> None:
     assert "\n" not in findings[0].msg
 
 
-def test_missing_rights_are_found_with_the_operation(proxy: FaultProxy) -> None:
-    proxy.plan("TransactWriteItems", Answer(400, "AccessDeniedException"), ALWAYS)
-
-    [finding] = found()
-
-    assert finding.id == "dynamo.E005"
-    assert "TransactWriteItems: AccessDeniedException" in finding.msg
-
-
 @pytest.mark.usefixtures("prefix")
 def test_findings_before_a_failure_are_kept(proxy: FaultProxy) -> None:
     first, *others = few_tables()
@@ -225,6 +216,7 @@ def test_findings_before_a_failure_are_kept(proxy: FaultProxy) -> None:
 
     assert first.name in findings[0].msg
     assert [each.id for each in findings] == ["dynamo.E001", "dynamo.E005"]
+    assert "DescribeContinuousBackups: AccessDeniedException" in findings[1].msg
 
 
 @pytest.mark.site

@@ -188,13 +188,6 @@ def test_a_lost_reply_and_another_process_create_an_index_once(
     assert len(sentences) == len(set(sentences)) <= 2
 
 
-def test_missing_rights_are_an_error(bare: Table, proxy: FaultProxy) -> None:
-    proxy.plan("UpdateTable", Answer(400, "AccessDeniedException"))
-
-    with pytest.raises(tables.Rejected, match="AccessDenied"):
-        create(bare)
-
-
 @pytest.mark.parametrize(
     ("changed", "text"),
     [

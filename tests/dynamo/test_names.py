@@ -14,7 +14,6 @@ from django.test import Client
 from dynamo._internal.client import connections, sending
 from dynamo._internal.client.deadline import within
 from dynamo._internal.client.sending import send
-from dynamo._internal.processes import MOST_THREADS
 from dynamo.exceptions import Unavailable
 from tests.clocks import Stopwatch
 from tests.conftest import PATIENCE_SECONDS
@@ -166,20 +165,6 @@ def test_concurrent_connections_share_a_lookup(
     at_once(ask, 16)
 
     assert set(seen) == {1}
-
-
-@pytest.mark.usefixtures("away")
-def test_few_threads_wait_for_a_hanging_name_server(
-    name_server: NameServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connections, "STUCK_SECONDS", 0.0)
-    name_server.answers.clear()
-    for _lookup in range(20):
-        with pytest.raises(socket.gaierror):
-            connections.addresses(HOST, 0.0)
-
-    wait_until(lambda: name_server.asked == MOST_THREADS)
-    assert len(looking_up()) == MOST_THREADS
 
 
 @pytest.mark.usefixtures("name_server")

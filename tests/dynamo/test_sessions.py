@@ -20,7 +20,7 @@ from dynamo.cache import CacheItem, CacheValueTooLarge, now_ms
 from dynamo.exceptions import ConditionFailed, Unavailable
 from dynamo.sessions import KEY_LENGTH, SessionStore
 from tests.emptying import empty
-from tests.faults.kinds import CloseBefore, DropReply, Meanwhile
+from tests.faults.kinds import CloseBefore
 from tests.faults.proxy import FaultProxy
 from tests.requests import Requests
 
@@ -251,27 +251,6 @@ def test_an_ended_session_stays_ended_when_a_late_request_saves_it(age_days: int
 
     [tombstone] = send("Scan", {"TableName": CacheItem.table()})["Items"]
     assert tombstone.keys() == {"key", "expires", "expiresAt"}
-
-
-def test_a_repeated_save_does_not_restore_an_ended_session(proxy: FaultProxy) -> None:
-    session = started(user="ann")
-    session["visits"] = 1
-    proxy.plan("PutItem", DropReply())
-    proxy.plan("PutItem", Meanwhile(SessionStore(session.session_key).flush))
-
-    with pytest.raises(UpdateError):
-        session.save()
-
-    assert items() == []
-
-
-def test_a_new_session_whose_reply_was_lost_is_stored_once(proxy: FaultProxy) -> None:
-    proxy.plan("PutItem", DropReply())
-
-    session = started(user="ann")
-
-    assert len(items()) == 1
-    assert stored(session) == {"user": "ann"}
 
 
 def test_cycle_key_keeps_the_values_and_ends_the_old_session() -> None:
