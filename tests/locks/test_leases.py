@@ -236,13 +236,16 @@ def test_holding_a_lease_in_a_transaction_costs_two_units(requests_sent: Request
     assert (requests_sent.operations, requests_sent.units) == (["TransactWriteItems"], 4)
 
 
-@pytest.mark.parametrize("end", ["released", "broken", "removed", "taken by another"])
+@pytest.mark.parametrize("end", ["released", "broken", "removed", "taken", "taken by another"])
 def test_a_transaction_is_refused_if_the_lock_was_lost_before_the_commit(end: str) -> None:
     lease = taken("a")
     write = Transaction()
     lease.hold_in(write)
-    if end == "taken by another":
-        put("a", ownerName={"S": "another"}, recordVersionNumber={"S": "theirs"})
+    if end == "taken":
+        # By the same process.
+        put("a", **stored("a") | {"fencingToken": {"N": str(lease.fence + 1)}})
+    elif end == "taken by another":
+        put("a", **stored("a") | {"ownerName": {"S": "another"}})
     elif end == "broken":
         requests.release_seen("a", stored("a"))
     else:
