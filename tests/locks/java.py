@@ -29,7 +29,7 @@ class JavaLease:
     owner: str
     version: str
 
-    def heartbeat(self, lease_milliseconds: int = 20_000) -> bool:
+    def heartbeat(self) -> bool:
         """Renew the lock; return whether the client still held it."""
         fresh = str(uuid.uuid4())
         done = _sent(
@@ -41,8 +41,7 @@ class JavaLease:
             },
             {"#pk": "key", "#ld": "leaseDuration", "#rvn": "recordVersionNumber"}
             | {"#on": "ownerName"},
-            {":ld": str(lease_milliseconds), ":newRvn": fresh, ":rvn": self.version}
-            | {":on": self.owner},
+            {":ld": "20000", ":newRvn": fresh, ":rvn": self.version} | {":on": self.owner},
         )
         if done:
             self.version = fresh
@@ -63,23 +62,28 @@ class JavaLease:
 
 
 def acquire(
-    key: str, *, owner: str = "java", lease_milliseconds: int = 20_000, data: bytes | None = None
+    key: str, *, lease_milliseconds: int = 20_000, data: bytes | None = None
 ) -> JavaLease | None:
     """Take a lock that is absent or released."""
-    return _put(key, owner, lease_milliseconds, data, _FREE, {"#ir": "isReleased"}, {":ir": "1"})
+    names, values = {"#ir": "isReleased"}, {":ir": "1"}
+    return _put(key, _FREE, names, values, lease_milliseconds, data)
 
 
-def acquire_released(key: str, *, owner: str = "java") -> JavaLease | None:
+def taken(key: str, **how: Any) -> JavaLease:
+    """As `acquire`, of a lock that is free."""
+    lease = acquire(key, **how)
+    assert lease is not None
+    return lease
+
+
+def acquire_released(key: str) -> JavaLease | None:
     """Take a lock that was read as released."""
-    return _put(key, owner, 20_000, None, _RELEASED, {"#ir": "isReleased"}, {":ir": "1"})
+    return _put(key, _RELEASED, {"#ir": "isReleased"}, {":ir": "1"})
 
 
-def acquire_expired(
-    key: str, seen_version: str, *, owner: str = "java", lease_milliseconds: int = 20_000
-) -> JavaLease | None:
+def acquire_expired(key: str, seen_version: str) -> JavaLease | None:
     """Take a lock whose version did not change for a whole lease."""
-    names = {"#rvn": "recordVersionNumber"}
-    return _put(key, owner, lease_milliseconds, None, _UNCHANGED, names, {":rvn": seen_version})
+    return _put(key, _UNCHANGED, {"#rvn": "recordVersionNumber"}, {":rvn": seen_version})
 
 
 def read(key: str) -> Item:
@@ -90,14 +94,13 @@ def read(key: str) -> Item:
 
 def _put(
     key: str,
-    owner: str,
-    lease_milliseconds: int,
-    data: bytes | None,
     condition: str,
     names: dict[str, str],
     values: dict[str, str],
+    lease_milliseconds: int = 20_000,
+    data: bytes | None = None,
 ) -> JavaLease | None:
-    version = str(uuid.uuid4())
+    owner, version = "java", str(uuid.uuid4())
     item: Item = {
         "key": {"S": key},
         "ownerName": {"S": owner},
