@@ -73,10 +73,12 @@ class ForkServer:
         env: Mapping[str, str] | None = None,
         folder: Path = ROOT,
         terminal: bool = False,
+        job: bool = False,
     ) -> Forked:
         """Run a script, a module or `-c` with these standard streams; `ours` are our ends of them.
 
         `env` is its whole environment, instead of ours. It runs in `folder`, and imports from it.
+        A `job` has a process group of its own in our session, so that it can be stopped.
         """
         environment = dict(os.environ if env is None else env)
         is_ours = folder == ROOT and _settled(environment) == self._environment
@@ -86,6 +88,7 @@ class ForkServer:
             "env": environment,
             "folder": str(folder),
             "terminal": terminal,
+            "job": job,
         }
         told, tells = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with tells, self._one_at_a_time:
@@ -191,7 +194,10 @@ def _tell(pid: int, channel: socket.socket, streams: list[int]) -> NoReturn:
 
 def _become(order: dict[str, Any], streams: list[int]) -> None:
     """Set the session, the streams, the environment and the folder of the order."""
-    os.setsid()
+    if order["job"]:
+        os.setpgid(0, 0)
+    else:
+        os.setsid()
     for standard, stream in enumerate(streams):
         os.dup2(stream, standard)
     for stream in set(streams) - {0, 1, 2}:

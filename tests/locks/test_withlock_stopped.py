@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import ROOT
+from tests.forked import Forked
 from tests.locks.items import stored, taken
+from tests.programs import start
 from tests.waiting import catches, wait_until
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -39,23 +40,14 @@ sys.exit(9)
 
 
 @contextmanager
-def job(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """Run `withlock` as a job of a shell: in its own process group, so that it can be continued."""
-    process = subprocess.Popen(
-        [sys.executable, "manage.py", "withlock", *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        process_group=0,
-    )
-    try:
-        yield process
-    finally:
-        # This also kills a stopped process.
-        process.kill()
-        process.communicate()
+def job(*arguments: str) -> Iterator[Forked]:
+    """Run `withlock` as a job of a shell."""
+    with start("manage.py", "withlock", *arguments, job=True) as process:
+        try:
+            yield process
+        finally:
+            # This also kills a stopped process.
+            process.kill()
 
 
 def is_stopped(pid: int) -> bool:
@@ -63,7 +55,7 @@ def is_stopped(pid: int) -> bool:
     return subprocess.run(asked, capture_output=True, text=True, check=True).stdout[:1] == "T"
 
 
-def stop(process: subprocess.Popen[str], command: int) -> None:
+def stop(process: Forked, command: int) -> None:
     process.send_signal(signal.SIGTSTP)
     wait_until(lambda: is_stopped(process.pid) or process.poll() is not None)
     assert process.poll() is None, process.communicate()
