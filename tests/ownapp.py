@@ -62,20 +62,28 @@ class Ticket(NumberedItem):
 }
 
 
+PYTEST = ("-q", "-p", "no:randomly", "-p", "no:cacheprovider")
+
+
 def make(folder: Path, **more: str) -> Path:
     """Write the project, with `more` files of tests in its app (`test_names="…"`)."""
     write_files(FILES | {f"members/{name}.py": text for name, text in more.items()}, folder)
     return folder
 
 
-def outcome(project: Path, *command: str, programs: Path, **env: str) -> tuple[int, str]:
-    """The exit code of a command in the project, and all that it printed."""
+def environment(project: Path, programs: Path) -> dict[str, str]:
+    """That of the developers of the project."""
     ours = ("AWS_", "DJANGO_", "DYNAMODB_", "PYTEST", "PYTHON", "COV_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return kept | {"HOME": str(project), "PATH": f"{programs}:{os.environ['PATH']}"}
+
+
+def outcome(project: Path, *command: str, programs: Path, **env: str) -> tuple[int, str]:
+    """The exit code of a command in the project, and all that it printed."""
     done = subprocess.run(
         [programs / command[0], *command[1:]],
         cwd=project,
-        env=kept | {"HOME": str(project), "PATH": f"{programs}:{os.environ['PATH']}"} | env,
+        env=environment(project, programs) | env,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -88,5 +96,5 @@ def outcome(project: Path, *command: str, programs: Path, **env: str) -> tuple[i
 
 def pytest_outcome(project: Path, *arguments: str, programs: Path, **env: str) -> tuple[int, str]:
     """As `outcome`, of pytest."""
-    words = ["-p", "no:randomly", "-p", "no:cacheprovider", *arguments]
-    return outcome(project, "python", "-m", "pytest", "-q", *words, programs=programs, **env)
+    words = ["python", "-m", "pytest", *PYTEST, *arguments]
+    return outcome(project, *words, programs=programs, **env)

@@ -17,12 +17,20 @@ from pytest_django import Settings
 from dynamo._internal import engine as local_engine
 from tests import ownapp
 from tests.engines import is_listening
+from tests.fork_server import fork_server
 from tests.waiting import wait_until
 
 PROGRAMS = Path(sys.executable).parent
 CHECKOUT = {"PYTHONPATH": str(ownapp.ROOT)}
 #: As the entry point does, which tests/project/test_library.py uses.
 PLUGIN = ("-p", "dynamo.pytest_plugin")
+
+
+def outcome(project: Path, *command: str, **env: str) -> tuple[int, str]:
+    """The exit code of a program in the project, and all that it printed."""
+    environment = ownapp.environment(project, PROGRAMS) | CHECKOUT | env
+    done = fork_server.run(*command, env=environment, folder=project)
+    return done.returncode, done.stdout + done.stderr
 
 
 @pytest.fixture
@@ -169,9 +177,7 @@ def test_tests_with_pytest_reach_their_own_engine_only(
         ownapp.FILES["club/settings.py"] + _DATABASE, encoding="utf-8"
     )
 
-    code, printed = ownapp.pytest_outcome(
-        project, *PLUGIN, programs=PROGRAMS, **CHECKOUT, **elsewhere
-    )
+    code, printed = outcome(project, "pytest", *ownapp.PYTEST, *PLUGIN, **elsewhere)
 
     assert code == 0, printed
     assert "17 passed" in printed
@@ -192,13 +198,7 @@ def test_tests_with_the_runner_reach_their_own_engine_only(
     # pytest's, which it would import, too.
     (project / "members" / "test_members.py").unlink()
 
-    code, printed = ownapp.outcome(
-        project,
-        *["python", "manage.py", "test", "--parallel", "2"],
-        programs=PROGRAMS,
-        **CHECKOUT,
-        **elsewhere,
-    )
+    code, printed = outcome(project, "manage.py", "test", "--parallel", "2", **elsewhere)
 
     assert code == 0, printed
     assert "Ran 9 tests" in printed
@@ -208,9 +208,7 @@ def test_the_runner_needs_no_relational_database(tmp_path: Path) -> None:
     project = ownapp.make(tmp_path)
     (project / "members" / "test_members.py").unlink()
 
-    code, printed = ownapp.outcome(
-        project, "python", "manage.py", "test", programs=PROGRAMS, **CHECKOUT
-    )
+    code, printed = outcome(project, "manage.py", "test")
 
     assert code == 0, printed
     assert "Ran 1 test" in printed
@@ -222,9 +220,7 @@ def test_without_an_engine_the_error_says_what_to_install(tmp_path: Path) -> Non
     )
     path = [part for part in os.get_exec_path() if not Path(part, "dynoxide").exists()]
 
-    code, printed = ownapp.pytest_outcome(
-        project, *PLUGIN, programs=PROGRAMS, **CHECKOUT, PATH=os.pathsep.join(path)
-    )
+    code, printed = outcome(project, "pytest", *ownapp.PYTEST, *PLUGIN, PATH=os.pathsep.join(path))
 
     assert code == 1
     assert "pip install 'django-on-dynamodb[local]'" in printed
