@@ -92,9 +92,3 @@ def outcome(project: Path, *command: str, programs: Path, **env: str) -> tuple[i
         check=False,
     )
     return done.returncode, done.stdout
-
-
-def pytest_outcome(project: Path, *arguments: str, programs: Path, **env: str) -> tuple[int, str]:
-    """As `outcome`, of pytest."""
-    words = ["python", "-m", "pytest", *PYTEST, *arguments]
-    return outcome(project, *words, programs=programs, **env)
