@@ -386,22 +386,28 @@ def test_a_start_without_an_installed_engine_is_an_error(
     assert not (folder / "engine.json").exists()
 
 
-#: Programs that are not an engine, and what is said about them.
+#: Programs that are not an engine, what is said about them, and how long they are waited for.
 NO_ENGINES = {
     "it ends": (
         b"#!/bin/sh\necho 'error: no room left' >&2; exit 3",
         "started: error: no room left$",
+        PATIENCE_SECONDS,
     ),
     "it does not answer": (
         b"#!/bin/sh\nwhile :; do sleep 0.1; done",
         r"did not answer within 0\.3 s",
+        0.3,
     ),
-    "it cannot be run": (b"\x7fELF of another kind", r"Exec format error.*dynoxide"),
+    "it cannot be run": (
+        b"\x7fELF of another kind",
+        r"Exec format error.*dynoxide",
+        PATIENCE_SECONDS,
+    ),
 }
 
 
 @pytest.mark.parametrize("installed", ["on the path", "in the virtual environment"])
-@pytest.mark.parametrize(("program", "said"), NO_ENGINES.values(), ids=NO_ENGINES)
+@pytest.mark.parametrize(("program", "said", "seconds"), NO_ENGINES.values(), ids=NO_ENGINES)
 def test_the_error_says_why_a_program_is_not_a_running_engine(
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
@@ -409,6 +415,7 @@ def test_the_error_says_why_a_program_is_not_a_running_engine(
     folder: Path,
     program: bytes,
     said: str,
+    seconds: float,
     installed: str,
 ) -> None:
     if installed == "on the path":
@@ -420,8 +427,7 @@ def test_the_error_says_why_a_program_is_not_a_running_engine(
         cpu = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
         packages = tmp_path / "bare" / "node_modules" / "@dynoxide"
         fake_dynoxide(packages / f"{system}-{cpu}", program)
-    if "0" in said:
-        monkeypatch.setattr(engine, "START_SECONDS", 0.3)
+    monkeypatch.setattr(engine, "START_SECONDS", seconds)
 
     with pytest.raises(LocalEngineFailed, match=said):
         engine.endpoint()
