@@ -296,10 +296,11 @@ def test_two_hundred_lines_of_a_thousand_characters_are_issued_and_shown(
 def test_an_invoice_with_too_much_is_rejected_with_advice_and_kept(
     client: Client, ann: User
 ) -> None:
-    for count in (201, 240):
-        page = refused(client, ann, typed(*[LINE] * count))
-        assert page.errors[""] == ["An invoice has at most 200 lines."]
-        assert page.value(f"lines-{count - 1}-description") == "Work"
+    just_too_many = InvoiceForm(typed(*[LINE] * 201), seller=Seller("Ann"), issued_on=TODAY)
+    assert "An invoice has at most 200 lines." in str(just_too_many.errors)
+    page = refused(client, ann, typed(*[LINE] * 240))
+    assert page.errors[""] == ["An invoice has at most 200 lines."]
+    assert page.value("lines-239-description") == "Work"
 
     page = refused(client, ann, typed(*[LINE | {"description": "字" * 1000}] * 200))
     (advice,) = page.errors[""]
