@@ -106,34 +106,25 @@ def test_an_invoice_that_is_issued_again_gets_new_dates(client: Client, ann: Use
     assert page.value("lines-0-description") == "Work"
 
 
-@pytest.mark.parametrize(
-    ("zone", "moment", "issued_at"),
-    [
-        ("Asia/Tokyo", datetime(2026, 12, 31, 14, 59, 59, tzinfo=UTC), date(2026, 12, 31)),
-        ("Asia/Tokyo", datetime(2026, 12, 31, 15, 0, 0, tzinfo=UTC), date(2027, 1, 1)),
-        ("America/New_York", datetime(2027, 1, 1, 4, 59, 59, tzinfo=UTC), date(2026, 12, 31)),
-        ("America/New_York", datetime(2027, 1, 1, 5, 0, 0, tzinfo=UTC), date(2027, 1, 1)),
-    ],
-)
 def test_midnight_and_the_year_are_those_of_the_seller(
-    client: Client,
-    ann: User,
-    monkeypatch: pytest.MonkeyPatch,
-    zone: str,
-    moment: datetime,
-    issued_at: date,
+    client: Client, ann: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    edit_profile(ann, time_zone=zone)
-    client.force_login(User.get(ann.pk))
-    it_is(moment, monkeypatch)
+    last_day, first_day = date(2026, 12, 31), date(2027, 1, 1)
+    # Ordered by the days on which invoices are issued.
+    for zone, moment, issued_at in (
+        ("Asia/Tokyo", datetime(2026, 12, 31, 14, 59, 59, tzinfo=UTC), last_day),
+        ("America/New_York", datetime(2027, 1, 1, 4, 59, 59, tzinfo=UTC), last_day),
+        ("Asia/Tokyo", datetime(2026, 12, 31, 15, 0, 0, tzinfo=UTC), first_day),
+        ("America/New_York", datetime(2027, 1, 1, 5, 0, 0, tzinfo=UTC), first_day),
+    ):
+        edit_profile(User.get(ann.pk), time_zone=zone)
+        it_is(moment, monkeypatch)
 
-    # A due date on the day of the invoice is not in the past.
-    response = client.post(NEW, typed(due_date=issued_at.isoformat()))
+        # A due date on the day of the invoice is not in the past.
+        response = client.post(NEW, typed(due_date=issued_at.isoformat()))
 
-    assert response.status_code == 302
-    (invoice,) = issued(ann)
-    assert invoice.issued_at == issued_at
-    assert invoice.label == f"{issued_at.year}-000001"
+        assert response["Location"].startswith(f"/invoices/{issued_at.year}-")
+        assert {each.issued_at for each in all_invoices(ann.pk, issued_at.year)} == {issued_at}
 
 
 # What the law requires ----------------------------------------------------------------------------
@@ -173,14 +164,18 @@ def test_errors_of_lines_dates_profile_and_law_arrive_at_once(client: Client, an
         assert part in general
 
 
-@pytest.mark.parametrize("category", ["reverse_charge", "exempt", "zero"])
-def test_a_category_without_vat_needs_no_rate(client: Client, ann: User, category: str) -> None:
-    values = typed(LINE | {"vat_rate": "", "tax_category": category})
-
-    assert "VAT 0%" in client.post("/invoices/preview/", values).json()["totals"]
-    assert client.post(NEW, values).status_code == 302
-    (invoice,) = issued(ann)
-    assert (invoice.lines[0].vat_rate, invoice.lines[0].category) == (0, category)
+def test_a_category_without_vat_needs_no_rate_and_every_other_one_does(
+    client: Client, ann: User
+) -> None:
+    for category in ("reverse_charge", "exempt", "zero"):
+        values = typed(LINE | {"vat_rate": "", "tax_category": category})
+        assert "VAT 0%" in client.post("/invoices/preview/", values).json()["totals"]
+        assert client.post(NEW, values).status_code == 302
+        [line] = issued(ann)[0].lines
+        assert (line.vat_rate, line.category) == (0, category)
+    for category in ("", "standard", "reduced"):
+        page = Page(client.post(NEW, typed(LINE | {"vat_rate": "", "tax_category": category})))
+        assert page.errors["lines-0-vat_rate"] == ["This field is required."]
 
 
 def test_the_command_refuses_the_same_in_one_line(ann: User) -> None:
