@@ -45,6 +45,12 @@ def s3_proxy(_modules_s3_proxy: S3Proxy) -> Iterator[S3Proxy]:
 
 
 @pytest.fixture
+def logs(engine: str, bucket: str) -> str:
+    """Where a command uploads to: a prefix of an empty bucket."""
+    return f"s3://{bucket}/logs"
+
+
+@pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of 1 MiB. `test_contents.py` and `test_stored_rows.py` have real ones."""
     monkeypatch.setattr(contents, "PART_BYTES", PART_BYTES)

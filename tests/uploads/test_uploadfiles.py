@@ -47,19 +47,19 @@ def counts(**nonzero: int) -> dict[str, int]:
 
 
 def test_a_folder_is_uploaded_and_the_summary_is_one_json_document(
-    engine: str, bucket: str, s3: Any, tmp_path: Path
+    logs: str, bucket: str, s3: Any, tmp_path: Path
 ) -> None:
     write(tmp_path / "a.log", "12345")
     write(tmp_path / "sub" / "b.log", "678")
     write(tmp_path / "empty", "")
 
-    answer = uploaded_as_json(tmp_path, f"s3://{bucket}/logs")
+    answer = uploaded_as_json(tmp_path, logs)
 
     assert answer == (counts(uploaded=3, bytes=8), "", 0)
     stored = {"logs/a.log": b"12345", "logs/sub/b.log": b"678", "logs/empty": b""}
     assert objects_in(s3, bucket) == stored
     assert rows() == dict.fromkeys(stored, DONE)
-    assert run("checkuploads", f"s3://{bucket}/logs")[2] == 0
+    assert run("checkuploads", logs)[2] == 0
 
 
 def test_files_of_every_name_arrive_with_their_bytes(
@@ -78,7 +78,7 @@ def test_files_of_every_name_arrive_with_their_bytes(
 
 
 def test_every_failure_is_one_line_and_the_rest_is_uploaded(
-    engine: str, bucket: str, s3: Any, tmp_path: Path
+    logs: str, bucket: str, s3: Any, tmp_path: Path
 ) -> None:
     write(tmp_path / "dir" / "fine")
     (tmp_path / "dir" / "broken").symlink_to("nowhere")
@@ -86,7 +86,7 @@ def test_every_failure_is_one_line_and_the_rest_is_uploaded(
     os.close(os.open(os.fsencode(tmp_path) + b"/dir/caf\xe9", os.O_CREAT | os.O_WRONLY))
     gone = tmp_path / "gone"
 
-    document, err, code = uploaded_as_json(gone, tmp_path / "dir", f"s3://{bucket}/logs")
+    document, err, code = uploaded_as_json(gone, tmp_path / "dir", logs)
 
     assert (document, code) == (counts(uploaded=1, failed=4, bytes=1), 1)
     assert sorted(err.splitlines()) == [
@@ -100,14 +100,12 @@ def test_every_failure_is_one_line_and_the_rest_is_uploaded(
 
 
 @pytest.mark.parametrize("flags", [["--verbose"], ["-v", "2"], ["--verbosity=3"]])
-def test_verbose_prints_one_line_per_file(
-    engine: str, bucket: str, tmp_path: Path, flags: list[str]
-) -> None:
+def test_verbose_prints_one_line_per_file(logs: str, tmp_path: Path, flags: list[str]) -> None:
     write(tmp_path / "done")
-    run("uploadfiles", str(tmp_path), f"s3://{bucket}/logs")
+    run("uploadfiles", str(tmp_path), logs)
     write(tmp_path / "two\nlines")
 
-    out, err, code = run("uploadfiles", *flags, str(tmp_path), f"s3://{bucket}/logs")
+    out, err, code = run("uploadfiles", *flags, str(tmp_path), logs)
 
     *lines, _summary = out.splitlines()
     # With Django's own option, a line also has the cost.
@@ -119,35 +117,33 @@ def test_verbose_prints_one_line_per_file(
     ]
 
 
-def test_verbose_json_keeps_its_lines_from_stdout(engine: str, bucket: str, tmp_path: Path) -> None:
+def test_verbose_json_keeps_its_lines_from_stdout(logs: str, tmp_path: Path) -> None:
     write(tmp_path / "a")
 
-    document, err, code = uploaded_as_json(tmp_path, f"s3://{bucket}/logs", "--verbose")
+    document, err, code = uploaded_as_json(tmp_path, logs, "--verbose")
 
     assert (document, code) == (counts(uploaded=1, bytes=1), 0)
     assert err == f"uploaded: {tmp_path}/a\n"
 
 
-def test_include_and_exclude_choose_files(
-    engine: str, bucket: str, s3: Any, tmp_path: Path
-) -> None:
+def test_include_and_exclude_choose_files(logs: str, bucket: str, s3: Any, tmp_path: Path) -> None:
     for name in ("a.log", "b.txt", "c.gz", "old/d.log", "new/e.log"):
         write(tmp_path / name)
     choice = ["--include", "*.log", "--include=*.gz", "--exclude", "old/*", "--exclude=none"]
 
-    document, _err, _code = uploaded_as_json(*choice, tmp_path, f"s3://{bucket}/logs")
+    document, _err, _code = uploaded_as_json(*choice, tmp_path, logs)
 
     assert document["uploaded"] == 3
     assert objects_in(s3, bucket).keys() == {"logs/a.log", "logs/c.gz", "logs/new/e.log"}
 
 
 @pytest.fixture
-def one_of_each(engine: str, bucket: str, s3: Any, tmp_path: Path) -> Path:
+def one_of_each(logs: str, bucket: str, s3: Any, tmp_path: Path) -> Path:
     """A folder with something new, done, adoptable, conflicting (twice), interrupted, unusable."""
     folder = tmp_path / "folder"
     write(folder / "done", "done")
     changed = write(folder / "changed", "before")
-    run("uploadfiles", str(folder), f"s3://{bucket}/logs")
+    run("uploadfiles", str(folder), logs)
     changed.write_text("after!")
     for name in ("new", "adoptable", "foreign", "begun"):
         write(folder / name, name)
@@ -159,12 +155,12 @@ def one_of_each(engine: str, bucket: str, s3: Any, tmp_path: Path) -> Path:
 
 
 def test_a_dry_run_prints_what_would_be_done_and_writes_nothing(
-    one_of_each: Path, bucket: str, s3: Any, requests_sent: Requests
+    logs: str, one_of_each: Path, bucket: str, s3: Any, requests_sent: Requests
 ) -> None:
     before = objects_in(s3, bucket), rows()
     requests_sent.clear()
 
-    out, err, code = run("uploadfiles", "--dry-run", str(one_of_each), f"s3://{bucket}/logs")
+    out, err, code = run("uploadfiles", "--dry-run", str(one_of_each), logs)
 
     *lines, summary = out.splitlines()
     assert code == 1
@@ -187,10 +183,10 @@ def test_a_dry_run_prints_what_would_be_done_and_writes_nothing(
     assert "Uploads" not in s3.list_multipart_uploads(Bucket=bucket)
 
 
-def test_a_dry_run_predicts_what_the_run_does(one_of_each: Path, bucket: str) -> None:
-    foretold, dry_err, dry_code = uploaded_as_json("--dry-run", one_of_each, f"s3://{bucket}/logs")
+def test_a_dry_run_predicts_what_the_run_does(logs: str, one_of_each: Path) -> None:
+    foretold, dry_err, dry_code = uploaded_as_json("--dry-run", one_of_each, logs)
 
-    done, err, code = uploaded_as_json(one_of_each, f"s3://{bucket}/logs")
+    done, err, code = uploaded_as_json(one_of_each, logs)
 
     assert (done, sorted(err.splitlines()), code) == (
         foretold,
@@ -199,9 +195,7 @@ def test_a_dry_run_predicts_what_the_run_does(one_of_each: Path, bucket: str) ->
     )
 
 
-def test_a_dry_run_predicts_the_outcome_of_two_files_for_one_key(
-    engine: str, bucket: str, tmp_path: Path
-) -> None:
+def test_a_dry_run_predicts_the_outcome_of_two_files_for_one_key(logs: str, tmp_path: Path) -> None:
     files = [
         write(tmp_path / folder / name, text)
         for folder, name, text in [
@@ -212,8 +206,8 @@ def test_a_dry_run_predicts_the_outcome_of_two_files_for_one_key(
         ]
     ]
 
-    foretold, dry_err, dry_code = uploaded_as_json("--dry-run", *files, f"s3://{bucket}/logs")
-    done, err, code = uploaded_as_json("--workers", "1", *files, f"s3://{bucket}/logs")
+    foretold, dry_err, dry_code = uploaded_as_json("--dry-run", *files, logs)
+    done, err, code = uploaded_as_json("--workers", "1", *files, logs)
 
     assert foretold == done == counts(uploaded=2, skipped=1, conflicts=1, bytes=2)
     # Which of the two comes first is drawn by lot.
@@ -223,26 +217,26 @@ def test_a_dry_run_predicts_the_outcome_of_two_files_for_one_key(
 
 
 def test_a_dry_run_reports_a_damaged_row_and_continues(
-    engine: str, bucket: str, tmp_path: Path
+    logs: str, bucket: str, tmp_path: Path
 ) -> None:
     for name in ("bad", "fine"):
         write(tmp_path / name)
     bad = {"key": {"S": f"s3://{bucket}/logs/bad"}, "state": {"S": "done"}, "size": {"S": "a"}}
     send("PutItem", {"TableName": UploadItem.table(), "Item": bad})
 
-    document, err, code = uploaded_as_json("--dry-run", tmp_path, f"s3://{bucket}/logs")
+    document, err, code = uploaded_as_json("--dry-run", tmp_path, logs)
 
     assert (document, code) == (counts(uploaded=1, failed=1, bytes=1), 1)
     assert f"failed: {tmp_path}/bad: The item 's3://{bucket}/logs/bad' of uploads is damaged" in err
 
 
 def test_a_dry_run_reads_many_rows_in_few_requests(
-    engine: str, bucket: str, tmp_path: Path, requests_sent: Requests
+    logs: str, tmp_path: Path, requests_sent: Requests
 ) -> None:
     for number in range(101):
         write(tmp_path / str(number))
 
-    document, err, code = uploaded_as_json("--dry-run", tmp_path, f"s3://{bucket}/logs")
+    document, err, code = uploaded_as_json("--dry-run", tmp_path, logs)
 
     assert (document, err, code) == (counts(uploaded=101, bytes=101), "", 0)
     assert requests_sent.operations == ["BatchGetItem"] * 2
@@ -288,15 +282,13 @@ def test_a_missing_bucket_is_one_line_and_exit_code_1(
 
 
 def test_if_s3_lists_the_bucket_each_refused_file_is_reported(
-    engine: str, bucket: str, s3_proxy: S3Proxy, tmp_path: Path
+    logs: str, s3_proxy: S3Proxy, tmp_path: Path
 ) -> None:
     for name in ("a", "b", "c"):
         write(tmp_path / name)
     s3_proxy.plan("PutObject", S3Answer(403, "AccessDenied"), times=3)
 
-    out, err, code = run(
-        "uploadfiles", str(tmp_path), f"s3://{bucket}/logs", "--json", "--workers", "1"
-    )
+    out, err, code = run("uploadfiles", str(tmp_path), logs, "--json", "--workers", "1")
 
     assert (json.loads(out)["failed"], code) == (3, 1)
     assert err.count("AccessDenied") == 3
@@ -304,13 +296,13 @@ def test_if_s3_lists_the_bucket_each_refused_file_is_reported(
 
 
 def test_if_s3_refuses_everything_it_is_one_line_and_exit_code_1(
-    engine: str, bucket: str, s3_proxy: S3Proxy, tmp_path: Path
+    logs: str, s3_proxy: S3Proxy, tmp_path: Path
 ) -> None:
     for number in range(20):
         write(tmp_path / str(number))
     s3_proxy.plan("*", S3Answer(403, "AccessDenied"), times=1000)
 
-    answer = run("uploadfiles", str(tmp_path), f"s3://{bucket}/logs")
+    answer = run("uploadfiles", str(tmp_path), logs)
 
     assert_one_line(answer, about="AccessDenied")
     assert s3_proxy.count() < 40
@@ -347,11 +339,11 @@ def test_an_unreachable_s3_and_missing_credentials_are_one_line_and_exit_code_1(
 
 @pytest.mark.parametrize("flags", [[], ["--dry-run"]])
 def test_an_unreachable_dynamodb_is_one_line_and_exit_code_1(
-    engine: str, bucket: str, tmp_path: Path, impatient: float, flags: list[str]
+    logs: str, tmp_path: Path, impatient: float, flags: list[str]
 ) -> None:
     write(tmp_path / "a")
 
     with through(NOWHERE):
-        answer = run("uploadfiles", *flags, str(tmp_path), f"s3://{bucket}/logs")
+        answer = run("uploadfiles", *flags, str(tmp_path), logs)
 
     assert_one_line(answer, about="DynamoDB gave no answer")

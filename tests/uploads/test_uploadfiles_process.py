@@ -58,9 +58,9 @@ def many_files(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_with_the_summary_no_open_claim_and_130(
-    engine: str, bucket: str, many_files: Path, sent: signal.Signals
+    logs: str, many_files: Path, sent: signal.Signals
 ) -> None:
-    process = started("--verbose", many_files, f"s3://{bucket}/logs")
+    process = started("--verbose", many_files, logs)
     assert process.stdout is not None
     first = process.stdout.readline()
 
@@ -72,7 +72,7 @@ def test_a_signal_ends_it_with_the_summary_no_open_claim_and_130(
     assert summary.startswith(f"Uploaded {len(lines):,}, skipped 0, conflicts 0, failed 0; ")
     assert 0 < len(lines) < MANY
     assert open_claims() == []
-    assert run("checkuploads", f"s3://{bucket}/logs")[2] == 0
+    assert run("checkuploads", logs)[2] == 0
 
 
 @contextmanager
@@ -118,13 +118,11 @@ def test_a_second_ctrl_c_ends_it_at_once(engine: str, tmp_path: Path) -> None:
     assert (process.returncode, out, err) == (-signal.SIGINT, "", "")
 
 
-def test_a_terminal_shows_a_bar_of_files_and_bytes(
-    engine: str, bucket: str, tmp_path: Path
-) -> None:
+def test_a_terminal_shows_a_bar_of_files_and_bytes(logs: str, tmp_path: Path) -> None:
     for number in range(60):
         write(tmp_path / str(number), "x" * 1000)
 
-    shown, code = run_on_a_terminal("uploadfiles", str(tmp_path), f"s3://{bucket}/logs", typed=[])
+    shown, code = run_on_a_terminal("uploadfiles", str(tmp_path), logs, typed=[])
 
     assert code == 0
     frames = re.split(r"[\r\n]+", shown)
@@ -144,10 +142,8 @@ def test_a_failure_is_a_line_above_the_bar(engine: str, bucket: str, tmp_path: P
     assert f"failed: {tmp_path}/fifo: It is not a regular file.\r\n" in shown
 
 
-def test_a_closed_pipe_ends_the_run_without_open_claims(
-    engine: str, bucket: str, many_files: Path
-) -> None:
-    process = started("--verbose", many_files, f"s3://{bucket}/logs")
+def test_a_closed_pipe_ends_the_run_without_open_claims(logs: str, many_files: Path) -> None:
+    process = started("--verbose", many_files, logs)
     assert process.stdout is not None
     assert process.stderr is not None
 
@@ -161,7 +157,7 @@ def test_a_closed_pipe_ends_the_run_without_open_claims(
 
 
 def test_names_are_bytes_whatever_the_locale(
-    engine: str, bucket: str, s3: Any, tmp_path: Path
+    logs: str, bucket: str, s3: Any, tmp_path: Path
 ) -> None:
     write(tmp_path / "日本 🎌", "contents")
     plain = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
@@ -170,7 +166,7 @@ def test_names_are_bytes_whatever_the_locale(
         "uploadfiles",
         "--verbose",
         str(tmp_path),
-        f"s3://{bucket}/logs",
+        logs,
         env=os.environ | plain,
     )
 
