@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,19 @@ def add_row(bucket: str, key: str, state: str = DONE, **values: Any) -> UploadIt
     row = UploadItem(f"s3://{bucket}/{key}", state=state, **values)
     insert(row)
     return row
+
+
+def once(act: Callable[[], object]) -> Callable[[], None]:
+    """Do it at the first call, which later ones wait for."""
+    acting, done = threading.Lock(), threading.Event()
+
+    def act_once() -> None:
+        with acting:
+            if not done.is_set():
+                act()
+            done.set()
+
+    return act_once
 
 
 def report(bucket: str, prefix: str = "logs") -> tuple[dict[str, Any], int]:
@@ -168,14 +182,8 @@ def test_small_pages_and_batches_give_the_same_report(bucket: str, stored: Any, 
 def test_an_upload_between_the_two_readings_is_not_reported(
     proxy: FaultProxy, bucket: str, stored: Any
 ) -> None:
-    storing = threading.Lock()
-    late: list[Any] = []
-
-    def store_late() -> None:
-        # Before each segment is read, whichever is the first.
-        with storing:
-            if not late:
-                late.append(stored("logs/late"))
+    # Before each segment is read, whichever is the first.
+    store_late = once(lambda: stored("logs/late"))
 
     proxy.plan("Scan", Meanwhile(store_late), times=100)
 
@@ -194,17 +202,12 @@ def test_a_difference_that_is_fixed_before_the_second_look_is_not_reported(
     s3.put_object(Bucket=bucket, Key="logs/b", Body=b"contents")
     known = {"size": 8, "etag": "x", "sha256": sha256(b"contents")}
 
-    putting = threading.Lock()
-    put: list[str] = []
+    def put_both() -> None:
+        s3.put_object(Bucket=bucket, Key="logs/a", Body=b"contents")
+        add_row(bucket, "logs/b", **known)
 
-    def put_right() -> None:
-        # Before each of the two is looked at, whichever is the first.
-        with putting:
-            if not put:
-                s3.put_object(Bucket=bucket, Key="logs/a", Body=b"contents")
-                add_row(bucket, "logs/b", **known)
-                put.append("both")
-
+    # Before each of the two is looked at, whichever is the first.
+    put_right = once(put_both)
     proxy.plan("GetItem", Meanwhile(put_right), times=100)
 
     document, code = report(bucket)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,31 @@ def _any(_request: dict[str, Any]) -> bool:
     return True
 
 
+@contextmanager
+def stopped_at(
+    storage: Storage,
+    proxy: FaultProxy,
+    operation: str,
+    when: Any,
+    number: int,
+    then: Callable[[], None] = lambda: None,
+) -> Iterator[Forked]:
+    """A process that uploads the folder and got this signal when it had sent that request."""
+    started: list[Forked] = []
+    stopped = threading.Event()
+
+    def stop() -> None:
+        started[0].send_signal(number)
+        stopped.set()
+        then()
+
+    proxy.plan(operation, Meanwhile(stop), when=when)
+    with worker.started(storage.folder, storage.bucket, lease_seconds=LEASE_SECONDS) as process:
+        started.append(process)
+        assert stopped.wait(120)
+        yield process
+
+
 #: The request after which the process is killed, the state of its row then, and how many parts the
 #: next run sends.
 CRASHES = [
@@ -88,18 +114,8 @@ def test_after_a_kill_at_any_request_the_next_run_completes_the_work(
     parts: int,
 ) -> None:
     file = storage.file("a", content(size))
-    started: list[Forked] = []
-    killed = threading.Event()
-
-    def kill() -> None:
-        started[0].kill()
-        killed.set()
-
     through = proxy if operation == "UpdateItem" else storage.proxy
-    through.plan(operation, Meanwhile(kill), when=when)
-    with worker.started(storage.folder, storage.bucket, lease_seconds=LEASE_SECONDS) as process:
-        started.append(process)
-        assert killed.wait(120)
+    with stopped_at(storage, through, operation, when, signal.SIGKILL) as process:
         process.communicate()
 
     def has_arrived() -> bool:
@@ -206,24 +222,20 @@ def test_a_part_that_a_frozen_process_writes_late_does_not_get_into_the_object(
     old, new = content(LARGE_BYTES, "old"), content(LARGE_BYTES, "new")
     file = storage.file("a", old)
     late_part = contents.sha256_of([old[PART_BYTES : 2 * PART_BYTES]])
-    on_its_way, arrives = threading.Event(), threading.Event()
-    started: list[Forked] = []
-
-    def held_up() -> None:
-        # The request has left the process; it arrives when another has sent all parts.
-        started[0].send_signal(signal.SIGSTOP)
-        on_its_way.set()
-        arrives.wait(120)
+    arrives = threading.Event()
 
     def the_late_part_arrives() -> None:
         arrives.set()
         wait_until(lambda: late_part in part_checksums(storage.s3, storage.bucket, "in/a"))
 
-    storage.proxy.plan("UploadPart", Meanwhile(held_up), when=_is_part(2))
+    def hold() -> None:
+        # The request has left the process; it arrives when another has sent all parts.
+        arrives.wait(120)
+
     storage.proxy.plan("CompleteMultipartUpload", Meanwhile(the_late_part_arrives))
-    with worker.started(storage.folder, storage.bucket, lease_seconds=LEASE_SECONDS) as frozen:
-        started.append(frozen)
-        assert on_its_way.wait(120)
+    with stopped_at(
+        storage, storage.proxy, "UploadPart", _is_part(2), signal.SIGSTOP, hold
+    ) as frozen:
         Path(file.path).write_bytes(new)
 
         uploaded = storage.upload(file)
@@ -244,18 +256,7 @@ def test_a_holder_that_resumes_after_its_put_arrived_reports_it_as_uploaded(
     storage: Storage,
 ) -> None:
     file = storage.file("a", content(SMALL_BYTES))
-    frozen_now = threading.Event()
-    started: list[Forked] = []
-
-    def freeze() -> None:
-        os.kill(started[0].pid, signal.SIGSTOP)
-        frozen_now.set()
-
-    storage.proxy.plan("PutObject", Meanwhile(freeze))
-    with worker.started(storage.folder, storage.bucket, lease_seconds=LEASE_SECONDS) as frozen:
-        started.append(frozen)
-        assert frozen_now.wait(120)
-
+    with stopped_at(storage, storage.proxy, "PutObject", _any, signal.SIGSTOP) as frozen:
         uploaded = storage.upload(file)
 
         assert uploaded.outcomes == ["skipped"]
