@@ -141,6 +141,11 @@ class Write:
         action = {"Update": changes.request(item._address(), condition)}
         return cls(item, action, otherwise, changes=changes)
 
+    @classmethod
+    def check(cls, item: PlainModel, condition: Condition, *, otherwise: Otherwise) -> Self:
+        """Write nothing, but require `condition` of the stored item with the key of `item`."""
+        return cls(item, {"ConditionCheck": conditional(item._address(), condition)}, otherwise)
+
     @property
     def kind(self) -> str:
         """`Put`, `Update`, `Delete` or `ConditionCheck`."""
@@ -269,8 +274,7 @@ class Transaction:
 
     def check(self, item: PlainModel, condition: Condition, *, otherwise: Exception) -> None:
         """Write nothing, but require `condition` of the stored item with the key of `item`."""
-        request = conditional(item._address(), condition)
-        self.add(Write(item, {"ConditionCheck": request}, otherwise))
+        self.add(Write.check(item, condition, otherwise=otherwise))
 
     def add(self, *writes: Write) -> None:
         """Add writes that were made before.

@@ -33,6 +33,7 @@ from dynamo.admin.models import journal_of, list_entries, month_of
 from invoices.document.invoice import Invoice
 from invoices.output.typesetting import pdf_of
 from invoices.pages.views import InvoiceListView, OwnInvoicesMixin
+from invoices.store.records import find_invoice
 from locks import BadLockName, LockChanged, UnknownLock, extending as locks
 from staff.forms import BreakLockForm
 from staff.reports import BY_KEY, last_reports
@@ -106,7 +107,7 @@ class AccountInvoicesMixin(OwnInvoicesMixin):
     def opened(self, label: str) -> Invoice:
         """The invoice, whose opening is recorded. Raises Http404."""
         try:
-            invoice = self.find(label)
+            invoice = find_invoice(self.account, label)
         except DamagedItem as error:
             raise Http404(str(error)) from error
         SITE.record_opening(self.request, "openInvoices", self.account, label)

@@ -173,7 +173,7 @@ class _Dispatcher:
             if source is None:
                 self._is_drained = True
             elif isinstance(source, Unusable):
-                yield Result(source.name, "", "failed", 0, source.reason)
+                yield Result.of_unusable(source)
             else:
                 self._start(Job(source))
 

@@ -32,7 +32,7 @@ from uploads.exceptions import (
 )
 from uploads.models import DONE, UploadItem
 from uploads.multipart import MultipartUploads, PartSenders
-from uploads.sources import Destination, Source
+from uploads.sources import Destination, Source, Unusable
 from web import s3
 from web.s3 import BucketMissing, Found, ObjectExists, StorageBusy, StorageFailed, UploadGone
 
@@ -63,6 +63,10 @@ class Result:
     outcome: Outcome
     size: int
     reason: str = ""
+
+    @classmethod
+    def of_unusable(cls, source: Unusable) -> Result:
+        return cls(source.name, "", "failed", 0, source.reason)
 
 
 @dataclass

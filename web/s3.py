@@ -6,17 +6,18 @@ here can safely be repeated, as an object is only ever stored where there is non
 Every function that sends a request raises `StorageFailed` or one of its subclasses:
 `BucketMissing`, and those that the function names.
 
-    StorageFailed        S3 refused, or did not answer
-    ├── BucketMissing    the bucket does not exist
-    ├── ObjectExists     If-None-Match: an object has the key (412)
-    ├── StorageBusy      another request for the key was in progress (409); try again
-    ├── PartChanged      a stored part is not the one that was sent
-    └── UploadGone       the multipart upload was completed or aborted
+    StorageFailed
+    ├── BucketMissing
+    ├── ObjectExists
+    ├── StorageBusy
+    ├── PartChanged
+    └── UploadGone
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -61,23 +62,23 @@ class StorageFailed(ErrorWithValues):
 
 
 class BucketMissing(StorageFailed):
-    pass
+    """The bucket does not exist."""
 
 
 class ObjectExists(StorageFailed):
-    pass
+    """If-None-Match: an object has the key (412)."""
 
 
 class StorageBusy(StorageFailed):
-    pass
+    """Another request for the key was in progress (409); try again."""
 
 
 class PartChanged(StorageFailed):
-    pass
+    """A stored part is not the one that was sent."""
 
 
 class UploadGone(StorageFailed):
-    pass
+    """The multipart upload was completed or aborted."""
 
 
 _ERRORS: dict[str, type[StorageFailed]] = {
@@ -156,19 +157,24 @@ def _make_client() -> Any:
 _client: PerProcess[Any] = PerProcess(_make_client)
 
 
-def _call(operation: str, **request: Any) -> dict[str, Any]:
+@contextmanager
+def _failures_of(operation: str) -> Iterator[None]:
     try:
-        answer: dict[str, Any] = getattr(client(), xform_name(operation))(**request)
+        yield
     except (BotoCoreError, ClientError) as error:
         raise _failed(operation, error) from error
+
+
+def _call(operation: str, bucket: str, **request: Any) -> dict[str, Any]:
+    with _failures_of(operation):
+        answer: dict[str, Any] = getattr(client(), xform_name(operation))(Bucket=bucket, **request)
     return answer
 
 
-def _pages(operation: str, **request: Any) -> Iterator[dict[str, Any]]:
-    try:
-        yield from client().get_paginator(xform_name(operation)).paginate(**request)
-    except (BotoCoreError, ClientError) as error:
-        raise _failed(operation, error) from error
+def _pages(operation: str, bucket: str, **request: Any) -> Iterator[dict[str, Any]]:
+    with _failures_of(operation):
+        paginator = client().get_paginator(xform_name(operation))
+        yield from paginator.paginate(Bucket=bucket, **request)
 
 
 def _failed(operation: str, error: BotoCoreError | ClientError) -> StorageFailed:
@@ -187,14 +193,14 @@ def _failed(operation: str, error: BotoCoreError | ClientError) -> StorageFailed
 def check_bucket(bucket: str, prefix: str) -> None:
     """Check that the bucket exists and can be listed below `prefix`. Costs 1 request."""
     # A refused HeadBucket would have no message.
-    _call("ListObjectsV2", Bucket=bucket, Prefix=prefix, MaxKeys=1)
+    _call("ListObjectsV2", bucket, Prefix=prefix, MaxKeys=1)
 
 
 def list_objects(bucket: str, prefix: str, *, page_limit: int = 1000) -> Iterator[list[Listed]]:
     """All objects whose keys begin with `prefix`, page by page. Costs 1 request per 1,000."""
     # botocore requests URL-encoded keys, as XML cannot contain every character, and decodes them.
     limit = {"PageSize": page_limit}
-    for answer in _pages("ListObjectsV2", Bucket=bucket, Prefix=prefix, PaginationConfig=limit):
+    for answer in _pages("ListObjectsV2", bucket, Prefix=prefix, PaginationConfig=limit):
         yield [
             Listed(found["Key"], found["Size"], _bare(found["ETag"]))
             for found in answer.get("Contents", [])
@@ -208,22 +214,16 @@ def put(bucket: str, key: str, body: bytes, sha256: str) -> str:
         ObjectExists: the key is taken, perhaps by an earlier attempt if `retries` is not 0.
         StorageBusy: another request for the key was in progress.
     """
-    answer = _call(
-        "PutObject",
-        Bucket=bucket,
-        Key=key,
-        # botocore wraps bytes in a file, and asks (100 Continue) for each file, however small.
-        Body=bytearray(body) if len(body) <= AT_ONCE_BYTES else body,
-        ChecksumSHA256=sha256,
-        IfNoneMatch="*",
-    )
+    # botocore wraps bytes in a file, and asks (100 Continue) for each file, however small.
+    sent = bytearray(body) if len(body) <= AT_ONCE_BYTES else body
+    answer = _call("PutObject", bucket, Key=key, Body=sent, ChecksumSHA256=sha256, IfNoneMatch="*")
     return _bare(answer["ETag"])
 
 
 def head(bucket: str, key: str) -> Found | None:
     """The object; None if it, or the bucket, does not exist: S3's answer is the same."""
     try:
-        answer = _call("HeadObject", Bucket=bucket, Key=key, ChecksumMode="ENABLED")
+        answer = _call("HeadObject", bucket, Key=key, ChecksumMode="ENABLED")
     except StorageFailed as error:
         if error.code in {"404", "NoSuchKey", "NotFound"}:
             return None
@@ -245,7 +245,7 @@ def part_sizes(bucket: str, key: str) -> list[int]:
     while True:
         answer = _call(
             "GetObjectAttributes",
-            Bucket=bucket,
+            bucket,
             Key=key,
             ObjectAttributes=["ObjectParts"],
             PartNumberMarker=marker,
@@ -258,27 +258,24 @@ def part_sizes(bucket: str, key: str) -> list[int]:
 
 def download(bucket: str, key: str, span: tuple[int, int] | None = None) -> Iterator[bytes]:
     """The bytes of an object, or of a part of it, given by offset and length."""
-    request: dict[str, Any] = {"Bucket": bucket, "Key": key}
+    request = {"Key": key}
     if span is not None:
         request["Range"] = f"bytes={span[0]}-{sum(span) - 1}"
-    body = _call("GetObject", **request)["Body"]
-    try:
+    body = _call("GetObject", bucket, **request)["Body"]
+    with _failures_of("GetObject"):
         yield from body.iter_chunks(DOWNLOAD_CHUNK_BYTES)
-    except BotoCoreError as error:
-        raise _failed("GetObject", error) from error
 
 
 def create_upload(bucket: str, key: str) -> tuple[str, bool]:
     """Start a multipart upload. Returns its id, and whether retries may have started others too."""
     answer = _call(
         "CreateMultipartUpload",
-        Bucket=bucket,
+        bucket,
         Key=key,
         ChecksumAlgorithm="SHA256",
         ChecksumType="COMPOSITE",
     )
-    upload_id: str = answer["UploadId"]
-    return upload_id, answer["ResponseMetadata"].get("RetryAttempts", 0) > 0
+    return answer["UploadId"], answer["ResponseMetadata"].get("RetryAttempts", 0) > 0
 
 
 def send_part(
@@ -291,7 +288,7 @@ def send_part(
     """
     answer = _call(
         "UploadPart",
-        Bucket=bucket,
+        bucket,
         Key=key,
         UploadId=upload_id,
         PartNumber=number,
@@ -308,14 +305,13 @@ def list_parts(bucket: str, key: str, upload_id: str) -> dict[int, Part]:
     Raises:
         UploadGone: the upload was completed or aborted.
     """
-    pages = _pages("ListParts", Bucket=bucket, Key=key, UploadId=upload_id)
-    return {
-        part["PartNumber"]: Part(
-            part["PartNumber"], part["Size"], _bare(part["ETag"]), part.get("ChecksumSHA256")
-        )
+    pages = _pages("ListParts", bucket, Key=key, UploadId=upload_id)
+    parts = [
+        Part(each["PartNumber"], each["Size"], _bare(each["ETag"]), each.get("ChecksumSHA256"))
         for page in pages
-        for part in page.get("Parts", [])
-    }
+        for each in page.get("Parts", [])
+    ]
+    return {part.number: part for part in parts}
 
 
 def complete_upload(bucket: str, key: str, upload_id: str, sent: Sequence[Part]) -> str:
@@ -332,7 +328,7 @@ def complete_upload(bucket: str, key: str, upload_id: str, sent: Sequence[Part])
     ]
     answer = _call(
         "CompleteMultipartUpload",
-        Bucket=bucket,
+        bucket,
         Key=key,
         UploadId=upload_id,
         MultipartUpload={"Parts": parts},
@@ -344,7 +340,7 @@ def complete_upload(bucket: str, key: str, upload_id: str, sent: Sequence[Part])
 def abort_upload(bucket: str, key: str, upload_id: str) -> None:
     """Remove a multipart upload and its parts, if it exists."""
     try:
-        _call("AbortMultipartUpload", Bucket=bucket, Key=key, UploadId=upload_id)
+        _call("AbortMultipartUpload", bucket, Key=key, UploadId=upload_id)
     except UploadGone:
         return
 
@@ -353,9 +349,9 @@ def list_uploads(bucket: str, key: str) -> list[str]:
     """The ids of all multipart uploads of exactly this key."""
     ids: list[str] = []
     # For this operation botocore neither requests nor decodes URL-encoded keys.
-    request: dict[str, Any] = {"Bucket": bucket, "Prefix": key, "EncodingType": "url"}
+    request = {"Prefix": key, "EncodingType": "url"}
     while True:
-        answer = _call("ListMultipartUploads", **request)
+        answer = _call("ListMultipartUploads", bucket, **request)
         # Some other implementations of S3 do not encode.
         decoded = unquote_str if answer.get("EncodingType") == "url" else str
         found = [(decoded(each["Key"]), each["UploadId"]) for each in answer.get("Uploads", [])]

@@ -18,11 +18,11 @@ import shutil
 import struct
 import tempfile
 import unicodedata
-from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 
 from invoices.document.money import LEFT_TO_RIGHT_MARK, WORD_JOINER
@@ -223,37 +223,24 @@ def _fonts_with(char: str) -> frozenset[int]:
         return frozenset(range(len(installed())))
     if unicodedata.category(char) in _UNSEEN and char not in _INVISIBLE_BUT_PRINTED:
         return frozenset()
-    return frozenset(n for n, ranges in enumerate(_coverage()) if _has(ranges, ord(char)))
-
-
-#: Ranges of code points: the first of each, and the last of each.
-Ranges = tuple[list[int], list[int]]
-
-
-def _has(ranges: Ranges, code_point: int) -> bool:
-    firsts, lasts = ranges
-    place = bisect_right(firsts, code_point) - 1
-    return place >= 0 and code_point <= lasts[place]
+    return frozenset(n for n, known in enumerate(_coverage()) if ord(char) in known)
 
 
 @cache
-def _coverage() -> list[Ranges]:
-    """The characters of each font, read once per process (a few milliseconds)."""
-    return [_ranges_of(family.files()[0]) for family in installed()]
+def _coverage() -> list[frozenset[int]]:
+    """The characters of each font, read once per process (some milliseconds)."""
+    return [_characters_of(family.files()[0]) for family in installed()]
 
 
-def _ranges_of(file: Path) -> Ranges:
+def _characters_of(file: Path) -> frozenset[int]:
     """The code points of a font, from its `cmap` table.
 
     https://learn.microsoft.com/en-us/typography/opentype/spec/cmap
     """
     with file.open("rb") as font:
         (tables,) = struct.unpack(">4xH6x", font.read(12))
-        directory = {
-            name: (offset, length)
-            for name, offset, length in struct.iter_unpack(">4s4xII", font.read(16 * tables))
-        }
-        offset, length = directory[b"cmap"]
+        rows = struct.iter_unpack(">4s4xII", font.read(16 * tables))
+        offset, length = next(place for name, *place in rows if name == b"cmap")
         font.seek(offset)
         cmap = font.read(length)
     (subtables,) = struct.unpack_from(">2xH", cmap)
@@ -262,14 +249,11 @@ def _ranges_of(file: Path) -> Ranges:
         if platform in _UNICODE_PLATFORMS and encoding in _UNICODE_ENCODINGS:
             (format_number,) = struct.unpack_from(">H", cmap, start)
             found[format_number] = cmap[start:]
-    if 12 in found:
-        (groups,) = struct.unpack_from(">12xI", found[12])
-        rows = list(struct.iter_unpack(">II4x", found[12][16 : 16 + 12 * groups]))
-    elif 4 in found:
-        rows = [(code_point, code_point) for code_point in _of_format_4(found[4])]
-    else:
-        raise ValueError(f"{file} does not list its characters.")
-    return [first for first, _ in rows], [last for _, last in rows]
+    if 12 not in found:
+        return frozenset(_of_format_4(found[4]))
+    (groups,) = struct.unpack_from(">12xI", found[12])
+    ranges = struct.iter_unpack(">II4x", found[12][16 : 16 + 12 * groups])
+    return frozenset(chain.from_iterable(range(first, last + 1) for first, last in ranges))
 
 
 _UNICODE_PLATFORMS = {0, 3}

@@ -22,14 +22,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from invoices.document.amounts import totals
-from invoices.document.invoice import Contents, Seller
+from invoices.document.amounts import Line, totals
+from invoices.document.invoice import Contents, Customer, Seller
 from invoices.document.money import minor_units
 from web.identifiers import EU, clean_vat_id
 
@@ -46,67 +47,65 @@ _SMALL = {
 _OWED_BY_CUSTOMER = {"reverse_charge", "intra_community"}
 
 
+#: An invoice in which nothing was typed yet. It will have VAT.
+_NOTHING_TYPED = Contents(
+    Customer(""), (Line("", Decimal(1), Decimal(1), vat_rate=Decimal(1)),), currency=""
+)
+
+
 @dataclass(frozen=True)
 class Case:
-    """An invoice to be checked. `contents` is None before anything was typed."""
+    """An invoice to be checked, or one that will be typed."""
 
     seller: Seller
     is_named: bool
-    contents: Contents | None = None
+    contents: Contents = _NOTHING_TYPED
 
-    @property
+    @cached_property
     def categories(self) -> set[str]:
-        return {line.category for line in self.contents.lines} if self.contents else set()
+        return {line.category for line in self.contents.lines}
 
     @property
     def has_vat(self) -> bool:
-        lines = self.contents.lines if self.contents else ()
-        return self.contents is None or any(line.vat_rate for line in lines)
+        return any(line.vat_rate for line in self.contents.lines)
 
     @property
     def has_vat_id(self) -> bool:
         """Whether the seller has one that fits the country. The profile may have an older one."""
-        vat_id = self.seller.vat_id
-        return bool(vat_id) and _is_vat_id(vat_id, self.seller.country)
+        return _is_vat_id(self.seller.vat_id, self.seller.country)
 
     @cached_property
     def is_small(self) -> bool:
         """Whether less is asked because of the amount."""
-        if self.contents is None or self.categories & _OWED_BY_CUSTOMER:
-            return False
+        contents = self.contents
         limit, currency = _SMALL.get(self.seller.country, (0, ""))
-        sums = totals(self.contents.lines, self.contents.currency, self.contents.prices_include_tax)
-        return self.contents.currency == currency and abs(sums.gross) <= limit * minor_units(
-            currency
-        )
-
-    def lacks(self, name: str) -> bool:
-        return self.contents is None or not getattr(self.contents, name)
+        if not currency or currency != contents.currency or self.categories & _OWED_BY_CUSTOMER:
+            return False
+        sums = totals(contents.lines, currency, contents.prices_include_tax)
+        return abs(sums.gross) <= limit * minor_units(currency)
 
     @property
     def lacks_customer_vat_id(self) -> bool:
         """Whether the customer owes the VAT, and has no VAT ID that fits its country."""
-        if self.contents is None or not self.categories & _OWED_BY_CUSTOMER:
-            return False
         customer = self.contents.customer
         # A reverse charge to a country outside of the EU has no VAT ID to name.
-        if customer.country and customer.country not in EU:
+        if not self.categories & _OWED_BY_CUSTOMER or customer.country not in EU | {""}:
             return False
-        return not customer.vat_id or not _is_vat_id(customer.vat_id, customer.country)
+        return not _is_vat_id(customer.vat_id, customer.country)
 
     @property
     def lacks_other_member_state(self) -> bool:
-        if self.contents is None or "intra_community" not in self.categories:
-            return False
-        return self.contents.customer.country not in EU - {self.seller.country}
+        is_intra_community = "intra_community" in self.categories
+        return is_intra_community and self.contents.customer.country not in EU - {
+            self.seller.country
+        }
 
 
 def _is_vat_id(text: str, country: str) -> bool:
     try:
-        clean_vat_id(text, country)
+        return bool(text and clean_vat_id(text, country))
     except ValidationError:
         return False
-    return True
 
 
 @dataclass(frozen=True)
@@ -151,18 +150,18 @@ def _missing_in_profile(case: Case) -> Iterator[tuple[str, Any]]:
 
 
 def _missing_here(case: Case) -> Iterator[tuple[str, Any]]:
-    country, customer = case.seller.country, case.contents.customer if case.contents else None
-    if country in EU and "exempt" in case.categories and case.lacks("exemption_reason"):
+    country, contents, customer = case.seller.country, case.contents, case.contents.customer
+    if country in EU and "exempt" in case.categories and not contents.exemption_reason:
         yield "exemption_reason", _("Why a line is exempt from VAT")
     if case.is_small:
         return
-    if country in EU | {"GB", "CH"} and not (customer and customer.address):
+    if country in EU | {"GB", "CH"} and not customer.address:
         yield "customer_address", _("The customer’s address")
-    if country in {"DE", "AT", "FR", "GB", "JP"} and case.lacks("supplied_from"):
+    if country in {"DE", "AT", "FR", "GB", "JP"} and not contents.supplied_from:
         yield "supplied_from", _("The date of supply")
-    if country == "FR" and case.lacks("due_date"):
+    if country == "FR" and not contents.due_date:
         yield "due_date", _("The due date")
-    if country == "FR" and customer and customer.vat_id and case.lacks("payment_terms"):
+    if country == "FR" and customer.vat_id and not contents.payment_terms:
         what = _("The payment terms: discount, interest on late payment, EUR 40 for recovery")
         yield "payment_terms", what
     if country in EU and case.lacks_other_member_state:

@@ -24,7 +24,7 @@ import uuid
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, cast
 
 from botocore.config import Config
@@ -92,11 +92,6 @@ _lambda: PerProcess[Any] = PerProcess(lambda: addressing.client("lambda", _CONFI
 _cache = cast(DynamoCache, default_cache)
 
 
-def file_name(kind: str, year: int | None) -> str:
-    """The name under which a file of this kind is saved."""
-    return f"account.{kind}" if year is None else f"invoices-{year}.{kind}"
-
-
 @dataclass(frozen=True)
 class Export:
     """A file of an account: one of `YEAR_FILES`, or `json` of everything (year None)."""
@@ -104,14 +99,15 @@ class Export:
     account: str
     kind: str
     year: int | None
-    id: str
-    #: When it was asked for, in epoch seconds.
-    began: int
+    #: Empty until it is started.
+    id: str = ""
+    #: When it was started, in epoch seconds.
+    began: int = 0
 
     @property
     def name(self) -> str:
         """The name under which it is saved."""
-        return file_name(self.kind, self.year)
+        return f"account.{self.kind}" if self.year is None else f"invoices-{self.year}.{self.kind}"
 
     @property
     def folder(self) -> str:
@@ -147,8 +143,8 @@ def _signer() -> signing.Signer:
     return signing.Signer(salt="invoices.exports.stored")
 
 
-def start(account: str, kind: str, year: int | None) -> Export:
-    """Let the file be made, and return it; or the one that may be running, of whatever kind.
+def start(export: Export) -> Export:
+    """Let the file be made, and return it with its id; or the one that may be running, of any kind.
 
     Costs 1 write unit and 1 request to Lambda; 1 request and 1 read unit more if one is running.
 
@@ -156,12 +152,13 @@ def start(account: str, kind: str, year: int | None) -> Export:
         ExportUnavailable: Lambda did not take it.
         Unavailable: see `dynamo.extending.send`.
     """
-    export = Export(account, kind, year, str(uuid.uuid4()), int(time.time()))
+    export = replace(export, id=str(uuid.uuid4()), began=int(time.time()))
+    slot = _slot_of(export.account)
     for _attempt in range(_ATTEMPTS):
-        if _cache.add(_slot_of(account), export.event, LATE_SECONDS):
+        if _cache.add(slot, export.event, LATE_SECONDS):
             break
         # None if it ended in between.
-        if running := _cache.get(_slot_of(account)):
+        if running := _cache.get(slot):
             return Export(**json.loads(running))
     else:
         raise ExportUnavailable

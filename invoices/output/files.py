@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -32,26 +33,6 @@ _WITHOUT_COLUMN = {
 _NEW_FIELDS = [
     each for each in fields_of(Contents) if each.is_typed and each.name not in _WITHOUT_COLUMN
 ]
-
-COLUMNS = (
-    *("number", "date", "status", "customer", "currency", "net", "vat", "gross", "void reason"),
-    *("state", "paid on", "due date"),
-    *(each.words for each in _NEW_FIELDS),
-)
-#: What the tables of lines and of bookings say about the document of a row.
-DOCUMENT_COLUMNS = (
-    *("number", "date", "type", "credits", "status", "customer", "customer number"),
-    *("customer country", "customer VAT ID", "currency"),
-)
-LINE_COLUMNS = (
-    *DOCUMENT_COLUMNS,
-    *("line", "description", "quantity", "unit price", "tax category", "VAT rate", "net"),
-    "unit",
-)
-BOOKING_COLUMNS = (
-    *(*DOCUMENT_COLUMNS, "supplied from", "supplied to", "due date"),
-    *("tax category", "VAT rate", "net", "VAT", "gross"),
-)
 
 _BYTE_ORDER_MARK = "\N{BYTE ORDER MARK}".encode()
 
@@ -180,102 +161,114 @@ def _json_text(value: Any) -> str:
 # Files of a year ---------------------------------------------------------------------------------
 
 
-def as_csv(records: Iterable[Record]) -> Iterator[bytes]:
-    """A row for each invoice, with the columns of `COLUMNS`; the format of all tables here.
+Row = dict[str, Any]
 
-    `status` is that of the invoice itself (issued or voided), `state` one of `STANDINGS`.
+
+def _table(
+    rows_of: Callable[[Record], Iterable[Row]], records: Iterable[Record]
+) -> Iterator[bytes]:
+    """The rows of each record, whose keys are the headings.
 
     Commas, CRLF, UTF-8 with a byte order mark, without which Excel would read a legacy encoding.
     Amounts are plain decimals (`-1234.50`). A text that a spreadsheet would calculate gets an
     apostrophe in front.
     """
-    yield _BYTE_ORDER_MARK + _row(COLUMNS)
-    for record in records:
-        invoice = record.invoice
-        totals, currency = invoice.totals, invoice.currency
-        yield _row(
-            (
-                invoice.label,
-                invoice.issued_at.isoformat(),
-                invoice.status,
-                _as_text(invoice.customer.name),
-                _as_text(currency),
-                *(plain_amount(sum_, currency) for sum_ in (totals.net, totals.vat, totals.gross)),
-                _as_text(invoice.void_reason),
-                record.standing,
-                _as_day(record.state.paid_on),
-                _as_day(invoice.due_date),
-                *(_as_text(each.to_text(getattr(invoice, each.name))) for each in _NEW_FIELDS),
-            )
-        )
+    rows = chain.from_iterable(map(rows_of, records))
+    if first := next(rows, None):
+        yield _BYTE_ORDER_MARK + _line(first)
+        for row in chain([first], rows):
+            yield _line(map(_cell, row.values()))
 
 
-def as_lines_csv(records: Iterable[Record]) -> Iterator[bytes]:
-    """A row for each line of each invoice, with its tax category and rate: `LINE_COLUMNS`.
+def _line(cells: Iterable[str]) -> bytes:
+    line = io.StringIO()
+    csv.writer(line).writerow(cells)
+    return line.getvalue().encode()
 
-    The net amounts of an invoice's lines add up to its net total, also if prices include tax.
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return _as_text(value) if isinstance(value, str) else _json_text(value)
+
+
+def _invoice_rows(record: Record) -> Iterator[Row]:
+    """The invoice. `status` is its own (issued or voided), `state` is one of `STANDINGS`."""
+    invoice, totals = record.invoice, record.invoice.totals
+    yield {
+        "number": invoice.label,
+        "date": invoice.issued_at,
+        "status": invoice.status,
+        "customer": invoice.customer.name,
+        "currency": invoice.currency,
+        **_amounts(invoice, net=totals.net, vat=totals.vat, gross=totals.gross),
+        "void reason": invoice.void_reason,
+        "state": record.standing,
+        "paid on": record.state.paid_on,
+        "due date": invoice.due_date,
+        **{each.words: each.to_text(getattr(invoice, each.name)) for each in _NEW_FIELDS},
+    }
+
+
+def _line_rows(record: Record) -> Iterator[Row]:
+    """Each line. Net amounts add up to the net total of the invoice, also if prices include tax."""
+    invoice = record.invoice
+    for number, (line, net) in enumerate(zip(invoice.lines, invoice.line_nets(), strict=True), 1):
+        yield {
+            **_document(invoice),
+            "line": str(number),
+            "description": line.description,
+            "quantity": line.quantity,
+            "unit price": line.unit_price,
+            "tax category": line.category,
+            "VAT rate": line.vat_rate,
+            **_amounts(invoice, net=net),
+            "unit": line.unit,
+        }
+
+
+def _booking_rows(record: Record) -> Iterator[Row]:
+    """Each tax category and rate, for the import into accounting programs.
+
+    The amounts of a voided invoice are 0, and its row stays, so that the numbers are complete.
+    Credit notes have negative amounts.
     """
-    yield _BYTE_ORDER_MARK + _row(LINE_COLUMNS)
-    for invoice in (record.invoice for record in records):
-        document = _document_cells(invoice)
-        for number, (line, net) in enumerate(
-            zip(invoice.lines, invoice.line_nets(), strict=True), 1
-        ):
-            yield _row(
-                (
-                    *document,
-                    str(number),
-                    _as_text(line.description),
-                    f"{line.quantity:f}",
-                    f"{line.unit_price:f}",
-                    line.category,
-                    f"{line.vat_rate:f}",
-                    plain_amount(net, invoice.currency),
-                    line.unit,
-                )
-            )
+    invoice = record.invoice
+    factor = 0 if invoice.is_voided else 1
+    for share in invoice.totals.shares:
+        net, vat = factor * share.net, factor * share.vat
+        yield {
+            **_document(invoice),
+            "supplied from": invoice.supplied_from,
+            "supplied to": invoice.supplied_to,
+            "due date": invoice.due_date,
+            "tax category": share.category,
+            "VAT rate": share.rate,
+            **_amounts(invoice, net=net, VAT=vat, gross=net + vat),
+        }
 
 
-def as_bookings_csv(records: Iterable[Record]) -> Iterator[bytes]:
-    """A row for each tax category and rate of each invoice: `BOOKING_COLUMNS`.
-
-    For the import into accounting programs. The amounts of a voided invoice are 0, and its row
-    stays, so that the numbers are complete. Credit notes have negative amounts.
-    """
-    yield _BYTE_ORDER_MARK + _row(BOOKING_COLUMNS)
-    for invoice in (record.invoice for record in records):
-        document = _document_cells(invoice)
-        factor = 0 if invoice.is_voided else 1
-        for share in invoice.totals.shares:
-            amounts = (share.net, share.vat, share.net + share.vat)
-            yield _row(
-                (
-                    *document,
-                    *(_as_day(day) for day in (invoice.supplied_from, invoice.supplied_to)),
-                    _as_day(invoice.due_date),
-                    share.category,
-                    f"{share.rate:f}",
-                    *(plain_amount(factor * each, invoice.currency) for each in amounts),
-                )
-            )
+def _document(invoice: Invoice) -> Row:
+    """What the rows of lines and of bookings say about their document."""
+    return {
+        "number": invoice.label,
+        "date": invoice.issued_at,
+        "type": "credit note" if invoice.is_credit_note else "invoice",
+        "credits": invoice.credits,
+        "status": invoice.status,
+        "customer": invoice.customer.name,
+        "customer number": invoice.customer.number,
+        "customer country": invoice.customer.country,
+        "customer VAT ID": invoice.customer.vat_id,
+        "currency": invoice.currency,
+    }
 
 
-def _document_cells(invoice: Invoice) -> tuple[str, ...]:
-    """The cells of `DOCUMENT_COLUMNS`."""
-    customer = invoice.customer
-    return (
-        invoice.label,
-        invoice.issued_at.isoformat(),
-        "credit note" if invoice.is_credit_note else "invoice",
-        invoice.credits,
-        invoice.status,
-        *map(_as_text, (customer.name, customer.number, customer.country, customer.vat_id)),
-        _as_text(invoice.currency),
-    )
-
-
-def _as_day(day: date | None) -> str:
-    return "" if day is None else day.isoformat()
+def _amounts(invoice: Invoice, **amounts: int) -> Row:
+    """Amounts with the decimals of the currency."""
+    return {
+        name: Decimal(plain_amount(amount, invoice.currency)) for name, amount in amounts.items()
+    }
 
 
 def as_zip(records: Iterable[Record]) -> Iterator[bytes]:
@@ -294,9 +287,9 @@ def as_zip(records: Iterable[Record]) -> Iterator[bytes]:
 
 #: The files of a year, by the ending of their name.
 YEAR_FILES: dict[str, Callable[[Iterable[Record]], Iterator[bytes]]] = {
-    "csv": as_csv,
-    "lines.csv": as_lines_csv,
-    "bookings.csv": as_bookings_csv,
+    "csv": partial(_table, _invoice_rows),
+    "lines.csv": partial(_table, _line_rows),
+    "bookings.csv": partial(_table, _booking_rows),
     "zip": as_zip,
 }
 
@@ -329,12 +322,6 @@ def _entry(invoice: Invoice) -> zipfile.ZipInfo:
     entry.compress_type = zipfile.ZIP_DEFLATED
     entry.external_attr = _READABLE_BY_ALL
     return entry
-
-
-def _row(cells: Iterable[str]) -> bytes:
-    line = io.StringIO()
-    csv.writer(line).writerow(cells)
-    return line.getvalue().encode()
 
 
 def _as_text(text: str) -> str:

@@ -17,11 +17,12 @@ from accounts.limits.client_address import counted_client
 from accounts.pages import KeepFormMixin
 from invoices.document.fields import fields_of
 from invoices.document.invoice import NAME_MAX_LENGTH, Customer, typed_customer
-from invoices.exceptions import StaleCustomer, UnknownCustomer
+from invoices.exceptions import StaleCustomer
 from invoices.models import CustomerItem
 from invoices.pages.views import OwnFormView, OwnInvoicesMixin, figure, previews
 from invoices.store import customers as book
 from invoices.store.lists import search_invoices
+from invoices.store.records import find_invoice
 from web.requestids import RequestIdForm
 
 #: How many customers the form of an invoice suggests.
@@ -97,7 +98,7 @@ class CustomerNewView(KeepFormMixin, OwnFormView):
     def customer(self) -> Customer | None:
         """The customer of the invoice `?from=`."""
         label = self.request.GET.get("from")
-        return self.find(label).customer if label else None
+        return find_invoice(self.account, label).customer if label else None
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """The form, or the customer if the address book has this name."""
@@ -141,10 +142,7 @@ class CustomerMixin(OwnInvoicesMixin):
 
     @cached_property
     def item(self) -> CustomerItem:
-        try:
-            return book.find_customer(self.account, str(self.kwargs["id"]))
-        except UnknownCustomer as error:
-            raise Http404(str(error)) from error
+        return book.find_customer(self.account, str(self.kwargs["id"]))
 
 
 class CustomerView(CustomerMixin, KeepFormMixin, OwnFormView):

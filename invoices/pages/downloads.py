@@ -23,6 +23,7 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.http import content_disposition_header
 from django.utils.log import log_response
 from django.utils.translation import gettext as _
 from django.views import View
@@ -34,7 +35,7 @@ from accounts.views import AccountDeleteView
 from dynamo.extending import PerProcess
 from invoices.exceptions import ExportUnavailable
 from invoices.output import exports as stored_exports
-from invoices.output.exports import CONTENT_TYPES, Export, file_name
+from invoices.output.exports import CONTENT_TYPES, Export
 from invoices.output.files import YEAR_FILES, account_as_json
 from invoices.store.issuing import today
 from invoices.store.lists import all_records, list_invoices, years_of
@@ -62,19 +63,21 @@ class DownloadView(LoginRequiredMixin, View):
 
     def get(self, request: HttpRequest, year: int | None = None) -> HttpResponseBase:
         """The file, made while it is sent, or the page that lets it be made."""
+        export = Export(signed_in(request).pk, self.ending, year)
         if settings.EXPORTS_BUCKET:
-            return _export_page(request, self.ending, year)
-        return _streamed(request, lambda: self.pieces(year), self.ending, year)
+            return _export_page(request, export)
+        return _streamed(request, export, lambda: self.pieces(year))
 
     def post(self, request: HttpRequest, year: int | None = None) -> HttpResponseBase:
         """Let the file be made, unless one is made already."""
         if not settings.EXPORTS_BUCKET:
             return self.http_method_not_allowed(request)
+        asked = Export(signed_in(request).pk, self.ending, year)
         try:
-            export = stored_exports.start(signed_in(request).pk, self.ending, year)
+            export = stored_exports.start(asked)
         except ExportUnavailable:
-            return _export_page(request, self.ending, year, "unavailable", status=503)
-        if (export.kind, export.year) != (self.ending, year):
+            return _export_page(request, asked, "unavailable", status=503)
+        if (export.kind, export.year) != (asked.kind, asked.year):
             messages.warning(request, _("Another file of your account is still being created."))
         return redirect("export", export.token)
 
@@ -142,12 +145,6 @@ class OwnExportMixin(LoginRequiredMixin):
         response: HttpResponseBase = super().dispatch(request)
         return response
 
-    def page(self, state: str, status: int = 200) -> HttpResponse:
-        export = self.export
-        return _export_page(
-            self.request, export.kind, export.year, state, export.token, status=status
-        )
-
 
 class ExportView(OwnExportMixin, View):
     """Shows whether the file is ready. Until then, the page refreshes itself."""
@@ -158,7 +155,7 @@ class ExportView(OwnExportMixin, View):
         except ExportUnavailable:
             # The next look may find it.
             state = "preparing"
-        response = self.page(state)
+        response = _export_page(request, self.export, state)
         if state == "preparing":
             waited = time.time() - self.export.began
             seconds = min(max(round(waited / 5), LEAST_REFRESH_SECONDS), MOST_REFRESH_SECONDS)
@@ -174,25 +171,16 @@ class ExportFileView(OwnExportMixin, View):
             if stored_exports.state_of(self.export) == "ready":
                 return redirect(stored_exports.link_to(self.export))
         except ExportUnavailable:
-            return self.page("unavailable", status=503)
+            return _export_page(request, self.export, "unavailable", status=503)
         return redirect("export", self.export.token)
 
 
 def _export_page(
-    request: HttpRequest,
-    kind: str,
-    year: int | None,
-    state: str = "",
-    token: str = "",
-    *,
-    status: int = 200,
+    request: HttpRequest, export: Export, state: str = "", *, status: int = 200
 ) -> HttpResponse:
-    context = {
-        "name": file_name(kind, year),
-        "state": state,
-        "token": token,
-        "start_url": reverse(_STARTED_AT[kind], args=[] if year is None else [year]),
-    }
+    """The page that shows the state of the file, or, without one, offers to make it."""
+    start_url = reverse(_STARTED_AT[export.kind], args=[export.year] if export.year else [])
+    context = {"export": export, "state": state, "start_url": start_url}
     return render(request, "invoices/export.html", context, status=status)
 
 
@@ -217,14 +205,14 @@ _beginning = threading.Lock()
 
 
 def _streamed(
-    request: HttpRequest, make: Callable[[], Iterator[bytes]], kind: str, year: int | None
+    request: HttpRequest, export: Export, make: Callable[[], Iterator[bytes]]
 ) -> HttpResponseBase:
-    """The file, made of the pieces that `make` returns, as a download of the signed-in account.
+    """The file, made of the pieces that `make` returns, as a download of the account.
 
     Answers 429 instead if this process already sends a file to the account, 503 if it sends too
     many to others. Raises what `make` raises.
     """
-    running, account = _running(), signed_in(request).pk
+    running, account = _running(), export.account
     with _beginning:
         is_own = account in running
         if is_own or len(running) >= AT_ONCE:
@@ -245,8 +233,8 @@ def _streamed(
     next(begun)
     return StreamingHttpResponse(
         begun,
-        content_type=CONTENT_TYPES[kind],
-        headers={"Content-Disposition": f'attachment; filename="{file_name(kind, year)}"'},
+        content_type=CONTENT_TYPES[export.kind],
+        headers={"Content-Disposition": content_disposition_header(True, export.name)},
     )
 
 

@@ -20,7 +20,7 @@ from invoices.exceptions import AlreadyVoided, InvoiceError, SendingReused, TooM
 from invoices.output.mails import MESSAGE, TO
 from invoices.output.sending import send_invoice
 from invoices.pages.views import OwnFormView
-from invoices.store.records import Record
+from invoices.store.records import Record, find_record
 from web.requestids import RequestIdForm
 
 logger = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class InvoiceSendView(KeepFormMixin, OwnFormView):
 
     @cached_property
     def record(self) -> Record:
-        return self.find_record(self.kwargs["label"])
+        return find_record(self.account, self.kwargs["label"])
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """The form. If the invoice is voided, its page, which shows that."""

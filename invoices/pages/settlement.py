@@ -21,7 +21,7 @@ from invoices.exceptions import NotPaid, UnknownInvoice
 from invoices.pages.forms import CreditForm, PaidForm, VoidForm
 from invoices.pages.views import OwnFormView, OwnInvoicesMixin, refusal_text
 from invoices.store.issuing import check_may_issue
-from invoices.store.records import Record
+from invoices.store.records import Record, find_record
 from invoices.store.settlement import PAID_ON, credit, mark_paid, mark_unpaid, void
 from sequences import SequenceError
 
@@ -31,7 +31,7 @@ class ChangeView(OwnFormView):
 
     @cached_property
     def record(self) -> Record:
-        return self.find_record(self.kwargs["label"])
+        return find_record(self.account, self.kwargs["label"], self.today)
 
     @property
     def is_possible(self) -> bool:
@@ -58,10 +58,10 @@ class ChangeView(OwnFormView):
     def form_valid(self, form: Form) -> HttpResponse:
         try:
             shown = self.change(self.kwargs["label"], form)
-        except UnknownInvoice as error:
-            raise Http404(str(error)) from error
         except ValidationError as error:
             form.add_error(None, error)
+        except UnknownInvoice:
+            raise
         except SequenceError as error:
             # The only field: an error stands where the visitor types.
             form.add_error(next(iter(form.fields)), refusal_text(error))
@@ -142,7 +142,7 @@ class InvoiceUnpaidView(OwnInvoicesMixin, View):
         return redirect("invoice", label)
 
     def post(self, request: HttpRequest, label: str) -> HttpResponse:
-        self.find(label)
+        find_record(self.account, label)
         try:
             mark_unpaid(self.account, label, PAID_ON.clean(request.POST.get("paid_on", "")))
         except (ValidationError, NotPaid):

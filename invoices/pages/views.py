@@ -17,7 +17,6 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils.cache import get_conditional_response
 from django.utils.decorators import method_decorator
 from django.utils.formats import date_format
@@ -70,7 +69,7 @@ from invoices.store.issuing import (
     today,
 )
 from invoices.store.lists import Listed, latest_invoices, list_invoices, search_invoices, sums_of
-from invoices.store.records import STANDINGS, Record, find_invoice, find_record
+from invoices.store.records import STANDINGS, find_invoice, find_record
 from invoices.store.sendings import sendings_of
 from sequences import DamagedSeries, ItemTooLarge, SequenceError
 from web import keptforms
@@ -110,19 +109,13 @@ class OwnInvoicesMixin(LoginRequiredMixin):
     def today(self) -> date:
         return today(self.user.time_zone)
 
-    def find_record(self, label: str) -> Record:
-        """The account's invoice with this number, and what happened to it. Raises Http404."""
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """What the account does not have is 404."""
         try:
-            return find_record(self.account, label, self.today)
-        except UnknownInvoice as error:
+            answer: HttpResponseBase = super().dispatch(request, *args, **kwargs)
+        except (UnknownInvoice, UnknownCustomer) as error:
             raise Http404(str(error)) from error
-
-    def find(self, label: str) -> Invoice:
-        """The account's invoice with this number. Raises Http404."""
-        try:
-            return find_invoice(self.account, label)
-        except UnknownInvoice as error:
-            raise Http404(str(error)) from error
+        return answer
 
 
 class OwnFormView(SignedInFormMixin, OwnInvoicesMixin, FormPageMixin, FormView):
@@ -141,14 +134,18 @@ class HomeView(TemplateView):
         latest, since = latest_invoices(user.pk, today(user.time_zone))
         summed = [each for each in latest if since is None or each.issued_at >= since]
         figures = [figure(state, summed) for state in ("open", "overdue")]
-        steps = _first_steps(user, has_invoice=bool(latest))
+        steps = {
+            "profile": user.is_confirmed,
+            "profile_business": bool(user.business_name and user.business_address),
+            "invoice_new": bool(latest),
+        }
         return super().get_context_data(
             recent=latest[:RECENT],
             overdue=figures[1]["invoices"][:RECENT],
             figures=figures,
             since=since,
             summed=summed,
-            steps=[] if all(step["is_done"] for step in steps) else steps,
+            steps={} if all(steps.values()) else steps,
             **kwargs,
         )
 
@@ -158,34 +155,6 @@ def figure(state: str, latest: list[Listed]) -> dict[str, Any]:
     title, standings = FILTERS[state]
     found = [each for each in latest if each.standing in standings]
     return {"state": state, "title": title, "invoices": found, "sums": sums_of(found)}
-
-
-def _first_steps(user: User, *, has_invoice: bool) -> list[dict[str, Any]]:
-    """What a new account has to do, and whether it is done."""
-    steps = [
-        (
-            _("Confirm your email address"),
-            _("Follow the link that we sent to %(email)s.") % {"email": user.email},
-            user.is_confirmed,
-            "profile",
-        ),
-        (
-            _("Add your business details"),
-            _("Your name, address and tax numbers are printed on each invoice."),
-            user.business_name and user.business_address,
-            "profile_business",
-        ),
-        (
-            _("Write your first invoice"),
-            _("It gets a number only when you issue it."),
-            has_invoice,
-            "invoice_new",
-        ),
-    ]
-    return [
-        {"title": title, "help": help_, "is_done": bool(is_done), "url": reverse(url)}
-        for title, help_, is_done, url in steps
-    ]
 
 
 class InvoiceListView(OwnInvoicesMixin, TemplateView):
@@ -232,7 +201,7 @@ class InvoiceView(OwnInvoicesMixin, InLineMixin, TemplateView):
     template_name = "invoices/invoice.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        record = self.find_record(kwargs["label"])
+        record = find_record(self.account, kwargs["label"], self.today)
         return super().get_context_data(
             invoice=record.invoice,
             record=record,
@@ -248,7 +217,7 @@ class InvoicePdfView(OwnInvoicesMixin, InLineMixin, View):
 
     def get(self, request: HttpRequest, label: str) -> HttpResponseBase | None:
         """The file, or 304 if the browser has it; then it is not made."""
-        invoice = self.find(label)
+        invoice = find_invoice(self.account, label)
         etag = quote_etag(name_of(invoice))
         headers = {
             "Content-Disposition": content_disposition_header(False, f"{invoice.label}.pdf"),
@@ -265,7 +234,7 @@ class InvoiceXmlView(OwnInvoicesMixin, InLineMixin, View):
     """One invoice as an electronic invoice. 404 if it lacks what the standard asks."""
 
     def get(self, request: HttpRequest, label: str) -> HttpResponse:
-        invoice = self.find(label)
+        invoice = find_invoice(self.account, label)
         if missing := einvoices.missing(invoice):
             raise Http404(f"Not an electronic invoice: {', '.join(missing)}")
         headers = {"Content-Disposition": content_disposition_header(True, f"{invoice.label}.xml")}
@@ -286,12 +255,9 @@ class InvoiceNewView(InLineMixin, OwnFormView):
             return kept
         values, lines = self.defaults(), []
         if id_ := request.GET.get("customer"):
-            try:
-                values |= self.customer_values(id_)
-            except UnknownCustomer as error:
-                raise Http404(str(error)) from error
+            values |= self.values_of(find_customer(self.account, id_))
         if label := request.GET.get("from"):
-            model = self.find(label)
+            model = find_invoice(self.account, label)
             # Its dates are over.
             due = {"supplied_from": "", "supplied_to": "", "due_date": values.get("due_date", "")}
             values, lines = typed_values_of(model) | due, line_values_of(model)
@@ -344,7 +310,7 @@ class InvoiceNewView(InLineMixin, OwnFormView):
                 customers = None
         elif id_ := sent.get("use_customer"):
             try:
-                values |= self.customer_values(id_)
+                values |= self.values_of(find_customer(self.account, id_))
             except UnknownCustomer:
                 messages.error(self.request, _("This customer was deleted meanwhile."))
         form = self.unsent_form(values, lines)
@@ -354,29 +320,24 @@ class InvoiceNewView(InLineMixin, OwnFormView):
         context = self.get_context_data(form=form, customers=customers, is_typed=True)
         return self.render_to_response(context)
 
-    def customer_values(self, id_: str) -> dict[str, str]:
-        """What a person would type for the customer with this id. Raises UnknownCustomer."""
-        return self.values_of(find_customer(self.account, id_))
-
     def values_of(self, item: CustomerItem) -> dict[str, str]:
-        """As `customer_values`. A customer without a country is taken for a domestic one."""
+        """What a person would type for a customer; without a country, for a domestic one."""
         values = {f"customer_{name}": value for name, value in vars(customer_of(item)).items()}
         return values | {"customer_country": item.country or self.user.country or ""}
 
     def defaults(self) -> dict[str, str]:
         """What a new form begins with, by the profile."""
-        user, values = self.user, {}
-        if user.country:
-            values["customer_country"] = user.country
+        user, due = self.user, ""
         currency = user.currency or currency_of(user.country or "")
-        if is_currency(currency):
-            values["currency"] = currency
-        if user.payment_terms:
-            values["payment_terms"] = user.payment_terms
         if user.payment_days is not None:
-            due = today(user.time_zone) + timedelta(days=user.payment_days)
-            values["due_date"] = due.isoformat()
-        return values
+            due = (self.today + timedelta(days=user.payment_days)).isoformat()
+        values = {
+            "customer_country": user.country,
+            "currency": currency if is_currency(currency) else "",
+            "payment_terms": user.payment_terms,
+            "due_date": due,
+        }
+        return {name: value for name, value in values.items() if value}
 
     def unsent_form(self, values: dict[str, str], lines: list[dict[str, str]]) -> InvoiceForm:
         """The form with these values, unchecked."""
@@ -424,17 +385,14 @@ class InvoiceNewView(InLineMixin, OwnFormView):
             return self.form_invalid(form)
         except Unavailable as error:
             # The form keeps its request id: with a new one it could issue a second invoice.
-            form.add_error(
-                None,
-                _(
-                    "The database did not answer in time. The invoice may have been issued. Send "
-                    "the form again: the invoice is issued only once."
-                ),
+            text = _(
+                "The database did not answer in time. The invoice may have been issued. Send the "
+                "form again: the invoice is issued only once."
             )
+            form.add_error(None, text)
             return as_unavailable(self.request, self.form_invalid(form), error)
-        messages.success(
-            self.request, _("Invoice %(number)s was issued.") % {"number": invoice.label}
-        )
+        text = _("Invoice %(number)s was issued.")
+        messages.success(self.request, text % {"number": invoice.label})
         return redirect("invoice", invoice.label)
 
     def form_invalid(self, form: InvoiceForm) -> HttpResponse:

@@ -230,22 +230,16 @@ def _listed(item: Item, state: Item, today: date | None) -> Listed:
         raise ValueError(f"issued at {issued_at}")
     due_date = date.fromisoformat(item["dueDate"]["S"]) if "dueDate" in item else None
     standing = standing_of(
-        is_voided=item["status"]["S"] == "voided",
-        is_credit_note="credits" in item,
-        is_credited="creditedBy" in state,
-        is_paid="paidOn" in state,
-        due_date=due_date,
-        today=today,
-    )
-    return Listed(
-        int(item["number"]["N"]),
-        issued_at,
-        item["customerName"]["S"],
-        item["currency"]["S"],
-        int(item["gross"]["N"]),
-        standing,
         due_date,
+        today,
+        voided=item["status"]["S"] == "voided",
+        credit_note="credits" in item,
+        credited="creditedBy" in state,
+        paid="paidOn" in state,
     )
+    number, gross = int(item["number"]["N"]), int(item["gross"]["N"])
+    customer, currency = item["customerName"]["S"], item["currency"]["S"]
+    return Listed(number, issued_at, customer, currency, gross, standing, due_date)
 
 
 def all_invoices(
@@ -318,6 +312,10 @@ def states_of(account: str) -> Iterator[Item]:
             yield from items
 
 
+#: Above the number of each invoice.
+_ABOVE_ALL = 10**16
+
+
 def _answers(
     model: type[InvoiceItem | InvoiceState],
     account: str,
@@ -334,18 +332,16 @@ def _answers(
     """
     request: dict[str, Any] = {
         "TableName": model.table(),
-        "KeyConditionExpression": "series = :series",
-        "ExpressionAttributeValues": {":series": {"S": series_of(account, year)}},
+        "KeyConditionExpression": "series = :series AND #number < :before",
+        "ExpressionAttributeNames": {f"#{name}": name for name in {"number", *only}},
+        "ExpressionAttributeValues": {
+            ":series": {"S": series_of(account, year)},
+            ":before": {"N": str(_ABOVE_ALL if before is None else before)},
+        },
         "ScanIndexForward": oldest_first,
     }
-    if before is not None:
-        request["KeyConditionExpression"] += " AND #number < :before"
-        request["ExpressionAttributeValues"][":before"] = {"N": str(before)}
     if page_size is not None:
         request["Limit"] = page_size
-    names = {*only, *(["number"] if before is not None else [])}
     if only:
         request["ProjectionExpression"] = ", ".join(f"#{name}" for name in only)
-    if names:
-        request["ExpressionAttributeNames"] = {f"#{name}": name for name in names}
     return query_pages(request)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
 from dynamo.extending import Item, read_together, send
 from invoices.document.invoice import Invoice, credit_request_id, label_of, parse_label, series_of
@@ -54,35 +53,20 @@ class Record:
     @property
     def standing(self) -> str:
         """The one of `STANDINGS` that it has."""
-        invoice = self.invoice
         return standing_of(
-            is_voided=invoice.is_voided,
-            is_credit_note=invoice.is_credit_note,
-            is_credited=self.is_credited,
-            is_paid=self.is_paid,
-            due_date=invoice.due_date,
-            today=self.today,
+            self.invoice.due_date,
+            self.today,
+            voided=self.invoice.is_voided,
+            credit_note=self.invoice.is_credit_note,
+            credited=self.is_credited,
+            paid=self.is_paid,
         )
 
 
-def standing_of(
-    *,
-    is_voided: bool,
-    is_credit_note: bool,
-    is_credited: bool,
-    is_paid: bool,
-    due_date: date | None,
-    today: date | None,
-) -> str:
+def standing_of(due_date: date | None, today: date | None, **has_happened: bool) -> str:
     """The first of `STANDINGS` that holds. Without `today`, no invoice is overdue."""
-    if is_voided:
-        return "voided"
-    if is_credit_note:
-        return "credit_note"
-    if is_credited:
-        return "credited"
-    if is_paid:
-        return "paid"
+    if happened := next((each for each in STANDINGS if has_happened.get(each)), None):
+        return happened
     return "overdue" if due_date and today and due_date < today else "open"
 
 
@@ -122,7 +106,9 @@ def find_invoice(account: str, label: str) -> Invoice:
         UnknownInvoice: there is no such invoice, or `label` is not a label.
         DamagedItem: its stored item is damaged.
     """
-    item = send("GetItem", table_and_key(invoice_at(account, label))).get("Item")
+    at = invoice_at(account, label)
+    key = {"series": {"S": at.series}, "number": {"N": str(at.number)}}
+    item = send("GetItem", {"TableName": InvoiceItem.table(), "Key": key}).get("Item")
     if not item:
         raise UnknownInvoice(label)
     return from_item(item)
@@ -145,9 +131,3 @@ def label_of_guard(guard: Item) -> str:
     if place is None:
         return ""
     return label_of(int(place.series.rpartition("#")[2]), place.number)
-
-
-def table_and_key(item: InvoiceItem) -> dict[str, Any]:
-    """The parameters of a request that name `item`."""
-    key: Item = {"series": {"S": item.series}, "number": {"N": str(item.number)}}
-    return {"TableName": InvoiceItem.table(), "Key": key}

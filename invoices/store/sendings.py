@@ -74,9 +74,9 @@ def sendings_of(state: InvoiceState) -> list[Sending]:
 
 
 def _sending_of(request_id: str, values: dict[str, str]) -> Sending:
-    outcomes: dict[str, Outcome] = {each: each for each in OUTCOMES}
     at = datetime.fromisoformat(values["at"]).astimezone(UTC)
-    return Sending(request_id, values["to"], at, outcomes[values["outcome"]])
+    outcome = OUTCOMES[OUTCOMES.index(values["outcome"])]
+    return Sending(request_id, values["to"], at, outcome)
 
 
 def _stored(state: InvoiceState) -> dict[str, Any]:
@@ -115,8 +115,7 @@ def claim_sending(record: Record, request_id: str, to: str) -> tuple[Sending, bo
         write = Transaction()
         issued = InvoiceItem.at(invoice.series, invoice.number)
         write.check(issued, Path("status") == "issued", otherwise=changed[0])
-        state = InvoiceState(invoice.series, invoice.number)
-        write.update(state, [path.set(stored)], unchanged, otherwise=changed[1])
+        write.update(record.state, [path.set(stored)], unchanged, otherwise=changed[1])
         if not write.try_commit():
             return claim, True
         record = find_record(invoice.account, invoice.label)
@@ -138,11 +137,10 @@ def _with_room(sendings: Sequence[Sending], now: datetime, label: str) -> list[S
 def store_outcome(record: Record, sending: Sending) -> None:
     """Store the outcome. If the database does not answer, it stays unknown."""
     entry = InvoiceState.sendings[sending.request_id]
-    state = InvoiceState(record.invoice.series, record.invoice.number)
     try:
         with Transaction() as write:
             write.update(
-                state,
+                record.state,
                 [entry["outcome"].set(sending.outcome)],
                 entry["at"] == sending.at.isoformat(),
                 # Removed, because the mail server took two days.

@@ -14,6 +14,7 @@ from datetime import UTC, date, datetime
 
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
+from pynamodb.expressions.operand import Path
 
 from dynamo import Transaction, joined
 from dynamo.extending import Refusal, Update, Write
@@ -31,7 +32,7 @@ from invoices.exceptions import (
     NotPaid,
     UnknownInvoice,
 )
-from invoices.models import InvoiceState
+from invoices.models import InvoiceItem, InvoiceState
 from invoices.store.issuing import issue_invoice, today
 from invoices.store.items import from_item
 from invoices.store.records import (
@@ -41,7 +42,6 @@ from invoices.store.records import (
     invoice_at,
     label_of_guard,
     state_at,
-    table_and_key,
 )
 
 VOID_REASON = Field(
@@ -50,6 +50,9 @@ VOID_REASON = Field(
 CREDIT_REASON = replace(VOID_REASON, help_text=_("Printed on the credit note."))
 #: When an invoice was paid.
 PAID_ON = Field("paid_on", Day(), label=_("Paid on"))
+
+#: The condition of an invoice that is not voided.
+ISSUED = (Path("status") == "issued") & Path("credits").does_not_exist()
 
 # Voiding -----------------------------------------------------------------------------------------
 
@@ -75,12 +78,6 @@ def void(account: str, label: str, reason: str, *, write: Transaction | None = N
         "voidedAt": datetime.now(UTC).isoformat(),
     }
     changes = Update({name: {"S": value} for name, value in values.items()})
-    request = changes.request(
-        table_and_key(invoice_at(account, label)),
-        ISSUED,
-        names={"#status": "status"},
-        values={":issued": {"S": "issued"}},
-    )
 
     def refused(refusal: Refusal) -> Exception | None:
         # This very write was carried out before: no other one has its time and its reason.
@@ -90,7 +87,7 @@ def void(account: str, label: str, reason: str, *, write: Transaction | None = N
 
     with joined(write) as write:
         write.add(check_not_credited(account, label))
-        write.add(Write(request, {"Update": request}, refused, changes=changes))
+        write.add(Write.update(invoice_at(account, label), changes, ISSUED, otherwise=refused))
 
 
 # Crediting ---------------------------------------------------------------------------------------
@@ -145,20 +142,17 @@ def credit(account: str, label: str, reason: str, *, time_zone: str | None = Non
         return _credit_note(account, record.credit_note, invoice)
 
 
+#: What a credit note takes from the invoice: nothing that asks for a payment.
+_REPEATED = (
+    *("customer", "currency", "prices_include_tax", "supplied_from", "supplied_to"),
+    *("buyer_reference", "exemption_reason"),
+)
+
+
 def _draft(invoice: Invoice, reason: str) -> Draft:
-    """The credit note, without what asks for a payment: the due date, the terms, and the note."""
-    return Draft(
-        customer=invoice.customer,
-        lines=negated(invoice.lines),
-        currency=invoice.currency,
-        prices_include_tax=invoice.prices_include_tax,
-        supplied_from=invoice.supplied_from,
-        supplied_to=invoice.supplied_to,
-        buyer_reference=invoice.buyer_reference,
-        exemption_reason=invoice.exemption_reason,
-        credits=invoice.label,
-        credit_reason=reason,
-    )
+    repeated = {name: getattr(invoice, name) for name in _REPEATED}
+    lines = negated(invoice.lines)
+    return Draft(**repeated, lines=lines, credits=invoice.label, credit_reason=reason)
 
 
 def negated(lines: Iterable[Line]) -> tuple[Line, ...]:
@@ -250,43 +244,27 @@ def check_issued(account: str, label: str) -> Write:
     Its refusal means UnknownInvoice, IsCreditNote, AlreadyVoided, or DamagedItem.
     """
     key = invoice_at(account, label)
-    check = {
-        **table_and_key(key),
-        "ConditionExpression": ISSUED,
-        "ExpressionAttributeNames": {"#status": "status"},
-        "ExpressionAttributeValues": {":issued": {"S": "issued"}},
-        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-    }
-    return Write(key, {"ConditionCheck": check}, lambda refusal: why_not_issued(label, refusal))
-
-
-#: The condition of `check_issued`, with its names and values.
-ISSUED = "#status = :issued AND attribute_not_exists(credits)"
+    return Write.check(key, ISSUED, otherwise=lambda refusal: why_not_issued(label, refusal))
 
 
 def why_not_issued(label: str, refusal: Refusal) -> Exception:
     """What it means that an item does not meet `ISSUED`."""
-    invoice = from_item(refusal.stored) if refusal.stored else None
-    if invoice is None:
+    if not refusal.stored:
         return UnknownInvoice(label)
-    return (
-        IsCreditNote(label) if invoice.is_credit_note else AlreadyVoided(label, invoice.void_reason)
-    )
+    invoice = from_item(refusal.stored)
+    if invoice.is_credit_note:
+        return IsCreditNote(label)
+    return AlreadyVoided(label, invoice.void_reason)
 
 
 def check_not_credited(account: str, label: str) -> Write:
     """The check that no credit note cancels the invoice; its refusal means AlreadyCredited."""
     guard = credit_guard(invoice_at(account, label).series, label)
-    check = {
-        **table_and_key(guard),
-        "ConditionExpression": "attribute_not_exists(series)",
-        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-    }
-
-    def otherwise(refusal: Refusal) -> Exception:
-        return AlreadyCredited(label, label_of_guard(refusal.stored or {}))
-
-    return Write(guard, {"ConditionCheck": check}, otherwise)
+    return Write.check(
+        guard,
+        InvoiceItem.series.does_not_exist(),
+        otherwise=lambda refusal: AlreadyCredited(label, label_of_guard(refusal.stored or {})),
+    )
 
 
 def mark_credited(account: str, label: str) -> Write:

@@ -41,22 +41,18 @@ register.filter("bare_price", money.bare_price)
 register.filter("quantity", readable_quantity)
 #: `{{ line.vat_rate|decimal }}`: a number, in full.
 register.filter("decimal", money.readable_decimal)
+#: `{{ line|net:invoice.currency }}`: minor units.
+register.filter("net", Line.amount)
+#: `{{ total|opposite }}`: with the other sign.
+register.filter("opposite", lambda amount: -amount)
+#: `{{ share.tax_category|tax_category }}`: its name in the language of the page.
+register.filter("tax_category", lambda name: TAX_CATEGORIES.get(name, name))
+#: `{% for label, text in invoice|details %}`: what an invoice says in one line each.
+register.filter("details", lambda invoice: list(details_of(invoice, date_format)))
 #: `{{ party.country|country }}`: the country's name in the language of the page.
 register.filter("country", country_name)
 #: `{{ seller.iban|iban }}`: in groups of four.
 register.filter("iban", readable_iban)
-
-
-@register.filter
-def details(invoice: Invoice) -> list[tuple[str, str]]:
-    """Labels and texts of what an invoice says in one line each."""
-    return list(details_of(invoice, date_format))
-
-
-@register.filter
-def tax_category(name: str) -> Any:
-    """The name of a tax category in the language of the page."""
-    return TAX_CATEGORIES.get(name, name)
 
 
 @register.filter
@@ -70,18 +66,6 @@ def marks_reduced(invoice: Invoice, line: Line | None = None) -> bool:
 def status(standing: str) -> tuple[Any, str] | None:
     """What became of an invoice as a word, and the class of its color."""
     return _STATUSES.get(standing)
-
-
-@register.filter
-def opposite(amount: int) -> int:
-    """The amount with the other sign."""
-    return -amount
-
-
-@register.filter
-def net(line: Line, currency: str) -> int:
-    """A line's net amount in minor units."""
-    return line.amount(currency)
 
 
 @register.inclusion_tag("invoices/_table.html")

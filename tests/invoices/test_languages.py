@@ -15,7 +15,7 @@ from pypdf import PdfReader
 from accounts.services import edit_profile
 from invoices.document import money
 from invoices.document.invoice import Invoice
-from invoices.output.files import as_csv
+from invoices.output.files import YEAR_FILES
 from invoices.output.pdf import render
 from invoices.store.issuing import issue_invoice
 from invoices.store.items import from_item, to_item
@@ -151,9 +151,9 @@ def test_files_for_programs_are_the_same_in_every_language() -> None:
     account = new_account()
     records = [record_of(issued(account))]
 
-    in_japanese = b"".join(as_csv(records))
+    in_japanese = b"".join(YEAR_FILES["csv"](records))
     with translation.override("en"):
-        in_english = b"".join(as_csv(records))
+        in_english = b"".join(YEAR_FILES["csv"](records))
 
     assert in_japanese == in_english
     assert b"number,date,status" in in_english

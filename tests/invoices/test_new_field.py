@@ -26,7 +26,7 @@ import pypdf
 import invoices
 from invoices.document.invoice import Seller, draw_up, typed_values_of
 from invoices.models import InvoiceState
-from invoices.output.files import as_csv, as_full_json
+from invoices.output.files import YEAR_FILES, as_full_json
 from invoices.output.pdf import render
 from invoices.pages.forms import InvoiceForm
 from invoices.store.items import from_item, to_item
@@ -47,7 +47,7 @@ json.dump(
         "again": str(typed_values_of(invoice)),
         "page": render_to_string("invoices/invoice.html", {"invoice": invoice, "record": record}),
         "PDF": "".join(page.extract_text() for page in pdf.pages),
-        "CSV": b"".join(as_csv([record])).decode(),
+        "CSV": b"".join(YEAR_FILES["csv"]([record])).decode(),
         "JSON": as_full_json(record),
     },
     sys.stdout,

@@ -275,7 +275,7 @@ def test_a_japanese_name_is_bold_where_a_latin_one_is() -> None:
 
 def test_the_bold_fonts_have_the_characters_of_the_regular_ones() -> None:
     for family in fonts.installed():
-        regular, *others = map(fonts._ranges_of, family.files())
+        regular, *others = map(fonts._characters_of, family.files())
         assert all(bold == regular for bold in others)
 
 

@@ -19,72 +19,61 @@ _COUNTED = (
 )
 _COUNTING = "{desc} {n_fmt}B [{elapsed}, {rate_fmt}]"
 
-Sources = Callable[[], Iterable[Source | Unusable]]
+Found = Iterable[Source | Unusable]
 
 
-class FilesBar:
+class FilesBar(tqdm[Any]):
     """A bar of the files and bytes of a run."""
 
-    def __init__(self, bar: tqdm[Any]) -> None:
-        self._bar = bar
-        self._files = 0
-        #: Files and bytes; set by the counting thread when it is done.
-        self._total: tuple[int, int] | None = None
-        self._bytes_sent = 0
-        self._bytes_settled = 0
+    _files = _bytes_sent = _bytes_settled = 0
+    #: Files and bytes; set by the counting thread when it is done.
+    _counted: tuple[int, int] | None = None
 
-    def count(self, sources: Iterable[Source | Unusable], stop: threading.Event) -> None:
+    def count(self, found: Found, stop: threading.Event) -> None:
         """Count everything, for the remaining time. Runs in a thread of its own."""
         files = size = 0
-        for source in sources:
+        for source in found:
             if stop.is_set():
                 return
             files += 1
             size += source.size if isinstance(source, Source) else 0
-        self._total = files, size
+        self._counted = files, size
 
     def add_bytes(self, count: int) -> None:
         self._bytes_sent += count
-        self._show()
+        self.show_all()
 
     def add_result(self, result: Result) -> None:
         self._files += 1
         if result.outcome != "uploaded":
             # Some of its bytes may not have been sent, but none is left to send.
             self._bytes_settled += result.size
-        self._show()
+        self.show_all()
 
-    def _show(self) -> None:
-        bar = self._bar
-        of = ""
-        done = self._bytes_sent + self._bytes_settled
-        if self._total is not None:
-            files, bar.total = self._total
+    def show_all(self) -> None:
+        of, done = "", self._bytes_sent + self._bytes_settled
+        if self._counted is not None:
+            files, self.total = self._counted
             of = f"/{files:,}"
-            bar.bar_format = _COUNTED
-            done = min(done, bar.total)
-        bar.set_description_str(f"{self._files:,}{of} files", refresh=False)
-        bar.update(done - bar.n)
-
-    def close(self) -> None:
-        self._show()
-        self._bar.refresh()
+            self.bar_format = _COUNTED
+            done = min(done, self.total)
+        self.set_description_str(f"{self._files:,}{of} files", refresh=False)
+        self.update(done - self.n)
 
 
 @contextmanager
-def progress_bar(sources: Sources, stop: threading.Event) -> Iterator[FilesBar]:
+def progress_bar(sources: Callable[[], Found], stop: threading.Event) -> Iterator[FilesBar]:
     """A bar if stderr is a terminal; only then `sources` are counted."""
     shown = sys.stderr.isatty()
-    with tqdm(unit="B", unit_scale=True, disable=not shown, bar_format=_COUNTING) as bar:
-        progress = FilesBar(bar)
+    with FilesBar(unit="B", unit_scale=True, disable=not shown, bar_format=_COUNTING) as bar:
         if shown:
-            counting = threading.Thread(
-                target=progress.count, args=(sources(), stop), name="counting", daemon=True
-            )
-            counting.start()
-        yield progress
+            threading.Thread(
+                target=bar.count, args=(sources(), stop), name="counting", daemon=True
+            ).start()
+        yield bar
         if shown:
-            progress.close()
+            bar.show_all()
+            bar.refresh()
 
 
 @contextmanager

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -16,7 +14,7 @@ from uploads.management.bar import FilesBar, lines_above_the_bar, progress_bar
 from uploads.management.base import UploadCommand, destination
 from uploads.preview import preview_files
 from uploads.run import upload_files
-from uploads.sources import Destination, Selection, Source, Unusable, sources, walk
+from uploads.sources import Selection, sources, walk
 from uploads.transfer import Result, Summary
 from web import s3
 from web.signals import stop_on_signals
@@ -25,6 +23,18 @@ from web.signals import stop_on_signals
 MAX_WORKERS = s3.CONNECTIONS // 2
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
+
+
+_PATTERNS = {
+    "--include": (
+        "take only files whose path below the folder matches P (*, ?, [a-z]; * matches / too); may "
+        "be repeated: one match is enough"
+    ),
+    "--exclude": (
+        "leave out files whose path below the folder matches P, whatever --include says; may be "
+        "repeated"
+    ),
+}
 
 
 class Command(UploadCommand):
@@ -44,29 +54,10 @@ class Command(UploadCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("paths", metavar="PATH", nargs="+", help="a file or a folder")
         parser.add_argument("destination", metavar="s3://BUCKET/PREFIX", type=destination)
-        parser.add_argument(
-            "--workers",
-            metavar="N",
-            type=up_to(MAX_WORKERS),
-            default=8,
-            help="files at a time, default 8",
-        )
-        parser.add_argument(
-            "--include",
-            metavar="P",
-            action="append",
-            default=[],
-            help="take only files whose path below the folder matches P (*, ?, [a-z]; * matches / "
-            "too); may be repeated: one match is enough",
-        )
-        parser.add_argument(
-            "--exclude",
-            metavar="P",
-            action="append",
-            default=[],
-            help="leave out files whose path below the folder matches P, whatever --include says; "
-            "may be repeated",
-        )
+        workers: dict[str, Any] = {"metavar": "N", "type": up_to(MAX_WORKERS), "default": 8}
+        parser.add_argument("--workers", **workers, help="files at a time, default 8")
+        for name, effect in _PATTERNS.items():
+            parser.add_argument(name, metavar="P", action="append", default=[], help=effect)
         parser.add_argument(
             "--dry-run", action="store_true", help="print what would be done, write nothing"
         )
@@ -79,38 +70,29 @@ class Command(UploadCommand):
         self.verbose = options["verbose"] or options["verbosity"] > 1
         paths, to = options["paths"], options["destination"]
         selection = Selection(options["include"], options["exclude"])
+        if self.dry_run:
+            # HeadObject does not tell a missing bucket from a missing object.
+            s3.check_bucket(to.bucket, to.key_prefix)
         with (
             stop_on_signals() as stop,
             progress_bar(lambda: walk(paths, to, selection), stop) as progress,
         ):
             self.progress: FilesBar = progress
-            summary = self._run(sources(paths, to, selection), to, options["workers"], stop)
+            run = preview_files if self.dry_run else upload_files
+            summary = run(
+                sources(paths, to, selection),
+                to,
+                workers=options["workers"],
+                on_result=self._note,
+                on_bytes=progress.add_bytes,
+                stop=stop,
+            )
         self._print(summary)
         if stop.is_set():
             self.stderr.write("Interrupted: run it again to continue.")
             raise KeyboardInterrupt
         if summary.conflicts or summary.failed:
             raise CommandError(_counted_failures(summary))
-
-    def _run(
-        self,
-        found: Iterable[Source | Unusable],
-        to: Destination,
-        workers: int,
-        stop: threading.Event,
-    ) -> Summary:
-        if self.dry_run:
-            # HeadObject does not tell a missing bucket from a missing object.
-            s3.check_bucket(to.bucket, to.key_prefix)
-            return preview_files(found, to, workers=workers, on_result=self._note, stop=stop)
-        return upload_files(
-            found,
-            to,
-            workers=workers,
-            on_result=self._note,
-            on_bytes=self.progress.add_bytes,
-            stop=stop,
-        )
 
     def _note(self, result: Result) -> None:
         self.progress.add_result(result)
