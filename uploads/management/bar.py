@@ -6,7 +6,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from tqdm import tqdm
 
@@ -22,7 +21,7 @@ _COUNTING = "{desc} {n_fmt}B [{elapsed}, {rate_fmt}]"
 Found = Iterable[Source | Unusable]
 
 
-class FilesBar(tqdm[Any]):
+class FilesBar(tqdm):
     """A bar of the files and bytes of a run."""
 
     _files = _bytes_sent = _bytes_settled = 0
