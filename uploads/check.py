@@ -11,6 +11,7 @@ A check works while files are uploaded, in bounded memory.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -87,82 +88,43 @@ def check_uploads(
         BucketMissing, StorageFailed: see `web.s3`.
         Unavailable, Rejected, TableMissing: see `dynamo.extending.send`.
     """
-    check = _Check(destination, progress, sizes, Report())
+    report = Report()
     with Spool() as spool:
-        check.read_all(spool)
-        check.confirm(spool)
-    return check.report
+        _read_all(spool, destination, report, progress, sizes)
 
+        def confirm(suspect: tuple[str, Difference]) -> tuple[str, Difference | None]:
+            key, suspected = suspect
+            is_full = report.findings[suspected].is_full
+            return key, suspected if is_full else _difference_of(key, destination)
 
-@dataclass(frozen=True)
-class _Check:
-    destination: Destination
-    progress: Progress
-    sizes: Sizes
-    report: Report
-
-    def read_all(self, spool: Spool) -> None:
-        """Store size and ETag of each object, and of each row that is done."""
-        bucket, prefix = self.destination.bucket, self.destination.key_prefix
-        for listed in s3.list_objects(bucket, prefix, page_limit=self.sizes.page_limit or 1000):
-            for found in listed:
-                spool.add(found.key, _OBJECT, str(found.size), found.etag)
-            self.report.objects += len(listed)
-            self.progress("Objects listed", len(listed))
-        attributes = ("key", "state", "size", "etag")
-        for row in scanned(UploadItem.table(), attributes, self.progress, self.sizes):
-            url = row["key"]["S"]
-            if url.startswith(self.destination.url_for(prefix)):
-                values = row.get("size", {}).get("N", ""), text_of(row, "etag")
-                key = url.removeprefix(self.destination.url_for(""))
-                spool.add(key, _ROW, *(values if _is_done(row) else ()))
-                self.report.rows += 1
-
-    def confirm(self, spool: Spool) -> None:
-        """Look again at each key whose row and object do not agree, and report it."""
-        found = confirmed(_suspects(spool), self._confirmed, self.progress, self.sizes)
-        for key, difference in found:
+        for key, difference in confirmed(_suspects(spool), confirm, progress, sizes):
             if difference:
-                self.report.findings[difference].add(key)
-
-    def _confirmed(self, suspect: tuple[str, Difference]) -> tuple[str, Difference | None]:
-        key, suspected = suspect
-        is_full = self.report.findings[suspected].is_full
-        return key, suspected if is_full else self._difference_of(key)
-
-    def _difference_of(self, key: str) -> Difference | None:
-        """How row and object of a key differ now; None if they do not."""
-        url = self.destination.url_for(key)
-        row = claims.read(url)
-        found = s3.head(self.destination.bucket, key)
-        if found is not None and not _is_done(row):
-            # The row is written first: if both are new since the first read, it exists now.
-            row = claims.read(url)
-        if row is None or found is None or not _is_done(row):
-            is_done = None if row is None else _is_done(row)
-            return _DIFFERENCES.get((is_done, found is not None))
-        return None if self._is_same(key, UploadItem.from_raw_data(row), found) else "different"
-
-    def _is_same(self, key: str, row: UploadItem, found: s3.Found) -> bool:
-        """Whether the object has the bytes that the row describes."""
-        if row.size != found.size or row.sha256 is None:
-            return False
-        if row.etag == found.etag or row.sha256 == found.sha256:
-            return True
-        bucket = self.destination.bucket
-        if is_composite(row.sha256):
-            parts = [sha256_of(s3.download(bucket, key, part)) for part in parts_of(found.size)]
-            return row.sha256 == composite_of(parts)
-        if found.sha256 and not is_composite(found.sha256):
-            return False
-        return row.sha256 == sha256_of(s3.download(bucket, key))
+                report.findings[difference].add(key)
+    return report
 
 
-def _is_done(row: Item | None) -> bool:
-    return text_of(row, "state") == DONE
+def _read_all(
+    spool: Spool, destination: Destination, report: Report, progress: Progress, sizes: Sizes
+) -> None:
+    """Store size and ETag of each object, and of each row that is done."""
+    bucket, prefix = destination.bucket, destination.key_prefix
+    for listed in s3.list_objects(bucket, prefix, page_limit=sizes.page_limit or 1000):
+        for found in listed:
+            spool.add(found.key, _OBJECT, str(found.size), found.etag)
+        report.objects += len(listed)
+        progress("Objects listed", len(listed))
+    attributes = ("key", "state", "size", "etag")
+    for row in scanned(UploadItem.table(), attributes, progress, sizes):
+        url = row["key"]["S"]
+        if url.startswith(destination.url_for(prefix)):
+            values = row.get("size", {}).get("N", ""), text_of(row, "etag")
+            key = url.removeprefix(destination.url_for(""))
+            spool.add(key, _ROW, *(values if _is_done(row) else ()))
+            report.rows += 1
 
 
 def _suspects(spool: Spool) -> Iterator[tuple[str, Difference]]:
+    """The keys whose row and object do not agree."""
     for key, entries in groupby(spool, key=itemgetter(0)):
         values = {source: value for _key, source, *value in entries}
         row, found = values.get(_ROW), values.get(_OBJECT)
@@ -170,6 +132,37 @@ def _suspects(spool: Spool) -> Iterator[tuple[str, Difference]]:
         difference = _DIFFERENCES.get((is_done, found is not None))
         if difference or row != found:
             yield key, difference or "different"
+
+
+def _difference_of(key: str, destination: Destination) -> Difference | None:
+    """How row and object of a key differ now; None if they do not."""
+    url, bucket = destination.url_for(key), destination.bucket
+    row = claims.read(url)
+    found = s3.head(bucket, key)
+    if found is not None and not _is_done(row):
+        # The row is written first: if both are new since the first read, it exists now.
+        row = claims.read(url)
+    if row is None or found is None or not _is_done(row):
+        return _DIFFERENCES.get((None if row is None else _is_done(row), found is not None))
+    return None if _is_same(UploadItem.from_raw_data(row), found, bucket, key) else "different"
+
+
+def _is_same(row: UploadItem, found: s3.Found, bucket: str, key: str) -> bool:
+    """Whether the object has the bytes that the row describes."""
+    if row.size != found.size or row.sha256 is None:
+        return False
+    if row.etag == found.etag or row.sha256 == found.sha256:
+        return True
+    if is_composite(row.sha256):
+        parts = [sha256_of(s3.download(bucket, key, part)) for part in parts_of(found.size)]
+        return row.sha256 == composite_of(parts)
+    if found.sha256 and not is_composite(found.sha256):
+        return False
+    return row.sha256 == sha256_of(s3.download(bucket, key))
+
+
+def _is_done(row: Item | None) -> bool:
+    return text_of(row, "state") == DONE
 
 
 def forget_unfinished(destination: Destination, keys: Iterable[str]) -> Iterator[str]:
@@ -212,19 +205,11 @@ def forget_missing(destination: Destination, keys: Iterable[str]) -> Iterator[st
     """
     for key in keys:
         item = claims.read(destination.url_for(key))
-        if item is None:
-            continue
-        try:
-            row = UploadItem.from_raw_data(item)
-        except DamagedItem:
-            continue
-        # The row is read first: the object exists before the row is done.
-        if (
-            row.state == DONE
-            and s3.head(destination.bucket, key) is None
-            and claims.delete_done(row)
-        ):
-            yield key
+        with suppress(DamagedItem):
+            # The row is read first: the object exists before the row is done.
+            is_lost = item and _is_done(item) and s3.head(destination.bucket, key) is None
+            if is_lost and claims.delete_done(UploadItem.from_raw_data(item or {})):
+                yield key
 
 
 def _claimed(url: str, lease: ProcessLease, gone: dict[Holder, bool]) -> Claim | None:
@@ -236,12 +221,11 @@ def _claimed(url: str, lease: ProcessLease, gone: dict[Holder, bool]) -> Claim |
     if row.state != UPLOADING:
         return None
     holder = claims.holder_of(row) if row.lease else None
-    if holder is not None:
-        if holder not in gone:
-            watch = HolderWatch(holder.lease, holder.fence)
-            gone[holder] = watch.wait_until_gone(claims.POLL_SECONDS)
-        if not gone[holder]:
-            return None
+    if holder is not None and holder not in gone:
+        watch = HolderWatch(holder.lease, holder.fence)
+        gone[holder] = watch.wait_until_gone(claims.POLL_SECONDS)
+    if holder is not None and not gone[holder]:
+        return None
     answer = claims.take(url, row.size or 0, lease.current(), holder)
     return answer if isinstance(answer, Claim) else None
 

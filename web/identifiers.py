@@ -6,6 +6,7 @@ imported by the first check, because few pages check anything.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -21,6 +22,11 @@ EU = frozenset(
 # The letters before a VAT ID, if they are not the country's code.
 _PREFIXES = {"GR": "EL"}
 
+_NOT_VAT_ID = _("“%(text)s” is not a VAT ID of this country.")
+_NOT_JAPANESE = _(
+    "“%(text)s” is not a registration number. Enter T and 13 digits, with the right check digit."
+)
+
 
 def clean_vat_id(text: str, country: str) -> str:
     """The VAT ID of a business in `country`, without spaces; of Japan, the registration number.
@@ -33,11 +39,8 @@ def clean_vat_id(text: str, country: str) -> str:
     try:
         return _normalized(text, country)
     except ValueError as error:
-        raise ValidationError(
-            _NOT_VAT_ID.get(country, _("“%(text)s” is not a VAT ID of this country.")),
-            "vat_id",
-            {"text": text},
-        ) from error
+        message = _NOT_JAPANESE if country == "JP" else _NOT_VAT_ID
+        raise ValidationError(message, "vat_id", {"text": text}) from error
 
 
 def tidy_vat_id(text: str, country: str) -> str:
@@ -48,14 +51,6 @@ def tidy_vat_id(text: str, country: str) -> str:
         return _normalized(text, country or guessed) if text else ""
     except ValueError:
         return text
-
-
-_NOT_VAT_ID: dict[str, Any] = {
-    "JP": _(
-        "“%(text)s” is not a registration number. Enter T and 13 digits, with the right check "
-        "digit."
-    )
-}
 
 
 def _normalized(text: str, country: str) -> str:
@@ -77,28 +72,21 @@ def _normalized(text: str, country: str) -> str:
 
 def clean_iban(text: str) -> str:
     """An IBAN without spaces. Raises ValidationError if its form or a check digit is wrong."""
-    from stdnum import iban
+    return _valid("iban", text, _("“%(text)s” is not an IBAN. Check its letters and digits."))
 
+
+def clean_bic(text: str) -> str:
+    """A BIC of 8 or 11 letters and digits. Raises ValidationError if it has another form."""
+    return _valid("bic", text, _("“%(text)s” is not a BIC. It has 8 or 11 letters and digits."))
+
+
+def _valid(kind: str, text: str, message: Any) -> str:
     try:
-        return str(iban.validate(text))
+        return str(import_module(f"stdnum.{kind}").validate(text))
     except ValueError as error:
-        raise ValidationError(
-            _("“%(text)s” is not an IBAN. Check its letters and digits."), "iban", {"text": text}
-        ) from error
+        raise ValidationError(message, kind, {"text": text}) from error
 
 
 def readable_iban(number: str) -> str:
     """An IBAN in groups of four: `DE89 3704 0044 0532 0130 00`."""
     return " ".join(number[start : start + 4] for start in range(0, len(number), 4))
-
-
-def clean_bic(text: str) -> str:
-    """A BIC of 8 or 11 letters and digits. Raises ValidationError if it has another form."""
-    from stdnum import bic
-
-    try:
-        return str(bic.validate(text))
-    except ValueError as error:
-        raise ValidationError(
-            _("“%(text)s” is not a BIC. It has 8 or 11 letters and digits."), "bic", {"text": text}
-        ) from error

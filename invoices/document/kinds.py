@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -70,18 +70,9 @@ def printable(text: str) -> str:
     return text
 
 
-@dataclass(frozen=True)
-class SingleLine(kinds.SingleLine):
-    """One line of text. The fonts of the PDF must have its characters."""
-
-    rule: Callable[[str], str] = printable
-
-
-@dataclass(frozen=True)
-class MultiLine(kinds.MultiLine):
-    """Text of any number of lines. The fonts of the PDF must have its characters."""
-
-    rule: Callable[[str], str] = printable
+#: One line of text, and text of any number of lines. The fonts of the PDF must have the characters.
+SingleLine = partial(kinds.SingleLine, rule=printable)
+MultiLine = partial(kinds.MultiLine, rule=printable)
 
 
 @dataclass(frozen=True)

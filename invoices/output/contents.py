@@ -32,6 +32,7 @@ def contents_of(invoice: Invoice) -> dict[str, Any]:
     day = invoice.issued_at
     title = _("Credit note %(number)s") if invoice.is_credit_note else _("Invoice %(number)s")
     title = _("Draft of an invoice") if invoice.is_draft else title % {"number": invoice.label}
+    void = pgettext("across the PDF of a voided invoice", "VOID") if invoice.is_voided else ""
     contents: dict[str, Any] = _printable(
         {
             # Typst takes the language without script and region.
@@ -40,7 +41,7 @@ def contents_of(invoice: Invoice) -> dict[str, Any]:
             "date": {"year": day.year, "month": day.month, "day": day.day},
             "day": _day(day),
             "title": title,
-            "foot": f"{title} · {_void()}" if invoice.is_voided else title,
+            "foot": f"{title} · {void}" if void else title,
             "labels": {
                 "date": _("Date"),
                 "seller": _("Seller"),
@@ -54,9 +55,12 @@ def contents_of(invoice: Invoice) -> dict[str, Any]:
                 "page": _("Page %(number)s of %(count)s")
                 % {"number": "{number}", "count": "{count}"},
             },
-            "mark": _mark(invoice),
-            "voided": _voided(invoice) if invoice.is_voided else None,
-            "credited": _credited(invoice) if invoice.is_credit_note else None,
+            # Across each page.
+            "mark": pgettext("across the PDF of a preview", "DRAFT") if invoice.is_draft else void,
+            "voided": _banner(_voided(invoice), invoice.void_reason) if invoice.is_voided else None,
+            "credited": _banner(_credited(invoice), invoice.credit_reason)
+            if invoice.is_credit_note
+            else None,
             "seller": _party(invoice.seller, invoice),
             "customer": _party(invoice.customer, invoice),
             "details": [(label, _lines(text)) for label, text in details_of(invoice, _day)],
@@ -85,17 +89,6 @@ def _printable(value: Any) -> Any:
     return value
 
 
-def _mark(invoice: Invoice) -> str:
-    """What stands across each page."""
-    if invoice.is_draft:
-        return pgettext("across the PDF of a preview", "DRAFT")
-    return _void() if invoice.is_voided else ""
-
-
-def _void() -> str:
-    return pgettext("across the PDF of a voided invoice", "VOID")
-
-
 def _day(day: date) -> str:
     # English dates stay as they were in the first release, so that its PDFs stay the same.
     return date_format(day, pgettext("a date on the PDF, in Django’s letters", "Y-m-d"))
@@ -105,23 +98,18 @@ def _lines(text: str) -> str:
     return "\n".join(text.strip().splitlines())
 
 
-def _voided(invoice: Invoice) -> dict[str, str]:
-    banner = _("VOID: this invoice was voided.")
-    if invoice.voided_on:
-        day = _day(invoice.voided_on)
-        banner = _("VOID: this invoice was voided on %(date)s.") % {"date": day}
-    return {"banner": banner, "reason": _reason(invoice.void_reason)}
+def _voided(invoice: Invoice) -> str:
+    if not invoice.voided_on:
+        return _("VOID: this invoice was voided.")
+    return _("VOID: this invoice was voided on %(date)s.") % {"date": _day(invoice.voided_on)}
 
 
-def _credited(invoice: Invoice) -> dict[str, str]:
-    return {
-        "banner": _("This credit note cancels invoice %(number)s.") % {"number": invoice.credits},
-        "reason": _reason(invoice.credit_reason),
-    }
+def _credited(invoice: Invoice) -> str:
+    return _("This credit note cancels invoice %(number)s.") % {"number": invoice.credits}
 
 
-def _reason(reason: str) -> str:
-    return _lines(_("Reason: %(reason)s") % {"reason": reason})
+def _banner(what: str, reason: str) -> dict[str, str]:
+    return {"banner": what, "reason": _lines(_("Reason: %(reason)s") % {"reason": reason})}
 
 
 def _party(party: Party, invoice: Invoice) -> dict[str, Any]:
@@ -220,12 +208,9 @@ def _is_marked(category: str, invoice: Invoice) -> bool:
 def _bank_account(invoice: Invoice) -> Iterator[tuple[str, str]]:
     """Labels and texts. A credit note has none, because nothing is to be paid."""
     seller = invoice.seller
-    if invoice.is_credit_note:
-        return
-    for label, text in (
-        (_("Account holder"), seller.account_holder),
-        (_("IBAN"), readable_iban(seller.iban) if seller.iban else ""),
-        (_("BIC"), seller.bic),
-    ):
-        if text:
-            yield label, text
+    rows = {
+        _("Account holder"): seller.account_holder,
+        _("IBAN"): readable_iban(seller.iban),
+        _("BIC"): seller.bic,
+    }
+    return ((label, text) for label, text in rows.items() if text and not invoice.is_credit_note)

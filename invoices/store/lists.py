@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -50,6 +51,11 @@ class Listed:
     @property
     def is_voided(self) -> bool:
         return self.standing == "voided"
+
+    def is_about(self, wanted: str, *, exact: bool) -> bool:
+        """Whether the customer has the folded name `wanted`, or name or number contain it."""
+        name = folded(self.customer_name)
+        return name == wanted if exact else wanted in f"{folded(self.label)}\n{name}"
 
 
 #: What lists read: of an invoice, and of its state.
@@ -128,8 +134,7 @@ def list_invoices(
             except (KeyError, ValueError):
                 damaged.append(f"{year}-{item['number']['N'].zfill(6)}")
             else:
-                name, label = folded(invoice.customer_name), folded(invoice.label)
-                is_wanted = name == wanted if exact else wanted in f"{label}\n{name}"
+                is_wanted = not wanted or invoice.is_about(wanted, exact=exact)
                 if is_wanted and invoice.standing in standings:
                     if len(found) == limit:
                         return page(found[-1].number)
@@ -148,10 +153,11 @@ def search_invoices(
     Costs up to `MAX_REQUESTS` in total. One of them asks which of the last `SEARCHED_YEARS` have
     invoices, for 2 read units each.
     """
-    if not options.get("exact") and (at := _number_in(customer)):
-        year, number = at
-        found = list_invoices(account, year, before=number + 1, customer=customer, **options)
-        return replace(found, before=None, next_year=None)
+    if not options.get("exact"):
+        with suppress(UnknownInvoice):
+            year, number = parse_label(customer.strip())
+            found = list_invoices(account, year, before=number + 1, customer=customer, **options)
+            return replace(found, before=None, next_year=None)
     page = list_invoices(account, year, before=before, customer=customer, **options)
     left = MAX_REQUESTS - page.requests - 1
     if page.before is not None:
@@ -166,24 +172,12 @@ def search_invoices(
         more = list_invoices(
             account, earlier, customer=customer, limit=limit, most_requests=left, **options
         )
-        page = replace(
-            more,
-            invoices=page.invoices + more.invoices,
-            searched=page.searched + more.searched,
-            damaged=page.damaged + more.damaged,
-        )
+        summed = ("invoices", "searched", "damaged")
+        page = replace(more, **{each: getattr(page, each) + getattr(more, each) for each in summed})
         left -= more.requests
         if page.before is not None:
             break
     return page
-
-
-def _number_in(typed: str) -> tuple[int, int] | None:
-    """The year and the number, if somebody typed the number of an invoice."""
-    try:
-        return parse_label(typed.strip())
-    except UnknownInvoice:
-        return None
 
 
 def latest_invoices(account: str, today: date) -> tuple[list[Listed], date | None]:
@@ -243,14 +237,9 @@ def _listed(item: Item, state: Item, today: date | None) -> Listed:
 
 
 def all_invoices(
-    account: str,
-    year: int,
-    *,
-    before: int | None = None,
-    oldest_first: bool = False,
-    damaged: list[DamagedItem] | None = None,
+    account: str, year: int, *, damaged: list[DamagedItem] | None = None
 ) -> Iterator[Invoice]:
-    """All invoices of the account's year, one by one. Memory holds one page of the answer.
+    """All invoices of the account's year, newest first. Memory holds one page of the answer.
 
     Errors of damaged items are appended to `damaged`, if given. Costs 1 request per MB and 1 read
     unit per 4 KB.
@@ -258,7 +247,7 @@ def all_invoices(
     Raises:
         DamagedItem: an item is damaged, and `damaged` is not given.
     """
-    for items, _has_more in _answers(InvoiceItem, account, year, before, oldest_first=oldest_first):
+    for items, _has_more in _answers(InvoiceItem, account, year):
         for item in items:
             try:
                 invoice = from_item(item)

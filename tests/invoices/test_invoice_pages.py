@@ -55,7 +55,7 @@ def with_cookies(client: Client, ann: User) -> None:
 
 def stored(user: User, year: int = YEAR) -> list[Invoice]:
     """All that is stored of the account's year, oldest first."""
-    return list(all_invoices(user.pk, year, oldest_first=True))
+    return [*all_invoices(user.pk, year)][::-1]
 
 
 def the_invoice(user: User) -> Invoice:

@@ -50,7 +50,7 @@ def test_counters_continue_from_their_values(stored: Stored) -> None:
 
 
 def test_invoices_are_read_as_they_were_stored(stored: Stored, account: str) -> None:
-    first, second, third = all_invoices(account, 2026, oldest_first=True)
+    third, second, first = all_invoices(account, 2026)
 
     assert (first.label, first.lines, first.note) == ("2026-000001", FIRST.lines, "Thanks")
     assert (first.totals.net, first.totals.gross, first.currency) == (16999, 19989, "EUR")
