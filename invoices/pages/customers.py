@@ -7,7 +7,6 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import redirect
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _, gettext_lazy
 from django.views import View
@@ -104,8 +103,8 @@ class CustomerNewView(KeepFormMixin, OwnFormView):
         """The form, or the customer if the address book has this name."""
         if self.customer and (known := book.customer_named(self.account, self.customer.name)):
             text = _("Customer %(number)s of your address book has this name.")
-            messages.info(request, text % {"number": known.number})
-            return redirect("customer", known.id)
+            where = ("customer", known.id)
+            return self.redirect(text, *where, level=messages.INFO, number=known.number)
         return super().get(request, *args, **kwargs)
 
     def get_initial(self) -> dict[str, Any]:
@@ -117,8 +116,7 @@ class CustomerNewView(KeepFormMixin, OwnFormView):
         request_id = form.cleaned_data["request_id"]
         item = book.add_customer(self.account, form.customer(), request_id=request_id)
         text = _("Customer %(number)s was added.")
-        messages.success(self.request, text % {"number": item.number})
-        return redirect("customer_list")
+        return self.redirect(text, "customer_list", number=item.number)
 
 
 class CustomerNamesView(OwnInvoicesMixin, View):
@@ -183,8 +181,7 @@ class CustomerView(CustomerMixin, KeepFormMixin, OwnFormView):
             )
             form.add_error(None, text)
             return self.form_invalid(form)
-        messages.success(self.request, _("The customer was saved."))
-        return redirect("customer_list")
+        return self.redirect(_("The customer was saved."), "customer_list")
 
 
 class CustomerDeleteView(CustomerMixin, OwnFormView):
@@ -205,7 +202,5 @@ class CustomerDeleteView(CustomerMixin, OwnFormView):
             book.delete_customer(self.item)
         except StaleCustomer:
             text = _("The customer was changed meanwhile. Nothing was deleted.")
-            messages.error(self.request, text)
-            return redirect("customer", self.item.id)
-        messages.success(self.request, _("The customer was deleted."))
-        return redirect("customer_list")
+            return self.redirect(text, "customer", self.item.id, level=messages.ERROR)
+        return self.redirect(_("The customer was deleted."), "customer_list")

@@ -118,13 +118,11 @@ class InvoiceSendView(KeepFormMixin, OwnFormView):
         else:
             if sending.outcome == "sent":
                 text = _("%(number)s was sent to %(to)s.")
-                messages.success(self.request, text % {"number": label, "to": sending.to})
-                return redirect("invoice", label)
+                return self.redirect(text, "invoice", label, number=label, to=sending.to)
             if sending.may_be_under_way:
                 # A second click on the button: the browser dropped the first request.
                 text = _("The mail is still being sent. Load this page again to see the outcome.")
-                messages.info(self.request, text)
-                return redirect("invoice", label)
+                return self.redirect(text, "invoice", label, level=messages.INFO)
             # Without the address and the text.
             logger.warning("An invoice was not sent: %s. %s", sending.outcome, sending.error)
             problem = _NOT_SENT[sending.outcome] % {"to": sending.to}

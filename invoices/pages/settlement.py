@@ -51,13 +51,13 @@ class ChangeView(OwnFormView):
             **kwargs,
         )
 
-    def change(self, label: str, form: Form) -> str:
-        """Make the change. Return the label of the invoice to show then, with a message."""
+    def change(self, label: str, form: Form) -> HttpResponse:
+        """Make the change, and lead to the page of the invoice, with a message."""
         raise NotImplementedError
 
     def form_valid(self, form: Form) -> HttpResponse:
         try:
-            shown = self.change(self.kwargs["label"], form)
+            return self.change(self.kwargs["label"], form)
         except ValidationError as error:
             form.add_error(None, error)
         except UnknownInvoice:
@@ -72,8 +72,6 @@ class ChangeView(OwnFormView):
             )
             form.add_error(None, text)
             return as_unavailable(self.request, self.form_invalid(form), error)
-        else:
-            return redirect("invoice", shown)
         return self.form_invalid(form)
 
 
@@ -88,10 +86,9 @@ class InvoiceVoidView(ChangeView):
             raise Http404("Invoices cannot be voided: INVOICES_ALLOW_VOID is off.")
         return super().dispatch(request, *args, **kwargs)
 
-    def change(self, label: str, form: Form) -> str:
+    def change(self, label: str, form: Form) -> HttpResponse:
         void(self.account, label, form.cleaned_data["reason"])
-        messages.success(self.request, _("Invoice %(number)s was voided.") % {"number": label})
-        return label
+        return self.redirect(_("Invoice %(number)s was voided."), "invoice", label, number=label)
 
 
 class InvoiceCreditView(ChangeView):
@@ -100,13 +97,12 @@ class InvoiceCreditView(ChangeView):
     template_name = "invoices/invoice_credit.html"
     form_class = CreditForm
 
-    def change(self, label: str, form: Form) -> str:
+    def change(self, label: str, form: Form) -> HttpResponse:
         check_may_issue(self.user)
         reason, zone = form.cleaned_data["reason"], self.user.time_zone
         note = credit(self.account, label, reason, time_zone=zone)
         text = _("Invoice %(number)s was credited by credit note %(credit_note)s.")
-        messages.success(self.request, text % {"number": label, "credit_note": note.label})
-        return note.label
+        return self.redirect(text, "invoice", note.label, number=label, credit_note=note.label)
 
 
 class InvoicePaidView(ChangeView):
@@ -125,11 +121,10 @@ class InvoicePaidView(ChangeView):
     def get_form_kwargs(self) -> dict[str, Any]:
         return super().get_form_kwargs() | {"today": self.today}
 
-    def change(self, label: str, form: Form) -> str:
+    def change(self, label: str, form: Form) -> HttpResponse:
         mark_paid(self.account, label, form.cleaned_data["paid_on"])
         text = _("Invoice %(number)s was marked as paid.")
-        messages.success(self.request, text % {"number": label})
-        return label
+        return self.redirect(text, "invoice", label, number=label)
 
 
 class InvoiceUnpaidView(OwnInvoicesMixin, View):
@@ -147,8 +142,6 @@ class InvoiceUnpaidView(OwnInvoicesMixin, View):
             mark_unpaid(self.account, label, PAID_ON.clean(request.POST.get("paid_on", "")))
         except (ValidationError, NotPaid):
             text = _("The payment was changed meanwhile. Please look at it again.")
-            messages.error(request, text)
-        else:
-            text = _("Invoice %(number)s is no longer marked as paid.")
-            messages.success(request, text % {"number": label})
-        return redirect("invoice", label)
+            return self.redirect(text, "invoice", label, level=messages.ERROR)
+        text = _("Invoice %(number)s is no longer marked as paid.")
+        return self.redirect(text, "invoice", label, number=label)

@@ -117,6 +117,13 @@ class OwnInvoicesMixin(LoginRequiredMixin):
             raise Http404(str(error)) from error
         return answer
 
+    def redirect(
+        self, text: str, *to: Any, level: int = messages.SUCCESS, **values: Any
+    ) -> HttpResponse:
+        """Lead to the page `to`, as Django's `redirect`, which shows a message."""
+        messages.add_message(self.request, level, text % values)
+        return redirect(*to)
+
 
 class OwnFormView(SignedInFormMixin, OwnInvoicesMixin, FormPageMixin, FormView):
     """A form about the invoices of the signed-in account."""
@@ -391,9 +398,8 @@ class InvoiceNewView(InLineMixin, OwnFormView):
             )
             form.add_error(None, text)
             return as_unavailable(self.request, self.form_invalid(form), error)
-        text = _("Invoice %(number)s was issued.")
-        messages.success(self.request, text % {"number": invoice.label})
-        return redirect("invoice", invoice.label)
+        number = invoice.label
+        return self.redirect(_("Invoice %(number)s was issued."), "invoice", number, number=number)
 
     def form_invalid(self, form: InvoiceForm) -> HttpResponse:
         """Show the form again."""
