@@ -21,7 +21,7 @@ from django.utils.translation import gettext as _
 from invoices.document.amounts import Line, VatShare
 from invoices.document.fields import fields_of
 from invoices.document.invoice import Invoice, Party
-from invoices.document.money import in_major_units, minor_units
+from invoices.document.money import minor_units, plain_amount
 from web.choices import is_country
 
 #: The name of the file within a PDF, which Factur-X fixes.
@@ -205,8 +205,7 @@ def _sign(invoice: Invoice) -> int:
 
 
 def _amount(amount: int, invoice: Invoice) -> str:
-    unit = Decimal(1) / minor_units(invoice.currency)
-    return str(in_major_units(_sign(invoice) * amount, invoice.currency).quantize(unit))
+    return plain_amount(_sign(invoice) * amount, invoice.currency)
 
 
 def _plain(number: Decimal) -> str:

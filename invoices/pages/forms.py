@@ -19,6 +19,7 @@ from django.forms.formsets import BaseFormSet
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
+from accounts.models import User
 from invoices.document.amounts import (
     LINE_FIELDS,
     MAX_LINES,
@@ -34,13 +35,12 @@ from invoices.document.invoice import (
     TYPED_FIELDS,
     Draft,
     Invoice,
-    Seller,
     check_dates,
     draft_of,
 )
 from invoices.document.requirements import Case, Requirement, check_requirements, missing
 from invoices.document.vatrates import rates_of
-from invoices.store.issuing import check_seller
+from invoices.store.issuing import check_seller, is_named, seller_of, today
 from invoices.store.settlement import CREDIT_REASON, PAID_ON, VOID_REASON, check_paid_on
 from web.requestids import RequestIdForm
 from web.selects import LongSelect
@@ -155,10 +155,7 @@ _PARTS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "more_of_customer": (
         _("More about the customer"),
         (
-            "customer_vat_id",
-            "customer_email",
-            "customer_language",
-            "customer_number",
+            *("customer_vat_id", "customer_email", "customer_language", "customer_number"),
             "buyer_reference",
         ),
     ),
@@ -201,23 +198,18 @@ class InvoiceForm(RequestIdForm):
     def __init__(
         self,
         *args: Any,
-        seller: Seller,
-        issued_on: date,
-        is_named: bool = True,
+        user: User,
         is_preview: bool = False,
         lines: list[dict[str, Any]] | None = None,
         **kwargs: Any,
     ) -> None:
         """`lines` are the initial values of the lines; by default there is one blank line.
 
-        For `is_named` see `invoices.document.requirements.check_requirements`. A preview may lack
-        what the law requires.
+        A preview may lack what the law requires.
         """
         super().__init__(*args, **kwargs)
-        self.seller = seller
-        self.is_named = is_named
-        self.is_preview = is_preview
-        self.issued_on = issued_on
+        self.seller, self.is_named = seller_of(user), is_named(user)
+        self.issued_on, self.is_preview = today(user.time_zone), is_preview
         for each in self.required_by_law:
             if each.field in self.fields:
                 # Small invoices need less. The page does not call it optional.
@@ -267,11 +259,9 @@ class InvoiceForm(RequestIdForm):
             self._refuse_if(check_requirements, draft, self.seller, is_named=self.is_named)
         if not lines_are_valid:
             about_all = self.lines.non_form_errors()
-            where = (
-                _("Correct the marked fields, also in the lines below.")
-                if self.errors.keys() - {NON_FIELD_ERRORS}
-                else _("Correct the marked fields in the lines below.")
-            )
+            where = _("Correct the marked fields in the lines below.")
+            if self.errors.keys() - {NON_FIELD_ERRORS}:
+                where = _("Correct the marked fields, also in the lines below.")
             self.add_error(None, about_all.as_data() or where)
         return self.cleaned_data
 

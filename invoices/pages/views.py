@@ -62,10 +62,8 @@ from invoices.pages.forms import (
 from invoices.store.customers import customer_of, find_customer, list_customers
 from invoices.store.issuing import (
     check_may_issue,
-    is_named,
     issue_invoice,
     must_confirm,
-    seller_of,
     today,
 )
 from invoices.store.lists import Listed, latest_invoices, list_invoices, search_invoices, sums_of
@@ -348,17 +346,10 @@ class InvoiceNewView(InLineMixin, OwnFormView):
 
     def unsent_form(self, values: dict[str, str], lines: list[dict[str, str]]) -> InvoiceForm:
         """The form with these values, unchecked."""
-        return InvoiceForm(initial=values, lines=lines, **self.form_arguments())
+        return InvoiceForm(initial=values, lines=lines, user=self.user)
 
     def get_form_kwargs(self) -> dict[str, Any]:
-        return super().get_form_kwargs() | self.form_arguments()
-
-    def form_arguments(self) -> dict[str, Any]:
-        return {
-            "seller": seller_of(self.user),
-            "issued_on": self.today,
-            "is_named": is_named(self.user),
-        }
+        return super().get_form_kwargs() | {"user": self.user}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         context = super().get_context_data(must_confirm=must_confirm(self.user), **kwargs)

@@ -28,11 +28,8 @@ from invoices.store.issuing import (
     seller_of,
 )
 
-_OPTIONS = {"customer_name": "--customer", "customer_address": "--address"} | {
-    name: f"--{name.replace('_', '-')}"
-    for name in TYPED_FIELDS
-    if name not in {"customer_name", "customer_address"}
-}
+_SHORT = {"customer_name": "customer", "customer_address": "address"}
+_OPTIONS = {name: f"--{_SHORT.get(name, name).replace('_', '-')}" for name in TYPED_FIELDS}
 _HELP = {"customer_address": "the customer's address"}
 # `--line` has these. Other fields of a line keep their defaults.
 _LINE_FIELDS = fields_of(Line)[:4]
