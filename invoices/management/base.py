@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
@@ -99,6 +99,13 @@ def errors_about(what: str) -> Iterator[None]:
         yield
     except ValidationError as error:
         raise CommandError(f"{what}: {' '.join(error.messages)}") from error
+
+
+def request_id_of(options: dict[str, Any], clean: Callable[[str], Any]) -> str:
+    """`--request-id`, or a random one."""
+    asked = options["request_id"]
+    with errors_about("Request id"):
+        return str(clean(str(uuid.uuid4()) if asked is None else asked))
 
 
 @contextmanager

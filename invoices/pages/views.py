@@ -31,41 +31,17 @@ from accounts.models import User
 from accounts.pages import FormPageMixin, SignedInFormMixin, signed_in
 from dynamo import Unavailable
 from dynamo.middleware import as_unavailable, typed_fields
+from invoices import exceptions
 from invoices.document.amounts import MAX_LINES
 from invoices.document.invoice import DEFAULT_LANGUAGE, Invoice, draw_up, series_of, typed_values_of
 from invoices.document.money import readable_amount
 from invoices.document.preview import preview
-from invoices.exceptions import (
-    AlreadyCredited,
-    AlreadyPaid,
-    AlreadyVoided,
-    DateTooEarly,
-    InvoiceRequestReused,
-    IsCreditNote,
-    UnknownCustomer,
-    UnknownInvoice,
-)
 from invoices.models import CustomerItem
 from invoices.output import einvoices
 from invoices.output.typesetting import name_of, pdf_of
-from invoices.pages.forms import (
-    FILTERS,
-    FIRST_YEAR,
-    InvoiceForm,
-    ListForm,
-    any_typed,
-    blank_line_after,
-    line_values_of,
-    typed_lines,
-    typed_values,
-)
+from invoices.pages import forms
 from invoices.store.customers import customer_of, find_customer, list_customers
-from invoices.store.issuing import (
-    check_may_issue,
-    issue_invoice,
-    must_confirm,
-    today,
-)
+from invoices.store.issuing import check_may_issue, issue_invoice, must_confirm, today
 from invoices.store.lists import Listed, latest_invoices, list_invoices, search_invoices, sums_of
 from invoices.store.records import STANDINGS, find_invoice, find_record
 from invoices.store.sendings import sendings_of
@@ -111,7 +87,7 @@ class OwnInvoicesMixin(LoginRequiredMixin):
         """What the account does not have is 404."""
         try:
             answer: HttpResponseBase = super().dispatch(request, *args, **kwargs)
-        except (UnknownInvoice, UnknownCustomer) as error:
+        except (exceptions.UnknownInvoice, exceptions.UnknownCustomer) as error:
             raise Http404(str(error)) from error
         return answer
 
@@ -157,7 +133,7 @@ class HomeView(TemplateView):
 
 def figure(state: str, latest: list[Listed]) -> dict[str, Any]:
     """Those of `latest` in a state of the list's filter, and their sums."""
-    title, standings = FILTERS[state]
+    title, standings = forms.FILTERS[state]
     found = [each for each in latest if each.standing in standings]
     return {"state": state, "title": title, "invoices": found, "sums": sums_of(found)}
 
@@ -168,7 +144,7 @@ class InvoiceListView(OwnInvoicesMixin, TemplateView):
     template_name = "invoices/invoice_list.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        form = ListForm(self.request.GET)
+        form = forms.ListForm(self.request.GET)
         if not form.is_valid():
             raise Http404("The query of the list is not valid.")
         query = form.cleaned_data
@@ -181,7 +157,7 @@ class InvoiceListView(OwnInvoicesMixin, TemplateView):
             year,
             before=query["before"],
             customer=query["customer"],
-            standings=FILTERS[state][1] if state else STANDINGS,
+            standings=forms.FILTERS[state][1] if state else STANDINGS,
             today=self.today,
         )
         if page.damaged:
@@ -195,7 +171,7 @@ class InvoiceListView(OwnInvoicesMixin, TemplateView):
             state=state,
             is_search=is_search,
             is_first_page=query["before"] is None,
-            earlier_year=year - 1 if year > FIRST_YEAR else None,
+            earlier_year=year - 1 if year > forms.FIRST_YEAR else None,
             # Invoices may have dates of next year.
             later_year=year + 1 if year <= this_year else None,
             **kwargs,
@@ -252,7 +228,7 @@ class InvoiceNewView(InLineMixin, OwnFormView):
     """Issues an invoice. Lines are added and removed by a script, or by buttons of the form."""
 
     template_name = "invoices/invoice_new.html"
-    form_class = InvoiceForm
+    form_class = forms.InvoiceForm
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """A form with one line, or, with `?from=`, the form that issues an invoice again."""
@@ -265,8 +241,8 @@ class InvoiceNewView(InLineMixin, OwnFormView):
             model = find_invoice(self.account, label)
             # Its dates are over.
             due = {"supplied_from": "", "supplied_to": "", "due_date": values.get("due_date", "")}
-            values, lines = typed_values_of(model) | due, line_values_of(model)
-        form = self.unsent_form({**values, "request_id": InvoiceForm.new_request_id()}, lines)
+            values, lines = typed_values_of(model) | due, forms.line_values_of(model)
+        form = self.unsent_form({**values, "request_id": forms.InvoiceForm.new_request_id()}, lines)
         return self.render_to_response(self.get_context_data(form=form))
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -279,7 +255,7 @@ class InvoiceNewView(InLineMixin, OwnFormView):
 
     def preview(self) -> HttpResponse:
         """The page of the invoice as it would be issued. Nothing is stored."""
-        form = InvoiceForm(is_preview=True, **self.get_form_kwargs())
+        form = forms.InvoiceForm(is_preview=True, **self.get_form_kwargs())
         if not form.is_valid():
             return self.form_invalid(form)
         draft = self.draw_up(form)
@@ -289,7 +265,7 @@ class InvoiceNewView(InLineMixin, OwnFormView):
         )
         return TemplateResponse(self.request, "invoices/invoice_preview.html", context)
 
-    def draw_up(self, form: InvoiceForm) -> Invoice:
+    def draw_up(self, form: forms.InvoiceForm) -> Invoice:
         """The invoice as it would be issued now, without a number."""
         request_id = form.cleaned_data["request_id"]
         draft, language = form.draft(), _language_of(form)
@@ -297,12 +273,13 @@ class InvoiceNewView(InLineMixin, OwnFormView):
 
     def show_sent(self, sent: QueryDict) -> HttpResponse:
         """The form with the values in `sent`, changed as the pressed button says."""
-        values, lines, focus, customers = typed_values(sent), typed_lines(sent), None, None
+        values, lines = forms.typed_values(sent), forms.typed_lines(sent)
+        focus, customers = None, None
         # Without the script, the key Enter does not say in which field it was pressed.
-        is_search = "enter" in sent and values["customer_name"] and not any_typed(lines)
+        is_search = "enter" in sent and values["customer_name"] and not forms.any_typed(lines)
         if sent.keys() & {"add_line", "enter"} and not is_search:
             if len(lines) < MAX_LINES:
-                lines.append(blank_line_after(lines))
+                lines.append(forms.blank_line_after(lines))
             focus = len(lines) - 1
         elif number := sent.get("remove_line"):
             at = next((at for at in range(len(lines)) if str(at) == number), len(lines))
@@ -316,7 +293,7 @@ class InvoiceNewView(InLineMixin, OwnFormView):
         elif id_ := sent.get("use_customer"):
             try:
                 values |= self.values_of(find_customer(self.account, id_))
-            except UnknownCustomer:
+            except exceptions.UnknownCustomer:
                 messages.error(self.request, _("This customer was deleted meanwhile."))
         form = self.unsent_form(values, lines)
         if focus is not None:
@@ -344,9 +321,9 @@ class InvoiceNewView(InLineMixin, OwnFormView):
         }
         return {name: value for name, value in values.items() if value}
 
-    def unsent_form(self, values: dict[str, str], lines: list[dict[str, str]]) -> InvoiceForm:
+    def unsent_form(self, values: dict[str, str], lines: list[dict[str, str]]) -> forms.InvoiceForm:
         """The form with these values, unchecked."""
-        return InvoiceForm(initial=values, lines=lines, user=self.user)
+        return forms.InvoiceForm(initial=values, lines=lines, user=self.user)
 
     def get_form_kwargs(self) -> dict[str, Any]:
         return super().get_form_kwargs() | {"user": self.user}
@@ -359,7 +336,7 @@ class InvoiceNewView(InLineMixin, OwnFormView):
         shown = draw_up(form.shown_draft(), self.account, form.seller, form.issued_on, "")
         return context | {"einvoice_lacks": list(einvoices.lacks(shown))}
 
-    def form_valid(self, form: InvoiceForm) -> HttpResponse:
+    def form_valid(self, form: forms.InvoiceForm) -> HttpResponse:
         """Issue it. The same form sent again leads to the same invoice."""
         if must_confirm(self.user):
             return self.form_invalid(form)
@@ -378,7 +355,7 @@ class InvoiceNewView(InLineMixin, OwnFormView):
             return self.form_invalid(form)
         except SequenceError as error:
             form.add_error(None, refusal_text(error))
-            if isinstance(error, InvoiceRequestReused):
+            if isinstance(error, exceptions.InvoiceRequestReused):
                 form.renew_request_id()
             return self.form_invalid(form)
         except Unavailable as error:
@@ -392,7 +369,7 @@ class InvoiceNewView(InLineMixin, OwnFormView):
         number = invoice.label
         return self.redirect(_("Invoice %(number)s was issued."), "invoice", number, number=number)
 
-    def form_invalid(self, form: InvoiceForm) -> HttpResponse:
+    def form_invalid(self, form: forms.InvoiceForm) -> HttpResponse:
         """Show the form again."""
         try:
             check_may_issue(self.user)
@@ -409,7 +386,7 @@ class InvoicePreviewPdfView(InvoiceNewView):
         return self.kept_form_page() or redirect("invoice_new")
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        form = InvoiceForm(is_preview=True, **self.get_form_kwargs())
+        form = forms.InvoiceForm(is_preview=True, **self.get_form_kwargs())
         if not form.is_valid():
             return self.form_invalid(form)
         return HttpResponse(
@@ -419,7 +396,7 @@ class InvoicePreviewPdfView(InvoiceNewView):
         )
 
 
-def _language_of(form: InvoiceForm) -> str:
+def _language_of(form: forms.InvoiceForm) -> str:
     """The language of the document: by the customer, else that of the page."""
     return form.draft().customer.language_or(get_language() or DEFAULT_LANGUAGE)
 
@@ -436,7 +413,7 @@ class PreviewView(View):
     def post(self, request: HttpRequest) -> HttpResponse:
         if not previews.take(counted_client(request)):
             return HttpResponse(status=429, headers={"Retry-After": str(previews.seconds)})
-        values, typed = typed_values(request.POST), typed_lines(request.POST)
+        values, typed = forms.typed_values(request.POST), forms.typed_lines(request.POST)
         shown = preview(typed, values["currency"], bool(values["prices_include_tax"]))
         lines = [
             "" if amount is None else readable_amount(amount, shown.currency)
@@ -447,11 +424,11 @@ class PreviewView(View):
 
 
 _REFUSALS: dict[type[SequenceError], Any] = {
-    InvoiceRequestReused: gettext_lazy(
+    exceptions.InvoiceRequestReused: gettext_lazy(
         "You have already issued invoice %(number)s with this form, with other contents. To issue "
         "another invoice, send the form again."
     ),
-    DateTooEarly: gettext_lazy(
+    exceptions.DateTooEarly: gettext_lazy(
         "Your last invoice is dated %(last)s. You cannot issue an invoice before that day."
     ),
     ItemTooLarge: gettext_lazy(
@@ -462,12 +439,14 @@ _REFUSALS: dict[type[SequenceError], Any] = {
         "Your invoices of this year do not match their counter, so nothing was issued. Please tell "
         "the operator of this site."
     ),
-    AlreadyVoided: gettext_lazy("The invoice was already voided: %(reason)s"),
-    AlreadyCredited: gettext_lazy(
+    exceptions.AlreadyVoided: gettext_lazy("The invoice was already voided: %(reason)s"),
+    exceptions.AlreadyCredited: gettext_lazy(
         "The invoice was already credited. Its page shows the credit note."
     ),
-    AlreadyPaid: gettext_lazy("The invoice is already marked as paid on %(paid_on)s."),
-    IsCreditNote: gettext_lazy("A credit note cannot be voided, credited, or marked as paid."),
+    exceptions.AlreadyPaid: gettext_lazy("The invoice is already marked as paid on %(paid_on)s."),
+    exceptions.IsCreditNote: gettext_lazy(
+        "A credit note cannot be voided, credited, or marked as paid."
+    ),
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import uuid
 from datetime import date
 from typing import Any
 
@@ -17,7 +16,7 @@ from invoices.document.fields import fields_of
 from invoices.document.invoice import DEFAULT_LANGUAGE, TYPED_FIELDS, Draft, draft_of
 from invoices.document.kinds import Flag
 from invoices.document.requirements import check_requirements
-from invoices.management.base import InvoiceCommand, errors_about, repeatable
+from invoices.management.base import InvoiceCommand, errors_about, repeatable, request_id_of
 from invoices.store.issuing import (
     ISSUE_DATE,
     REQUEST_ID,
@@ -68,11 +67,7 @@ class Command(InvoiceCommand):
         parser.add_argument("--date", type=_date, help="such as 2026-11-21; default today")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        request_id = options["request_id"]
-        if request_id is None:
-            request_id = str(uuid.uuid4())
-        with errors_about("Request id"):
-            request_id = REQUEST_ID.clean(request_id)
+        request_id = request_id_of(options, REQUEST_ID.clean)
         user = find_user(options["user"])
         seller = seller_of(user)
         check_may_issue(user)

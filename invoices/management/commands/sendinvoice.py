@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import uuid
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from accounts.services import find_user
-from invoices.management.base import InvoiceCommand, errors_about, repeatable
+from invoices.management.base import InvoiceCommand, errors_about, repeatable, request_id_of
 from invoices.output.mails import MESSAGE, TO
 from invoices.output.sending import clean_request_id, send_invoice
 from invoices.store.records import find_record
@@ -38,11 +37,7 @@ class Command(InvoiceCommand):
         parser.add_argument("--message", default="", help="added to the text of the mail")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        request_id = options["request_id"]
-        if request_id is None:
-            request_id = str(uuid.uuid4())
-        with errors_about("Request id"):
-            clean_request_id(request_id)
+        request_id = request_id_of(options, clean_request_id)
         user = find_user(options["user"])
         record = find_record(user.pk, options["number"])
         with errors_about("To"):
@@ -62,12 +57,6 @@ def _as_row(sending: Sending) -> str:
 
 
 def _as_json(sending: Sending) -> str:
-    return json.dumps(
-        {
-            "requestId": sending.request_id,
-            "to": sending.to,
-            "at": sending.at.isoformat(),
-            "outcome": sending.outcome,
-        },
-        ensure_ascii=False,
-    )
+    at, to = sending.at.isoformat(), sending.to
+    shown = {"requestId": sending.request_id, "to": to, "at": at, "outcome": sending.outcome}
+    return json.dumps(shown, ensure_ascii=False)
