@@ -1,8 +1,11 @@
-"""axe-core finds nothing serious on any page: narrow and wide, light and dark."""
+"""axe-core finds nothing serious on any page, and none scrolls sideways: narrow and wide, light and
+dark, with long names and texts.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any, Literal
 
 import pytest
@@ -18,6 +21,7 @@ from accounts.models import User
 from accounts.services import edit_profile
 from accounts.sessions import services as sessions
 from dynamo._internal.client.sending import send
+from invoices.document.amounts import Line
 from invoices.store.settlement import credit, mark_paid, void
 from locks._internal.lock import Lock, claim_once
 from tests.browser.test_invoices import let_in, write
@@ -78,13 +82,15 @@ def pages(*, signed_in: bool) -> list[str]:
 
 
 def faults(page: Page) -> list[Any]:
-    """The findings of axe on the current page, in both looks."""
+    """The findings of axe on the current page, in both looks, and whether it is too wide."""
     page.evaluate(AXE_SCRIPT)
     found: list[Any] = []
     for width, scheme in LOOKS:
         page.set_viewport_size({"width": width, "height": 844})
         page.emulate_media(color_scheme=scheme)
         found += [[page.url, width, scheme, *fault] for fault in _run(page)]
+        if page.evaluate("document.documentElement.scrollWidth") > width:
+            found.append([page.url, width, scheme, "it scrolls sideways", ""])
     return found
 
 
@@ -132,7 +138,8 @@ def test_axe_finds_nothing_serious_on_the_pages_of_an_account(
     visitor: Page, site: str, settings: Any
 ) -> None:
     settings.ACCOUNTS_EMAIL_CHANGE = "confirm"
-    user = make_user(username="ann", full_name="Ann Example")
+    long = f"{'a' * 64}@{'b' * 60}.{'c' * 60}.example"
+    user = make_user(username="n" * 150, email=long, full_name="Ann Example")
     let_in(visitor.context, site, user)
     user = User.get(user.pk)
     edit_profile(user, business_name="Ann Ltd", business_address="1 High Street\nLondon")
@@ -142,10 +149,13 @@ def test_axe_finds_nothing_serious_on_the_pages_of_an_account(
     void(user.pk, VOIDED, "Wrong price")
     paid, credited = issued(user.pk).label, issued(user.pk).label
     mark_paid(user.pk, paid, DAY)
+    line = Line("x" * 1000, Decimal(999), Decimal("99999999.123456"), Decimal(19))
+    wide = issued(user.pk, customer="y" * 200, note="z" * 500, lines=(line, line)).label
     note = credit(user.pk, credited, "Returned").label
 
-    addresses = pages(signed_in=True)
-    became = [f"/invoices/{label}/" for label in (VOIDED, paid, credited, note)]
+    addresses = [*pages(signed_in=True), "/invoices/?customer=" + "q" * 300]
+    became = [f"/invoices/{label}/" for label in (VOIDED, paid, credited, note, wide)]
+    became.append(f"/invoices/{wide}/void/")
     found = seen(visitor, [*addresses, *became, f"/invoices/?year={DAY.year}"])
 
     visitor.goto("/accounts/email/")
@@ -154,7 +164,7 @@ def test_axe_finds_nothing_serious_on_the_pages_of_an_account(
     visitor.get_by_role("button", name="email").click()
     visitor.get_by_role("status").wait_for()
     found += faults(visitor)
-    write(visitor, [("Printing", "x", "0.125", "7")])
+    write(visitor, [("x" * 1000, "x", "0.125", "7")])
     visitor.get_by_role("button", name="Issue the invoice").click()
     visitor.get_by_role("alert").wait_for()
     assert found + faults(visitor) == []

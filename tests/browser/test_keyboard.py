@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from accounts.models import User
 from accounts.sessions import services as sessions
 from tests.browser.test_invoices import let_in
-from tests.factories import PASSWORD, assert_guards_match_users, guard_owner, make_user
+from tests.factories import PASSWORD, guard_owner, make_user, stored_items
 
 pytestmark = pytest.mark.browser
 
@@ -59,7 +59,7 @@ def mailed_link(mail: EmailMessage) -> str:
 
 
 @pytest.mark.parametrize("person", [False], indirect=True, ids=["no-scripts"])
-def test_an_account_can_be_created_used_and_recovered_by_keyboard(
+def test_an_account_can_be_created_used_recovered_and_deleted_by_keyboard(
     person: Page, mailoutbox: list[EmailMessage], settings: Any
 ) -> None:
     settings.ACCOUNTS_EMAIL_CHANGE = "immediate"
@@ -105,11 +105,17 @@ def test_an_account_can_be_created_used_and_recovered_by_keyboard(
     person.keyboard.press("Enter")
     expect(person).to_have_url(re.compile("/reset/done/$"))
     press(person, "link", "Sign in")
-    enter(person, "Username or email address", "ann")
+    enter(person, "Username or email address", "ann@NEW.example")
     enter(person, "Password", NEW_PASSWORD)
     person.keyboard.press("Enter")
     expect(person).to_have_url(re.compile(r":\d+/$"))
-    assert_guards_match_users()
+
+    press(person, "link", "ann")
+    press(person, "link", "Delete account…")
+    enter(person, "Current password", NEW_PASSWORD)
+    press(person, "button", "Delete my account")
+    expect(person.get_by_role("status")).to_contain_text("deleted")
+    assert stored_items() == {}
 
 
 def test_an_invoice_can_be_written_by_keyboard(person: Page, site: str) -> None:
