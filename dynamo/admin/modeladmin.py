@@ -120,7 +120,8 @@ class ModelAdmin(BaseModelAdmin):
         """Whether the user has the permission; those that contrib knows, for this item."""
         on = (item,) if permission in {"change", "delete", "view"} else ()
         has = getattr(self, f"has_{permission}_permission", None)
-        return bool(has(request, *on) if has else self._has_perm(request, permission))
+        user: Any = request.user
+        return bool(has(request, *on) if has else user.has_perm(self.permission(permission)))
 
     # Fields that ask for a reason and the password ------------------------------------------------
 

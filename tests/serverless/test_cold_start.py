@@ -46,6 +46,8 @@ FIRST_LOADED_BY: dict[str, str | None] = {
     "babel": SIGN_IN,
     "invoices.output.pdf": SIGN_IN,
     "staff.views": SIGN_IN,
+    # The pages of exports; it needs parts of botocore only that are loaded already.
+    "web.s3": SIGN_IN,
     "boto3": None,
     "debug_toolbar": None,
     "fontTools": None,
@@ -61,7 +63,6 @@ FIRST_LOADED_BY: dict[str, str | None] = {
     "stdnum.iban": None,
     "tqdm": None,
     "typst": None,
-    "web.s3": None,
 }
 
 #: A part of a file's path, and the first step that may open such a file.
