@@ -72,39 +72,6 @@ def test_a_warm_function_takes_a_new_key_and_nobody_is_signed_out(
     assert parameter.times_read == 3
 
 
-def test_a_form_of_before_the_rotation_is_accepted_after_it(
-    function: Function, parameter: Parameter
-) -> None:
-    sign_up(function)
-    # `issue` shows the form, and then sends it.
-    shown, request = [], function.request
-
-    def rotate_between(method: str, path: str, *arguments: Any, **named: Any) -> Any:
-        if method == "POST":
-            parameter.put(NEW, OLD)
-            function.jump(FRESH_SECONDS)
-        shown.append(method)
-        return request(method, path, *arguments, **named)
-
-    function.request = rotate_between  # type: ignore[method-assign]
-    issue(function)
-
-    assert shown == ["GET", "POST"]
-    assert parameter.times_read == 2
-
-
-def test_a_function_goes_on_while_the_keys_cannot_be_read(
-    function: Function, parameter: Parameter, tmp_path: Path
-) -> None:
-    sign_up(function)
-    parameter.proxy.plan(READ, Answer(500, "InternalServerError"))
-    function.jump(FRESH_SECONDS)
-
-    assert function.request("GET", "/accounts/profile/").status == 200
-
-    assert "The secret keys cannot be read again" in (tmp_path / "log").read_text()
-
-
 def test_a_restored_function_reads_the_keys_again(
     site_folder: Path, environment: dict[str, str], parameter: Parameter, settings: Any
 ) -> None:
