@@ -189,44 +189,35 @@ class ModelAdmin(BaseModelAdmin):
         extra_context: Any = None,
     ) -> HttpResponse:
         """Adds or changes an item. Costs 1 request to read it and 1 to write it."""
-        obj, add = None, object_id is None
+        obj, add, is_post = None, object_id is None, request.method == "POST"
         if object_id is None:
-            if not self.has_add_permission(request):
-                raise PermissionDenied
+            may_write = may_see = self.has_add_permission(request)
         else:
             try:
                 obj = self.get_object(request, object_id)
             except DamagedItem as error:
                 return self._damaged(request, error)
-            is_post = request.method == "POST"
-            allowed = self.has_change_permission if is_post else self.has_view_or_change_permission
-            if not allowed(request, obj):
-                raise PermissionDenied
-            # Of an item that was deleted meanwhile, the page shows what was typed.
-            obj = obj or (with_id(self.model, object_id) if is_post else None)
+            may_write = self.has_change_permission(request, obj)
+            may_see = may_write or self.has_view_permission(request, obj)
+        if not (may_write if is_post else may_see):
+            raise PermissionDenied
+        if object_id is not None and obj is None:
+            # Of an item that was deleted meanwhile, the page shows what was typed. With a request
+            # id instead of a version it would be added, which is another right.
+            obj = with_id(self.model, object_id) if VERSION in request.POST else None
             if obj is None:
                 return self._gone(request, object_id)
-        may_write = (
-            self.has_add_permission(request) if add else self.has_change_permission(request, obj)
-        )
-        if obj is not None and not obj.stored and VERSION not in request.POST:
-            # With a request id it would be added, which is another right.
-            return self._gone(request, object_id or "")
         fieldsets, readonly, form_class = self._plan(request, obj, may_write)
         operation = "add" if add else "change"
-        form: Any = (
-            form_class(request.POST, request.FILES, instance=obj)
-            if request.method == "POST"
-            else form_class(
-                instance=obj, initial=self._initial(request, form_class) if add else None
-            )
-        )
+        sent = (request.POST, request.FILES) if is_post else ()
+        initial = self._initial(request, form_class) if add and not is_post else None
+        form: Any = form_class(*sent, instance=obj, initial=initial)
         if obj is not None and not obj.stored and form.hidden_value() is None:
             return self._gone(request, object_id or "")
         self._complete(request, form, operation in self.dangerous)
         if may_write:
             fieldsets.append((None, {"fields": [*form.confirm_names, form._hidden]}))
-        if request.method == "POST" and form.is_valid():
+        if is_post and form.is_valid():
             if obj is not None and obj == request.user:
                 self._keep_own_rights(form)
             if form.is_valid() and self._save(request, form, add):
@@ -279,9 +270,6 @@ class ModelAdmin(BaseModelAdmin):
             return True
 
         return {name: value for name, value in values.items() if takes(name, value)}
-
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        return dict(request.GET.items())
 
     def _plan(
         self, request: HttpRequest, obj: Any, may_write: bool
@@ -348,13 +336,11 @@ class ModelAdmin(BaseModelAdmin):
     def _after_save(self, request: HttpRequest, obj: Any, add: bool) -> HttpResponse:
         """As contrib's `response_add` and `response_change`."""
         name = self.opts.verbose_name
-        told = (
-            djangos_text("The {name} “{obj}” was added successfully.")
-            if add
-            else djangos_text("The {name} “{obj}” was changed successfully.")
+        done = djangos_text(
+            f"The {{name}} “{{obj}}” was {'added' if add else 'changed'} successfully."
         )
         link = format_html('<a href="{}">{}</a>', self.url("change", obj), name_of(obj))
-        self.message_user(request, format_html(told, name=name, obj=link), messages.SUCCESS)
+        self.message_user(request, format_html(done, name=name, obj=link), messages.SUCCESS)
         if "_continue" in request.POST:
             return HttpResponseRedirect(self.url("change", obj))
         if "_addanother" in request.POST:
@@ -369,25 +355,23 @@ class ModelAdmin(BaseModelAdmin):
         actions = self.get_actions(request)
         if request.method == "POST" and actions:
             selected = request.POST.getlist(helpers.ACTION_CHECKBOX_NAME)
-            name = request.POST.get("action", "")
+            name, back = request.POST.get("action", ""), request.get_full_path()
             # What a search shows at most: of each field, those that begin so and the very one.
             most = (self.list_per_page + 1) * (len(self.get_search_fields(request)) or 1)
             if len(selected) > most:
                 bound = _("Select at most %(count)s items. No items have been changed.")
-                self.message_user(request, bound % {"count": most}, messages.WARNING)
-                return HttpResponseRedirect(request.get_full_path())
-            if selected and name in actions:
-                back = request.get_full_path()
-                function, name, title = actions[name]
-                return self._confirmed(request, name, function, title, selected, back)
-            text = djangos_text("No action selected.")
-            if not selected:
+                text = bound % {"count": most}
+            elif not selected:
                 text = djangos_text(
                     "Items must be selected in order to perform actions on them. No items have "
                     "been changed."
                 )
+            elif name not in actions:
+                text = djangos_text("No action selected.")
+            else:
+                return self._confirmed(request, actions[name], self._selected(selected), back)
             self.message_user(request, text, messages.WARNING)
-            return HttpResponseRedirect(request.get_full_path())
+            return HttpResponseRedirect(back)
         try:
             changelist = self.get_changelist_instance(request)
         except BadCursor:
@@ -420,10 +404,10 @@ class ModelAdmin(BaseModelAdmin):
         """Asks, and runs an action on one item. Costs as `delete_view`."""
         is_deletion = name == DELETE
         allowed = self.has_delete_permission if is_deletion else self.has_view_or_change_permission
-        try:
-            obj = self.get_object(request, object_id)
-        except DamagedItem as error:
-            return self._damaged(request, error)
+        items = self._selected([object_id])
+        obj = items[object_id]
+        if isinstance(obj, DamagedRow):
+            return self._damaged(request, obj.error)
         if not allowed(request, obj):
             raise PermissionDenied
         actions = self.get_actions(request)
@@ -433,28 +417,18 @@ class ModelAdmin(BaseModelAdmin):
             raise PermissionDenied
         if obj is None:
             return self._gone(request, object_id)
-        function, name, title = actions[name]
-        back = self.url("changelist") if name == DELETE else self.url("change", obj)
-        return self._confirmed(request, name, function, title, [object_id], back)
+        back = self.url("changelist") if is_deletion else self.url("change", obj)
+        return self._confirmed(request, actions[name], items, back)
 
     def _confirmed(
-        self,
-        request: HttpRequest,
-        name: str,
-        function: Any,
-        title: Any,
-        keys: Sequence[str],
-        back: str,
+        self, request: HttpRequest, action: tuple[Any, str, Any], items: dict[str, Any], back: str
     ) -> HttpResponse:
-        """Asks for confirmation of an action, or runs it item by item and reports each result.
-
-        Costs 1 request to read 100 items, and 1 to write each.
-        """
+        """Asks for confirmation of an action, or runs it item by item and reports each result."""
+        function, name, title = action
         is_deletion = name == DELETE
         dangerous = getattr(function, "dangerous", False) or (
             is_deletion and "delete" in self.dangerous
         )
-        items = self._selected(keys)
         whole = {key: item for key, item in items.items() if isinstance(item, Model)}
         versions = {key: str(item.version) for key, item in whole.items()}
         is_confirmed = SEEN in request.POST
@@ -492,7 +466,10 @@ class ModelAdmin(BaseModelAdmin):
         return self._render(request, "confirm.html", own, context)
 
     def _selected(self, keys: Sequence[str]) -> dict[str, Any]:
-        """The items by their id; None for one that is absent, a DamagedRow for a damaged one."""
+        """The items by their id; None for one that is absent, a DamagedRow for a damaged one.
+
+        Costs 1 request for 100 items.
+        """
         wanted = {key: with_id(self.model, key) for key in dict.fromkeys(keys)}
         found: dict[str, Any] = dict.fromkeys(wanted)
         addresses = [item._key() for item in wanted.values() if item is not None]
@@ -519,17 +496,17 @@ class ModelAdmin(BaseModelAdmin):
             return messages.WARNING, str(GONE)
         if isinstance(item, DamagedRow):
             return messages.ERROR, str(item)
-        if seen != str(item.version):
-            return messages.ERROR, str(OVERTAKEN)
-        is_deletion = name == DELETE
+        is_deletion, write = name == DELETE, Transaction()
         needed = getattr(function, "allowed_permissions", None) or ["change"]
-        allowed = [each for each in needed if self._may(request, each, item)]
-        if not allowed:
-            return messages.ERROR, str(_("You do not have the right to do this."))
-        if is_deletion and item == request.user:
-            return messages.ERROR, str(_("You cannot delete your own account."))
-        write = Transaction()
+        text: Any
         try:
+            if seen != str(item.version):
+                raise Stale
+            allowed = [each for each in needed if self._may(request, each, item)]
+            if not allowed:
+                raise PermissionDenied
+            if is_deletion and item == request.user:
+                raise ValidationError(_("You cannot delete your own account."))
             what = function(self, request, item, write)
             done = self.commit(
                 request,
@@ -541,16 +518,18 @@ class ModelAdmin(BaseModelAdmin):
                 reason=reason,
             )
         except PermissionDenied:
-            return messages.ERROR, str(_("You do not have the right to do this."))
+            text = _("You do not have the right to do this.")
         except Stale:
-            return messages.ERROR, str(OVERTAKEN)
+            text = OVERTAKEN
         except ValidationError as error:
-            return messages.ERROR, get_text_list(error.messages, djangos_text("and"))
+            text = get_text_list(error.messages, djangos_text("and"))
         except (DynamoError, Refused) as error:
-            return messages.ERROR, str(error)
-        if not done:
-            return messages.INFO, str(_("There was nothing to do."))
-        return messages.SUCCESS, djangos_text("Deleted.") if is_deletion else str(_("Done."))
+            text = error
+        else:
+            if not done:
+                return messages.INFO, str(_("There was nothing to do."))
+            return messages.SUCCESS, djangos_text("Deleted.") if is_deletion else str(_("Done."))
+        return messages.ERROR, str(text)
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
