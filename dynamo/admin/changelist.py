@@ -16,9 +16,8 @@ from django.http import HttpRequest
 from django.utils.http import urlencode
 from django.utils.translation import gettext as djangos_text
 
-from dynamo.admin.values import DamagedRow, name_of
+from dynamo.admin.values import name_of
 from dynamo.models import Model
-from dynamo.pages import Page, read_page
 
 
 @dataclass(frozen=True)
@@ -28,23 +27,6 @@ class Source:
     index_name: str | None
     partition: str
     sort: str | None
-
-    def page(
-        self,
-        model: type[Model],
-        value: Any,
-        *,
-        limit: int,
-        after: str | None = None,
-        descending: bool = False,
-    ) -> Page[Any]:
-        """A page of the partition `value`; a damaged item is a DamagedRow. Costs as `Model.page`.
-
-        Raises:
-            BadCursor: `after` belongs to another list.
-        """
-        query = {"index_name": self.index_name, "scan_index_forward": not descending}
-        return read_page(model, value, limit, after, "admin", query, DamagedRow)
 
 
 def sources(model: type[Model]) -> list[Source]:

@@ -21,7 +21,7 @@ from dynamo.admin.values import DamagedRow, is_sensitive
 from dynamo.exceptions import BadCursor, DamagedItem
 from dynamo.forms import ModelForm
 from dynamo.models import Model
-from dynamo.pages import Page, read_search, scan_page
+from dynamo.pages import Page, read_page, read_search, scan_page
 from dynamo.unique.declarations import SEARCH_LETTERS
 from dynamo.views import _converted
 
@@ -103,9 +103,8 @@ class BaseModelAdmin(_ContribsModelAdmin):  # type: ignore[misc]  # Any
         if self.list_index is None or changelist.query:
             return None, None
         name = str(self.list_index.Meta.index_name)
-        return next(each for each in sources(self.model) if each.index_name == name), (
-            self.list_partition
-        )
+        source = next(each for each in sources(self.model) if each.index_name == name)
+        return source, self.list_partition
 
     def get_page(self, request: HttpRequest, changelist: ChangeList) -> Page[Any]:
         """The items of the page. Costs 1 request; of a whole table at most 3."""
@@ -113,12 +112,8 @@ class BaseModelAdmin(_ContribsModelAdmin):  # type: ignore[misc]  # Any
             return self.get_search_results(request, changelist.query, changelist.after)
         if changelist.source is None:
             return scan_page(self.model, self.list_per_page, changelist.after, DamagedRow)
-        return self._partition(
-            changelist.source,
-            changelist.partition,
-            after=changelist.after,
-            descending=changelist.descending,
-        )
+        source, value = changelist.source, changelist.partition
+        return self._partition(source, value, changelist.after, descending=changelist.descending)
 
     def get_search_results(
         self, request: HttpRequest, search_term: str, after: str | None = None
@@ -157,7 +152,7 @@ class BaseModelAdmin(_ContribsModelAdmin):  # type: ignore[misc]  # Any
     def _search(self, name: str, text: str, after: str | None) -> Page[Any]:
         if name not in self.model.unique_names():
             source = source_of(self.model, name)
-            return Page([], None) if source is None else self._partition(source, text, after=after)
+            return Page([], None) if source is None else self._partition(source, text, after)
         found = [] if after else self._find(name, text)
         unique = self._searchable(name)
         if unique is None or len(text) < SEARCH_LETTERS:
@@ -174,12 +169,15 @@ class BaseModelAdmin(_ContribsModelAdmin):  # type: ignore[misc]  # Any
         except DamagedItem as error:
             return [DamagedRow({}, error)]
 
-    def _partition(self, source: Source, text: Any, **options: Any) -> Page[Any]:
+    def _partition(
+        self, source: Source, text: Any, after: str | None, *, descending: bool = False
+    ) -> Page[Any]:
         try:
             value = _converted(self.model, {source.partition: text})[source.partition]
         except Http404:
             return Page([], None)
-        return source.page(self.model, value, limit=self.list_per_page, **options)
+        query = {"index_name": source.index_name, "scan_index_forward": not descending}
+        return read_page(self.model, value, self.list_per_page, after, "admin", query, DamagedRow)
 
     def count_note(self, request: HttpRequest) -> Any:
         """What the list says about the number of items, such as that of a stored report."""

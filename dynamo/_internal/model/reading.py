@@ -11,7 +11,7 @@ from pynamodb.pagination import ResultIterator
 
 from dynamo._internal import bulk
 from dynamo._internal.client.sending import send
-from dynamo._internal.items import Item
+from dynamo._internal.items import Item, text_of
 from dynamo._internal.model.objects import ItemObject
 from dynamo.pages import Page, read_page, read_search
 from dynamo.unique.guarding import OWNER, is_reserved
@@ -44,7 +44,7 @@ class Readable(ItemObject):
             key = cls.guard_key_of(**values)
         except ValueError:
             return None
-        return None if key is None else cls._read_owner(key)
+        return None if key is None else text_of(cls._read_guard(key), OWNER) or None
 
     @classmethod
     def find_from(cls, owner: str, /, **values: Any) -> Self:
@@ -86,10 +86,6 @@ class Readable(ItemObject):
     def _read_guard(cls, key: str) -> Item | None:
         guard: Item | None = send("GetItem", cls._guard_table().address(key)).get("Item")
         return None if not guard or is_reserved(guard) else guard
-
-    @classmethod
-    def _read_owner(cls, key: str) -> str | None:
-        return (cls._read_guard(key) or {}).get(OWNER, {}).get("S") or None
 
     @classmethod
     def _get_owner(cls, owner: str) -> Self:

@@ -10,7 +10,14 @@ from typing import Any, Never, Self
 from pynamodb.expressions.condition import Condition
 
 from dynamo._internal.client.sending import send
-from dynamo._internal.items import PARTITION_KEY_MAX_BYTES, Item, digest_of, is_same_value, ordered
+from dynamo._internal.items import (
+    PARTITION_KEY_MAX_BYTES,
+    Item,
+    digest_of,
+    is_same_value,
+    ordered,
+    text_of,
+)
 from dynamo._internal.model.objects import VERSION
 from dynamo._internal.model.reading import Readable
 from dynamo._internal.updates import Update, conditional
@@ -18,7 +25,7 @@ from dynamo._internal.versions import continues, new_version, next_version
 from dynamo.exceptions import AlreadyDone, ConditionFailed
 from dynamo.transactions import Refusal, Transaction, Write, joined
 from dynamo.unique.declarations import REQUEST_DIGEST, REQUEST_ID, SEPARATOR, UniqueKey
-from dynamo.unique.guarding import DIGEST, GuardWrite
+from dynamo.unique.guarding import DIGEST, OWNER, GuardWrite
 
 #: The default key of an item is the UUIDv5 of its request id in this namespace.
 REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
@@ -115,7 +122,7 @@ class Writable(Readable):
         except AlreadyDone:
             # The request made an item with another key, such as a random one.
             [claim] = claims
-            owner = self._read_owner(claim.guard_key) or ""
+            owner = text_of(self._read_guard(claim.guard_key), OWNER)
             self.deserialize(self._get_owner(owner).stored)
         return self
 
