@@ -142,12 +142,22 @@ class AdminSite(ContribsSite):
         return JavaScriptCatalog.as_view(packages=["dynamo.admin"])(request)
 
     def get_log_entries(self, request: HttpRequest) -> Any:
-        """A function that reads the newest entries of this month, for the index page."""
+        """The newest entries of this month, read by the index page if it shows them."""
+        return _NewestEntries()
 
-        def newest() -> list[LogEntry]:
-            return list_entries(month_of(datetime.now(UTC))).actions
 
-        return newest
+class _NewestEntries:
+    """What contrib.admin's tag does with a QuerySet."""
+
+    by: str | None = None
+
+    def filter(self, *, user__pk: str) -> _NewestEntries:
+        self.by = user__pk
+        return self
+
+    def __getitem__(self, some: slice) -> list[LogEntry]:
+        entries = list_entries(month_of(datetime.now(UTC))).actions
+        return [each for each in entries if self.by in {None, each.by}][some]
 
 
 def register(
