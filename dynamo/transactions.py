@@ -21,7 +21,6 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-api
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -158,19 +157,15 @@ class Write:
         return request
 
     @property
-    def key(self) -> tuple[Any, ...]:
-        """The table and the key that it concerns: a transaction takes each key once."""
-        key = self._stored_key
-        if not isinstance(self.about, PlainModel):
-            return self.request["TableName"], json.dumps(key, sort_keys=True, default=str)
-        return self.request["TableName"], *(
-            next(iter(key[name].values())) for name in self.about.key_attribute_names()
-        )
+    def key(self) -> tuple[Any, ...] | None:
+        """The table and the key of the model's item: a transaction takes each one once.
 
-    @property
-    def is_of_item(self) -> bool:
-        """Whether it is known which item of which model it writes."""
-        return isinstance(self.about, PlainModel)
+        None if it is not known which item of which model it writes.
+        """
+        if not isinstance(self.about, PlainModel):
+            return None
+        key, names = self._stored_key, self.about.key_attribute_names()
+        return self.request["TableName"], *(next(iter(key[name].values())) for name in names)
 
     def merged(self, other: Write) -> Write:
         """The one write for this and `other`, a later write of the same item.
@@ -178,8 +173,9 @@ class Write:
         Raises:
             ValueError: the two cannot be one.
         """
+        table, *key = self.key or ()
         raise ValueError(
-            f"This transaction already writes the item {self.key[1:]} of {self.key[0]}: "
+            f"This transaction already writes the item {tuple(key)} of {table}: "
             "combine the changes of one item in one call."
         )
 
@@ -285,8 +281,8 @@ class Transaction:
         """
         added, places = [*self._writes], {**self._places}
         for write in writes:
-            if write.is_of_item:
-                place = places.setdefault(write.key, len(added))
+            if key := write.key:
+                place = places.setdefault(key, len(added))
                 if place < len(added):
                     added[place] = added[place].merged(write)
                     continue

@@ -97,10 +97,6 @@ class GuardWrite(Write):
     def key(self) -> tuple[Any, ...]:
         return self.request["TableName"], self.guard_key
 
-    @property
-    def is_of_item(self) -> bool:
-        return True
-
     def merged(self, other: Write) -> Write:
         if not isinstance(other, GuardWrite):
             return super().merged(other)
