@@ -12,6 +12,7 @@ from django.contrib.auth.views import LogoutView, redirect_to_login
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext_lazy as _
@@ -48,7 +49,11 @@ class StaffSite(admin.AdminSite):
         def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
             if request.user.is_authenticated and not self.has_permission(request):
                 raise Http404
-            return view(request, *args, **kwargs)
+            response = view(request, *args, **kwargs)
+            if isinstance(response, TemplateResponse):
+                context = response.context_data or {}
+                response.context_data = {**self.each_context(request), **context}
+            return response
 
         return update_wrapper(never_cache(inner), view)
 
@@ -74,12 +79,13 @@ class StaffSite(admin.AdminSite):
         except PermissionDenied as error:
             raise Http404 from error
 
-    def record_opening(self, request: HttpRequest, action: str, pk: str, what: str = "") -> None:
+    def record_opening(self, request: HttpRequest, action: str, pk: str, what: str = "") -> User:
         """Record that private data of the account `pk`, which may be deleted, are shown."""
         account = User(pk)
         with suppress(DamagedItem):
             account = User.get_or_none(pk) or account
         self.commit(request, Transaction(), action, "", on=account, what=what)
+        return account
 
     def break_lock(self, request: HttpRequest, seen: LockView, reason: str) -> bool:
         """Take the lock from the holder in `seen`, but from no later one. False if it was free.

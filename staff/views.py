@@ -110,7 +110,7 @@ class AccountInvoicesMixin(OwnInvoicesMixin):
             invoice = find_invoice(self.account, label)
         except DamagedItem as error:
             raise Http404(str(error)) from error
-        SITE.record_opening(self.request, "openInvoices", self.account, label)
+        self.owner = SITE.record_opening(self.request, "openInvoices", self.account, label)
         return invoice
 
 
@@ -123,7 +123,7 @@ class AccountInvoicesView(AccountInvoicesMixin, InvoiceListView):
         context = super().get_context_data(**kwargs)
         if context["page"].invoices:
             year = str(context["year"])
-            SITE.record_opening(self.request, "openInvoices", self.account, year)
+            self.owner = SITE.record_opening(self.request, "openInvoices", self.account, year)
         return context
 
 

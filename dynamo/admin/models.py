@@ -89,8 +89,9 @@ class LogEntry(PlainModel):
 
     @property
     def content_type(self) -> Any:
-        """What index pages show below the item: the model, or else the action."""
-        return SimpleNamespace(name=(self.model_label or "").partition(".")[2] or self.label)
+        """What index pages show below the item: the project's action, or else the model."""
+        model = (self.model_label or "").partition(".")[2]
+        return SimpleNamespace(name=self.labels.get(self.action) or model or self.action)
 
     def get_change_message(self) -> str:
         """What was done, in the words of contrib.admin."""
