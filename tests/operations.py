@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from dynamo import IntegerAttribute, Model, TextAttribute, Unique, casefolded
@@ -37,7 +37,7 @@ def nothing() -> None:
     """Nothing is stored before."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Operation:
     """`act` is one operation on what `given` stores and returns. It sends a request of `api`.
 
@@ -90,6 +90,18 @@ class Operation:
 
 def _place(model: type[PlainModel], item: Item) -> tuple[str, str]:
     return model.table(), json.dumps([item[name] for name in model.key_attribute_names()])
+
+
+@cache
+def undisturbed(operation: Operation) -> tuple[list[Any], object]:
+    """What the operation leaves (`plain`) and returns if nothing disturbs it."""
+    operation.empty()
+    given = operation.given()
+    before = operation.stored()
+    result = operation.act(given)
+    after = operation.stored()
+    assert after != before
+    return plain(after, before), result
 
 
 #: What is drawn at random, or is a time.

@@ -41,10 +41,10 @@ ANN = {"username": "Ann", "email": "ann@example.org", "full_name": "Ann", "reque
 OTHER_PASSWORD = "another good password"
 
 
-def ann() -> User:
+def ann(**values: Any) -> User:
     """An account whose password hash is outdated."""
     outdated = make_password(PASSWORD, salt="short", hasher="md5")
-    return make_user(**ANN, password=None, password_hash=outdated)
+    return make_user(**ANN | {"password": None, "password_hash": outdated} | values)
 
 
 def waiting_ann() -> User:

@@ -14,7 +14,6 @@ import time
 import uuid
 from copy import deepcopy
 from dataclasses import is_dataclass
-from typing import Any
 
 import pytest
 
@@ -26,7 +25,17 @@ from dynamo.transactions import Transaction
 from tests.conftest import PATIENCE_SECONDS
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Fault, Meanwhile
 from tests.faults.proxy import NOWHERE, FaultProxy, through
-from tests.operations import DELETE, PUT, TRANSACTION, UPDATE, Operation, Other, Stored, plain
+from tests.operations import (
+    DELETE,
+    PUT,
+    TRANSACTION,
+    UPDATE,
+    Operation,
+    Other,
+    Stored,
+    plain,
+    undisturbed,
+)
 
 # One for each way in which a request can fail: carried out or not, with an answer or without.
 # How the client sorts the codes of errors: tests/dynamo/test_client.py.
@@ -56,23 +65,13 @@ def conflict(beside: str) -> Answer:
     return Answer(400, "TransactionCanceledException", reasons=reasons)
 
 
-_undisturbed: dict[str, tuple[list[Any], Any]] = {}
-
-
 class Run:
     """An operation that is prepared, and what was stored before it."""
 
     def __init__(self, operation: Operation, proxy: FaultProxy) -> None:
         self.operation, self._proxy = operation, proxy
-        if operation.name not in _undisturbed:
-            operation.empty()
-            given = operation.given()
-            before = operation.stored()
-            result = operation.act(given)
-            after = operation.stored()
-            assert after != before
-            _undisturbed[operation.name] = plain(after, before), _said(result)
-        self._wanted, self._told = _undisturbed[operation.name]
+        self._wanted, told = undisturbed(operation)
+        self._told = _said(told)
         operation.empty()
         self.given = operation.given()
         self.before: Stored = operation.stored()

@@ -51,6 +51,8 @@ class Processes:
         for process in _all:
             process.begin()
 
+    _begin = begin  # `_Memory._begin`
+
     def remember(self, process: int, series: str, head: Head) -> None:
         """Let a process know the last number of a series of invoices."""
         _all[process].memory.put((InvoiceItem, series), issuing._Known(head))

@@ -1,4 +1,4 @@
-"""Operations on accounts that run at once: what they answer, and what is stored."""
+"""Different operations on accounts at once: what they answer, and what is stored."""
 
 from __future__ import annotations
 
@@ -112,12 +112,6 @@ RACES = {
         [(ANN, {"done EmailTaken+UsernameTaken", "EmailTaken+UsernameTaken done"})],
         quick=1,
     ),
-    "two sign-ups with one request id": Race(
-        no_account, [sign_up("ann")] * 2, [(ANN, {"done done"})], quick=1, slow=2
-    ),
-    "two sign-ups with one request id and forgotten tokens": Race(
-        no_account, [sign_up("ann")] * 2, [(ANN, {"done done"})], quick=1, slow=2, forgetful=True
-    ),
     "one request id with two contents": Race(
         no_account,
         [sign_up("ann", request_id="one"), sign_up("bob", request_id="one")],
@@ -174,9 +168,6 @@ RACES = {
             ({"ann": TWO}, {"done done", "StaleUser done"}),
         ],
     ),
-    "the same change twice": Race(
-        ann, [of_ann(change_email, NEW)] * 2, [({"ann": NEW}, {"done done"})], forgetful=True
-    ),
     "a deletion and a change": Race(
         ann,
         [of_ann(delete), of_ann(change_email, NEW)],
@@ -184,12 +175,6 @@ RACES = {
             ({}, {"done done", "done StaleUser", "done DoesNotExist"}),
             ({"ann": NEW}, {"StaleUser done"}),
         ],
-    ),
-    "two deletions": Race(
-        ann,
-        [of_ann(delete)] * 2,
-        [({}, {"done done", "done DoesNotExist", "DoesNotExist done"})],
-        forgetful=True,
     ),
     "two sign-ups with one email address, one process dies": Race(
         ann,
@@ -286,9 +271,6 @@ RACES = {
             ({"ann": NEW} | BOB, {"done EmailTaken"}),
             (ANN | {"bob": NEW}, {"EmailTaken done"}),
         ],
-    ),
-    "a link that is followed twice": Race(
-        ann_with_a_link, [follow, follow], [({"ann": NEW}, {"done done"})]
     ),
     "a link and the cancellation of its change": Race(
         ann_with_a_link,

@@ -76,8 +76,6 @@ RACES = {
     "two requests of a series that was not seen before": Race(
         [ONE, TWO], {(2, 3, 3), (3, 2, 3)}, COLD, None, LOSS
     ),
-    "one request twice": Race([ONE, ONE], {(1, 1, 1)}, WARM, LOSS),
-    "one request twice and forgotten tokens": Race([ONE, ONE], {(1, 1, 1)}, WARM, LOSS_FORGETFUL),
     "two calls without a request id": Race([UNNAMED, UNNAMED], EITHER_FIRST, WARM, LOSS),
     "two calls without a request id and forgotten tokens": Race(
         [UNNAMED, UNNAMED], EITHER_FIRST, WARM, LOSS_FORGETFUL
@@ -227,29 +225,6 @@ def test_an_invoice_that_is_issued_meanwhile_is_voided_or_not_found(
         return scenario
 
     explore(make, losses=losses)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("faults", [LOSS, LOSS_FORGETFUL])
-def test_an_invoice_that_is_credited_twice_has_one_credit_note_which_both_callers_get(
-    explore: Explore, processes: Processes, faults: Faults
-) -> None:
-    reasons = ["Returned", "Doubled"]
-
-    def make() -> InvoiceScenario:
-        scenario = InvoiceScenario(processes, before=1, warm=True, day=TODAY)
-        scenario.operations = [partial(credit, ANN, OF_TODAY, reason) for reason in reasons]
-
-        def expects(outcomes: list[Any]) -> None:
-            assert numbers_of(outcomes) == [2, 2]
-            assert outcomes[0] == outcomes[1]
-            assert scenario.numbers == [1, 2]
-            assert find_record(ANN, OF_TODAY).state.credited_by == f"credit#{OF_TODAY}"
-
-        scenario.expects = expects
-        return scenario
-
-    explore(make, **faults)
 
 
 @pytest.mark.parametrize("faults", [LOSS, LOSS_FORGETFUL])

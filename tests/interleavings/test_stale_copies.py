@@ -2,52 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import pytest
 
-from accounts.emails import confirmation
-from accounts.emails.change import request_change
 from accounts.models import User
 from accounts.services import (
-    change_email,
-    change_password,
-    change_username,
-    deactivate,
     delete,
-    edit_profile,
 )
 from accounts.sessions import services as sessions
-from tests.interleavings.accounts import AccountScenario, fresh, signed_up, words_of
+from tests.interleavings.accounts import AccountScenario, fresh, words_of
 from tests.interleavings.conftest import FORGETFUL, LOSSES, Explore
+from tests.operations import Operation
+from tests.site_operations import ACCOUNTS, ann
 
 pytestmark = pytest.mark.fault_of("moto", "does not isolate transactions")
 
-FORM = "the form that is sent twice"
-
-Act = Callable[[User], object]
-
 #: The operations on the copy of the first account.
-ACTS: dict[str, Act] = {
-    "change_username": lambda ann: change_username(ann, "cid"),
-    "change_email": lambda ann: change_email(ann, "cid@example.com"),
-    "request_change": lambda ann: request_change(ann, "cid@example.com"),
-    "edit_profile": lambda ann: edit_profile(ann, full_name="Cid"),
-    "change_password": lambda ann: change_password(ann, "another password"),
-    "deactivate": deactivate,
-    "delete": delete,
-    "begin": sessions.begin,
-    "end_all": sessions.end_all,
-    "follow the link": lambda ann: confirmation.confirm(confirmation.link_token(ann)),
-}
-each_act = pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
+STALE = [each for each in ACCOUNTS if each.given is ann or each.name == "sessions.end_all"]
+#: What has nothing to do is no error.
+ENDINGS = {"sessions.end_all", "upgrade_hash", "check_password with an outdated hash"}
+each_operation = pytest.mark.parametrize("operation", STALE, ids=lambda each: each.name)
 
 
 def sign_up_anew(name: str) -> User:
     """Sign up with the same request id and `name`, and begin a session."""
-    new = signed_up(name, request_id=FORM)
+    new = ann(username=name, email=f"{name}@example.org")
     sessions.begin(new)
     return new
 
@@ -70,21 +51,22 @@ def name(request: pytest.FixtureRequest) -> str:
     return param
 
 
-@each_act
+@each_operation
 @pytest.mark.parametrize("losses", LOSSES)
 @pytest.mark.parametrize("forgetful", FORGETFUL)
 def test_a_stale_copy_leaves_the_new_account_alone(
-    explore: Explore, act: Act, name: str, losses: int, forgetful: bool
+    explore: Explore, operation: Operation, name: str, losses: int, forgetful: bool
 ) -> None:
     new_ones = []
 
     def make() -> AccountScenario:
         scenario = AccountScenario()
-        ann = signed_up("ann", request_id=FORM)
-        sessions.begin(ann)
+        user = operation.given()
+        assert user is not None
+        sessions.begin(user)
         scenario.operations = [
-            partial(act, as_seen(ann)),
-            partial(leave_and_sign_up_anew, ann, name),
+            partial(operation.act, as_seen(user)),
+            partial(leave_and_sign_up_anew, user, name),
         ]
 
         def expects(outcomes: list[Any]) -> None:
@@ -94,7 +76,7 @@ def test_a_stale_copy_leaves_the_new_account_alone(
             if came == "done":
                 new = outcomes[1]
                 assert scenario.items[new.pk] == new.stored
-                assert scenario.accounts == {name: f"{name}@example.com"}
+                assert scenario.accounts == {name: f"{name}@example.org"}
                 new_ones.append(word)
             else:
                 assert came in {"StaleUser", "DoesNotExist"}
@@ -105,20 +87,20 @@ def test_a_stale_copy_leaves_the_new_account_alone(
     explore(make, losses=losses, forgetful=forgetful)
 
     assert "done" in new_ones  # before the account was deleted
-    assert len(set(new_ones)) > 1 or act is sessions.end_all  # and after it
+    assert len(set(new_ones)) > 1 or operation.name in ENDINGS  # and after it
 
 
 @pytest.mark.slow
-@each_act
+@each_operation
 def test_a_stale_copy_leaves_the_new_account_alone_if_another_copy_deletes_the_first(
-    explore: Explore, act: Act, name: str
+    explore: Explore, operation: Operation, name: str
 ) -> None:
     def make() -> AccountScenario:
         scenario = AccountScenario()
-        ann = signed_up("ann", request_id=FORM)
+        user = operation.given()
         scenario.operations = [
-            partial(act, as_seen(ann)),
-            partial(delete, as_seen(ann)),
+            partial(operation.act, as_seen(user)),
+            partial(delete, as_seen(user)),
             partial(sign_up_anew, name),
         ]
 
