@@ -55,9 +55,9 @@ def check(run: Run) -> Result:
     findings = [
         *_crashes(calls),
         *accounts.check(
-            calls, _accounts(), engine_kills=run.happened.engine_kills, logged=_logged()
+            calls, stored_accounts(), engine_kills=run.happened.engine_kills, logged=_logged()
         ),
-        *invoices.check(calls, _invoices()),
+        *invoices.check(calls, stored_invoices()),
         *locks.check(calls, _served(place.resources)),
         *_uploads(run, calls),
         *_inspections(calls),
@@ -96,7 +96,7 @@ def _by_the_sites_own_checks() -> list[Finding]:
     return [Finding(name, each) for name, wrong in found.items() for each in wrong]
 
 
-def _accounts() -> dict[str, Account]:
+def stored_accounts() -> dict[str, Account]:
     return {
         item["pk"]["S"]: Account(
             item["userName"]["S"],
@@ -118,7 +118,7 @@ def _logged() -> list[str]:
     ]
 
 
-def _invoices() -> dict[str, dict[int, Stored]]:
+def stored_invoices() -> dict[str, dict[int, Stored]]:
     found: dict[str, dict[int, Stored]] = defaultdict(dict)
     for item in _items(InvoiceItem.table(), _INVOICE):
         if "owner" in item:

@@ -1,0 +1,37 @@
+"""The clients of torture without faults, one call after the other: random operations on a model."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+from tests.torture import history, result
+from tests.torture.checkers import accounts, invoices
+from tests.torture.clients.accounts import AccountClient
+from tests.torture.clients.inspector import wrong_guards, wrong_series
+from tests.torture.clients.invoices import InvoiceClient
+from tests.torture.history import Journal
+
+STEPS = 150
+
+
+def test_random_calls_end_as_the_checkers_of_torture_allow(engine: str, tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "clients.jsonl")
+    clients = [
+        AccountClient(journal, random.Random(1)),
+        AccountClient(journal, random.Random(2)),
+        InvoiceClient(journal, random.Random(3)),
+    ]
+    for _step in range(STEPS):
+        for client in clients:
+            client.step()
+
+    calls = history.read(tmp_path, {}, time.monotonic())
+    assert accounts.check(calls, result.stored_accounts()) == []
+    assert invoices.check(calls, result.stored_invoices()) == []
+    assert (wrong_guards(), wrong_series()) == ([], [])
+    ends = {(call.do, call.outcome) for call in calls}
+    some = ("register", "change", "find")
+    assert ends >= {(do, outcome) for do in some for outcome in ("ok", "refused")}
+    assert ends >= {(do, "ok") for do in ("edit", "delete", "issue", "void", "list", "read")}
