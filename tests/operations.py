@@ -21,6 +21,7 @@ from dynamo._internal.versions import is_random
 from locks._internal.leases import Lease
 from locks._internal.lock import claim_once
 from locks._internal.registry import break_lock
+from locks.exceptions import UnknownLock
 from locks.models import LockItem
 from sequences.models import Counter
 from tests.emptying import empty
@@ -186,6 +187,14 @@ def _lease() -> Lease:
     return taken("a")
 
 
+def _claim() -> None:
+    assert claim_once("a")
+
+
+def _break(_given: Any, **write: Any) -> object:
+    return break_lock("a", **write)
+
+
 def _member(name: str, api: str, act: Callable[..., object], **more: Any) -> Operation:
     return Operation(f"Model.{name}", api, act, [Member], **({"given": ann} | more))
 
@@ -218,5 +227,6 @@ LIBRARY = [
         given=_lease,
     ),
     _lock("claim_once", PUT, lambda _none: claim_once("a"), again="another"),
-    _lock("break_lock", UPDATE, lambda _lease: break_lock("a"), given=_lease),
+    _lock("break_lock", UPDATE, _break, given=_lease),
+    _lock("break_lock of a claim", DELETE, _break, given=_claim, again=UnknownLock),
 ]

@@ -244,13 +244,6 @@ def test_without_a_fencing_token_only_the_owner_that_was_shown_is_broken() -> No
     assert look("a").state is State.HELD
 
 
-def test_breaking_a_claim_with_a_lost_reply_is_recognized(proxy: FaultProxy) -> None:
-    claim_once("a")
-    proxy.plan("DeleteItem", DropReply())
-
-    assert break_lock("a") is Broken.DELETED
-
-
 def test_breaking_with_a_lost_reply_does_not_break_the_next_lock(proxy: FaultProxy) -> None:
     taken("a")
     after: list[Any] = []
