@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from invoices.exceptions import AlreadyVoided, UnknownInvoice
 from invoices.store.issuing import today
-from invoices.store.records import find_invoice, find_record
+from invoices.store.records import find_record
 from invoices.store.settlement import credit, mark_paid, void
-from tests.interleavings.conftest import LOSSES, Explore, runs_of
+from tests.interleavings.conftest import Explore, runs_of
 from tests.interleavings.invoices import ANN, InvoiceScenario, asks, numbers_of
 from tests.interleavings.operations import DEAD
 from tests.interleavings.processes import Processes, apart
@@ -39,7 +40,7 @@ def processes() -> Iterator[Processes]:
 class Race:
     """Operations that run at once, each in a process of its own unless the scenario says otherwise.
 
-    An end is what each was answered (`numbers_of`), and how many invoices are stored then.
+    An end is what each was answered, how many invoices are stored then, and what became of `first`.
     `quick` are the faults of `explore` that `make test` tries, `slow` those of `make test-slow`.
     """
 
@@ -48,6 +49,8 @@ class Race:
     scenario: dict[str, Any]
     quick: Faults | None
     slow: Faults | None = None
+    #: The number of an invoice that is voided, credited or paid.
+    first: str = ""
 
 
 ONE, TWO, THREE, UNNAMED = asks("one"), asks("two"), asks("three"), asks(None)
@@ -65,6 +68,7 @@ ONE_TODAY, TWO_TODAY = asks("one", day=TODAY), asks("two", day=TODAY)
 CREDIT_FIRST, CREDIT_SECOND = (
     partial(credit, ANN, f"{TODAY.year}-{number:06}", "Returned") for number in (1, 2)
 )
+VOID = partial(void, ANN, FIRST, "wrong")
 #: Another process issued the second invoice.
 UNSEEN = {"before": 2, "unseen": 1, "warm": True, "day": TODAY}
 
@@ -133,6 +137,39 @@ RACES = {
         UNSEEN | {"of": (0, 0, 1)},
         {},
     ),
+    "a void and an invoice": Race(
+        [VOID, TWO], {("done", 2, 2, "wrong")}, COLD, {}, LOSS, first=FIRST
+    ),
+    "two reasons to void an invoice": Race(
+        [VOID, partial(void, ANN, FIRST, "doubled")],
+        {("done", "told: wrong", 1, "wrong"), ("told: doubled", "done", 1, "doubled")},
+        COLD,
+        LOSS,
+        first=FIRST,
+    ),
+    "a void and the invoice that it is about": Race(
+        [VOID, ONE],
+        {("done", 1, 1, "wrong"), ("UnknownInvoice", 1, 1, "open"), ("late", 1, 1, "wrong")},
+        {},
+        {},
+        LOSS,
+        first=FIRST,
+    ),
+    "a void and a credit note": Race(
+        [partial(void, ANN, OF_TODAY, "wrong"), CREDIT_FIRST],
+        {("done", "told: wrong", 1, "wrong"), ("AlreadyCredited", 2, 2, "credited")},
+        WARM | COLD | {"day": TODAY},
+        LOSS_FORGETFUL,
+        LOSS,
+        first=OF_TODAY,
+    ),
+    "a void and a payment": Race(
+        [VOID, partial(mark_paid, ANN, FIRST, DAY)],
+        {("done", "done", 1, "wrong", "paid"), ("done", "told: wrong", 1, "wrong")},
+        COLD,
+        LOSS_FORGETFUL,
+        first=FIRST,
+    ),
     "three processes": Race([ONE, TWO, THREE], ANY_ORDER, WARM, None, {}),
     "three processes that have not seen the series": Race(
         [ONE, TWO, THREE], ANY_ORDER, {}, None, {}
@@ -141,6 +178,26 @@ RACES = {
         [ONE, ONE, TWO], {(1, 1, 2, 2), (2, 2, 1, 2)}, WARM, None, LOSS
     ),
 }
+
+
+def answers(scenario: InvoiceScenario, outcomes: list[Any]) -> list[Any]:
+    """As `numbers_of`, with the reason of AlreadyVoided; late if it succeeded after its answer."""
+    told = numbers_of(outcomes)
+    for number, outcome in enumerate(outcomes):
+        if isinstance(outcome, AlreadyVoided):
+            told[number] = f"told: {outcome.reason}"
+        elif isinstance(outcome, UnknownInvoice) and number in scenario.late:
+            told[number] = "late"
+    return told
+
+
+def became(label: str) -> Iterator[str]:
+    """The reason of an invoice that is void, or else its standing; and whether it is paid."""
+    if label:
+        record = find_record(ANN, label, today=DAY)
+        yield record.invoice.void_reason or record.standing
+        if record.is_paid:
+            yield "paid"
 
 
 @pytest.mark.parametrize(("race", "faults"), runs_of(RACES))
@@ -154,7 +211,7 @@ def test_invoices_issued_at_once_have_the_numbers_that_are_allowed_and_no_other(
         scenario.operations = race.operations
 
         def expects(outcomes: list[Any]) -> None:
-            end = *numbers_of(outcomes), len(scenario.numbers)
+            end = *answers(scenario, outcomes), len(scenario.numbers), *became(race.first)
             assert end in race.ends
             reached.add(end)
 
@@ -165,117 +222,3 @@ def test_invoices_issued_at_once_have_the_numbers_that_are_allowed_and_no_other(
 
     # Some ends need all of the faults.
     assert reached == race.ends or faults != (race.slow or race.quick)
-
-
-@pytest.mark.parametrize("losses", LOSSES)
-def test_an_invoice_is_voided_while_another_is_issued(
-    explore: Explore, processes: Processes, losses: int
-) -> None:
-    def make() -> InvoiceScenario:
-        scenario = InvoiceScenario(processes, before=1)
-        scenario.operations = [lambda: void(ANN, FIRST, "wrong"), TWO]
-
-        def expects(outcomes: list[Any]) -> None:
-            assert numbers_of(outcomes) == ["done", 2]
-            assert find_invoice(ANN, FIRST).void_reason == "wrong"
-
-        scenario.expects = expects
-        return scenario
-
-    explore(make, losses=losses)
-
-
-def test_of_two_reasons_to_void_an_invoice_one_is_stored_and_told_to_both(
-    explore: Explore, processes: Processes
-) -> None:
-    reasons = ["wrong", "doubled"]
-
-    def make() -> InvoiceScenario:
-        scenario = InvoiceScenario(processes, before=1)
-        scenario.operations = [partial(void, ANN, FIRST, reason) for reason in reasons]
-
-        def expects(outcomes: list[Any]) -> None:
-            told = numbers_of(outcomes)
-            assert sorted(told) == ["AlreadyVoided", "done"]
-            winner = told.index("done")
-            assert find_invoice(ANN, FIRST).void_reason == reasons[winner]
-            assert outcomes[1 - winner].reason == reasons[winner]
-
-        scenario.expects = expects
-        return scenario
-
-    explore(make, losses=1)
-
-
-@pytest.mark.parametrize("losses", LOSSES)
-def test_an_invoice_that_is_issued_meanwhile_is_voided_or_not_found(
-    explore: Explore, processes: Processes, losses: int
-) -> None:
-    def make() -> InvoiceScenario:
-        scenario = InvoiceScenario(processes)
-        scenario.operations = [lambda: void(ANN, FIRST, "wrong"), ONE]
-
-        def expects(outcomes: list[Any]) -> None:
-            voided, number = numbers_of(outcomes)
-            assert number == 1
-            assert voided in {"done", "UnknownInvoice"}
-            assert find_invoice(ANN, FIRST).is_voided == (voided == "done" or 0 in scenario.late)
-
-        scenario.expects = expects
-        return scenario
-
-    explore(make, losses=losses)
-
-
-@pytest.mark.parametrize("faults", [LOSS, LOSS_FORGETFUL])
-def test_an_invoice_is_voided_or_credited_and_never_both(
-    explore: Explore, processes: Processes, faults: Faults
-) -> None:
-    reached = set()
-
-    def make() -> InvoiceScenario:
-        scenario = InvoiceScenario(processes, before=1, warm=True, day=TODAY)
-        scenario.operations = [
-            lambda: void(ANN, OF_TODAY, "Wrong"),
-            lambda: credit(ANN, OF_TODAY, "Returned"),
-        ]
-
-        def expects(outcomes: list[Any]) -> None:
-            record = find_record(ANN, OF_TODAY)
-            end = numbers_of(outcomes)
-            if record.invoice.is_voided:
-                assert end == ["done", "AlreadyVoided"]
-                assert (record.is_credited, scenario.numbers) == (False, [1])
-            else:
-                assert end == ["AlreadyCredited", 2]
-                assert (record.is_credited, scenario.numbers) == (True, [1, 2])
-            reached.add(record.standing)
-
-        scenario.expects = expects
-        return scenario
-
-    explore(make, **faults)
-
-    assert reached == {"voided", "credited"}
-
-
-def test_an_invoice_that_is_voided_and_paid_at_once_is_told_to_both(
-    explore: Explore, processes: Processes
-) -> None:
-    def make() -> InvoiceScenario:
-        scenario = InvoiceScenario(processes, before=1)
-        scenario.operations = [
-            lambda: void(ANN, FIRST, "Wrong"),
-            lambda: mark_paid(ANN, FIRST, DAY),
-        ]
-
-        def expects(outcomes: list[Any]) -> None:
-            record = find_record(ANN, FIRST)
-            assert record.invoice.is_voided
-            paid = "done" if record.is_paid else "AlreadyVoided"
-            assert numbers_of(outcomes) == ["done", paid]
-
-        scenario.expects = expects
-        return scenario
-
-    explore(make, losses=1, forgetful=True)
