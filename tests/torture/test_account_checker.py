@@ -51,6 +51,10 @@ def changed(
     return call("change", began, ended, *args, **(asked | answer | options))
 
 
+def other(began: float, ended: float, **options: Any) -> Call:
+    return call("other", began, ended, pk=A, version=1, **options)
+
+
 def deleted(began: float, ended: float, *args: Any, pk: str = A, **options: Any) -> Call:
     asked = {"pk": pk, "version": 1, "username": "ann", "email": "ann@example.org"}
     return call("delete", began, ended, *args, **(asked | options))
@@ -254,6 +258,26 @@ HISTORIES: dict[str, tuple[list[Call], dict[str, Account], set[str]]] = {
     "a change that returns the version before it": (
         [REGISTERED, changed(2, 9, "ann", "bea", answer={"version": 1})],
         {A: BEA},
+        {A},
+    ),
+    "another operation that raises the version": (
+        [REGISTERED, other(2, 3, answer={"version": 2})],
+        {A: account("ann", 2)},
+        set(),
+    ),
+    "another operation that has nothing to do, on a copy of a deleted account": (
+        [REGISTERED, DELETED, other(4, 5)],
+        {},
+        set(),
+    ),
+    "another operation that is not stored": (
+        [REGISTERED, other(2, 3, answer={"version": 2})],
+        {A: account("ann")},
+        {A},
+    ),
+    "another operation that raises the version twice": (
+        [REGISTERED, other(2, 3, answer={"version": 3})],
+        {A: account("ann", 3)},
         {A},
     ),
     "a used request id": ([REGISTERED, USED], {A: account("ann")}, set()),

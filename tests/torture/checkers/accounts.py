@@ -33,7 +33,7 @@ from tests.torture.findings import Finding, of_calls, of_object
 from tests.torture.history import Call
 from tests.torture.linear import Operation, Step
 
-WRITES = {"register", "change", "edit", "delete"}
+WRITES = {"register", "change", "edit", "other", "delete"}
 ATTRIBUTES = ("username", "email")
 
 
@@ -283,6 +283,8 @@ def _step_of_account(call: Call, seen: Seen) -> Step | None:
         return partial(_register_refused if refused else _register, call)
     if call.do in {"change", "edit"}:
         return partial(_change_refused if refused else _change, call, seen)
+    if call.do == "other":
+        return partial(_change_refused if refused else _other, call, seen)
     if call.do == "delete":
         return partial(_delete_refused if refused else _delete, call, seen)
     return _is_absent if refused else partial(_shows, call, seen)
@@ -352,6 +354,20 @@ def _change(call: Call, seen: Seen, account: Account | None) -> Iterator[Account
     # Another call has made the change, to the account that was read.
     is_so = getattr(account, attribute) == new and _can_come_to(account, read, seen)
     if is_so and not wrote:
+        yield account
+
+
+def _other(call: Call, seen: Seen, account: Account | None) -> Iterator[Account | None]:
+    """Another operation changes no value that a search shows. If it told no version, it may have
+    had nothing to do, and sent no request.
+    """
+    if account is not None:
+        before = _with(account, call.asked["version"], seen)
+        if before is not None and before.version is not None:
+            yield before._replace(version=before.version + 1)
+    is_told = "version" in call.answer
+    was_done = account is not None and _can_come_to(account, call.asked["version"], seen)
+    if was_done or not is_told:
         yield account
 
 

@@ -19,6 +19,7 @@ from accounts.exceptions import (
 from accounts.models import User
 from dynamo._internal.items import Item
 from dynamo.exceptions import DynamoError, Refused
+from tests.site_operations import ACCOUNTS
 from tests.torture.history import Journal, Running
 
 #: All clients use the same few values, and new ones after so many seconds: so the history of a
@@ -27,6 +28,18 @@ ERA_SECONDS = 20.0
 VALUES = 6
 
 PASSWORD_HASH = "!of-the-torture"
+
+#: Operations that change neither a value nor the name of an account.
+OTHERS = {
+    each.name: each.act
+    for each in ACCOUNTS
+    if each.name
+    in {
+        *("activate", "cancel_change", "change_password", "deactivate", "grant_staff"),
+        *("mark_confirmed", "record_sign_in", "request_change", "revoke_staff"),
+        *("sessions.begin", "sessions.end_all"),
+    }
+}
 
 #: How many request ids, and how many copies of accounts, a client keeps for later.
 KEPT = 8
@@ -76,7 +89,7 @@ class AccountClient:
 
     def _act(self, user: User) -> None:
         act = self._chance.choice(
-            [self._change_username, self._change_email, self._edit, self._delete]
+            [self._change_username, self._change_email, self._edit, self._other, self._delete]
         )
         act(user)
 
@@ -159,6 +172,20 @@ class AccountClient:
                 call.unanswered(error)
             else:
                 call.ok(**shown(user))
+
+    def _other(self, user: User) -> None:
+        name = self._chance.choice([*OTHERS])
+        asked = {"pk": user.pk, "version": user.version, "operation": name}
+        with self._journal.call("other", **asked) as call:
+            try:
+                OTHERS[name](user)
+            except StaleUser as error:
+                refuse(call, error)
+            except DynamoError as error:
+                call.unanswered(error)
+            else:
+                is_changed = user.version != asked["version"]
+                call.ok(**(shown(user) if is_changed else {}))
 
     def _delete(self, user: User) -> None:
         asked = {"pk": user.pk, "version": user.version}
