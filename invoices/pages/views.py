@@ -32,10 +32,9 @@ from accounts.pages import FormPageMixin, SignedInFormMixin, signed_in
 from dynamo import Unavailable
 from dynamo.middleware import as_unavailable, typed_fields
 from invoices import exceptions
-from invoices.document.amounts import MAX_LINES
+from invoices.document.amounts import MAX_LINES, preview
 from invoices.document.invoice import DEFAULT_LANGUAGE, Invoice, draw_up, series_of, typed_values_of
 from invoices.document.money import readable_amount
-from invoices.document.preview import preview
 from invoices.models import CustomerItem
 from invoices.output import einvoices
 from invoices.output.typesetting import name_of, pdf_of

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from invoices.document.amounts import TAX_CATEGORIES, Line
+from invoices.document.amounts import TAX_CATEGORIES, Line, preview
 from invoices.document.fields import fields_of
 from invoices.document.invoice import Customer, Draft, Seller, draw_up
-from invoices.document.preview import preview
 from invoices.pages import views
 from invoices.store.items import from_item, to_item
 from tests.factories import make_user
