@@ -196,18 +196,6 @@ def test_an_export_that_ends_late_does_not_let_a_third_one_start(
     assert started(browser) == second
 
 
-def test_a_start_that_finds_no_free_place_ends_in_an_error_page(
-    browser: Client, ann: User, exports: Invocations
-) -> None:
-    cast(DynamoCache, cache).end(f"exports.{ann.pk}", 60)
-
-    response = browser.post(CSV)
-
-    assert response.status_code == 503
-    assert "The file cannot be reached right now." in Page(response).text
-    assert exports.events == []
-
-
 # Repeated and failed ------------------------------------------------------------------------------
 
 
@@ -283,15 +271,21 @@ def test_an_export_that_is_not_there_in_time_can_be_started_again(
     assert f'action="{CSV}"' in page.content.decode()
 
 
-def test_if_lambda_refuses_the_page_says_so_and_the_next_start_works(
-    browser: Client, exports: Invocations
+def test_if_lambda_refuses_or_no_place_is_free_the_page_says_so_and_the_next_start_works(
+    browser: Client, ann: User, exports: Invocations
 ) -> None:
-    exports.is_down = True
-    response = browser.post(CSV)
-    assert response.status_code == 503
-    assert "The file cannot be reached right now." in Page(response).text
+    def refused() -> None:
+        response = browser.post(CSV)
+        assert response.status_code == 503
+        assert "The file cannot be reached right now." in Page(response).text
+        assert exports.events == []
 
+    exports.is_down = True
+    refused()
     exports.is_down = False
+    cast(DynamoCache, cache).end(f"exports.{ann.pk}", 60)
+    refused()
+    cache.delete(f"exports.{ann.pk}")
     started(browser)
 
     assert len(exports.events) == 1
@@ -343,15 +337,14 @@ def test_while_s3_does_not_answer_the_page_waits_and_nothing_is_linked(
 # Whose --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("page", ["", "file/"])
-def test_an_export_is_shown_to_its_owner_alone(
-    browser: Client, exports: Invocations, page: str
-) -> None:
+def test_an_export_is_shown_to_its_owner_alone(browser: Client, exports: Invocations) -> None:
     address = started(browser)
     make(exports.events[0])
 
-    assert let_in(make_user(username="Bob")).get(address + page).status_code == 404
-    assert Client().get(address + page)["Location"].startswith("/accounts/login/?next=")
+    stranger = let_in(make_user(username="Bob"))
+    for page in (address, f"{address}file/"):
+        assert stranger.get(page).status_code == 404
+        assert Client().get(page)["Location"].startswith("/accounts/login/?next=")
 
 
 def test_a_link_to_s3_ends_and_the_page_makes_a_new_one(
