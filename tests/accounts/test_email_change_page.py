@@ -124,16 +124,6 @@ def test_the_button_cancels_the_change(client: Client, ann: User) -> None:
     assert_guards_match_users()
 
 
-def test_a_newer_request_replaces_the_waiting_change(client: Client, ann: User) -> None:
-    ask(client)
-    ask(client, "third@example.org")
-
-    assert recipients() == [[NEW], ["third@example.org"]]
-    assert client.post(link(mail.outbox[0])).status_code == 410
-    assert client.post(link(mail.outbox[1])).status_code == 302
-    assert again(ann).email == "third@example.org"
-
-
 @pytest.mark.parametrize(
     ("typed", "errors"),
     [({"email": "bob"}, {"email"}), ({"password": "wrong"}, {"password"})],
@@ -176,19 +166,3 @@ def test_the_page_says_if_the_mail_could_not_be_sent_and_the_change_can_be_reque
     ask(client)
     assert client.post(link()).status_code == 302
     assert again(ann).email == NEW
-
-
-def test_an_immediate_change_drops_the_waiting_one(
-    client: Client, ann: User, settings: Any
-) -> None:
-    ask(client)
-    settings.ACCOUNTS_EMAIL_CHANGE = "immediate"
-    assert "when you follow it" not in Page(client.get(EMAIL)).text
-
-    ask(client)
-
-    read = again(ann)
-    assert (read.email, read.awaited_email, read.is_confirmed) == (NEW, None, False)
-    assert recipients() == [[NEW], [OLD], [NEW]]
-    assert client.post(link(mail.outbox[0])).status_code == 410
-    assert_guards_match_users()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -87,19 +86,16 @@ def test_a_wrong_password_is_refused(client: Client, ann: User) -> None:
     assert client.get(SESSIONS)["Location"] == f"{URL}?next={SESSIONS}"
 
 
-@pytest.mark.parametrize(
-    "away", ["//evil.example", "https://evil.example", "/\\evil.example", "http://["]
-)
-@pytest.mark.parametrize("way", ["body", "query"])
-def test_next_never_leaves_the_site(client: Client, ann: User, away: str, way: str) -> None:
-    more: dict[str, Any] = {"query_params": {"next": away}} if way == "query" else {}
-    values = {"password": PASSWORD} | ({"next": away} if way == "body" else {})
+def test_next_never_leaves_the_site(client: Client, ann: User) -> None:
+    for away in ("//evil.example", "https://evil.example", "/\\evil.example", "http://["):
+        for more in ({"next": away}, {}):
+            query = {} if more else {"next": away}
+            forget_password_check(client)
+            shown = client.get(URL, {"next": away})
+            response = client.post(URL, {"password": PASSWORD} | more, query_params=query)
 
-    shown = client.get(URL, {"next": away})
-    response = client.post(URL, values, **more)
-
-    assert Page(shown).value("next") == ""
-    assert (response.status_code, response["Location"]) == (302, "/accounts/profile/")
+            assert Page(shown).value("next") == ""
+            assert (response.status_code, response["Location"]) == (302, "/accounts/profile/")
 
 
 def test_the_time_is_stored_in_this_session_only_by_one_more_write(

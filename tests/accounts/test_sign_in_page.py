@@ -6,12 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.contrib.auth.hashers import MD5PasswordHasher, PBKDF2PasswordHasher, identify_hasher
+from django.contrib.auth.hashers import MD5PasswordHasher, PBKDF2PasswordHasher
 from django.test import Client
 
 from accounts.models import User
 from accounts.services import change_password, deactivate, delete
-from project import settings as project_settings
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.pages import Page, meanwhile, shown_user, sign_in, signed_in_as, stored_sessions
 from tests.requests import OF_EVERY_PAGE, Requests
@@ -179,36 +178,9 @@ def test_an_invalid_value_is_refused_at_its_field(
     assert stored_sessions() == []
 
 
-def test_bytes_that_are_not_text_sign_nobody_in(client: Client, ann: User) -> None:
-    body = "username=ann%ED%A0%80&password=%ED%A0%80"
-
-    response = client.post(URL, body, "application/x-www-form-urlencoded")
-
-    assert response.status_code == 200
-    assert stored_sessions() == []
-
-
 # Outdated hashes ----------------------------------------------------------------------------------
 
 OLD_HASH = PBKDF2PasswordHasher().encode(PASSWORD, "salt", iterations=1)
-
-
-@pytest.mark.parametrize("old", [OLD_HASH, MD5PasswordHasher().encode(PASSWORD, "salt")])
-def test_a_sign_in_upgrades_an_outdated_hash(
-    engine: str, client: Client, settings: Any, old: str
-) -> None:
-    assert project_settings.PASSWORD_HASHERS[0] == "dynamo.auth.passwords.Argon2idHasher"
-    md5 = "django.contrib.auth.hashers.MD5PasswordHasher"
-    settings.PASSWORD_HASHERS = [*project_settings.PASSWORD_HASHERS, md5]
-    user = make_user(username="ann", password=None, password_hash=old)
-
-    attempt(client, "ann")
-
-    read = User.get(user.pk)
-    assert identify_hasher(read.password).algorithm == "argon2"
-    assert read.check_password(PASSWORD)
-    assert read.version == user.version
-    assert signed_in_as(client) == "ann"
 
 
 def test_a_wrong_password_does_not_change_an_outdated_hash(engine: str, client: Client) -> None:
@@ -270,28 +242,18 @@ def test_an_account_deactivated_after_the_password_check_is_not_signed_in(
 # The next page ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "away",
-    [
-        "//evil.example",
-        "https://evil.example",
-        "https:///evil.example",
-        "http://testserver:81/",
-        "JaVaScRiPt:alert(1)",
-        "/\\evil.example",
-        "\x08//evil.example",
-        "http://[",
-    ],
-)
-@pytest.mark.parametrize("way", ["body", "query"])
-def test_next_never_leaves_the_site(client: Client, ann: User, away: str, way: str) -> None:
-    data = {"username": "ann", "password": PASSWORD}
-    if way == "body":
-        response = client.post(URL, data | {"next": away})
-    else:
-        response = client.post(URL, data, query_params={"next": away})
+AWAY = ["//evil.example", "https://evil.example", "https:///evil.example", "http://testserver:81/"]
+AWAY += ["JaVaScRiPt:alert(1)", "/\\evil.example", "\x08//evil.example", "http://["]
 
-    assert (response.status_code, response["Location"]) == (302, "/")
+
+def test_next_never_leaves_the_site(ann: User) -> None:
+    data = {"username": "ann", "password": PASSWORD}
+    for away in AWAY:
+        for response in (
+            Client().post(URL, data | {"next": away}),
+            Client().post(URL, data, query_params={"next": away}),
+        ):
+            assert (response.status_code, response["Location"]) == (302, "/"), away
 
 
 @pytest.mark.parametrize("host", ["testserver", "www.example.org", "www.example.org:8443"])
@@ -315,23 +277,6 @@ def test_a_page_that_asks_for_a_sign_in_is_shown_afterwards(client: Client, ann:
 
 
 # The end of sessions ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("end", [deactivate, delete])
-def test_a_session_of_a_deactivated_or_deleted_account_is_anonymous(
-    client: Client, ann: User, end: Callable[[User], None]
-) -> None:
-    sign_in(client, ann)
-    end(User.get(ann.pk))
-    if end is delete:
-        make_user(username="Ann", email="Ann@Example.org")
-    before = stored_items()
-
-    for response in (client.get(PROFILE), client.post(PROFILE, {"password": PASSWORD})):
-        assert (response.status_code, response["Location"]) == (302, f"{URL}?next={PROFILE}")
-    assert signed_in_as(client) is None
-    assert client.post("/accounts/logout/").status_code == 302
-    assert stored_items() == before
 
 
 @pytest.mark.parametrize("key", ["", "x", "a" * 32, "a" * 5000, "../../etc", "ü", "%00", "a b;c"])
@@ -360,14 +305,6 @@ def test_signing_out_needs_a_post_and_ends_the_session(client: Client, ann: User
 
 
 # CSRF tokens --------------------------------------------------------------------------------------
-
-
-def test_a_sign_in_without_a_csrf_token_is_refused_with_advice(ann: User) -> None:
-    response = attempt(Client(enforce_csrf_checks=True), "ann")
-
-    assert response.status_code == 403
-    assert "Reload the page" in Page(response).text
-    assert stored_sessions() == []
 
 
 def test_the_form_sent_again_with_the_token_from_before_the_sign_in_needs_the_same_account(

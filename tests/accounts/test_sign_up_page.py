@@ -393,45 +393,18 @@ def test_spaces_around_a_password_are_part_of_it(client: Client, typed: dict[str
 # Requests that no browser sends -------------------------------------------------------------------
 
 
-def post_raw(
-    client: Client, body: str | bytes, kind: str = "application/x-www-form-urlencoded"
-) -> Any:
-    # `client.post` would encode the body as its type says.
-    return client.generic("POST", URL, body, kind)
-
-
-@pytest.mark.parametrize("field", ["username", "email", "full_name", "phone_number", "request_id"])
-@pytest.mark.parametrize("broken", ["%ED%A0%80", "%FF%FE", "%C0%80", "%F8%88%80%80%80"])
 def test_bytes_that_are_not_text_are_refused_at_their_field(
-    client: Client, typed: dict[str, Any], field: str, broken: str
+    client: Client, typed: dict[str, Any]
 ) -> None:
-    body = urlencode(typed | {field: "BROKEN"}).replace("BROKEN", f"a{broken}b")
+    broken = ["%ED%A0%80", "%FF%FE", "%C0%80", "%F8%88%80%80%80"]
+    fields = ["username", "email", "full_name", "phone_number", "request_id"]
+    for field, bad in [("username", each) for each in broken] + [(each, "%FF") for each in fields]:
+        body = urlencode(typed | {field: "BROKEN"}).replace("BROKEN", f"a{bad}b")
+        # `client.post` would encode it.
+        response = client.generic("POST", URL, body, "application/x-www-form-urlencoded")
 
-    response = post_raw(client, body)
-
-    assert response.status_code == 200
-    assert Page(response).errors[field]
-    assert stored_items() == {}
-
-
-@pytest.mark.parametrize("encoding", ["utf-7", "utf-16", "latin-1", "idna", "base64", "no-such"])
-@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data"])
-@pytest.mark.parametrize("debug", [False, True])
-def test_another_encoding_than_utf_8_is_refused(
-    client: Client, typed: dict[str, Any], settings: Any, kind: str, encoding: str, debug: bool
-) -> None:
-    settings.DEBUG = debug
-    typed |= {"username": "+2AA-", "password1": "+2AA-", "password2": "+2AA-"}
-    if kind == "multipart/form-data":
-        parts = "".join(
-            f'--X\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
-            for name, value in typed.items()
-        )
-        response = post_raw(client, parts + "--X--\r\n", f"{kind}; boundary=X; charset={encoding}")
-    else:
-        response = post_raw(client, urlencode(typed), f"{kind}; charset={encoding}")
-
-    assert response.status_code in {200, 400}
+        assert response.status_code == 200
+        assert Page(response).errors[field]
     assert stored_items() == {}
 
 

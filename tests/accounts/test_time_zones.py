@@ -20,10 +20,12 @@ from tests.pages import Page, form_values, sign_up
 pytestmark = pytest.mark.usefixtures("engine")
 
 
-@pytest.mark.parametrize("hidden", [False, True])
 @pytest.mark.parametrize(
-    ("zone", "stored"),
-    [("Asia/Tokyo", "Asia/Tokyo"), ("", None), ("Mars/Base", None), ("../x", None)],
+    ("zone", "stored", "hidden"),
+    [
+        *((zone, None, False) for zone in ("", "Mars/Base", "../x")),
+        *(("Asia/Tokyo", "Asia/Tokyo", hidden) for hidden in (False, True)),
+    ],
 )
 def test_a_new_account_gets_the_zone_of_the_browser(
     client: Client, settings: Any, zone: str, stored: str | None, hidden: bool

@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 from django.core.exceptions import ValidationError
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from accounts.attributes import EMAIL, PHONE_NUMBER, USERNAME
 from accounts.models import VALUES
@@ -55,6 +55,7 @@ def test_no_username_can_be_an_email_address_or_a_primary_key(text: str) -> None
     assert as_uuid(name) is None
 
 
+@settings(max_examples=30)
 @given(st.emails())
 def test_an_accepted_email_address_stays_the_same_in_capitals(address: str) -> None:
     try:
