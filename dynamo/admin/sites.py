@@ -100,12 +100,15 @@ class AdminSite(ContribsSite):
             reason=reason,
         )
         for right in self.known_rights(request, permission):
-            # A transaction takes each item once. The write of an item that gives the right is under
-            # its version, so it suffices that the item had it when it was read.
-            if right.item not in written:
+            try:
                 write.check(right.item, right.condition(), otherwise=RightsLost(str(user.pk)))
-            elif not right.holds(written[written.index(right.item)]):
-                raise PermissionDenied
+            except ValueError as error:
+                # A transaction takes each item once. The write of an item that gives the right is
+                # under its version, so it suffices that the item had it when it was read. One of
+                # another model under the same key does not tell.
+                own = [each for each in written if isinstance(each, right.item.__class__)]
+                if right.item not in own or not right.holds(own[own.index(right.item)]):
+                    raise PermissionDenied from error
         try:
             write.commit()
         except AlreadyDone:

@@ -279,6 +279,17 @@ def test_an_action_may_also_write_the_item_that_gives_the_right(project: None) -
     assert (Badge.get("b").email, Clerk.get(clerk.pk).pin) == ("signed@example.org", "b")
 
 
+def test_an_action_that_writes_the_key_of_the_right_as_another_model_does_nothing(
+    project: None,
+) -> None:
+    badge, clerk = Badge.create(code="b"), clerk_with("change_badge")
+    client, page = browser_of(clerk), change_of(badge).replace("change/", "action/plan/")
+
+    told = client.post(page, opened(client, page), follow=True).text
+    assert "You do not have the right to do this." in told
+    assert (Badge.get("b").email, Clerk.get(clerk.pk).pin) == (None, None)
+
+
 def test_the_right_to_change_adds_nothing(client: Client, project: None) -> None:
     form = opened(client, "/admin/desk/badge/add/") | {"code": "new"}
 

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 
 from dynamo import admin
 from dynamo.transactions import Transaction
-from tests.dynamo.desk.models import Badge, Clerk, Customer, Locker, Seat, Team
+from tests.dynamo.desk.models import Badge, Clerk, Customer, Locker, Seat, Shift, Team
 
 
 @admin.register(Customer)
@@ -38,7 +38,7 @@ class SeatAdmin(admin.ModelAdmin):
 @admin.register(Badge)
 class BadgeAdmin(admin.ModelAdmin):
     list_display = ("code", "email")
-    actions = ("stamp", "sign")
+    actions = ("stamp", "sign", "plan")
 
     @admin.action(description="Stamp")
     def stamp(self, request: HttpRequest, obj: Any, write: Transaction) -> None:
@@ -49,6 +49,13 @@ class BadgeAdmin(admin.ModelAdmin):
         obj.change(email="signed@example.org", write=write)
         user: Any = request.user
         user.change(pin=obj.code, write=write)
+
+    @admin.action(description="Plan", permissions=["change"])
+    def plan(self, request: HttpRequest, obj: Any, write: Transaction) -> None:
+        obj.change(email="planned@example.org", write=write)
+        pin: Any = Shift.pin
+        its_user = Shift(str(request.user.pk))
+        write.update(its_user, [pin.set(obj.code)], Shift.pk.exists(), otherwise=obj.DoesNotExist())
 
 
 @admin.register(Clerk)

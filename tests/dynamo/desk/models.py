@@ -16,6 +16,7 @@ from pynamodb.attributes import (
     UnicodeSetAttribute,
 )
 
+from dynamo._internal.items import PlainModel
 from dynamo.attributes import (
     BooleanAttribute,
     ChoiceAttribute,
@@ -125,6 +126,16 @@ class Clerk(AbstractUser):
 
     group_model = Team
     pin = TextAttribute(null=True, sensitive=True)
+
+
+class Shift(PlainModel):
+    """The items of clerks as another model."""
+
+    class Meta:
+        table_name = "tests-desk-clerks"
+
+    pk = TextAttribute(hash_key=True)
+    pin = TextAttribute(null=True)
 
 
 class Locker(Model):
