@@ -9,6 +9,7 @@ from typing import Any, cast
 from django.contrib.admin.sites import AdminSite as ContribsSite, site as default_site
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from django.views.i18n import JavaScriptCatalog
 
@@ -120,6 +121,21 @@ class AdminSite(ContribsSite):
                 raise PermissionDenied from error
             raise
         return True
+
+    def password_change(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        """As contrib's, with the view of `dynamo.auth`."""
+        # They need the user model, which is loaded later.
+        from django.contrib.admin.forms import AdminPasswordChangeForm
+
+        from dynamo.auth.views import PasswordChangeView
+
+        request.current_app = self.name
+        return PasswordChangeView.as_view(
+            form_class=AdminPasswordChangeForm,
+            success_url=reverse("admin:password_change_done", current_app=self.name),
+            template_name=self.password_change_template or PasswordChangeView.template_name,
+            extra_context={**self.each_context(request), **(extra_context or {})},
+        )(request)
 
     def check_password(self, request: HttpRequest, password: str) -> None:
         """Check the password that is asked again before dangerous actions.

@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 from django.contrib.admin import ModelAdmin as ContribsModelAdmin, site as default_site
 from django.contrib.admin.sites import all_sites
+from django.contrib.auth.tokens import default_token_generator
 from django.contrib.sessions.models import Session
 from django.core.checks import run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.test import Client, override_settings
 from django.utils.encoding import iri_to_uri
+from django.utils.http import urlsafe_base64_encode
 
 from dynamo._internal.client.sending import send
 from dynamo.admin import AdminSite, ModelAdmin
@@ -277,6 +279,35 @@ def test_an_action_may_also_write_the_item_that_gives_the_right(project: None) -
 
     assert "Done." in client.post(page, opened(client, page), follow=True).text
     assert (Badge.get("b").email, Clerk.get(clerk.pk).pin) == ("signed@example.org", "b")
+
+
+def new_password_page(client: Client, clerk: Clerk) -> str:
+    uid, token = urlsafe_base64_encode(clerk.pk.encode()), default_token_generator.make_token(clerk)
+    return str(client.get(f"/reset/{uid}/{token}/").url)
+
+
+@pytest.mark.parametrize("page", ["/admin/password_change/", "/password_change/", None])
+def test_a_form_of_a_new_password_says_that_the_user_changed_meanwhile(
+    page: str | None, project: None, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It was imported with the user model of the site.
+    monkeypatch.setattr("django.contrib.auth.views.UserModel", Clerk)
+    clerk = clerk_with()
+    client = browser_of(clerk)
+    page = page or new_password_page(client, Clerk.get(clerk.pk))
+    form = dict.fromkeys(("new_password1", "new_password2"), "another horse battery")
+    form |= {"old_password": PASSWORD}
+
+    with FaultProxy(engine) as proxy, through(proxy):
+        proxy.plan("UpdateItem", Meanwhile(lambda: Clerk.get(clerk.pk).change(is_staff=False)))
+        refused = client.post(page, form)
+    assert refused.status_code == 200
+    assert "The clerk was changed after this page was opened, so nothing was done." in refused.text
+    assert Clerk.get(clerk.pk).check_password(PASSWORD)
+
+    Clerk.get(clerk.pk).change(is_staff=True)
+    assert client.post(page, form).status_code == 302
+    assert Clerk.get(clerk.pk).check_password("another horse battery")
 
 
 def test_an_action_that_writes_the_key_of_the_right_as_another_model_does_nothing(

@@ -5,5 +5,5 @@ from members.views import SignUp
 urlpatterns = [
     path("", TemplateView.as_view(template_name="page.html"), name="home"),
     path("signup/", SignUp.as_view(), name="signup"),
-    path("", include("django.contrib.auth.urls")),
+    path("", include("dynamo.auth.urls")),
 ]

@@ -1,0 +1,19 @@
+"""As `django.contrib.auth.urls`, with the views of `dynamo.auth.views`."""
+
+from __future__ import annotations
+
+from django.contrib.auth import urls
+from django.urls import path
+
+from dynamo.auth.views import PasswordChangeView, PasswordResetConfirmView
+
+# Before those of Django, whose addresses and names they have.
+urlpatterns = [
+    path("password_change/", PasswordChangeView.as_view(), name="password_change"),
+    path(
+        "reset/<uidb64>/<token>/",
+        PasswordResetConfirmView.as_view(),
+        name="password_reset_confirm",
+    ),
+    *urls.urlpatterns,
+]
