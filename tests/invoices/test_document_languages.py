@@ -114,3 +114,4 @@ def test_pdf_and_mail_have_the_language_of_the_customer(
     head = {"de": "Beschreibung", "fr": "Désignation", "ja": "品目", "en": "Description"}
     assert "<h1>Invoice" in page
     assert f'<th scope="col">{head[language]}</th>' in page
+    assert ("VAT" in page.partition("<thead>")[2].partition("</thead>")[0]) is (language == "en")
