@@ -15,7 +15,6 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.functional import cached_property
-from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 from django.views import View
 from django.views.generic import FormView, TemplateView
@@ -32,7 +31,7 @@ from dynamo import DamagedItem, admin
 from dynamo.admin.models import journal_of, list_entries, month_of
 from invoices.document.invoice import Invoice
 from invoices.output.typesetting import pdf_of
-from invoices.pages.views import InvoiceListView, OwnInvoicesMixin
+from invoices.pages.views import InvoiceListView, OwnInvoicesMixin, shown_pdf
 from invoices.store.records import find_invoice
 from locks import BadLockName, LockChanged, UnknownLock, extending as locks
 from staff.forms import BreakLockForm
@@ -139,11 +138,7 @@ class AccountInvoicePdfView(AccountInvoicesMixin, InLineMixin, View):
 
     def get(self, request: HttpRequest, pk: UUID, label: str) -> HttpResponse:
         """The PDF, which the browser shows."""
-        return HttpResponse(
-            pdf_of(self.opened(label)),
-            content_type="application/pdf",
-            headers={"Content-Disposition": content_disposition_header(False, f"{label}.pdf")},
-        )
+        return shown_pdf(pdf_of(self.opened(label)), label)
 
 
 class LockView(SignedInFormMixin, KeepSessionMixin, FormPageMixin, FormView):

@@ -27,7 +27,7 @@ from botocore.compat import unquote_str
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from dynamo.extending import ErrorWithValues, PerProcess, addressing, credentials
+from dynamo.extending import ErrorWithValues, PerProcess, addressing
 
 CONNECT_SECONDS = 3.0
 READ_SECONDS = 10.0
@@ -126,17 +126,6 @@ class Body(Protocol):
     def read(self, _size: int = -1) -> bytes: ...
 
 
-def client() -> Any:
-    """The process's client for S3, made on first use."""
-    return _client()
-
-
-def reset() -> None:
-    """Drop the client, so that the next request makes one from the current settings."""
-    _client.reset()
-    credentials.reset()
-
-
 def _make_client() -> Any:
     config = Config(
         connect_timeout=CONNECT_SECONDS,
@@ -154,7 +143,8 @@ def _make_client() -> Any:
     return addressing.client("s3", config)
 
 
-_client: PerProcess[Any] = PerProcess(_make_client)
+#: The process's client for S3, made on first use.
+client: PerProcess[Any] = PerProcess(_make_client)
 
 
 @contextmanager

@@ -192,6 +192,12 @@ class InvoiceView(OwnInvoicesMixin, InLineMixin, TemplateView):
         )
 
 
+def shown_pdf(content: bytes, name: str) -> HttpResponse:
+    """A PDF, which the browser shows."""
+    headers = {"Content-Disposition": content_disposition_header(False, f"{name}.pdf")}
+    return HttpResponse(content, content_type="application/pdf", headers=headers)
+
+
 class InvoicePdfView(OwnInvoicesMixin, InLineMixin, View):
     """One invoice as a PDF, which the browser shows."""
 
@@ -199,11 +205,8 @@ class InvoicePdfView(OwnInvoicesMixin, InLineMixin, View):
         """The file, or 304 if the browser has it; then it is not made."""
         invoice = find_invoice(self.account, label)
         etag = quote_etag(name_of(invoice))
-        headers = {
-            "Content-Disposition": content_disposition_header(False, f"{invoice.label}.pdf"),
-            "ETag": etag,
-        }
-        response = HttpResponse(content_type="application/pdf", headers=headers)
+        response = shown_pdf(b"", invoice.label)
+        response["ETag"] = etag
         answer = get_conditional_response(request, etag=etag, response=response)
         if answer is response:
             response.content = pdf_of(invoice)
@@ -388,11 +391,7 @@ class InvoicePreviewPdfView(InvoiceNewView):
         form = forms.InvoiceForm(is_preview=True, **self.get_form_kwargs())
         if not form.is_valid():
             return self.form_invalid(form)
-        return HttpResponse(
-            pdf_of(self.draw_up(form), keep=False),
-            content_type="application/pdf",
-            headers={"Content-Disposition": content_disposition_header(False, "draft.pdf")},
-        )
+        return shown_pdf(pdf_of(self.draw_up(form), keep=False), "draft")
 
 
 def _language_of(form: forms.InvoiceForm) -> str:

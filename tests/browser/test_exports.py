@@ -34,7 +34,7 @@ def api(
         monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", api.url)
         settings.EXPORTS_BUCKET = bucket
         settings.EXPORTS_FUNCTION = api.function
-        for client in (stored_exports._lambda, stored_exports._s3, uploads_s3):
+        for client in (stored_exports._lambda, stored_exports._s3, uploads_s3.client):
             client.reset()
         yield api
 

@@ -432,7 +432,8 @@ def test_a_file_is_not_uploaded_while_a_provider_hangs(
     container.answers.clear()
     monkeypatch.delenv("AWS_ENDPOINT_URL_S3", raising=False)
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", 0.5)
-    s3.reset()
+    s3.client.reset()
+    credentials.reset()
     try:
         with (
             Stopwatch() as watch,
@@ -440,7 +441,8 @@ def test_a_file_is_not_uploaded_while_a_provider_hangs(
         ):
             s3.head("bucket", "key")
     finally:
-        s3.reset()
+        s3.client.reset()
+        credentials.reset()
 
     assert watch.seconds < SOON_SECONDS
 

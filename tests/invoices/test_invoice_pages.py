@@ -296,7 +296,7 @@ def test_two_hundred_lines_of_a_thousand_characters_are_issued_and_shown(
 def test_an_invoice_with_too_much_is_rejected_with_advice_and_kept(
     client: Client, ann: User
 ) -> None:
-    just_too_many = InvoiceForm(typed(*[LINE] * 201), seller=Seller("Ann"), issued_on=TODAY)
+    just_too_many = InvoiceForm(typed(*[LINE] * 201), user=ann)
     assert "An invoice has at most 200 lines." in str(just_too_many.errors)
     page = refused(client, ann, typed(*[LINE] * 240))
     assert page.errors[""] == ["An invoice has at most 200 lines."]

@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
 
+from dynamo._internal.client import credentials
 from tests.faults.handler import Handler, RawReply, Seen
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
@@ -120,8 +121,10 @@ def through(url: str) -> Iterator[None]:
     """Let this process, and those that it starts, talk to S3 at `url` for a while."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_S3", url)
-        s3.reset()
+        s3.client.reset()
+        credentials.reset()
         try:
             yield
         finally:
-            s3.reset()
+            s3.client.reset()
+            credentials.reset()
