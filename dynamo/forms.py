@@ -151,14 +151,9 @@ class ModelForm(djangos.BaseModelForm, Generic[M], metaclass=ModelFormMetaclass)
         # Values of a new item that neither the form nor the caller chose.
         self._defaults = self.instance.serialize(null_check=False)
         # If the item of a form was deleted, `instance` has its key alone.
-        has_key = None not in map(
-            self.instance.attribute_values.get, key_names(self.instance.__class__)
-        )
-        self._is_edit = bool(self.instance.stored) or (
-            options.get("instance") is not None
-            and has_key
-            and self.add_prefix(VERSION) in self.data
-        )
+        has_key = options.get("instance") is not None and self.instance._identity() is not None
+        was_edit = has_key and self.add_prefix(VERSION) in self.data
+        self._is_edit = bool(self.instance.stored) or was_edit
         for name, each in self.model_fields.items():
             field, attribute = self.fields[name], each.attribute
             field.validators += getattr(attribute, "validators", [])
@@ -201,10 +196,8 @@ class ModelForm(djangos.BaseModelForm, Generic[M], metaclass=ModelFormMetaclass)
     def _post_clean(self) -> None:
         if self._is_edit:
             for name in self.model_fields.keys() & self.cleaned_data.keys():
-                stored, typed = getattr(self.instance, name), self.cleaned_data[name]
-                if _as_returned(self.fields[name], stored) == _as_returned(
-                    self.fields[name], typed
-                ):
+                stored, field = getattr(self.instance, name), self.fields[name]
+                if _as_returned(field, stored) == _as_returned(field, self.cleaned_data[name]):
                     self.cleaned_data[name] = stored
         # First, because it compares with what was typed.
         self._check_hidden()
@@ -215,16 +208,15 @@ class ModelForm(djangos.BaseModelForm, Generic[M], metaclass=ModelFormMetaclass)
 
     def _check_hidden(self) -> None:
         shown = self.hidden_value()
-        if shown is None and not (
-            self.version_optional and self.add_prefix(VERSION) not in self.data
-        ):
+        is_overtaken = self._is_edit and shown not in (None, self._version())
+        may_lack = self.version_optional and self.add_prefix(VERSION) not in self.data
+        if shown is None and not may_lack:
             self._refuse(INCOMPLETE, "hidden")
         elif self._is_edit and not self.instance.stored:
             self._refuse(DELETED, "deleted")
-        elif self._is_edit and shown not in (None, self._version()):
-            was_sent_twice = bool(self.model_fields) and not self._different()
-            if not was_sent_twice:
-                self._refuse(CHANGED, "stale")
+        elif is_overtaken and (self._different() or not self.model_fields):
+            # Otherwise it was sent twice.
+            self._refuse(CHANGED, "stale")
 
     def _take_value(self, name: str, value: Any) -> None:
         """Give the item a value that was typed."""
@@ -250,21 +242,20 @@ class ModelForm(djangos.BaseModelForm, Generic[M], metaclass=ModelFormMetaclass)
         """Find what a write would refuse before it is sent."""
         item = self.instance.serialize(null_check=False)
         usable = [name for name in self.model_fields if name not in self.errors]
+        checks = []
         for unique in self.instance._unique_keys:
-            names = [name for name in unique.names if name in usable]
-            try:
-                unique.key(item) if names else None
-            except ValueError:
+            if names := [name for name in unique.names if name in usable]:
                 # The longest value is most likely too long to be compared.
                 longest = max(names, key=lambda name: len(str(self.cleaned_data[name])))
-                self._add_djangos(longest, Invalid(INVALID, "invalid"))
+                checks.append((longest, unique.key))
         hash_name = key_names(self.instance.__class__)[0]
-        has_key = item.keys() >= set(self.instance.key_attribute_names())
-        if not self._is_edit and has_key and hash_name in usable:
+        if not self._is_edit and self.instance._identity() is not None and hash_name in usable:
+            checks.append((hash_name, self.instance._check_key))
+        for name, check in checks:
             try:
-                self.instance._check_key(item)
+                check(item)
             except ValueError:
-                self._add_djangos(hash_name, Invalid(INVALID, "invalid"))
+                self._add_djangos(name, Invalid(INVALID, "invalid"))
         if items.item_bytes(item) > items.ITEM_MAX_BYTES:
             self.add_error(None, Invalid(TOO_LARGE, code="too_large"))
 
@@ -309,7 +300,7 @@ class ModelForm(djangos.BaseModelForm, Generic[M], metaclass=ModelFormMetaclass)
     def _add_taken(self, names: tuple[str, ...]) -> None:
         """Report that another item has the values of `names`, in Django's words and places."""
         instance: Any = self.instance
-        error = DjangosModel.unique_error_message(instance, type(instance), names)
+        error = DjangosModel.unique_error_message(instance, instance.__class__, names)
         self._add_djangos(names[0] if len(names) == 1 else NON_FIELD_ERRORS, error)
 
     def add_refusal(self, error: Exception) -> None:
