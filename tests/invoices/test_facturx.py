@@ -117,10 +117,6 @@ def test_a_reader_has_nothing_to_correct(caplog: pytest.LogCaptureFixture) -> No
     assert caplog.messages == []
 
 
-def test_the_bytes_with_an_attachment_are_always_the_same() -> None:
-    assert render(WITH_XML) == render(WITH_XML)
-
-
 @pytest.mark.parametrize(
     "invoice", [samples.an_invoice(), samples.a_voided_invoice()], ids=["incomplete", "voided"]
 )
