@@ -52,18 +52,6 @@ def test_signing_up_sends_a_link_that_confirms_the_address(engine: str, client: 
     assert "Confirmed" in page.text
 
 
-def test_confirming_costs_a_read_and_a_write_and_only_a_read_if_confirmed(
-    client: Client, ann: User, requests_sent: Requests
-) -> None:
-    path = link_for(client)
-    requests_sent.clear()
-
-    Client().post(path)
-    Client().post(path)
-
-    assert requests_sent.operations == ["GetItem", "UpdateItem", "GetItem"]
-
-
 @pytest.mark.parametrize("addresses", [["new@example.org"], ["new@example.org", "ann@example.org"]])
 def test_a_link_is_refused_after_the_address_changed(ann: User, addresses: list[str]) -> None:
     token = confirmation.link_token(ann)

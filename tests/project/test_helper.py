@@ -195,23 +195,17 @@ def test_the_end_of_a_server_and_ctrl_c_reach_the_helper_through_its_parent_only
     assert computed(computations.process_id) == before
 
 
-def test_a_forked_child_has_a_helper_of_its_own() -> None:
-    ours = computed(computations.process_id)
-
-    def child() -> None:
-        theirs = computed(computations.process_id)
-        assert theirs not in {ours, os.getpid()}
-        assert computed(computations.process_id) == theirs
-
-    assert in_a_child(child) == 0
-    assert computed(computations.process_id) == ours
-
-
-def test_a_child_that_is_forked_in_the_middle_of_a_computation_has_a_helper(
+def test_a_child_that_is_forked_in_the_middle_of_a_computation_has_a_helper_of_its_own(
     tmp_path: Path,
 ) -> None:
     with under_way(computations.never_end, tmp_path) as (pid, result):
-        assert in_a_child(lambda: computed(computations.process_id)) == 0
+
+        def child() -> None:
+            theirs = computed(computations.process_id)
+            assert theirs not in {pid, os.getpid()}
+            assert computed(computations.process_id) == theirs
+
+        assert in_a_child(child) == 0
         assert not result.done()
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(HelperEnded):
@@ -245,7 +239,6 @@ if __name__ == "__main__":
 @pytest.mark.parametrize(
     ("kind", "waits_for"),
     [
-        ("while it is idle", "helper"),
         ("in the middle", "busy"),
         ("with a forked sibling", "sibling"),
         ("at its end", "helper"),

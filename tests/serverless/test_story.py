@@ -6,7 +6,7 @@ import html
 import re
 from pathlib import Path
 
-from tests.factories import PASSWORD
+from tests.factories import PASSWORD, make_user
 from tests.serverless.runtime import CLIENT, Function, event
 
 
@@ -88,16 +88,24 @@ def test_an_account_signs_up_issues_an_invoice_signs_out_and_in_again(function: 
     assert names >= {"__Host-sessionid", "__Host-csrftoken"}
 
 
-def test_the_client_s_address_is_the_one_that_aws_saw(function: Function, tmp_path: Path) -> None:
-    sent = event("GET", "/", headers={"x-forwarded-for": "192.0.2.66", "x-request-id": "0" * 32})
+def test_the_client_s_address_is_the_one_that_aws_saw(
+    site_folder: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    make_user()
+    forged = {"x-forwarded-for": "192.0.2.66", "x-request-id": "0" * 32}
+    # With trusted hops, headers with underscores would count.
+    odd = {"x_forwarded_for": "192.0.2.66", "X_Request_ID": "0" * 32}
+    for hops, headers in (("0", forged), ("1", odd)):
+        log = tmp_path / hops
+        trusting = environment | {"ACCOUNTS_TRUSTED_HOPS": hops}
+        with Function(trusting, folder=site_folder, log=log) as function:
+            answer = function.reply(function.invoke(event("GET", "/", headers=headers)))
 
-    answer = function.reply(function.invoke(sent))
-
-    log = (tmp_path / "log").read_text()
-    assert f'"client": "{CLIENT}"' in log
-    assert "192.0.2.66" not in log
-    assert "0" * 32 not in log
-    assert f'"requestId": "{answer.headers["x-request-id"]}"' in log
+        assert answer.status == 200
+        assert f'"client": "{CLIENT}"' in log.read_text()
+        assert "192.0.2.66" not in log.read_text()
+        assert "0" * 32 not in log.read_text()
+        assert f'"requestId": "{answer.headers["x-request-id"]}"' in log.read_text()
 
 
 def test_static_files_are_kept_by_a_network_whose_origin_the_function_is(
