@@ -9,10 +9,9 @@ from django.contrib.auth.views import (
 from django.urls import path
 from django.views.generic import TemplateView
 
-from accounts import views
+from accounts import signin, views
 from accounts.emails import views as emails
 from accounts.recovery import views as recovery
-from accounts.sessions import views as sessions
 from accounts.signup import views as signup
 
 _page = TemplateView.as_view
@@ -21,7 +20,7 @@ urlpatterns = [
     path("signup/", signup.SignUpView.as_view(), name="signup"),
     path("signup/sent/", _page(template_name="accounts/signup_sent.html"), name="signup_sent"),
     path("signup/confirm/<str:token>/", signup.SignUpConfirmView.as_view(), name="signup_confirm"),
-    path("login/", sessions.SignInView.as_view(), name="login"),
+    path("login/", signin.SignInView.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("profile/", views.ProfileView.as_view(), name="profile"),
     *(
@@ -54,10 +53,10 @@ urlpatterns = [
         _page(template_name="accounts/username_reminder_done.html"),
         name="username_reminder_done",
     ),
-    path("sessions/", sessions.SessionsView.as_view(), name="account_sessions"),
-    path("sessions/end/", sessions.SessionEndView.as_view(), name="session_end"),
+    path("sessions/", signin.SessionsView.as_view(), name="account_sessions"),
+    path("sessions/end/", signin.SessionEndView.as_view(), name="session_end"),
     path(
-        "sessions/end_others/", sessions.SessionsEndOthersView.as_view(), name="sessions_end_others"
+        "sessions/end_others/", signin.SessionsEndOthersView.as_view(), name="sessions_end_others"
     ),
-    path("reauthenticate/", sessions.ReauthenticateView.as_view(), name="reauthenticate"),
+    path("reauthenticate/", signin.ReauthenticateView.as_view(), name="reauthenticate"),
 ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django.core.management.base import CommandParser
 
@@ -26,32 +26,41 @@ _SHOWN = {
 }
 
 
-class UserCommand(DynamoCommand, ABC):
-    """A command on one account, WHO."""
+class UserCommand(DynamoCommand):
+    """A command on one account, WHO. Subclasses name an operation, or override `act`."""
+
+    #: It gets the account and the texts of the further `arguments`.
+    operation: ClassVar[Callable[..., object]]
+    arguments: tuple[str, ...] = ()
+    #: What to print afterwards, of the account as it then is.
+    said = ""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "who", metavar="WHO", help="a username, an email address or a primary key"
-        )
+        who = "a username, an email address or a primary key"
+        parser.add_argument("who", metavar="WHO", help=who)
+        for name in self.arguments:
+            parser.add_argument(name.lower(), metavar=name)
 
     def handle(self, *args: Any, **options: Any) -> None:
         self.act(find_user(options["who"]), **options)
 
-    @abstractmethod
-    def act(self, user: User, **options: Any) -> None: ...
+    def act(self, user: User, **options: Any) -> None:
+        type(self).operation(user, *(options[name.lower()] for name in self.arguments))
+        self.stdout.write(self.said.format(user=user))
+
+
+def _shown(user: User) -> dict[str, Any]:
+    return {key: getattr(user, name) for key, name in _SHOWN.items()}
 
 
 def as_json(user: User) -> str:
     """One JSON object. Times are ISO 8601 in UTC, missing values are null."""
-    shown = {key: getattr(user, name) for key, name in _SHOWN.items()}
-    return json.dumps(shown, default=_iso, ensure_ascii=False)
+    return json.dumps(_shown(user), default=datetime.isoformat, ensure_ascii=False)
 
 
 def as_lines(user: User) -> str:
     """One line for each value that the account has."""
-    shown = {key: getattr(user, name) for key, name in _SHOWN.items()}
-    if user.is_superuser:
-        shown["isSuperuser"] = True
+    shown = _shown(user) | ({"isSuperuser": True} if user.is_superuser else {})
     return "\n".join(
         f"{key + ':':<13}{_readable(value)}" for key, value in shown.items() if value is not None
     )
@@ -62,13 +71,7 @@ def as_row(user: User) -> str:
     return f"{user.pk}  {user.username}  {user.email}{state}"
 
 
-def _iso(value: Any) -> str:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    raise TypeError(f"{value!r} has no JSON form")
-
-
 def _readable(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return _iso(value) if isinstance(value, datetime) else str(value)
+    return value.isoformat() if isinstance(value, datetime) else str(value)

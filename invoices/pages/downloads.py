@@ -29,8 +29,8 @@ from django.utils.translation import gettext as _
 from django.views import View
 
 from accounts.pages import signed_in
-from accounts.sessions.views import FreshSignInMixin
 from accounts.sessions.visitor import is_fresh
+from accounts.signin import FreshSignInMixin
 from accounts.views import AccountDeleteView
 from dynamo.extending import PerProcess
 from invoices.exceptions import ExportUnavailable

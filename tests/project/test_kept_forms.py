@@ -19,7 +19,7 @@ from django.views.generic import FormView
 from accounts.models import User
 from accounts.pages import NOT_SENT, SignedInFormMixin, filled_form
 from accounts.services import activate, change_password, deactivate
-from accounts.sessions.views import ReauthenticateView
+from accounts.signin import ReauthenticateView
 from invoices.store.issuing import today
 from invoices.store.records import find_invoice
 from locks._internal.lock import claim_once

@@ -1,4 +1,4 @@
-"""Signing in, entering the password again, and the list of sessions."""
+"""Pages: signing in, entering the password again, and the list of sessions."""
 
 from __future__ import annotations
 
