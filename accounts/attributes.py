@@ -42,9 +42,14 @@ class Value:
     null: bool
     attr_name: str
 
-    def __init__(self, label: Any, kind: Kind, *, attrs: Any = None, **options: Any) -> None:
-        """`attrs` are attributes of the input element. Others are options of the attribute."""
-        super().__init__(label, **options)  # type: ignore[call-arg]  # the attribute's
+    def __init__(
+        self, label: Any, kind: Kind, *, attrs: Any = None, null: bool = True, **options: Any
+    ) -> None:
+        """`attrs` are attributes of the input element. Others are options of the attribute.
+
+        Unless `null` is False, an account may lack it, as older ones do.
+        """
+        super().__init__(label, null=null, **options)  # type: ignore[call-arg]  # the attribute's
         self.kind, self.attrs = kind, attrs
 
     def clean(self, typed: Any) -> Any:

@@ -19,68 +19,53 @@ _FOR_DEVELOPMENT = tuple(
     f"django.core.mail.backends.{name}." for name in ("console", "dummy", "filebased", "locmem")
 )
 
+#: By id: what is wrong, and the hint.
+_TEXTS = {
+    "E001": (
+        "No mail can be sent: the origin of mailed links is not configured, and "
+        "DJANGO_ALLOWED_HOSTS does not name a single host.",
+        "Set ACCOUNTS_SITE_ORIGIN, such as https://www.example.com.",
+    ),
+    "W001": (
+        "The site is behind a proxy and ACCOUNTS_TRUSTED_HOPS is 0: all visitors have the "
+        "proxy's address, and share the limits of one client.",
+        "Set ACCOUNTS_TRUSTED_HOPS to the number of proxies that write X-Forwarded-For.",
+    ),
+    "W002": (
+        "Mail is not configured, so the links that confirm an email address, finish a "
+        "sign-up and reset a password do not arrive.",
+        "Set {missing}.",
+    ),
+    "W003": (
+        "The sign-up form reveals whether an email address has an account.",
+        "Set ACCOUNTS_PREVENT_ENUMERATION=on.",
+    ),
+    "W004": (
+        "A new email address takes effect before it is confirmed.",
+        "Set ACCOUNTS_EMAIL_CHANGE=confirm.",
+    ),
+}
+
 
 @register(Tags.security, deploy=True)
-def check_trusted_hops(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    is_behind_proxy = settings.SECURE_PROXY_SSL_HEADER is not None
-    if not is_behind_proxy or settings.ACCOUNTS_TRUSTED_HOPS:
-        return []
+def check_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    sends_nothing = settings.EMAIL_BACKEND.startswith(_FOR_DEVELOPMENT)
+    unset = {
+        "EMAIL_URL": sends_nothing or not settings.EMAIL_IS_CONFIGURED,
+        "DJANGO_FROM_EMAIL": settings.DEFAULT_FROM_EMAIL.endswith("@localhost"),
+    }
+    missing = " and ".join(name for name, is_unset in unset.items() if is_unset)
+    wrong = {
+        "E001": not settings.ACCOUNTS_SITE_ORIGIN,
+        "W001": bool(settings.SECURE_PROXY_SSL_HEADER) and not settings.ACCOUNTS_TRUSTED_HOPS,
+        "W002": missing,
+        "W003": not settings.ACCOUNTS_PREVENT_ENUMERATION,
+        "W004": settings.ACCOUNTS_EMAIL_CHANGE != "confirm",
+    }
     return [
-        Warning(
-            "The site is behind a proxy and ACCOUNTS_TRUSTED_HOPS is 0: all visitors have the "
-            "proxy's address, and share the limits of one client.",
-            hint="Set ACCOUNTS_TRUSTED_HOPS to the number of proxies that write X-Forwarded-For.",
-            id="accounts.W001",
+        (Error if each.startswith("E") else Warning)(
+            text, hint=hint.format(missing=missing), id=f"accounts.{each}"
         )
+        for each, (text, hint) in _TEXTS.items()
+        if wrong[each]
     ]
-
-
-@register(Tags.security, deploy=True)
-def check_mail(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    found: list[CheckMessage] = []
-    if not settings.ACCOUNTS_SITE_ORIGIN:
-        found.append(
-            Error(
-                "No mail can be sent: the origin of mailed links is not configured, and "
-                "DJANGO_ALLOWED_HOSTS does not name a single host.",
-                hint="Set ACCOUNTS_SITE_ORIGIN, such as https://www.example.com.",
-                id="accounts.E001",
-            )
-        )
-    missing = []
-    if not settings.EMAIL_IS_CONFIGURED or settings.EMAIL_BACKEND.startswith(_FOR_DEVELOPMENT):
-        missing.append("EMAIL_URL")
-    if settings.DEFAULT_FROM_EMAIL.endswith("@localhost"):
-        missing.append("DJANGO_FROM_EMAIL")
-    if missing:
-        found.append(
-            Warning(
-                "Mail is not configured, so the links that confirm an email address, finish a "
-                "sign-up and reset a password do not arrive.",
-                hint=f"Set {' and '.join(missing)}.",
-                id="accounts.W002",
-            )
-        )
-    return found
-
-
-@register(Tags.security, deploy=True)
-def check_privacy(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    found: list[CheckMessage] = []
-    if not settings.ACCOUNTS_PREVENT_ENUMERATION:
-        found.append(
-            Warning(
-                "The sign-up form reveals whether an email address has an account.",
-                hint="Set ACCOUNTS_PREVENT_ENUMERATION=on.",
-                id="accounts.W003",
-            )
-        )
-    if settings.ACCOUNTS_EMAIL_CHANGE != "confirm":
-        found.append(
-            Warning(
-                "A new email address takes effect before it is confirmed.",
-                hint="Set ACCOUNTS_EMAIL_CHANGE=confirm.",
-                id="accounts.W004",
-            )
-        )
-    return found

@@ -27,6 +27,7 @@ from django.utils import timezone, translation
 from django.utils.cache import patch_vary_headers
 from django.utils.deprecation import MiddlewareMixin
 
+from accounts.cookies import set_cookie
 from dynamo import TableMissing, Unavailable
 
 
@@ -51,16 +52,8 @@ def zone_of(user: Any) -> ZoneInfo | None:
 
 def remember(response: HttpResponseBase, language: str | None) -> None:
     """Store `language` in the cookie, as Django's `set_language` does. None deletes the cookie."""
-    response.set_cookie(
-        settings.LANGUAGE_COOKIE_NAME,
-        language or "",
-        max_age=settings.LANGUAGE_COOKIE_AGE if language else 0,
-        path=settings.LANGUAGE_COOKIE_PATH,
-        domain=settings.LANGUAGE_COOKIE_DOMAIN,
-        secure=settings.LANGUAGE_COOKIE_SECURE,
-        httponly=settings.LANGUAGE_COOKIE_HTTPONLY,
-        samesite=cast(Any, settings.LANGUAGE_COOKIE_SAMESITE),
-    )
+    seconds = settings.LANGUAGE_COOKIE_AGE if language else 0
+    set_cookie(response, settings.LANGUAGE_COOKIE_NAME, language or "", seconds)
 
 
 class LanguageMiddleware(MiddlewareMixin):

@@ -39,6 +39,7 @@ from pynamodb.expressions.operand import Path
 from accounts import attributes
 from accounts.attributes import IntegerValue, PaymentDays, TextValue, Value
 from accounts.exceptions import StaleUser, taken
+from accounts.signals import value_taken
 from dynamo import IntegerAttribute, Transaction, Unique
 from dynamo.auth import AbstractUser
 from dynamo.auth.addresses import clean_new_email, comparable_email
@@ -56,7 +57,11 @@ def new_confirmation_id() -> str:
 
 
 #: Values of an account without an email change that waits for its link.
-NO_PENDING_CHANGE = {"pending_email": None, "pending_id": None, "pending_until": None}
+NO_PENDING_CHANGE: dict[str, Any] = {
+    "pending_email": None,
+    "pending_id": None,
+    "pending_until": None,
+}
 
 
 class User(AbstractUser):
@@ -68,59 +73,54 @@ class User(AbstractUser):
         _("Username"),
         replace(attributes.USERNAME, rule=clean_new_username),
         attr_name="userName",
+        null=False,
         attrs={"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"},
     )
     email = TextValue(
         _("Email address"),
         replace(attributes.EMAIL, rule=clean_new_email),
+        null=False,
         attrs={"autocomplete": "email"},
     )
     full_name = TextValue(
         _("Full name"),
         attributes.NAME,
         attr_name="fullName",
-        null=True,
         attrs={"autocomplete": "name"},
     )
     phone_number = TextValue(
         _("Phone number"),
         attributes.PHONE_NUMBER,
         attr_name="phoneNumber",
-        null=True,
         attrs={"autocomplete": "tel", "inputmode": "tel"},
         help_text=_("With the country code, such as +1 202-555-0124."),
     )
     language = TextValue(
         _("Language"),
         attributes.LANGUAGE,
-        null=True,
         help_text=_("For these pages and for the mails that we send you."),
     )
     time_zone = TextValue(
         _("Time zone"),
         attributes.TIME_ZONE,
         attr_name="timeZone",
-        null=True,
         help_text=_("It decides the date of an invoice."),
     )
     business_name = TextValue(
         _("Business name"),
         attributes.NAME,
         attr_name="businessName",
-        null=True,
         attrs={"autocomplete": "organization"},
     )
     business_address = TextValue(
         _("Business address"),
         MultiLine(500, rows=3),
         attr_name="businessAddress",
-        null=True,
         attrs={"autocomplete": "street-address"},
     )
     country = TextValue(
         _("Country"),
         COUNTRY,
-        null=True,
         attrs={"autocomplete": "country"},
         help_text=_("Invoices are then checked for what the law of this country requires."),
     )
@@ -128,34 +128,28 @@ class User(AbstractUser):
         _("VAT ID"),
         attributes.TAX_ID,
         attr_name="vatId",
-        null=True,
         help_text=_("In Japan, the registration number: T and 13 digits."),
     )
     tax_number = TextValue(
         _("Tax number"),
         attributes.TAX_ID,
         attr_name="taxNumber",
-        null=True,
         help_text=_("In France, the SIREN or SIRET number."),
     )
-    account_holder = TextValue(
-        _("Account holder"), attributes.NAME, attr_name="accountHolder", null=True
-    )
-    iban = TextValue(_("IBAN"), attributes.IBAN, null=True, attrs={"spellcheck": "false"})
-    bic = TextValue(_("BIC"), attributes.BIC, null=True, attrs={"spellcheck": "false"})
-    currency = TextValue(_("Currency"), attributes.CURRENCY, null=True)
+    account_holder = TextValue(_("Account holder"), attributes.NAME, attr_name="accountHolder")
+    iban = TextValue(_("IBAN"), attributes.IBAN, attrs={"spellcheck": "false"})
+    bic = TextValue(_("BIC"), attributes.BIC, attrs={"spellcheck": "false"})
+    currency = TextValue(_("Currency"), attributes.CURRENCY)
     payment_days = IntegerValue(
         _("Days until payment"),
         PaymentDays(),
         attr_name="paymentDays",
-        null=True,
         help_text=_("From the date of the invoice."),
     )
     payment_terms = TextValue(
         _("Payment terms"),
         MultiLine(500),
         attr_name="paymentTerms",
-        null=True,
         help_text=_("Printed on each invoice."),
     )
     email_confirmed_at = UTCDateTimeAttribute(attr_name="emailConfirmedAt", null=True)
@@ -275,6 +269,8 @@ class User(AbstractUser):
 
     def _taken(self, names: tuple[str, ...], values: Mapping[str, Any]) -> Exception:
         [name] = names
+        stored_name = self.get_attributes()[name].attr_name
+        value_taken.send_robust(sender=User, attribute=stored_name)
         return taken(name, values[name])
 
     def _implied(self, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from django.utils import timezone, translation
 from django.utils.crypto import salted_hmac
 from django.utils.formats import date_format
 
+from accounts.cookies import set_cookie
 from accounts.emails import mails
 from accounts.languages import language_of, zone_of
 from accounts.models import User
@@ -60,16 +61,8 @@ def is_known(request: HttpRequest, user: User) -> bool:
 def remember(request: HttpRequest, response: HttpResponse, user: User) -> None:
     """Give the browser the cookie by which it is known to `user`."""
     others = [key for key in _accounts(request) if not key.startswith(user.pk)]
-    response.set_cookie(
-        settings.KNOWN_BROWSER_COOKIE_NAME,
-        signing.dumps([_key_of(user), *others][:MOST_ACCOUNTS], salt=_SALT, compress=True),
-        max_age=_KNOWN_SECONDS,
-        path=settings.SESSION_COOKIE_PATH,
-        domain=settings.SESSION_COOKIE_DOMAIN,
-        secure=settings.SESSION_COOKIE_SECURE,
-        httponly=True,
-        samesite=settings.SESSION_COOKIE_SAMESITE,  # type: ignore[arg-type]  # a setting's
-    )
+    known = signing.dumps([_key_of(user), *others][:MOST_ACCOUNTS], salt=_SALT, compress=True)
+    set_cookie(response, settings.KNOWN_BROWSER_COOKIE_NAME, known, _KNOWN_SECONDS)
 
 
 def _key_of(user: User) -> str:

@@ -104,8 +104,7 @@ class FormPageMixin:
 
     @method_decorator([sensitive_post_parameters(), sensitive_variables()])
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        answer: HttpResponseBase = super().dispatch(request, *args, **kwargs)  # type: ignore[misc]  # a View's
-        return answer
+        return super().dispatch(request, *args, **kwargs)  # type: ignore[misc, no-any-return]  # a View's
 
     def form_invalid(self, form: Any) -> HttpResponse:
         """Show the form again."""
@@ -140,8 +139,7 @@ class KeepFormMixin:
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         request.unavailable_page = self._form_again  # type: ignore[attr-defined]  # read by dynamo.middleware
-        response: HttpResponse = super().post(request, *args, **kwargs)  # type: ignore[misc]  # a FormView's
-        return response
+        return super().post(request, *args, **kwargs)  # type: ignore[misc, no-any-return]  # a FormView's
 
     def _form_again(self, error: Exception) -> HttpResponse:
         """The page with the typed values, unchecked and without passwords.
@@ -180,8 +178,7 @@ class SignedInFormMixin(LoginRequiredMixin):
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """The form; if one was kept for this page, with its values."""
-        response: HttpResponse = self.kept_form_page() or super().get(request, *args, **kwargs)  # type: ignore[misc]  # a FormView's
-        return response
+        return self.kept_form_page() or super().get(request, *args, **kwargs)  # type: ignore[misc]  # a FormView's
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if to := request.POST.get(keptforms.LEAVE):
@@ -189,8 +186,7 @@ class SignedInFormMixin(LoginRequiredMixin):
         keptforms.forget(request)
         if keptforms.START_EMPTY in request.POST:
             return redirect(request.get_full_path())
-        response: HttpResponse = super().post(request, *args, **kwargs)  # type: ignore[misc]  # as above
-        return response
+        return super().post(request, *args, **kwargs)  # type: ignore[misc, no-any-return]  # as above
 
     def leave(self, request: HttpRequest, to: str) -> HttpResponse:
         """Keep the form, and lead to another page, which can lead back by its `next`."""

@@ -11,8 +11,7 @@ the account changed or was deleted since `user` was read.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,15 +20,9 @@ from django.views.decorators.debug import sensitive_variables
 
 from accounts import usernames
 from accounts.attributes import USERNAME
-from accounts.exceptions import (
-    AccountError,
-    AccountRequestReused,
-    UnknownUser,
-    ValueTaken,
-)
+from accounts.exceptions import AccountRequestReused, UnknownUser
 from accounts.models import NO_PENDING_CHANGE, VALUES, User
-from accounts.signals import value_taken
-from dynamo import Refused, Transaction, joined
+from dynamo import Transaction, joined
 from dynamo.auth import check_password, make_password
 from dynamo.extending import Item
 from web import identifiers
@@ -113,22 +106,8 @@ def register(
         )
         return None if is_same else AccountRequestReused(request_id)
 
-    with counted_refusals():
-        user._insert(write, explained=explained)
+    user._insert(write, explained=explained)
     return user
-
-
-@contextmanager
-def counted_refusals() -> Iterator[None]:
-    """Send `value_taken` for each value that a refused transaction reports as taken."""
-    try:
-        yield
-    except (AccountError, Refused) as error:
-        for each in error.exceptions if isinstance(error, Refused) else [error]:
-            if isinstance(each, ValueTaken):
-                stored_name = User.get_attributes()[each.attribute].attr_name
-                value_taken.send_robust(sender=User, attribute=stored_name)
-        raise
 
 
 def account_key(request_id: str) -> str:
@@ -150,7 +129,7 @@ def change_username(user: User, username: str, *, write: Transaction | None = No
     Raises:
         ValidationError, UsernameTaken, StaleUser
     """
-    change(user, {"username": another_username(user, username)}, write=write)
+    user.change(username=another_username(user, username), write=write)
 
 
 def another_username(user: User, typed: str) -> str:
@@ -171,7 +150,7 @@ def change_email(user: User, email: str, *, write: Transaction | None = None) ->
     Raises:
         ValidationError, EmailTaken, StaleUser
     """
-    change(user, User.cleaned(email=email) | NO_PENDING_CHANGE, write=write)
+    user.change(**User.cleaned(email=email), **NO_PENDING_CHANGE, write=write)
 
 
 def edit_profile(user: User, *, write: Transaction | None = None, **typed: Any) -> None:
@@ -192,26 +171,26 @@ def edit_profile(user: User, *, write: Transaction | None = None, **typed: Any) 
             values["vat_id"] = identifiers.clean_vat_id(vat_id, country)
         except ValidationError as error:
             raise ValidationError({"vat_id": error}) from error
-    change(user, values, write=write)
+    user.change(**values, write=write)
 
 
 @sensitive_variables()
 def change_password(user: User, password: str, *, write: Transaction | None = None) -> None:
-    """Give `user` another password. See `User.store` for what ends with the old one."""
-    change(user, {"password": make_password(password)}, write=write)
+    """Give `user` another password. See `User.change` for what ends with the old one."""
+    user.change(password=make_password(password), write=write)
 
 
 def deactivate(user: User, *, write: Transaction | None = None) -> None:
     """Prevent `user` from signing in and end all sessions. Its unique values stay taken.
 
-    An email change that waits for its link is dropped: see `User.store`.
+    An email change that waits for its link is dropped: see `User.change`.
     """
-    change(user, {"is_active": False}, write=write)
+    user.change(is_active=False, write=write)
 
 
 def activate(user: User, *, write: Transaction | None = None) -> None:
     """Let the account sign in again."""
-    change(user, {"is_active": True}, write=write)
+    user.change(is_active=True, write=write)
 
 
 def grant_staff(user: User, *, superuser: bool = False, write: Transaction | None = None) -> None:
@@ -219,8 +198,7 @@ def grant_staff(user: User, *, superuser: bool = False, write: Transaction | Non
 
     Without `superuser`, an account that is a superuser stays one.
     """
-    values = {"is_staff": True} | ({"is_superuser": True} if superuser else {})
-    change(user, values, write=write)
+    user.change(is_staff=True, is_superuser=superuser or user.is_superuser, write=write)
 
 
 def revoke_staff(user: User, *, write: Transaction | None = None) -> None:
@@ -229,7 +207,7 @@ def revoke_staff(user: User, *, write: Transaction | None = None) -> None:
     This takes effect at once: every page reads the rights from the stored account, and every staff
     action states them as a condition of its transaction. The account stays signed in.
     """
-    change(user, {"is_staff": False, "is_superuser": False}, write=write)
+    user.change(is_staff=False, is_superuser=False, write=write)
 
 
 def delete(user: User, *, write: Transaction | None = None) -> None:
@@ -253,23 +231,3 @@ def find_user(who: str) -> User:
         return User.named(who)
     except User.DoesNotExist:
         raise UnknownUser(who) from None
-
-
-def change(
-    user: User,
-    values: dict[str, Any],
-    *,
-    is_so: Callable[[User], bool] | None = None,
-    write: Transaction | None = None,
-) -> None:
-    """Give `user` the attributes `values`, and move the guard items of those that are unique.
-
-    If the account has changed since it was read, it is a success if `is_so` holds for the stored
-    account. By default it must have `values`.
-
-    Raises:
-        StaleUser: the account changed or was deleted since `user` was read, and it is not so.
-        UsernameTaken, EmailTaken, ValueTaken: another account has the value.
-    """
-    with counted_refusals():
-        user.change(is_so=is_so, write=write, **values)

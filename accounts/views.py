@@ -76,8 +76,7 @@ class ProfileView(
         user = form.instance
         before = User.from_raw_data(user.stored).language
         try:
-            with services.counted_refusals():
-                form.save()
+            form.save()
         except (AccountError, Refused) as error:
             show_errors(form, error)
             return self.form_invalid(form)

@@ -80,9 +80,8 @@ env.check(DEBUG or bool(AWS_REGION) or _has_wrong_region, "AWS_REGION", "is not 
 _endpoint_of_dynamodb = env.read("AWS_ENDPOINT_URL_DYNAMODB", environment.endpoint)
 _endpoint_of_all = env.read("AWS_ENDPOINT_URL", environment.endpoint)
 # Used elsewhere; read here too, so that a malformed one is reported with the others.
-env.read("AWS_ENDPOINT_URL_S3", environment.endpoint)
-env.read("AWS_ENDPOINT_URL_LAMBDA", environment.endpoint)
-env.read("AWS_ENDPOINT_URL_SSM", environment.endpoint)
+for _service in ("S3", "LAMBDA", "SSM"):
+    env.read(f"AWS_ENDPOINT_URL_{_service}", environment.endpoint)
 # In development, the embedded engine is used unless an endpoint is set.
 DYNAMODB_LOCAL = DEBUG and not (_endpoint_of_dynamodb or _endpoint_of_all)
 DYNAMODB_LOCAL_DIR = BASE_DIR / "var"
@@ -91,16 +90,12 @@ DYNAMODB_LOCAL_DIR = BASE_DIR / "var"
 # makes them. Without them exports are made while they are sent.
 EXPORTS_BUCKET = env.read("EXPORTS_BUCKET", environment.bucket)
 EXPORTS_FUNCTION = env.read("EXPORTS_FUNCTION", environment.function)
-env.check(
-    bool(EXPORTS_FUNCTION) or not EXPORTS_BUCKET,
-    "EXPORTS_BUCKET",
-    "is set without a valid EXPORTS_FUNCTION",
-)
-env.check(
-    bool(EXPORTS_BUCKET) or not EXPORTS_FUNCTION,
-    "EXPORTS_FUNCTION",
-    "is set without a valid EXPORTS_BUCKET",
-)
+for _name, _other in (
+    ("EXPORTS_BUCKET", "EXPORTS_FUNCTION"),
+    ("EXPORTS_FUNCTION", "EXPORTS_BUCKET"),
+):
+    _is_alone = bool(vars()[_name]) and not vars()[_other]
+    env.check(not _is_alone, _name, f"is set without a valid {_other}")
 
 # Django ----------------------------------------------------------------------------------------
 

@@ -250,7 +250,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> float:
 def _no_lease_is_left_behind() -> Iterator[None]:
     """Otherwise it would be renewed in other tests, and released when the engine is gone."""
     yield
-    heartbeats._of_process.drop_all()
+    heartbeats._of_process().drop_all()
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from accounts import services
 from accounts.emails import links
@@ -53,13 +54,10 @@ def request_change(user: User, email: str, *, write: Transaction | None = None) 
     if User.guard_key_of(email=values["email"]) == User.guard_keys_of(user.stored).get(("email",)):
         services.change_email(user, email, write=write)
         return
-    services.change(
-        user,
-        {
-            "pending_email": values["email"],
-            "pending_id": new_confirmation_id(),
-            "pending_until": int(time.time()) + links.VALID_SECONDS,
-        },
+    user.change(
+        pending_email=values["email"],
+        pending_id=new_confirmation_id(),
+        pending_until=int(time.time()) + links.VALID_SECONDS,
         is_so=lambda stored: stored.awaited_email == values["email"],
         write=write,
     )
@@ -105,13 +103,13 @@ def confirm_change(token: str, *, write: Transaction | None = None) -> Confirmed
         if user.pending_id != pending_id or not user.awaited_email:
             raise BadLink(PURPOSE)
         former, was_confirmed = user.email, user.is_confirmed
-        values = {
+        values: dict[str, Any] = {
             "email": user.pending_email,
             "email_confirmed_at": datetime.now(UTC),
             "confirmation_id": pending_id,
         }
         try:
-            services.change(user, values | NO_PENDING_CHANGE, write=write)
+            user.change(**values, **NO_PENDING_CHANGE, write=write)
         except StaleUser:
             # Perhaps this link was followed twice at once, or a reply was lost.
             continue
@@ -127,4 +125,4 @@ def cancel_change(user: User, *, write: Transaction | None = None) -> None:
     Raises:
         StaleUser: the account changed or was deleted since `user` was read.
     """
-    services.change(user, dict(NO_PENDING_CHANGE), write=write)
+    user.change(**NO_PENDING_CHANGE, write=write)

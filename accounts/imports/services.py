@@ -21,7 +21,7 @@ from threading import Event
 from django.core.exceptions import ValidationError
 
 from accounts.exceptions import AccountRequestReused, ImportStopped, ValueTaken, taken
-from accounts.imports.candidates import Candidate, Candidates, FirstLines
+from accounts.imports.candidates import Candidate, FirstLines, checked
 from accounts.imports.files import Row
 from accounts.models import User
 from accounts.services import register
@@ -70,7 +70,7 @@ def import_users(
             began.
     """
     stop = stop or Event()
-    candidates = Candidates()
+    seen = FirstLines()
     failure: DynamoError | None = None
 
     def attempt(entries: list[Candidate | Result]) -> list[Result | None]:
@@ -80,13 +80,8 @@ def import_users(
         made: dict[int, Result] = {}
         if failure is None:
             try:
-                made = _register_together(
-                    [
-                        each
-                        for each in entries
-                        if isinstance(each, Candidate) and not each.name_fault
-                    ]
-                )
+                valid = [each for each in entries if isinstance(each, Candidate)]
+                made = _register_together([each for each in valid if not each.name_fault])
             except DynamoError as error:
                 failure = error
         return [
@@ -106,7 +101,7 @@ def import_users(
 
     rows_at_once = MOST_WRITES // (1 + len(User.unique_names()))
     with CountingPool(workers) as pool:
-        for batch in _batches(candidates, rows, workers * ROWS_PER_WORKER):
+        for batch in _batches(seen, rows, workers * ROWS_PER_WORKER):
             parts = [batch[at : at + rows_at_once] for at in range(0, len(batch), rows_at_once)]
             failed_lines = []
             for part, results in zip(parts, pool.map(attempt, parts), strict=True):
@@ -122,13 +117,13 @@ def import_users(
 
 
 def _batches(
-    candidates: Candidates, rows: Iterable[Row], size: int
+    seen: FirstLines, rows: Iterable[Row], size: int
 ) -> Iterator[list[Candidate | Result]]:
     """`rows` in batches of at most `size`. No unique value occurs twice in one batch."""
     batch: list[Candidate | Result] = []
     keys: set[str] = set()
     for row in rows:
-        entry = _candidate_or_rejection(candidates, row)
+        entry = _candidate_or_rejection(seen, row)
         own = set(entry.keys.values()) if isinstance(entry, Candidate) else set()
         if len(batch) == size or keys & own:
             yield batch
@@ -148,12 +143,11 @@ def preview_users(rows: Iterable[Row]) -> Iterator[Result]:
     Raises:
         Unavailable, Rejected, TableMissing: see `dynamo.extending.send`.
     """
-    candidates = Candidates()
-    claimed = FirstLines()
+    seen, claimed = FirstLines(), FirstLines()
     remaining = iter(rows)
     rows_at_once = READ_MAX_ITEMS // len(User.unique_names())
     while some := list(islice(remaining, rows_at_once)):
-        entries = [_candidate_or_rejection(candidates, row) for row in some]
+        entries = [_candidate_or_rejection(seen, row) for row in some]
         valid = [entry for entry in entries if isinstance(entry, Candidate)]
         keys = {key for each in valid for key in each.keys.values()}
         stored = _stored(keys)
@@ -166,9 +160,9 @@ def preview_users(rows: Iterable[Row]) -> Iterator[Result]:
                 yield entry
 
 
-def _candidate_or_rejection(candidates: Candidates, row: Row) -> Candidate | Result:
+def _candidate_or_rejection(seen: FirstLines, row: Row) -> Candidate | Result:
     try:
-        return candidates.candidate(row)
+        return checked(row, seen)
     except ValidationError as error:
         return Result(row, Outcome.REJECTED, " ".join(error.messages))
 

@@ -7,7 +7,7 @@ or with another value, gets the same page with one request more, and then a new 
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY
@@ -15,6 +15,7 @@ from django.core.signing import BadSignature, Signer
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from accounts.cookies import set_cookie
 from dynamo.sessions import SessionStore
 
 
@@ -33,28 +34,15 @@ def renew(request: HttpRequest, response: HttpResponseBase) -> None:
     if not session.is_read:
         return
     given = request.COOKIES.get(settings.ACCOUNT_COOKIE_NAME)
-    # As Django's session middleware does.
-    shared: dict[str, Any] = {
-        "path": settings.SESSION_COOKIE_PATH,
-        "domain": settings.SESSION_COOKIE_DOMAIN,
-        "samesite": settings.SESSION_COOKIE_SAMESITE,
-    }
     account, key = session.get(SESSION_KEY), session.session_key
     if not account or not key:
         if given is not None:
-            response.delete_cookie(settings.ACCOUNT_COOKIE_NAME, **shared)
+            set_cookie(response, settings.ACCOUNT_COOKIE_NAME, "", 0)
         return
     value = _signer(key).sign(account)
     if given != value or session.modified:
-        at_close = session.get_expire_at_browser_close()
-        response.set_cookie(
-            settings.ACCOUNT_COOKIE_NAME,
-            value,
-            max_age=None if at_close else session.get_expiry_age(),
-            secure=settings.SESSION_COOKIE_SECURE,
-            httponly=settings.SESSION_COOKIE_HTTPONLY,
-            **shared,
-        )
+        seconds = None if session.get_expire_at_browser_close() else session.get_expiry_age()
+        set_cookie(response, settings.ACCOUNT_COOKIE_NAME, value, seconds)
 
 
 def _signer(session_key: str) -> Signer:

@@ -134,11 +134,9 @@ def begin(
         kept = [session.id for session in alive(user) if session.id != instead_of][: MOST - 1]
         dropped = [each for each in user.sessions_read() if each not in kept]
         actions, condition = _beginning(user, session_id, entry, dropped)
-        return _Update(
-            [*actions, User.last_login.set(now)],
-            condition & user.no_later_sign_in(now) & _same_rights(user),
-            {"sessions": _without(user, *dropped) | {session_id: entry}, "last_login": now},
-        )
+        values = {"sessions": _without(user, *dropped) | {session_id: entry}, "last_login": now}
+        condition = condition & user.no_later_sign_in(now) & _same_rights(user)
+        return [*actions, User.last_login.set(now)], condition, values
 
     _repeat(user, planned, otherwise, write)
     return session_id
@@ -212,7 +210,7 @@ def end_all(user: User, *, write: Transaction | None = None) -> None:
     def planned() -> _Update:
         # `end` can leave an empty map, while other code still accepts the ended sessions.
         condition = User.sessions.exists() & _same_epoch(user) & user.same_account()
-        return _Update(user.set_or_remove(values), condition, values)
+        return user.set_or_remove(values), condition, values
 
     _repeat(user, planned, otherwise, write)
 
@@ -236,22 +234,15 @@ def end_others(user: User, *, write: Transaction | None = None) -> None:
         return None if stored is None or stored.session_epoch == epoch else _Raced(stored)
 
     def planned() -> _Update:
-        kept = {
-            each: entry for each, entry in user.sessions_read().items() if each == user.session_id
-        }
-        values = {"sessions": kept, "session_epoch": epoch}
-        return _Update(user.set_or_remove(values), user.signed_in() & _same_epoch(user), values)
+        others = user.sessions_read().keys() - {user.session_id}
+        values = {"sessions": _without(user, *others), "session_epoch": epoch}
+        return user.set_or_remove(values), user.signed_in() & _same_epoch(user), values
 
     _repeat(user, planned, otherwise, write)
 
 
-@dataclass(frozen=True)
-class _Update:
-    """An update of the account; `values` are what `actions` set, see `User.join`."""
-
-    actions: list[Action]
-    condition: Condition
-    values: dict[str, Any]
+#: An update of the account: actions, condition, and the values that it sets; see `User.join`.
+_Update = tuple[list[Action], Condition, dict[str, Any]]
 
 
 class _NotNoted(AccountError):
@@ -267,17 +258,13 @@ class _Raced(StaleUser):
 
 
 def _repeat(
-    user: User,
-    planned: Callable[[], _Update],
-    otherwise: Otherwise,
-    write: Transaction | None,
+    user: User, planned: Callable[[], _Update], otherwise: Otherwise, write: Transaction | None
 ) -> None:
     """Update the account; after `_Raced`, plan again with the account as it is now."""
     for attempt in range(ATTEMPTS):
-        update = planned()
         try:
             with joined(write) as joint:
-                user.join(joint, update.actions, update.condition, update.values, otherwise)
+                user.join(joint, *planned(), otherwise)
         except _Raced as raced:
             user.deserialize(raced.stored.stored)
             time.sleep(pause_seconds(attempt))

@@ -100,7 +100,7 @@ def release(token: str, *, write: Transaction | None = None) -> User:
         made = {"made": user.pk, "joined_at": str(user.date_joined)}
         cache.set(_cache_key(key), made, links.VALID_SECONDS)
 
-    with services.counted_refusals(), joined(write) as write:
+    with joined(write) as write:
         user = services.register(**held, email_confirmed=True, write=write)
         write.on_commit(user, forget_values)
     return user

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from dynamo._internal.client.deadline import page
 from dynamo._internal.client.retries import pause_seconds
 from dynamo._internal.clock import now
-from dynamo._internal.processes import on_new_process
+from dynamo._internal.processes import PerProcess
 from dynamo._internal.tally import counted_on
 from dynamo.exceptions import DynamoError
 from dynamo.signals import tables_emptied
@@ -156,7 +156,7 @@ def _start(name: str, work: Callable[..., None], *arguments: Lease) -> threading
     return thread
 
 
-_of_process = _Heartbeats()
+_of_process = PerProcess(_Heartbeats)
 
 
 def keep(lease: Lease) -> None:
@@ -165,13 +165,7 @@ def keep(lease: Lease) -> None:
     Raises:
         LeaseLost: the process is ending.
     """
-    _of_process.keep(lease)
+    _of_process().keep(lease)
 
 
-def _forget_all() -> None:
-    global _of_process
-    _of_process = _Heartbeats()
-
-
-on_new_process(_forget_all)
-tables_emptied.connect(lambda **_signal: _of_process.drop_all(), weak=False)
+tables_emptied.connect(lambda **_signal: _of_process().drop_all(), weak=False)

@@ -105,7 +105,7 @@ class HolderWatch:
         if not self._watch.saw_whole_lease(lock, seen_at):
             return False
         try:
-            requests.delete_seen(self._name, lock.stored)
+            requests.break_seen(self._name, lock.stored, delete=True)
         except LockChanged:
             # It renewed at this moment.
             return False

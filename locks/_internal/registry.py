@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -76,20 +77,6 @@ class LockView:
         return self.holding == other.holding
 
 
-class Broken(Enum):
-    """What `break_lock` did."""
-
-    RELEASED = "the lock of a holder was released"
-    DELETED = "a claim was deleted"
-    NOT_HELD = "nothing: the lock was released before"
-
-
-_WAYS = {
-    State.HELD: (Broken.RELEASED, requests.release_seen),
-    State.CLAIMED: (Broken.DELETED, requests.delete_seen),
-}
-
-
 def all_locks() -> Iterator[LockView]:
     """Yield every lock, in no order, with a few pages of 1 MB in memory at a time.
 
@@ -114,8 +101,8 @@ def look(name: str) -> LockView:
 
 def break_lock(
     name: str, *, as_seen: LockView | None = None, write: Transaction | None = None
-) -> Broken:
-    """Release a lock for its holder, or delete a claim.
+) -> State:
+    """Release a lock for its holder, or delete a claim; return the state that it had until then.
 
     From then on the holder's renewals are refused, and so are transactions with `Lease.hold_in`.
     The holder learns it at its next renewal, so if it still runs, break its lock only if the system
@@ -132,23 +119,21 @@ def break_lock(
         Unavailable: no answer.
     """
     requests.checked_name(name)
-    broken, sent = Broken.NOT_HELD, None
+    sent: LockView | None = None
     for _attempt in range(BREAK_ATTEMPTS):
         item = _read(name)
         view = view_of(item)
         if sent is not None and not view.is_same_holding(sent):
             # That holder is gone. Our request, whose reply was lost, may have done it.
-            return broken
+            return sent.state
         if as_seen is not None and not view.is_same_holding(as_seen):
             raise LockChanged(name)
         if view.state is State.RELEASED:
-            return Broken.NOT_HELD
-        sent, (broken, break_seen) = view, _WAYS[view.state]
-        try:
-            break_seen(name, item, write=write)
-        except LockChanged:
-            continue
-        return broken
+            return State.RELEASED
+        sent = view
+        with suppress(LockChanged):
+            requests.break_seen(name, item, delete=view.state is State.CLAIMED, write=write)
+            return view.state
     raise Unavailable("UpdateItem", "the lock changed each time")
 
 

@@ -4,8 +4,8 @@ Each write is recognized by the record version that it stores: if its reply is l
 repetition is refused, the stored version tells whether the first one arrived.
 
 A lock is given up in two ways: *released*, which keeps its item, or *deleted*. `release_held` and
-`delete_held` are for its holder. `release_seen` and `delete_seen` are for others: they break the
-lock if it has not changed since they read it.
+`delete_held` are for its holder. `break_seen` is for others: it breaks the lock if it has not
+changed since they read it.
 
 Requests are written as on the wire, because PynamoDB takes as long to build one as an engine nearby
 takes to execute it. `key` and `data` are reserved words of DynamoDB.
@@ -14,7 +14,7 @@ takes to execute it. `key` and `data` are reserved words of DynamoDB.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from time import time_ns
@@ -168,40 +168,27 @@ def claim(name: str, owner: str) -> bool:
     return refused is None or _version_of(_stored(refused, name)) == version
 
 
-def release_seen(name: str, seen: Item, *, write: Transaction | None = None) -> None:
-    """Release the lock of any holder; keep its fencing token. Costs 1 request, 1 write unit.
+def break_seen(name: str, seen: Item, *, delete: bool, write: Transaction | None = None) -> None:
+    """Release the lock of any holder, which keeps its fencing token; or delete its item.
+
+    Costs 1 request, 1 write unit.
 
     Raises:
         LockChanged: its record version is not that of `seen`.
     """
     version = new_version()
-    # With a token that is not a whole number, nobody could take the lock.
-    damaged = not seen.get("fencingToken", {"N": "0"}).get("N", "").isdigit()
-    update = replace(_release(version), remove=["fencingToken"] if damaged else [])
-    request = update.request(_address(name), **_unchanged(seen))
-    _break(name, {"Update": request}, lambda refusal: _version_of(refusal.stored) == version, write)
+    if delete:
+        action = {"Delete": _deletion(name, **_unchanged(seen))}
+    else:
+        # With a token that is not a whole number, nobody could take the lock.
+        damaged = not seen.get("fencingToken", {"N": "0"}).get("N", "").isdigit()
+        update = replace(_release(version), remove=["fencingToken"] if damaged else [])
+        action = {"Update": update.request(_address(name), **_unchanged(seen))}
 
-
-def delete_seen(name: str, seen: Item, *, write: Transaction | None = None) -> None:
-    """Delete the lock's item. Costs 1 request, 1 write unit.
-
-    Raises:
-        LockChanged: its record version is not that of `seen`.
-    """
-    request = _deletion(name, **_unchanged(seen))
-    _break(
-        name, {"Delete": request}, lambda refusal: refusal.repeated and not refusal.stored, write
-    )
-
-
-def _break(
-    name: str,
-    action: dict[str, Any],
-    is_done: Callable[[Refusal], bool],
-    write: Transaction | None,
-) -> None:
     def otherwise(refusal: Refusal) -> Exception | None:
-        return None if is_done(refusal) else LockChanged(name)
+        is_deleted = delete and refusal.repeated and not refusal.stored
+        is_released = not delete and _version_of(refusal.stored) == version
+        return None if is_deleted or is_released else LockChanged(name)
 
     with joined(write) as write:
         write.add(Write(action, action, otherwise))

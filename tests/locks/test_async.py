@@ -111,7 +111,7 @@ def test_a_lock_that_was_acquired_for_a_cancelled_task_is_released(proxy: FaultP
     asyncio.run(cancel())
 
     wait_until(lambda: is_released("a"))
-    wait_until(lambda: not heartbeats._due)
+    wait_until(lambda: not heartbeats()._due)
 
 
 @pytest.mark.parametrize("when", ["in the block", "while it releases"])

@@ -29,14 +29,14 @@ def _the_process_goes_on(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     # So long that a stall of the machine does not use it up.
     monkeypatch.setattr(heartbeats, "ENDING_SECONDS", 60.0)
     yield
-    for lease in list(heartbeats._of_process._due):
-        heartbeats._of_process.drop(lease)
-    heartbeats._forget_all()
+    for lease in list(heartbeats._of_process()._due):
+        heartbeats._of_process().drop(lease)
+    heartbeats._of_process.reset()
 
 
 def end() -> None:
     """Do what the process does at its end."""
-    heartbeats._of_process.end()
+    heartbeats._of_process().end()
 
 
 def is_free(name: str) -> bool:

@@ -201,7 +201,7 @@ def test_a_lock_can_be_removed_with_its_release() -> None:
 
 def test_removing_a_lock_that_does_not_exist_succeeds() -> None:
     lease = taken("a")
-    requests.delete_seen("a", stored("a"))
+    requests.break_seen("a", stored("a"), delete=True)
 
     lease.release(remove=True)
 
@@ -247,7 +247,7 @@ def test_a_transaction_is_refused_if_the_lock_was_lost_before_the_commit(end: st
     elif end == "taken by another":
         put("a", **stored("a") | {"ownerName": {"S": "another"}})
     elif end == "broken":
-        requests.release_seen("a", stored("a"))
+        requests.break_seen("a", stored("a"), delete=False)
     else:
         lease.release(remove=end == "removed")
 
@@ -258,7 +258,7 @@ def test_a_transaction_is_refused_if_the_lock_was_lost_before_the_commit(end: st
 def test_a_transaction_reports_each_lease_that_is_lost() -> None:
     leases = [taken("a"), taken("b")]
     for name in ("a", "b"):
-        requests.release_seen(name, stored(name))
+        requests.break_seen(name, stored(name), delete=False)
 
     with pytest.raises(Refused) as refused:
         write_under(*leases)

@@ -10,7 +10,7 @@ import pytest
 from dynamo.exceptions import Unavailable
 from locks._internal.leases import Lease
 from locks._internal.lock import Lock, claim_once
-from locks._internal.registry import Broken, State, all_locks, break_lock, look
+from locks._internal.registry import State, all_locks, break_lock, look
 from locks.exceptions import BadLockName, LeaseLost, LockChanged, UnknownLock
 from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
@@ -76,7 +76,7 @@ def test_a_damaged_lock_is_listed_and_broken_and_then_taken(damage: dict[str, An
 
     [lock] = all_locks()
     assert (lock.state, lock.lease_seconds, lock.renewed_at) == (State.HELD, None, None)
-    assert break_lock("a") is Broken.RELEASED
+    assert break_lock("a") is State.HELD
 
     with Lock("a", wait_seconds=0) as lease:
         lease.renew()
@@ -86,7 +86,7 @@ def test_a_broken_lease_is_free_at_once_and_the_next_fence_is_higher() -> None:
     lease = taken("a")
     put("other")
 
-    assert break_lock("a") is Broken.RELEASED
+    assert break_lock("a") is State.HELD
 
     assert stored("a")["fencingToken"] == {"N": str(lease.fence)}
     assert taken("a", wait_seconds=0).fence == lease.fence + 1
@@ -105,7 +105,7 @@ def test_the_holder_of_a_broken_lock_learns_it_at_its_next_renewal() -> None:
 def test_a_broken_claim_can_be_made_again() -> None:
     claim_once("a")
 
-    assert break_lock("a") is Broken.DELETED
+    assert break_lock("a") is State.CLAIMED
 
     assert stored("a") == {}
     assert claim_once("a")
@@ -115,7 +115,7 @@ def test_breaking_a_free_lock_changes_nothing() -> None:
     taken("a").release()
     before = stored("a")
 
-    assert break_lock("a") is Broken.NOT_HELD
+    assert break_lock("a") is State.RELEASED
     assert stored("a") == before
 
 
@@ -141,7 +141,7 @@ def test_a_lease_that_is_renewed_meanwhile_is_broken_too(proxy: FaultProxy) -> N
     lease = taken("a")
     proxy.plan("UpdateItem", Meanwhile(lease.renew), when=is_break)
 
-    assert break_lock("a") is Broken.RELEASED
+    assert break_lock("a") is State.HELD
     with pytest.raises(LeaseLost):
         lease.renew()
 
@@ -168,7 +168,7 @@ def test_the_lock_of_the_next_holder_is_not_broken(proxy: FaultProxy) -> None:
 
     proxy.plan("UpdateItem", Meanwhile(change_hands), when=is_break)
 
-    assert break_lock("a") is Broken.RELEASED
+    assert break_lock("a") is State.HELD
 
     assert_is_held(after[0])
 
@@ -183,7 +183,7 @@ def test_the_next_holder_after_a_damaged_lock_is_not_broken(proxy: FaultProxy) -
 
     proxy.plan("UpdateItem", Meanwhile(change_hands))
 
-    assert break_lock("a") is Broken.RELEASED
+    assert break_lock("a") is State.HELD
 
     assert_is_held(after[0])
 
@@ -213,7 +213,7 @@ def test_a_claim_that_is_made_again_after_a_lost_reply_is_not_deleted(proxy: Fau
     proxy.plan("DeleteItem", DropReply())
     proxy.plan("DeleteItem", Meanwhile(lambda: claim_once("a")))
 
-    assert break_lock("a") is Broken.DELETED
+    assert break_lock("a") is State.CLAIMED
 
     assert look("a").state is State.CLAIMED
 
@@ -250,7 +250,7 @@ def test_breaking_with_a_lost_reply_does_not_break_the_next_lock(proxy: FaultPro
     proxy.plan("UpdateItem", DropReply(), when=is_break)
     proxy.plan("UpdateItem", Meanwhile(lambda: after.append(taken("a"))), when=is_break)
 
-    assert break_lock("a") is Broken.RELEASED
+    assert break_lock("a") is State.HELD
 
     assert_is_held(after[0])
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from locks._internal.lock import Lock, claim_once
-from locks._internal.registry import Broken, break_lock
+from locks._internal.registry import State, break_lock
 from tests.commands import run
 from tests.locks import items
 from tests.stored.releases import Stored, each_release
@@ -38,7 +38,7 @@ def test_a_held_lock_is_not_acquired_at_once(stored: Stored) -> None:
 def test_a_claim_can_be_made_again_only_after_it_is_broken(stored: Stored) -> None:
     assert not claim_once("claimed")
 
-    assert break_lock("claimed") is Broken.DELETED
+    assert break_lock("claimed") is State.CLAIMED
     assert claim_once("claimed")
 
 
@@ -49,8 +49,8 @@ def test_a_broken_lock_is_acquired_with_a_higher_fencing_token(stored: Stored) -
         if "fencingToken" in item
     }
 
-    assert break_lock("held") is Broken.RELEASED
-    assert break_lock("broken") is Broken.NOT_HELD
+    assert break_lock("held") is State.HELD
+    assert break_lock("broken") is State.RELEASED
     for name in ("held", "broken"):
         lease = Lock(name).try_acquire()
         assert lease is not None

@@ -10,13 +10,14 @@ from django.core.management.base import CommandError, CommandParser
 
 from dynamo._internal.terminal import printable
 from dynamo.management.base import DynamoCommand
-from locks._internal.registry import Broken, LockView, State, break_lock, look
+from locks._internal.registry import LockView, State, break_lock, look
 from locks.management.base import as_row, lock_name
 
+#: By the state that the lock had.
 _SAID = {
-    Broken.RELEASED: "is free now",
-    Broken.DELETED: "is no longer claimed",
-    Broken.NOT_HELD: "was free already",
+    State.HELD: "is free now",
+    State.CLAIMED: "is no longer claimed",
+    State.RELEASED: "was free already",
 }
 
 

@@ -124,14 +124,10 @@ def _seconds(text: str) -> float:
 @contextmanager
 def _lease_warnings_off() -> Iterator[None]:
     """Suppress the warnings about a lease, because the command itself reports what happened."""
-    loggers = [
-        logging.getLogger(name) for name in ("locks._internal.heartbeats", "locks._internal.leases")
-    ]
-    before = [each.level for each in loggers]
-    for each in loggers:
-        each.setLevel(logging.ERROR)
+    logger = logging.getLogger("locks")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
     try:
         yield
     finally:
-        for each, level in zip(loggers, before, strict=True):
-            each.setLevel(level)
+        logger.setLevel(before)
