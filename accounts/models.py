@@ -57,11 +57,8 @@ def new_confirmation_id() -> str:
 
 
 #: Values of an account without an email change that waits for its link.
-NO_PENDING_CHANGE: dict[str, Any] = {
-    "pending_email": None,
-    "pending_id": None,
-    "pending_until": None,
-}
+_PENDING = ("pending_email", "pending_id", "pending_until")
+NO_PENDING_CHANGE: dict[str, Any] = dict.fromkeys(_PENDING)
 
 
 class User(AbstractUser):

@@ -9,7 +9,6 @@ from django.core import mail
 from django.test import Client
 
 from accounts.models import User
-from accounts.services import change
 from tests.accounts.rate_limits import assert_too_many, let_pass
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.faults.kinds import DropReply
@@ -51,7 +50,7 @@ def test_addresses_of_one_mailbox_get_five_mails_an_hour_together(
     for address in asked:
         user = make_user()
         # Of a version that allowed quotes.
-        change(user, {"email": address})
+        user.change(email=address)
         assert client.post(url, {"email": address}).status_code == 302
 
     for address in ("ann@example.org", "ann+1@example.org", asked[0]):

@@ -13,7 +13,6 @@ from django.core.mail.backends.locmem import EmailBackend
 from django.test import Client, override_settings
 
 from accounts.emails import mails
-from accounts.services import change
 from dynamo._internal.client import deadline
 from dynamo._internal.client.deadline import page_is_over
 from tests.clocks import LeapingClock, use_clock
@@ -240,7 +239,7 @@ def test_an_account_of_an_older_version_gets_mails_to_its_quoted_address_unless_
     engine: str, client: Client, server: MailServer, stored: str, is_sent: bool
 ) -> None:
     user = make_user()
-    change(user, {"email": stored})
+    user.change(email=stored)
     arrive(client, user)
 
     client.post(SEND)

@@ -13,7 +13,7 @@ from django.test import Client
 
 from accounts import usernames
 from accounts.models import User
-from accounts.services import change, change_username, register
+from accounts.services import change_username, register
 from dynamo.auth.usernames import _scripts as scripts, _table as table, check_new_username
 from tests.commands import run
 from tests.factories import PASSWORD, assert_guards_match_users, make_user, set_stored, stored_items
@@ -191,7 +191,7 @@ def test_the_reserved_names_are_compared_in_the_same_way(settings: Any) -> None:
 def older_user(name: str) -> User:
     """An account with a username that an older version allowed."""
     user = make_user(username="before", email="older@example.org")
-    change(user, {"username": name})
+    user.change(username=name)
     return User.get(user.pk)
 
 
