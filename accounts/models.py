@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -223,38 +223,20 @@ class User(AbstractUser):
         """Whether the account has all of `values` already."""
         return all(getattr(self, name) == value for name, value in values.items())
 
-    def change(
-        self,
-        *,
-        is_so: Callable[[User], bool] | None = None,
-        write: Transaction | None = None,
-        **values: Any,
-    ) -> None:
-        """Give the account `values`, by attribute name.
+    def await_email(self, email: str, seconds: int, *, write: Transaction | None = None) -> None:
+        """Note that the account gets the address `email` when its link is followed.
 
-        Another address is not confirmed. Another password ends all other sessions; a deactivation
-        ends all. Both drop an email change that waits for its link, because an intruder may have
-        requested it. If the account has changed since it was read, it is a success if `is_so` holds
-        for the stored one (by default: it has `values`).
-
-        Costs 1 request and 1 write unit per KB, 8 units if a unique value changes.
-
-        Raises:
-            StaleUser: the account changed or was deleted since it was read, and it is not so.
-            UsernameTaken, EmailTaken: another account has the value.
-            Unavailable: no answer in time; or a reply was lost and the account changed twice
-                since: `values` may have been written and overwritten.
+        If another call noted the same address since the account was read, it is a success. Costs
+        and raises as `change`.
         """
-        if changed := self._changed(values):
-            so = is_so or (lambda stored: stored.has(values))
-            self._update(
-                # Also if this copy does not have what ends: sessions begin without another version.
-                self._implied_by(values) | changed,
-                {},
-                None,
-                is_so=lambda stored: so(User.from_raw_data(stored)),
-                write=write,
-            )
+        noted = (email, new_confirmation_id(), int(time.time()) + seconds)
+        self._update(
+            self._wire_of(dict(zip(_PENDING, noted, strict=True))),
+            {},
+            None,
+            is_so=lambda stored: User.from_raw_data(stored).awaited_email == email,
+            write=write,
+        )
 
     def save(self, *, update_fields: Iterable[str] | None = None, **options: Any) -> None:  # type: ignore[override]
         """As `Model.save`; never stores the sessions, which other requests begin and end."""
@@ -271,7 +253,12 @@ class User(AbstractUser):
         return taken(name, values[name])
 
     def _implied(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """See `change`."""
+        """What a change to `values` changes as well.
+
+        Another address is not confirmed. Another password ends all other sessions; a deactivation
+        ends all. Both drop an email change that waits for its link, because an intruder may have
+        requested it.
+        """
         implied = super()._implied(values)
         email = values.get("email")
         if email and self.moves_guard({"email": {"S": email}}):

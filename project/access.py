@@ -66,28 +66,17 @@ def _logged(
         response.streaming_content = _Counted(iter(response), tally, log_now)
     else:
         log_now()
-    if isinstance(request, ASGIRequest) and isinstance(response, StreamingHttpResponse):
-        _stream_in_thread(response)
+    is_streamed = isinstance(response, StreamingHttpResponse) and not response.is_async
+    if isinstance(request, ASGIRequest) and is_streamed:
+        # Under ASGI, each part is sent once it is made. Otherwise Django makes all before.
+        response.streaming_content = _each_in_thread(iter(response))
     return response
 
 
-def _stream_in_thread(response: StreamingHttpResponse) -> None:
-    """Under ASGI, let each part be sent once it is made. Otherwise Django makes all before."""
-    if not response.is_async:
-        response.streaming_content = _InThread(iter(response))
-
-
-class _InThread(AsyncIterator[bytes]):
+async def _each_in_thread(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
     """The parts of a streamed answer, each made in a thread."""
-
-    def __init__(self, parts: Iterator[bytes]) -> None:
-        self._parts = parts
-
-    async def __anext__(self) -> bytes:
-        part = await sync_to_async(lambda: next(self._parts, None))()
-        if part is None:
-            raise StopAsyncIteration
-        return part
+    while (part := await sync_to_async(next)(parts, None)) is not None:
+        yield part
 
 
 class _Counted(Iterator[bytes]):

@@ -10,7 +10,6 @@ request or another password, and not for another account with the same key. The 
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -19,7 +18,7 @@ from accounts import services
 from accounts.emails import links
 from accounts.emails.confirmation import ATTEMPTS
 from accounts.exceptions import BadLink, StaleUser
-from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id
+from accounts.models import NO_PENDING_CHANGE, User
 from dynamo import Transaction
 
 PURPOSE = "email_change"
@@ -54,13 +53,7 @@ def request_change(user: User, email: str, *, write: Transaction | None = None) 
     if User.guard_key_of(email=values["email"]) == User.guard_keys_of(user.stored).get(("email",)):
         services.change_email(user, email, write=write)
         return
-    user.change(
-        pending_email=values["email"],
-        pending_id=new_confirmation_id(),
-        pending_until=int(time.time()) + links.VALID_SECONDS,
-        is_so=lambda stored: stored.awaited_email == values["email"],
-        write=write,
-    )
+    user.await_email(values["email"], links.VALID_SECONDS, write=write)
 
 
 def link_token(user: User) -> str:

@@ -25,13 +25,25 @@ from dynamo.extending import together
 
 
 @dataclass(frozen=True)
-class SignIn:
+class Attempt:
+    """What is allowed, with the slots that it has, by the names of their limits."""
+
+    slots: dict[str, Slot | None]
+
+    def was_not_made(self) -> None:
+        """Give the slots back: no password was checked, or no mail server was asked.
+
+        Costs 1 request for each slot, sent together.
+        """
+        together(*(partial(limit(name).give_back, slot) for name, slot in self.slots.items()))
+
+
+@dataclass(frozen=True)
+class SignIn(Attempt):
     """An attempt to sign in that is allowed."""
 
     account: str
     client: str | None
-    of_account: Slot | None
-    of_client: Slot | None
 
     def succeeded(self) -> None:
         """Clear the failures of the account, and give this slot back to the client.
@@ -53,22 +65,12 @@ class SignIn:
         try:
             together(
                 clear,
-                partial(of_clients.give_back, self.of_client),
+                partial(of_clients.give_back, self.slots["sign_in_client"]),
                 partial(limit("sign_in_success_client").take, self.client),
             )
         except TooManyAttempts:
             of_clients.take(self.client)
             raise
-
-    def was_not_made(self) -> None:
-        """Give back both slots, because the password was not checked.
-
-        Costs 2 requests, sent together.
-        """
-        together(
-            partial(limit("sign_in").give_back, self.of_account),
-            partial(limit("sign_in_client").give_back, self.of_client),
-        )
 
 
 def begin_client(client: str | None) -> Slot | None:
@@ -93,7 +95,8 @@ def begin_sign_in(who: str, pk: str | None, client: str | None, of_client: Slot 
         TooManyAttempts: too many failed for the account.
     """
     account = _account(pk) if pk else f"name.{_comparable(who)}"
-    return SignIn(account, client, limit("sign_in").take(account), of_client)
+    slots = {"sign_in": limit("sign_in").take(account), "sign_in_client": of_client}
+    return SignIn(slots, account, client)
 
 
 @sensitive_variables()
@@ -145,18 +148,7 @@ def forget(user: User) -> None:
     limit("sign_in").clear(_account(user.pk))
 
 
-@dataclass(frozen=True)
-class SignUp:
-    """A sign-up that is allowed."""
-
-    mail: Slot | None
-
-    def was_refused(self) -> None:
-        """Give the mail's slot back, because no mail was sent. Costs 1 request."""
-        limit("mail").give_back(self.mail)
-
-
-def begin_sign_up(email: str, client: str) -> SignUp:
+def begin_sign_up(email: str, client: str) -> Attempt:
     """Count a sign-up and its mail to `email`.
 
     Both slots are taken at the same time, which saves a round trip. A client without slots gives
@@ -177,9 +169,9 @@ def begin_sign_up(email: str, client: str) -> SignUp:
         return None
 
     mail, refusal = together(partial(_take_mail, "sign_up", email), of_client)
-    attempt = SignUp(mail)
+    attempt = Attempt({"mail": mail})
     if refusal is not None:
-        attempt.was_refused()
+        attempt.was_not_made()
         raise refusal
     return attempt
 
@@ -197,19 +189,7 @@ def begin_mail(kind: str, email: str, client: str) -> None:
     _take_mail(kind, email)
 
 
-@dataclass(frozen=True)
-class MailToOthers:
-    """A mail of an account to somebody else that is allowed."""
-
-    slots: dict[str, Slot | None]
-
-    def were_not_used(self) -> None:
-        """Give the slots back, because no mail server was asked. Costs 1 request for each."""
-        for name, slot in self.slots.items():
-            limit(name).give_back(slot)
-
-
-def begin_mail_to_others(user: User, to: str, client: str | None) -> MailToOthers:
+def begin_mail_to_others(user: User, to: str, client: str | None) -> Attempt:
     """Count a mail that `user` sends to the address `to`, which may belong to anybody.
 
     `client` comes from `accounts.limits.client_address.counted_client`; None is not counted. Costs
@@ -227,7 +207,7 @@ def begin_mail_to_others(user: User, to: str, client: str | None) -> MailToOther
         "mail_account_recipient": f"{account}.{recipient}",
         "mail_recipient": recipient,
     }
-    return MailToOthers(
+    return Attempt(
         {name: limit(name).take(subject) for name, subject in subjects.items() if subject}
     )
 

@@ -49,10 +49,10 @@ class SignUpView(KeepFormMixin, FormPageMixin, FormView):
         try:
             return act(form)
         except (Busy, TooManyAttempts):
-            attempt.was_refused()
+            attempt.was_not_made()
             raise
         except (AccountError, Refused) as error:
-            attempt.was_refused()
+            attempt.was_not_made()
             show_errors(form, error)
             if isinstance(error, AccountRequestReused):
                 form.renew_request_id()

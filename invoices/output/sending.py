@@ -62,14 +62,14 @@ def send_invoice(
         mail = mail_of(record.invoice, user, to, message)
         sending, is_first = claim_sending(record, request_id, to)
     except (Busy, InvoiceError):
-        slots.were_not_used()
+        slots.was_not_made()
         raise
     if is_first:
         outcome, error = deliver(mail)
         sending = replace(sending, outcome=outcome, error=error)
         store_outcome(record, sending)
     if not is_first or sending.outcome == "failed":
-        slots.were_not_used()
+        slots.was_not_made()
     return sending
 
 

@@ -144,7 +144,7 @@ def delete_held(name: str, versions: Sequence[str]) -> bool:
 
     As with `release_held`, another holder may have the lock by now. Costs 1 request, 1 write unit.
     """
-    refused = _refused("DeleteItem", _deletion(name, **_held(versions)))
+    refused = _refused("DeleteItem", _under(_address(name), **_held(versions)))
     return refused is None or refused.repeated or _stored(refused, name) is None
 
 
@@ -157,13 +157,8 @@ def claim(name: str, owner: str) -> bool:
         "recordVersionNumber": {"S": version},
         "renewedAt": {"S": _time_of_day()},
     }
-    request = {
-        "TableName": LockItem.table(),
-        "Item": item,
-        "ConditionExpression": "attribute_not_exists(#key)",
-        "ExpressionAttributeNames": {"#key": "key"},
-        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-    }
+    absent = _condition("attribute_not_exists(#key)", {})
+    request = _under({"TableName": LockItem.table(), "Item": item}, **absent)
     refused = _refused("PutItem", request)
     return refused is None or _version_of(_stored(refused, name)) == version
 
@@ -178,7 +173,7 @@ def break_seen(name: str, seen: Item, *, delete: bool, write: Transaction | None
     """
     version = new_version()
     if delete:
-        action = {"Delete": _deletion(name, **_unchanged(seen))}
+        action = {"Delete": _under(_address(name), **_unchanged(seen))}
     else:
         # With a token that is not a whole number, nobody could take the lock.
         damaged = not seen.get("fencingToken", {"N": "0"}).get("N", "").isdigit()
@@ -214,9 +209,10 @@ def _stored_data(data: bytes | None) -> Item:
     return {} if data is None else {"data": {"B": data}}
 
 
-def _deletion(name: str, condition: str, values: Item, names: Item) -> dict[str, Any]:
+def _under(request: dict[str, Any], condition: str, values: Item, names: Item) -> dict[str, Any]:
+    """The request of a put or a deletion under a condition."""
     request = {
-        **_address(name),
+        **request,
         "ConditionExpression": condition,
         "ExpressionAttributeValues": values,
         "ExpressionAttributeNames": names,

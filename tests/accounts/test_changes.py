@@ -13,7 +13,7 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 
 from accounts.emails.change import request_change
-from accounts.services import change, change_email, edit_profile
+from accounts.services import change_email, edit_profile
 from accounts.sessions import services as sessions
 from tests.emailchanges import again, refusal_of
 from tests.factories import (
@@ -42,7 +42,7 @@ def test_an_account_does_not_get_a_second_spelling_of_a_mailbox(act: Any) -> Non
 
 def test_an_account_with_a_quoted_address_of_an_older_version_can_be_used(client: Client) -> None:
     user = make_user(username="ann")
-    change(user, {"email": '"ann"@example.org'})
+    user.change(email='"ann"@example.org')
 
     client.post("/accounts/login/", {"username": '"Ann"@example.org', "password": PASSWORD})
     assert signed_in_as(client) == "ann"

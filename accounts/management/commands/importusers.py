@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
@@ -14,7 +13,7 @@ from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
 from accounts.exceptions import ImportStopped
-from accounts.imports.files import COLUMNS, RejectedRows, Row, RowFile, open_rows
+from accounts.imports.files import COLUMNS, RejectedRows, RowFile, open_rows
 from accounts.imports.services import Outcome, Result, import_users, preview_users
 from dynamo.management.base import DynamoCommand, up_to
 from web.signals import stop_on_signals
@@ -60,11 +59,18 @@ class Command(DynamoCommand):
         ):
             rows = takewhile(lambda _row: not interrupted.is_set(), source)
             if options["dry_run"]:
-                complaints = self._preview(source, rows, silent=options["json"])
+                show = (lambda _result: None) if options["json"] else self._show
+                complaints = self._count(source, preview_users(rows), show)
+                called, place = "Rows that would be rejected", ""
             else:
-                complaints = self._import(
-                    source, rows, workers=options["workers"], stop=interrupted
-                )
+                results = import_users(rows, workers=options["workers"], stop=interrupted)
+                with RejectedRows(source) as rejected:
+                    complaints = self._count(
+                        source, results, lambda result: rejected.add(result.row, result.reason)
+                    )
+                called, place = "Rejected rows", f", see {rejected.path}"
+            if count := self.counts[Outcome.REJECTED]:
+                complaints.append(f"{called}: {count:,}{place}.")
             self._print_counts(**options)
         if source.fault:
             complaints.append(source.fault)
@@ -74,34 +80,23 @@ class Command(DynamoCommand):
         if complaints:
             raise CommandError(" ".join(complaints))
 
-    def _import(
-        self, source: RowFile, rows: Iterable[Row], *, workers: int, stop: threading.Event
+    def _count(
+        self, source: RowFile, results: Iterable[Result], reject: Callable[[Result], None]
     ) -> list[str]:
-        """Import and count the rows, and write the rejected ones to their file."""
-        complaints = []
-        with RejectedRows(source) as rejected:
-            try:
-                results = import_users(rows, workers=workers, stop=stop)
-                for result in _with_progress(source, results):
-                    self.counts[result.outcome] += 1
-                    self.last_line = result.row.line
-                    if result.outcome is Outcome.REJECTED:
-                        rejected.add(result.row, result.reason)
-            except ImportStopped as stopped:
-                complaints.append(f"{stopped} Run it again to continue.")
-        if count := self.counts[Outcome.REJECTED]:
-            complaints.append(f"Rejected rows: {count:,}, see {rejected.path}.")
-        return complaints
+        """Count the results, and hand the rejected ones to `reject`. Returns what went wrong."""
+        try:
+            for result in _with_progress(source, results):
+                self.counts[result.outcome] += 1
+                self.last_line = result.row.line
+                if result.outcome is Outcome.REJECTED:
+                    reject(result)
+        except ImportStopped as stopped:
+            return [f"{stopped} Run it again to continue."]
+        return []
 
-    def _preview(self, source: RowFile, rows: Iterable[Row], *, silent: bool) -> list[str]:
-        for result in _with_progress(source, preview_users(rows)):
-            self.counts[result.outcome] += 1
-            self.last_line = result.row.line
-            if result.outcome is Outcome.REJECTED and not silent:
-                with tqdm.external_write_mode(file=sys.stdout):
-                    self.stdout.write(f"Line {result.row.line}: {result.reason}")
-        count = self.counts[Outcome.REJECTED]
-        return [f"Rows that would be rejected: {count:,}."] if count else []
+    def _show(self, rejected: Result) -> None:
+        with tqdm.external_write_mode(file=sys.stdout):
+            self.stdout.write(f"Line {rejected.row.line}: {rejected.reason}")
 
     def _print_counts(self, *, dry_run: bool, **options: Any) -> None:
         if options["json"]:
