@@ -66,16 +66,16 @@ def _logged(
         response.streaming_content = _Counted(iter(response), tally, log_now)
     else:
         log_now()
-    is_streamed = isinstance(response, StreamingHttpResponse) and not response.is_async
-    if isinstance(request, ASGIRequest) and is_streamed:
-        # Under ASGI, each part is sent once it is made. Otherwise Django makes all before.
+    is_asgi = isinstance(request, ASGIRequest)
+    if is_asgi and isinstance(response, StreamingHttpResponse) and not response.is_async:
+        # Each part is sent once it is made. Otherwise Django makes all before.
         response.streaming_content = _each_in_thread(iter(response))
     return response
 
 
 async def _each_in_thread(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
     """The parts of a streamed answer, each made in a thread."""
-    while (part := await sync_to_async(next)(parts, None)) is not None:
+    while (part := await sync_to_async(lambda: next(parts, None))()) is not None:
         yield part
 
 
