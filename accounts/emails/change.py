@@ -10,6 +10,7 @@ request or another password, and not for another account with the same key. The 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -69,8 +70,7 @@ def address_of(token: str) -> str:
     Raises:
         BadLink: the link is too old, or the account was deleted.
     """
-    pk, pending_id = links.read(PURPOSE, token, 2)
-    user = links.account_of(PURPOSE, pk)
+    user, pending_id = links.account(PURPOSE, token)
     return (user.awaited_email or "") if user.pending_id == pending_id else ""
 
 
@@ -86,11 +86,10 @@ def confirm_change(token: str, *, write: Transaction | None = None) -> Confirmed
         EmailTaken: another account has the address.
         StaleUser: others changed the account at each attempt.
     """
-    pk, pending_id = links.read(PURPOSE, token, 2)
     former: str | None = None
     was_confirmed = False
     for _attempt in range(ATTEMPTS):
-        user = links.account_of(PURPOSE, pk)
+        user, pending_id = links.account(PURPOSE, token)
         if user.confirmation_id == pending_id:
             return Confirmed(user, former, was_confirmed)
         if user.pending_id != pending_id or not user.awaited_email:
@@ -101,13 +100,11 @@ def confirm_change(token: str, *, write: Transaction | None = None) -> Confirmed
             "email_confirmed_at": datetime.now(UTC),
             "confirmation_id": pending_id,
         }
-        try:
+        # Perhaps this link was followed twice at once, or a reply was lost.
+        with suppress(StaleUser):
             user.change(**values, **NO_PENDING_CHANGE, write=write)
-        except StaleUser:
-            # Perhaps this link was followed twice at once, or a reply was lost.
-            continue
-        return Confirmed(user, former, was_confirmed)
-    raise StaleUser(pk)
+            return Confirmed(user, former, was_confirmed)
+    raise StaleUser(user.pk)
 
 
 def cancel_change(user: User, *, write: Transaction | None = None) -> None:

@@ -5,6 +5,7 @@ The link contains the account's `confirmation_id`, which changes with the addres
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from accounts.emails import links
@@ -39,8 +40,7 @@ def address_of(token: str) -> str:
     Raises:
         BadLink: the link is too old, or the account was deleted.
     """
-    pk, confirmation_id = links.read(PURPOSE, token, 2)
-    user = links.account_of(PURPOSE, pk)
+    user, confirmation_id = links.account(PURPOSE, token)
     return user.email if user.confirmation_id == confirmation_id else ""
 
 
@@ -53,19 +53,16 @@ def confirm(token: str, *, write: Transaction | None = None) -> User:
         BadLink: the link is too old, the account has another address, or it was deleted.
         StaleUser: others changed the account at each attempt.
     """
-    pk, confirmation_id = links.read(PURPOSE, token, 2)
     for _attempt in range(ATTEMPTS):
-        user = links.account_of(PURPOSE, pk)
+        user, confirmation_id = links.account(PURPOSE, token)
         if user.confirmation_id != confirmation_id:
             raise BadLink(PURPOSE)
         if user.is_confirmed:
             return user
-        try:
+        with suppress(StaleUser):
             mark_confirmed(user, write=write)
-        except StaleUser:
-            continue
-        return user
-    raise StaleUser(pk)
+            return user
+    raise StaleUser(user.pk)
 
 
 def mark_confirmed(user: User, *, write: Transaction | None = None) -> None:

@@ -47,6 +47,16 @@ def check(purpose: str, token: str) -> Any:
         raise BadLink(purpose) from error
 
 
+def account(purpose: str, token: str) -> tuple[User, str]:
+    """The account of a link, and the id that it has. Costs 1 request and 1 read unit.
+
+    Raises:
+        BadLink: as `read`; or the account was deleted.
+    """
+    pk, link_id = read(purpose, token, 2)
+    return account_of(purpose, pk), link_id
+
+
 def account_of(purpose: str, pk: str) -> User:
     """The account of a link. Costs 1 request and 1 read unit.
 

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any, Self
@@ -180,24 +179,20 @@ class _Child:
         self._send(signal.SIGKILL)
         self._process.wait()
 
-    def _send(self, number: int) -> None:
+    def _send(self, number: int) -> bool:
+        """Send a signal, 0 for none; return whether there was a process to get it."""
         if not self._in_own_group:
             self._process.send_signal(number)
-            return
+            return self._process.returncode is None
         # Other processes of the group may run after its leader has ended.
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
-
-    def _is_there(self) -> bool:
-        if self._process.poll() is None:
-            return True
-        if not self._in_own_group:
-            return False
         try:
-            os.killpg(self._process.pid, 0)
+            os.killpg(self._process.pid, number)
         except (ProcessLookupError, PermissionError):
             return False
         return True
+
+    def _is_there(self) -> bool:
+        return self._process.poll() is None or self._send(0)
 
 
 def _environment(fence: int) -> dict[bytes, bytes]:

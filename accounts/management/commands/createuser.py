@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import getpass
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from django.contrib.auth.password_validation import validate_password
@@ -68,23 +66,26 @@ class Command(DynamoCommand):
             self.stdout.write(f"The account of {user.username} has the primary key {user.pk}.")
 
     def _password(self, options: dict[str, Any], values: dict[str, Any]) -> str:
-        if options["password_stdin"]:
-            with _password_errors():
-                password = read_line(sys.stdin, default="")
-                _check_new_password(password, values)
-            return password
         while True:
-            password = getpass.getpass("Password: ")
-            if password != getpass.getpass("Password (again): "):
-                self.stderr.write("The passwords differ. Please try again.")
-                continue
             try:
-                with _password_errors():
-                    _check_new_password(password, values)
-            except CommandError as error:
-                self.stderr.write(str(error))
-                continue
-            return password
+                password = self._read(from_stdin=options["password_stdin"])
+                check_new_password(password)
+                user: Any = User(**{name: value for name, value in values.items() if value})
+                validate_password(password, user)
+            except ValidationError as error:
+                problem = f"Password: {' '.join(error.messages)}"
+                if options["password_stdin"]:
+                    raise CommandError(problem) from error
+                self.stderr.write(problem)
+            else:
+                return password
+
+    def _read(self, *, from_stdin: bool) -> str:
+        if from_stdin:
+            return read_line(sys.stdin, default="")
+        while (password := getpass.getpass("Password: ")) != getpass.getpass("Password (again): "):
+            self.stderr.write("The passwords differ. Please try again.")
+        return password
 
 
 def _checked(typed: dict[str, str]) -> dict[str, Any]:
@@ -96,17 +97,3 @@ def _checked(typed: dict[str, str]) -> dict[str, Any]:
         )
         raise CommandError(" ".join(errors))
     return form.account_values()
-
-
-@contextmanager
-def _password_errors() -> Iterator[None]:
-    try:
-        yield
-    except ValidationError as error:
-        raise CommandError(f"Password: {' '.join(error.messages)}") from error
-
-
-def _check_new_password(password: str, values: dict[str, Any]) -> None:
-    check_new_password(password)
-    user: Any = User(**{name: value for name, value in values.items() if value})
-    validate_password(password, user)
