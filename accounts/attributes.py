@@ -52,6 +52,11 @@ class Value:
         super().__init__(label, null=null, **options)  # type: ignore[call-arg]  # the attribute's
         self.kind, self.attrs = kind, attrs
 
+    def __set_name__(self, owner: Any, name: str) -> None:
+        """Unless it is given, the stored name is `name` in camel case: `fullName`."""
+        first, *others = name.split("_")
+        self.attr_name = self.attr_name or "".join([first, *map(str.capitalize, others)])
+
     def clean(self, typed: Any) -> Any:
         """What is stored for a typed text: None if it is empty and may be. `Clean` texts stay.
 

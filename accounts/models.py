@@ -79,16 +79,10 @@ class User(AbstractUser):
         null=False,
         attrs={"autocomplete": "email"},
     )
-    full_name = TextValue(
-        _("Full name"),
-        attributes.NAME,
-        attr_name="fullName",
-        attrs={"autocomplete": "name"},
-    )
+    full_name = TextValue(_("Full name"), attributes.NAME, attrs={"autocomplete": "name"})
     phone_number = TextValue(
         _("Phone number"),
         attributes.PHONE_NUMBER,
-        attr_name="phoneNumber",
         attrs={"autocomplete": "tel", "inputmode": "tel"},
         help_text=_("With the country code, such as +1 202-555-0124."),
     )
@@ -98,22 +92,13 @@ class User(AbstractUser):
         help_text=_("For these pages and for the mails that we send you."),
     )
     time_zone = TextValue(
-        _("Time zone"),
-        attributes.TIME_ZONE,
-        attr_name="timeZone",
-        help_text=_("It decides the date of an invoice."),
+        _("Time zone"), attributes.TIME_ZONE, help_text=_("It decides the date of an invoice.")
     )
     business_name = TextValue(
-        _("Business name"),
-        attributes.NAME,
-        attr_name="businessName",
-        attrs={"autocomplete": "organization"},
+        _("Business name"), attributes.NAME, attrs={"autocomplete": "organization"}
     )
     business_address = TextValue(
-        _("Business address"),
-        MultiLine(500, rows=3),
-        attr_name="businessAddress",
-        attrs={"autocomplete": "street-address"},
+        _("Business address"), MultiLine(500, rows=3), attrs={"autocomplete": "street-address"}
     )
     country = TextValue(
         _("Country"),
@@ -124,30 +109,20 @@ class User(AbstractUser):
     vat_id = TextValue(
         _("VAT ID"),
         attributes.TAX_ID,
-        attr_name="vatId",
         help_text=_("In Japan, the registration number: T and 13 digits."),
     )
     tax_number = TextValue(
-        _("Tax number"),
-        attributes.TAX_ID,
-        attr_name="taxNumber",
-        help_text=_("In France, the SIREN or SIRET number."),
+        _("Tax number"), attributes.TAX_ID, help_text=_("In France, the SIREN or SIRET number.")
     )
-    account_holder = TextValue(_("Account holder"), attributes.NAME, attr_name="accountHolder")
+    account_holder = TextValue(_("Account holder"), attributes.NAME)
     iban = TextValue(_("IBAN"), attributes.IBAN, attrs={"spellcheck": "false"})
     bic = TextValue(_("BIC"), attributes.BIC, attrs={"spellcheck": "false"})
     currency = TextValue(_("Currency"), attributes.CURRENCY)
     payment_days = IntegerValue(
-        _("Days until payment"),
-        PaymentDays(),
-        attr_name="paymentDays",
-        help_text=_("From the date of the invoice."),
+        _("Days until payment"), PaymentDays(), help_text=_("From the date of the invoice.")
     )
     payment_terms = TextValue(
-        _("Payment terms"),
-        MultiLine(500),
-        attr_name="paymentTerms",
-        help_text=_("Printed on each invoice."),
+        _("Payment terms"), MultiLine(500), help_text=_("Printed on each invoice.")
     )
     email_confirmed_at = UTCDateTimeAttribute(attr_name="emailConfirmedAt", null=True)
     confirmation_id = UnicodeAttribute(

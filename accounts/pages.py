@@ -54,32 +54,36 @@ TOO_LONG_TO_KEEP = gettext_lazy(
 )
 
 
+#: What the form says about each refusal of an operation.
+_REFUSALS = {
+    UsernameTaken: gettext_lazy("This username is taken."),
+    EmailTaken: gettext_lazy("This email address belongs to another account."),
+    ValueTaken: gettext_lazy("Another account already has this value."),
+    AccountRequestReused: gettext_lazy(
+        "This form has already created an account with other values. If that account "
+        "is yours, sign in. To create another one, enter the password again and send "
+        "this form again."
+    ),
+}
+
+
 def show_errors(form: forms.BaseForm, error: Exception) -> None:
     """Add the errors of an operation to the fields that they concern. Raises any other error."""
-    errors = error.exceptions if isinstance(error, Refused) else [error]
-    for each in errors:
-        if isinstance(each, UsernameTaken):
-            form.add_error(each.attribute, _("This username is taken."))
-        elif isinstance(each, EmailTaken):
-            form.add_error(each.attribute, _("This email address belongs to another account."))
-        elif isinstance(each, ValueTaken):
-            form.add_error(each.attribute, _("Another account already has this value."))
-        elif isinstance(each, AccountRequestReused):
-            form.add_error(
-                None,
-                _(
-                    "This form has already created an account with other values. If that account "
-                    "is yours, sign in. To create another one, enter the password again and send "
-                    "this form again."
-                ),
-            )
-        elif isinstance(each, StaleUser):
-            deleted = _("This account was deleted meanwhile.")
-            form.add_error(None, deleted if each.deleted else str(CHANGED_MEANWHILE))
-        elif isinstance(each, ValidationError):
+    for each in error.exceptions if isinstance(error, Refused) else [error]:
+        texts = (text for kind, text in _REFUSALS.items() if isinstance(each, kind))
+        if isinstance(each, ValidationError):
             form.add_error(None, each)
+        elif isinstance(each, StaleUser):
+            form.add_error(None, stale_text(each))
+        elif text := next(texts, None):
+            form.add_error(getattr(each, "attribute", None), text)
         else:
             raise each
+
+
+def stale_text(error: StaleUser) -> Any:
+    """What pages say about an account that changed since it was read."""
+    return _("This account was deleted meanwhile.") if error.deleted else CHANGED_MEANWHILE
 
 
 def show_not_sent(view: FormView, form: forms.BaseForm) -> HttpResponse:

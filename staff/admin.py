@@ -17,7 +17,7 @@ from accounts.emails import mails
 from accounts.exceptions import StaleUser, TooManyAttempts
 from accounts.limits.attempts import begin_mail
 from accounts.models import VALUES, User
-from accounts.pages import CHANGED_MEANWHILE, signed_in
+from accounts.pages import signed_in, stale_text
 from accounts.recovery.mails import send_reset
 from accounts.sessions import services as sessions, visitor
 from accounts.sessions.browsers import readable
@@ -262,8 +262,7 @@ class UserAdmin(StaffAdmin):
         try:
             return super().commit(request, write, action, obj, **options)
         except StaleUser as error:
-            deleted = _("This account was deleted meanwhile.")
-            raise ValidationError(deleted if error.deleted else CHANGED_MEANWHILE) from error
+            raise ValidationError(stale_text(error)) from error
 
 
 @admin.register(CustomerItem)
