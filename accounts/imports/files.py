@@ -8,15 +8,14 @@ and `reason`, so that a file of rejected rows can be corrected and imported as i
 from __future__ import annotations
 
 import csv
-import io
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, Self, TextIO
 
 from accounts.exceptions import UnreadableFile
 
@@ -76,13 +75,9 @@ class RowFile(ABC):
     def _rows(self) -> Iterator[Row]:
         """The rows. Raises UnreadableFile."""
 
-    def rejected_heading(self) -> str:
-        """The first line of a file of rejected rows."""
-        return ""
-
     @abstractmethod
-    def rejected_row(self, row: Row, reason: str) -> str:
-        """The row as it was, with its line and the reason."""
+    def writer(self, file: TextIO) -> Callable[[dict[str, Any]], object]:
+        """What writes rejected rows to `file`: their cells, and the values of `ADDED`."""
 
     def _lines(self) -> Iterator[str]:
         # Decoded here, because a text file does not say which line has a wrong byte.
@@ -145,12 +140,11 @@ class CsvFile(RowFile):
         fault = f"There are {len(fields)} fields for {len(self.columns)} columns"
         return Row(line, cells, {}, f"{fault}: {surplus}" if surplus else f"{fault}.")
 
-    def rejected_heading(self) -> str:
-        return _csv_line([name for name in self.columns if name not in ADDED] + list(ADDED))
-
-    def rejected_row(self, row: Row, reason: str) -> str:
-        fields = [row.cells.get(name, "") for name in self.columns if name not in ADDED]
-        return _csv_line([*fields, str(row.line), reason])
+    def writer(self, file: TextIO) -> Callable[[dict[str, Any]], object]:
+        columns = [*(name for name in self.columns if name not in ADDED), *ADDED]
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        return writer.writerow
 
 
 class JsonLinesFile(RowFile):
@@ -179,9 +173,8 @@ class JsonLinesFile(RowFile):
             )
         return Row(self.line, cells, {name: value or "" for name, value in values.items()})
 
-    def rejected_row(self, row: Row, reason: str) -> str:
-        added = dict(zip(ADDED, (row.line, reason), strict=True))
-        return json.dumps(row.cells | added, ensure_ascii=False) + "\n"
+    def writer(self, file: TextIO) -> Callable[[dict[str, Any]], object]:
+        return lambda row: file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 _BY_ENDING: dict[str, Callable[[Path, BinaryIO], RowFile]] = {
@@ -220,7 +213,7 @@ class RejectedRows:
         self.path = source.path.with_suffix(f".rejected{source.path.suffix}")
         self._partial = self.path.with_name(f"{self.path.name}.part")
         self._source = source
-        self._is_empty = True
+        self._write: Callable[[dict[str, Any]], object] | None = None
 
     def __enter__(self) -> Self:
         descriptor = os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -231,14 +224,13 @@ class RejectedRows:
         return self
 
     def add(self, row: Row, reason: str) -> None:
-        if self._is_empty:
-            self._file.write(self._source.rejected_heading())
-            self._is_empty = False
-        self._file.write(self._source.rejected_row(row, reason))
+        if self._write is None:
+            self._write = self._source.writer(self._file)
+        self._write(row.cells | {"line": row.line, "reason": reason})
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
         self._file.close()
-        if not self._is_empty:
+        if self._write is not None:
             self._partial.replace(self.path)
             return
         self._partial.unlink()
@@ -248,12 +240,6 @@ class RejectedRows:
 
 def _is_blank(fields: list[str]) -> bool:
     return len(fields) <= 1 and not "".join(fields).strip()
-
-
-def _csv_line(fields: Iterable[str]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(fields)
-    return line.getvalue()
 
 
 def _refuse_columns(what: str, columns: list[str]) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from dynamo._internal import bulk
 from dynamo._internal.items import Item
@@ -17,6 +18,8 @@ from locks._internal import requests
 from locks._internal.holders import lease_seconds_of
 from locks.exceptions import LockChanged, UnknownLock
 from locks.models import RELEASED, LockItem
+
+Value = TypeVar("Value")
 
 #: A running holder rarely renews between our read and our write.
 BREAK_ATTEMPTS = 5
@@ -151,14 +154,15 @@ def view_of(item: Item) -> LockView:
         state = State.RELEASED
     elif "leaseDuration" not in item:
         state = State.CLAIMED
+    name, version = item["key"]["S"], _text(item, "recordVersionNumber")
     return LockView(
-        name=item["key"]["S"],
+        name=name,
         owner=_text(item, "ownerName"),
         state=state,
-        lease_seconds=_lease_seconds(item),
-        fence=_whole_number(item.get("fencingToken", {}).get("N")),
-        renewed_at=_time(_text(item, "renewedAt")),
-        claim=_text(item, "recordVersionNumber") if state is State.CLAIMED else None,
+        lease_seconds=_read_as(partial(_lease_seconds, name), _text(item, "leaseDuration")),
+        fence=_read_as(int, item.get("fencingToken", {}).get("N")),
+        renewed_at=_read_as(_time, _text(item, "renewedAt")),
+        claim=version if state is State.CLAIMED else None,
     )
 
 
@@ -166,26 +170,18 @@ def _text(item: Item, attribute: str) -> str | None:
     return item.get(attribute, {}).get("S")
 
 
-def _lease_seconds(item: Item) -> float | None:
-    text = _text(item, "leaseDuration")
-    if text is None:
-        return None
+def _read_as(kind: Callable[[str], Value], text: str | None) -> Value | None:
+    """What the text stands for; None without one, or if it does not stand for such a value."""
     try:
-        return lease_seconds_of(LockItem(item["key"]["S"], lease_milliseconds=text))
-    except DamagedItem:
+        return None if text is None else kind(text)
+    except (DamagedItem, ValueError):
         return None
 
 
-def _whole_number(text: Any) -> int | None:
-    try:
-        return None if text is None else int(text)
-    except ValueError:
-        return None
+def _lease_seconds(name: str, text: str) -> float:
+    return lease_seconds_of(LockItem(name, lease_milliseconds=text))
 
 
-def _time(text: str | None) -> datetime | None:
-    try:
-        read = None if text is None else datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return read if read is None or read.tzinfo else read.replace(tzinfo=UTC)
+def _time(text: str) -> datetime:
+    at = datetime.fromisoformat(text)
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
