@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from contextlib import suppress
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -60,19 +60,13 @@ def clean_phone_number(text: str) -> str:
     import phonenumbers
 
     region = settings.ACCOUNTS_PHONE_REGION or None
-    try:
+    with suppress(phonenumbers.NumberParseException):
         number = phonenumbers.parse(text, region)
-    except phonenumbers.NumberParseException as error:
-        raise ValidationError(_invalid_phone_number(region), code="invalid") from error
-    if number.extension or not phonenumbers.is_possible_number(number):
-        raise ValidationError(_invalid_phone_number(region), code="invalid")
-    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
-
-
-def _invalid_phone_number(region: str | None) -> Any:
+        if not number.extension and phonenumbers.is_possible_number(number):
+            return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
     if region:
-        return _("Enter a valid phone number.")
-    return _("Enter a valid phone number, with its country code.")
+        raise ValidationError(_("Enter a valid phone number."), code="invalid")
+    raise ValidationError(_("Enter a valid phone number, with its country code."), code="invalid")
 
 
 def readable_phone_number(number: str | None) -> str:

@@ -41,20 +41,14 @@ def counted_client(request: HttpRequest) -> str:
         return "unknown"
     if address.version == 4:
         return str(address)
-    return _network(int(address), IPV6_PREFIX)
+    return str(ipaddress.IPv6Network((int(address), IPV6_PREFIX), strict=False))
 
 
 def wider_network(client: str) -> str | None:
     """The /48 that contains the /64 of `counted_client`; None for any other client."""
-    address, slash, _prefix = client.partition("/")
-    if not slash:
+    if "/" not in client:
         return None
-    return _network(int(ipaddress.IPv6Address(address)), IPV6_WIDER_PREFIX)
-
-
-def _network(address: int, prefix: int) -> str:
-    host_bits = 128 - prefix
-    return f"{ipaddress.IPv6Address(address >> host_bits << host_bits)}/{prefix}"
+    return str(ipaddress.IPv6Network(client).supernet(new_prefix=IPV6_WIDER_PREFIX))
 
 
 def _forwarded(request: HttpRequest) -> Address | None:

@@ -9,10 +9,10 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import closing, suppress
-from dataclasses import astuple, dataclass
 from functools import partial
 from itertools import pairwise
 from queue import SimpleQueue
+from typing import NamedTuple
 
 import django
 from django.core.management.base import CommandError
@@ -34,8 +34,7 @@ perform_share()
 _READY = "ready\n"
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     """A task that draws from `counter`, which is shown as `key`."""
 
     name: str
@@ -43,8 +42,7 @@ class Task:
     counter: str
 
 
-@dataclass(frozen=True)
-class Draw:
+class Draw(NamedTuple):
     """A number that the task named `task` drew."""
 
     task: str
@@ -130,8 +128,7 @@ def _draw_in_process(
         if _line_of(process) == _READY:
             begin.wait()
         with suppress(BrokenPipeError):  # it has ended
-            order = [astuple(task) for task in share], rounds, strategy
-            print(json.dumps(order), file=process.stdin, flush=True)
+            print(json.dumps((share, rounds, strategy)), file=process.stdin, flush=True)
         while line := _line_of(process):
             match json.loads(line):
                 case [str(task), str(key), int(value)]:
@@ -172,6 +169,6 @@ def perform_share() -> None:
         try:
             with closing(draws([Task(*each) for each in tasks], rounds, strategy, 1)) as drawn:
                 for draw in drawn:
-                    write(f"{json.dumps(astuple(draw))}\n".encode())
+                    write(f"{json.dumps(draw)}\n".encode())
         except DynamoError as error:
             write(f"{json.dumps(' '.join(str(error).split()))}\n".encode())
