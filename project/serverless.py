@@ -43,9 +43,18 @@ LEAST_SECONDS = 0.5
 #: What runs on a schedule or once, within 15 minutes, without a file, a password or a question, and
 #: with the rights of pages and reports.
 COMMANDS = (
-    *("activateuser", "changeemail", "changeusername", "checkguards", "checkinvoices"),
-    *("deactivateuser", "deleteuser", "grantstaff", "revokestaff", "showuser"),
-    *("storereport", "verifyemail"),
+    "activateuser",
+    "changeemail",
+    "changeusername",
+    "checkguards",
+    "checkinvoices",
+    "deactivateuser",
+    "deleteuser",
+    "grantstaff",
+    "revokestaff",
+    "showuser",
+    "storereport",
+    "verifyemail",
 )
 
 #: AWS's limit for an answer, as JSON.
