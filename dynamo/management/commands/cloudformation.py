@@ -37,20 +37,20 @@ def template(tables: Iterable[Table], parts: Iterable[Part] = ()) -> dict[str, A
 
     A table is kept when its stack is deleted, or when it is removed from the template.
     """
-    sections: dict[str, dict[str, Any]] = {"Parameters": {}, "Conditions": {}}
-    resources: dict[str, Any] = {}
-    outputs: dict[str, Any] = {}
+    names = ("Parameters", "Conditions", "Resources", "Outputs")
+    sections: dict[str, dict[str, Any]] = {name: {} for name in names}
     for table in tables:
         logical_id = _logical_id(table)
-        resources[logical_id] = {
+        sections["Resources"][logical_id] = {
             "Type": "AWS::DynamoDB::Table",
             "DeletionPolicy": "Retain",
             "UpdateReplacePolicy": "Retain",
             "Properties": _properties(table),
         }
-        outputs[f"{logical_id}Name"] = {"Value": {"Ref": logical_id}}
-        outputs[f"{logical_id}Arn"] = {"Value": {"Fn::GetAtt": [logical_id, "Arn"]}}
-    sections |= {"Resources": resources, "Outputs": outputs}
+        sections["Outputs"] |= {
+            f"{logical_id}Name": {"Value": {"Ref": logical_id}},
+            f"{logical_id}Arn": {"Value": {"Fn::GetAtt": [logical_id, "Arn"]}},
+        }
     for part in parts:
         for section, entries in part.items():
             sections[section].update(entries)

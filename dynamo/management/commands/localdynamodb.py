@@ -23,28 +23,16 @@ class Command(BaseCommand):
                 "The local engine needs DJANGO_DEBUG and no endpoint."
             )
         try:
-            self.stdout.write({"start": start, "stop": stop, "status": status}[action]())
+            self.stdout.write(self._done(action))
         except LocalEngineFailed as error:
             raise CommandError(str(error)) from error
 
-
-def start() -> str:
-    running = engine.status()
-    if running is not None:
-        return f"Already running: {describe(running)}"
-    return f"Started {describe(engine.start())}"
-
-
-def stop() -> str:
-    return "Stopped." if engine.stop() else "Not running."
-
-
-def status() -> str:
-    running = engine.status()
-    if running is None:
-        raise CommandError("The local engine is not running.")
-    return f"Running: {describe(running)}"
-
-
-def describe(running: engine.Running) -> str:
-    return f"{running.program} on {running.endpoint} (pid {running.pid})"
+    def _done(self, action: str) -> str:
+        if action == "stop":
+            return "Stopped." if engine.stop() else "Not running."
+        told, running = "Already running:" if action == "start" else "Running:", engine.status()
+        if running is None and action == "start":
+            told, running = "Started", engine.start()
+        if running is None:
+            raise CommandError("The local engine is not running.")
+        return f"{told} {running.program} on {running.endpoint} (pid {running.pid})"
