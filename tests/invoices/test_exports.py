@@ -34,21 +34,10 @@ def test_a_table_has_a_row_for_each_invoice() -> None:
 
     rows = [list(row.values()) for row in rows_of(issued, a_voided_invoice(number=43))]
 
-    customer = "株式会社山田商店"
-    amounts, others = ["-850.00", "-41.50", "-891.50"], ["100.00", "19.00", "119.00"]
-    voided = ["voided", "", ""]
-    assert rows == [
-        ["2026-000042", "2026-11-21", "issued", customer, "EUR", *amounts, "", "open", "", ""],
-        [
-            "2026-000043",
-            "2026-11-21",
-            "voided",
-            customer,
-            "EUR",
-            *others,
-            "Wrong customer",
-            *voided,
-        ],
+    assert [";".join(row) for row in rows] == [
+        "2026-000042;2026-11-21;issued;株式会社山田商店;EUR;-850.00;-41.50;-891.50;;open;;",
+        "2026-000043;2026-11-21;voided;株式会社山田商店;EUR;100.00;19.00;119.00;"
+        "Wrong customer;voided;;",
     ]
 
 
@@ -83,19 +72,10 @@ def test_the_table_of_bookings_has_a_row_for_each_rate() -> None:
 
     rows = rows_of(issued, ending="bookings.csv")
 
-    assert [
-        (
-            row["due date"],
-            row["tax category"],
-            row["VAT rate"],
-            row["net"],
-            row["VAT"],
-            row["gross"],
-        )
-        for row in rows
-    ] == [
-        ("2026-12-21", "standard", "7", "50.00", "3.50", "53.50"),
-        ("2026-12-21", "standard", "19", "100.00", "19.00", "119.00"),
+    names = ("due date", "tax category", "VAT rate", "net", "VAT", "gross")
+    assert [[row[name] for name in names] for row in rows] == [
+        ["2026-12-21", "standard", "7", "50.00", "3.50", "53.50"],
+        ["2026-12-21", "standard", "19", "100.00", "19.00", "119.00"],
     ]
 
 
