@@ -176,6 +176,8 @@ def test_a_category_without_vat_needs_no_rate_and_every_other_one_does(
     for category in ("", "standard", "reduced"):
         page = Page(client.post(NEW, typed(LINE | {"vat_rate": "", "tax_category": category})))
         assert page.errors["lines-0-vat_rate"] == ["This field is required."]
+    page = Page(client.post(NEW, typed(LINE | {"vat_rate": "0", "tax_category": "standard"})))
+    assert "Enter a rate above 0" in page.errors["lines-0-vat_rate"][0]
 
 
 def test_the_command_refuses_the_same_in_one_line(ann: User) -> None:
