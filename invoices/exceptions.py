@@ -11,8 +11,6 @@ InvoiceError (a SequenceError)
 ├── NotPaid              the invoice is not marked as paid on this day
 ├── SendingReused        the request id sent the invoice to another address
 ├── TooManySendings      the invoice was sent too often within two days
-├── UnknownCustomer      the account has no such customer
-├── StaleCustomer        the customer was changed or deleted since it was read
 └── ExportError          base of errors of exports that are stored in S3
     ├── ExportUnavailable  S3 or Lambda refused, or did not answer
     └── ExportTooSlow      the function's time is not enough to make the file
@@ -118,22 +116,6 @@ class TooManySendings(InvoiceError):
     number: str
 
     text = "Invoice {number} was sent too often. Try again in two days."
-
-
-class UnknownCustomer(InvoiceError):
-    """This account does not have a customer with this id."""
-
-    id: str
-
-    text = "There is no customer {id}."
-
-
-class StaleCustomer(InvoiceError):
-    """The customer with this number was changed or deleted since it was read."""
-
-    number: str
-
-    text = "Customer {number} was changed or deleted meanwhile."
 
 
 class ExportError(InvoiceError):

@@ -29,7 +29,6 @@ from pynamodb.attributes import MapAttribute, UnicodeAttribute
 
 from dynamo import DateAttribute, IntegerAttribute, Model
 from dynamo.extending import Item, PlainModel
-from invoices.exceptions import StaleCustomer
 from sequences import NumberedItem
 
 
@@ -105,6 +104,3 @@ class CustomerItem(Model):
     country = UnicodeAttribute(null=True)
     email = UnicodeAttribute(null=True)
     language = UnicodeAttribute(null=True)
-
-    def _stale(self, *, is_deleted: bool = False) -> Exception:
-        return StaleCustomer(self.number)

@@ -27,7 +27,7 @@ from dynamo.admin import LogEntry
 from invoices.document.invoice import Customer
 from invoices.exceptions import AlreadyVoided
 from invoices.models import CustomerItem, InvoiceItem, InvoiceState
-from invoices.store.customers import add_customer, change_customer, delete_customer
+from invoices.store.customers import add_customer, change_customer
 from invoices.store.settlement import credit, mark_paid, mark_unpaid, void
 from sequences.models import Counter
 from tests.emailchanges import NEW, token_of
@@ -284,7 +284,7 @@ INVOICES = [
         [CustomerItem, Counter],
         _customer,
     ),
-    Operation("delete_customer", DELETE, delete_customer, [CustomerItem, Counter], _customer),
+    Operation("delete_customer", DELETE, CustomerItem.delete, [CustomerItem, Counter], _customer),
 ]
 
 SITE = [*ACCOUNTS, *STAFF, *INVOICES]

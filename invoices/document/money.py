@@ -49,12 +49,7 @@ def in_major_units(amount: int, currency: str) -> Decimal:
 
 def readable_amount(amount: int, currency: str) -> str:
     """An amount in minor units with its currency: `€1,234.50`, `¥100`, `KWD 1.000`, `−€5.00`."""
-    return readable_price(in_major_units(amount, currency), currency)
-
-
-def readable_price(price: Decimal, currency: str) -> str:
-    """A price in major units with its currency, in full: `€2.00`, `€0.0125`."""
-    number = _with_decimals(price, currency)
+    number = _with_decimals(in_major_units(amount, currency), currency)
     sign = _MINUS if number < 0 else ""
     symbol, written = _symbol(currency, locale_of_page()), _localized(f"{number.copy_abs():,f}")
     if get_language() in _SEPARATORS:

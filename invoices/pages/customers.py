@@ -16,8 +16,8 @@ from accounts.limits.client_address import counted_client
 from accounts.pages import KeepFormMixin
 from invoices.document.fields import fields_of
 from invoices.document.invoice import NAME_MAX_LENGTH, Customer, typed_customer
-from invoices.exceptions import StaleCustomer
 from invoices.models import CustomerItem
+from invoices.pages.forms import search_field
 from invoices.pages.views import OwnFormView, OwnInvoicesMixin, figure, previews
 from invoices.store import customers as book
 from invoices.store.lists import search_invoices
@@ -67,12 +67,7 @@ CustomerForm.base_fields |= {name: each.form_field() for name, each in _FIELDS.i
 class SearchForm(forms.Form):
     """The query of the list: `?name=bob`."""
 
-    name = forms.CharField(
-        label=gettext_lazy("Name or number"),
-        required=False,
-        max_length=NAME_MAX_LENGTH,
-        widget=forms.TextInput(attrs={"type": "search", "autocomplete": "off"}),
-    )
+    name = search_field(gettext_lazy("Name or number"))
 
 
 class CustomerListView(OwnInvoicesMixin, TemplateView):
@@ -140,7 +135,7 @@ class CustomerMixin(OwnInvoicesMixin):
 
     @cached_property
     def item(self) -> CustomerItem:
-        return book.find_customer(self.account, str(self.kwargs["id"]))
+        return CustomerItem.get(self.account, str(self.kwargs["id"]))
 
 
 class CustomerView(CustomerMixin, KeepFormMixin, OwnFormView):
@@ -174,7 +169,7 @@ class CustomerView(CustomerMixin, KeepFormMixin, OwnFormView):
         self.item.expect_version(form.shown_version())
         try:
             book.change_customer(self.item, form.customer())
-        except StaleCustomer:
+        except CustomerItem.Stale:
             text = _(
                 "This customer was changed or deleted meanwhile. Nothing was saved. Open the "
                 "customer again and repeat your changes."
@@ -199,8 +194,8 @@ class CustomerDeleteView(CustomerMixin, OwnFormView):
     def form_valid(self, form: VersionForm) -> HttpResponse:
         self.item.expect_version(form.shown_version())
         try:
-            book.delete_customer(self.item)
-        except StaleCustomer:
+            self.item.delete()
+        except CustomerItem.Stale:
             text = _("The customer was changed meanwhile. Nothing was deleted.")
             return self.redirect(text, "customer", self.item.id, level=messages.ERROR)
         return self.redirect(_("The customer was deleted."), "customer_list")

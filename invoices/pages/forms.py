@@ -365,6 +365,12 @@ FILTERS = {
 }
 
 
+def search_field(label: Any) -> forms.CharField:
+    """The field for what a list is searched for."""
+    widget = forms.TextInput(attrs={"type": "search", "autocomplete": "off"})
+    return forms.CharField(label=label, required=False, max_length=NAME_MAX_LENGTH, widget=widget)
+
+
 class ListForm(forms.Form):
     """The query of the list: `?year=2026&before=120&customer=bob&state=open`."""
 
@@ -376,9 +382,4 @@ class ListForm(forms.Form):
         choices=[("", _("All")), *((name, label) for name, (label, _any) in FILTERS.items())],
         widget=LongSelect,
     )
-    customer = forms.CharField(
-        label=_("Customer or number"),
-        required=False,
-        max_length=NAME_MAX_LENGTH,
-        widget=forms.TextInput(attrs={"type": "search", "autocomplete": "off"}),
-    )
+    customer = search_field(_("Customer or number"))

@@ -39,7 +39,7 @@ from invoices.models import CustomerItem
 from invoices.output import einvoices
 from invoices.output.typesetting import name_of, pdf_of
 from invoices.pages import forms
-from invoices.store.customers import customer_of, find_customer, list_customers
+from invoices.store.customers import customer_of, list_customers
 from invoices.store.issuing import check_may_issue, issue_invoice, must_confirm, today
 from invoices.store.lists import Listed, latest_invoices, list_invoices, search_invoices, sums_of
 from invoices.store.records import STANDINGS, find_invoice, find_record
@@ -86,7 +86,7 @@ class OwnInvoicesMixin(LoginRequiredMixin):
         """What the account does not have is 404."""
         try:
             answer: HttpResponseBase = super().dispatch(request, *args, **kwargs)
-        except (exceptions.UnknownInvoice, exceptions.UnknownCustomer) as error:
+        except (exceptions.UnknownInvoice, CustomerItem.DoesNotExist) as error:
             raise Http404(str(error)) from error
         return answer
 
@@ -238,7 +238,7 @@ class InvoiceNewView(InLineMixin, OwnFormView):
             return kept
         values, lines = self.defaults(), []
         if id_ := request.GET.get("customer"):
-            values |= self.values_of(find_customer(self.account, id_))
+            values |= self.values_of(CustomerItem.get(self.account, id_))
         if label := request.GET.get("from"):
             model = find_invoice(self.account, label)
             # Its dates are over.
@@ -294,8 +294,8 @@ class InvoiceNewView(InLineMixin, OwnFormView):
                 customers = None
         elif id_ := sent.get("use_customer"):
             try:
-                values |= self.values_of(find_customer(self.account, id_))
-            except exceptions.UnknownCustomer:
+                values |= self.values_of(CustomerItem.get(self.account, id_))
+            except CustomerItem.DoesNotExist:
                 messages.error(self.request, _("This customer was deleted meanwhile."))
         form = self.unsent_form(values, lines)
         if focus is not None:

@@ -10,7 +10,6 @@ from dynamo import Transaction
 from dynamo.extending import Item, bulk
 from invoices.document.fields import fields_of
 from invoices.document.invoice import Customer
-from invoices.exceptions import UnknownCustomer
 from invoices.models import CustomerItem
 from sequences import next_value
 from web.search import folded
@@ -41,19 +40,7 @@ def add_customer(account: str, customer: Customer, *, request_id: str) -> Custom
     try:
         return CustomerItem(account, request_id, **values).insert()
     except CustomerItem.AlreadyExists:
-        return find_customer(account, request_id)
-
-
-def find_customer(account: str, id_: str) -> CustomerItem:
-    """The account's customer with this id. Costs 1 request and 1 read unit.
-
-    Raises:
-        UnknownCustomer
-    """
-    try:
-        return CustomerItem.get(account, id_)
-    except CustomerItem.DoesNotExist:
-        raise UnknownCustomer(id_) from None
+        return CustomerItem.get(account, request_id)
 
 
 def change_customer(
@@ -64,20 +51,9 @@ def change_customer(
     Repeated with the same copy and the same values, it changes nothing.
 
     Raises:
-        StaleCustomer: it was changed or deleted since `item` was read.
+        CustomerItem.Stale: it was changed or deleted since `item` was read.
     """
     item.change(write=write, **_values_of(replace(customer, number=item.number)))
-
-
-def delete_customer(item: CustomerItem, *, write: Transaction | None = None) -> None:
-    """Delete the customer. Invoices keep what they say. Costs 1 request and 1 write unit.
-
-    If it was deleted already, it is a success.
-
-    Raises:
-        StaleCustomer: it was changed since `item` was read.
-    """
-    item.delete(write=write)
 
 
 def list_customers(account: str, search: str = "", *, limit: int = SHOWN) -> Found:

@@ -14,7 +14,6 @@ from django.utils import timezone
 
 from accounts.models import User
 from invoices.document.invoice import Customer
-from invoices.exceptions import StaleCustomer, UnknownCustomer
 from invoices.models import CustomerItem
 from invoices.pages.customers import CustomerForm
 from invoices.store import lists
@@ -22,8 +21,6 @@ from invoices.store.customers import (
     add_customer,
     change_customer,
     customer_of,
-    delete_customer,
-    find_customer,
     list_customers,
 )
 from invoices.store.issuing import issue_invoice, today
@@ -59,7 +56,7 @@ def test_a_customer_gets_the_next_number_of_the_account(
 
     assert (first.number, second.number) == ("1", "2")
     assert added(new_account()).number == "1"
-    assert customer_of(find_customer(account, first.id)) == replace(BOB, number="1")
+    assert customer_of(CustomerItem.get(account, first.id)) == replace(BOB, number="1")
     assert requests_sent.operations[:2] == ["UpdateItem", "PutItem"]
 
 
@@ -83,20 +80,20 @@ def test_a_lost_reply_adds_one_customer(account: str, proxy: FaultProxy) -> None
 
 def test_a_change_by_an_outdated_copy_is_rejected(account: str) -> None:
     item = added(account)
-    outdated = find_customer(account, item.id)
-    change_customer(find_customer(account, item.id), Customer("New"))
+    outdated = CustomerItem.get(account, item.id)
+    change_customer(CustomerItem.get(account, item.id), Customer("New"))
 
-    for act in (partial(change_customer, customer=Customer("Outdated")), delete_customer):
-        with pytest.raises(StaleCustomer):
+    for act in (partial(change_customer, customer=Customer("Outdated")), CustomerItem.delete):
+        with pytest.raises(CustomerItem.Stale):
             act(outdated)
-    assert find_customer(account, item.id).name == "New"
+    assert CustomerItem.get(account, item.id).name == "New"
 
-    delete_customer(find_customer(account, item.id))
+    CustomerItem.get(account, item.id).delete()
 
-    with pytest.raises(StaleCustomer):
+    with pytest.raises(CustomerItem.Stale):
         change_customer(item, Customer("Ghost"))
-    with pytest.raises(UnknownCustomer):
-        find_customer(account, item.id)
+    with pytest.raises(CustomerItem.DoesNotExist):
+        CustomerItem.get(account, item.id)
 
 
 def test_a_list_is_ordered_by_name_and_can_be_searched(account: str) -> None:
@@ -136,7 +133,7 @@ def test_a_customer_is_added_changed_and_deleted_by_pages(client: Client, ann: U
 
     sent(client, address, name="Bob & Sons", country="GB")
 
-    assert find_customer(ann.pk, item.id).name == "Bob & Sons"
+    assert CustomerItem.get(ann.pk, item.id).name == "Bob & Sons"
     assert sent(client, f"{address}delete/").messages == ["The customer was deleted."]
     assert client.get(address).status_code == 404
 
@@ -176,19 +173,19 @@ def test_a_changed_customer_that_is_sent_again_is_a_success(client: Client, ann:
     outdated = Page(client.post(address, form | {"name": "D"}))
     assert "changed or deleted meanwhile" in outdated.errors[""][0]
     assert outdated.value("name") == "D"
-    assert find_customer(ann.pk, item.id).name == "Carol"
+    assert CustomerItem.get(ann.pk, item.id).name == "Carol"
 
 
 def test_a_page_that_is_outdated_deletes_nothing(client: Client, ann: User) -> None:
     item = added(ann.pk)
     address = f"{BOOK}{item.id}/delete/"
     form = form_values(client, address)
-    change_customer(find_customer(ann.pk, item.id), Customer("Meanwhile"))
+    change_customer(CustomerItem.get(ann.pk, item.id), Customer("Meanwhile"))
 
     page = Page(client.post(address, form, follow=True))
 
     assert page.messages == ["The customer was changed meanwhile. Nothing was deleted."]
-    assert find_customer(ann.pk, item.id).name == "Meanwhile"
+    assert CustomerItem.get(ann.pk, item.id).name == "Meanwhile"
 
 
 def test_a_form_that_the_database_does_not_answer_keeps_what_was_typed(
@@ -266,7 +263,7 @@ def test_the_address_book_of_a_deleted_account_is_deleted(client: Client, ann: U
     client.post("/accounts/delete/", {"password": PASSWORD})
 
     assert list_customers(ann.pk).customers == []
-    assert find_customer(other.account, other.id).name == "Bob Ltd"
+    assert CustomerItem.get(other.account, other.id).name == "Bob Ltd"
 
 
 def test_commands_delete_the_address_book_with_its_account_and_what_an_ended_process_left(
@@ -277,7 +274,7 @@ def test_commands_delete_the_address_book_with_its_account_and_what_an_ended_pro
     assert run("clearcustomers") == (f"{gone.account}\n", "", 0)
 
     assert list_customers(gone.account).customers == []
-    assert find_customer(ann.pk, kept.id).name == "Bob Ltd"
+    assert CustomerItem.get(ann.pk, kept.id).name == "Bob Ltd"
 
     run("deleteuser", ann.username, "--no-input")
 
@@ -287,7 +284,7 @@ def test_commands_delete_the_address_book_with_its_account_and_what_an_ended_pro
 def test_invoices_keep_the_customer_of_that_time(client: Client, ann: User) -> None:
     item = added(ann.pk)
     invoice = issue_invoice(replace(draft(), customer=BOB), account=ann.pk, seller=SELLER)
-    delete_customer(item)
+    item.delete()
 
     assert "Bob Ltd" in client.get(f"/invoices/{invoice.label}/").text
 
