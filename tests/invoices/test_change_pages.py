@@ -74,16 +74,10 @@ def test_crediting_leads_to_the_credit_note_and_both_pages_name_each_other(
     shown = words(client.get("/invoices/"))
     assert "Bob Credit note" in shown
     assert "Bob Credited" in shown
-
-
-def test_a_credit_form_that_is_sent_twice_leads_to_the_same_credit_note(
-    client: Client, ann: User, invoice: Invoice
-) -> None:
-    answers = [client.post(f"{PAGE}credit/", {"reason": reason}) for reason in ("one", "two")]
-
-    assert [each["Location"] for each in answers] == [NOTE, NOTE]
-    assert_whole(ann.pk, 2, TODAY.year)
+    again = client.post(f"{PAGE}credit/", {"reason": "once more"})
+    assert again["Location"] == NOTE
     assert client.get(f"{PAGE}credit/")["Location"] == PAGE
+    assert_whole(ann.pk, 2, TODAY.year)
 
 
 @pytest.mark.parametrize(
@@ -225,19 +219,13 @@ def test_creditinvoice_prints_the_credit_note_and_the_same_one_again(
         command = ("creditinvoice", "--user", "ann", FIRST, "--reason", reason)
         out, _err, code = run(*command, "--json")
         shown = json.loads(out)
-        assert (shown["number"], shown["credits"], shown["gross"], code) == (
-            SECOND,
-            FIRST,
-            -11_900,
-            0,
-        )
+        told = (shown["number"], shown["credits"], shown["gross"], code)
+        assert told == (SECOND, FIRST, -11_900, 0)
         assert f"(credit note for {FIRST})" in run(*command)[0]
     assert_whole(ann.pk, 2, TODAY.year)
     _out, err, code = run("creditinvoice", "--user", "ann", SECOND, "--reason", "x")
-    assert (err.partition(" It cannot be")[0], code) == (
-        f"CommandError: {SECOND} is a credit note.",
-        1,
-    )
+    assert code == 1
+    assert err.startswith(f"CommandError: {SECOND} is a credit note. It cannot be")
     listed = run("listinvoices", "--user", "ann")[0].splitlines()
     assert [f"(credit note for {FIRST})" in line for line in listed] == [True, False]
 
