@@ -60,10 +60,10 @@ def register(
     this registration (default: a new id). Repeated with the same id and values, at any time, it
     returns the account that it made, as it is stored by then. If a reply was lost and others have
     changed the account before the request was repeated, so does the first call. A later one raises
-    AccountRequestReused if the account has another username or email address by then. `sign_in` are
-    attributes of its first session (`accounts.sessions.services.first`); an account that was made
-    before does not get them. To recognize it, `is_password` checks the password; a page passes one
-    that counts the attempt.
+    AccountRequestReused if the account has another username, email address or password by then, or
+    other rights. `sign_in` are attributes of its first session
+    (`accounts.sessions.services.first`); an account that was made before does not get them. To
+    recognize it, `is_password` checks the password; a page passes one that counts the attempt.
 
     Costs 1 request and 8 write units, 6 without `ACCOUNTS_PREFIX_SEARCH`, as do other writes of
     usernames and addresses.

@@ -25,6 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from dynamo import DynamoError, Refused
+
 Outcome = Literal["ok", "refused", "unknown"]
 
 #: How long after a call without an answer its request may still be carried out: longer than the
@@ -76,6 +78,20 @@ class Running:
         """The call was refused with the error of that name."""
         self.outcome, self.answer = "refused", {"error": error, **answer}
 
+    def refused_by(self, error: Exception) -> None:
+        """The call was refused: the names of its errors, and what they tell."""
+        errors = error.exceptions if isinstance(error, Refused) else (error,)
+        told: dict[str, Any] = {}
+        if reason := getattr(error, "reason", ""):
+            told["reason"] = reason
+        self.refused(
+            "+".join(sorted(type(each).__name__ for each in errors)),
+            # Of accounts: the values that others have, and whether the account was deleted.
+            taken=[each.attribute for each in errors if hasattr(each, "attribute")],
+            gone=any(getattr(each, "deleted", False) for each in errors),
+            **told,
+        )
+
     def unanswered(self, error: BaseException) -> None:
         """The call had no answer."""
         self.outcome, self.answer = "unknown", {"error": type(error).__name__}
@@ -95,11 +111,18 @@ class Journal:
         self._numbers = itertools.count()
 
     @contextmanager
-    def call(self, do: str, *, lingers: float | None = None, **asked: Any) -> Iterator[Running]:
+    def call(
+        self,
+        do: str,
+        *,
+        refusals: tuple[type[Exception], ...] = (),
+        lingers: float | None = None,
+        **asked: Any,
+    ) -> Iterator[Running]:
         """Record a call before its body runs, and its answer afterwards.
 
-        An exception from the body is an error of the harness or of the site: it is recorded, and
-        reported as a finding.
+        The errors `refusals` are answers, and a DynamoError is none. Another exception from the
+        body is an error of the harness or of the site: it is recorded, and reported as a finding.
         """
         number = next(self._numbers)
         began: dict[str, Any] = {"n": number, "at": time.monotonic(), "do": do, "asked": asked}
@@ -110,6 +133,10 @@ class Journal:
         running = Running(self, number)
         try:
             yield running
+        except refusals as error:
+            running.refused_by(error)
+        except DynamoError as error:
+            running.unanswered(error)
         except Exception as error:
             running.outcome = "unknown"
             running.answer = {"crashed": repr(error)}

@@ -8,7 +8,6 @@ import uuid
 from datetime import date
 from decimal import Decimal
 
-from dynamo.exceptions import DynamoError
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Draft, Seller, label_of
 from invoices.exceptions import AlreadyVoided, InvoiceError, UnknownInvoice
@@ -68,48 +67,26 @@ class InvoiceClient:
             issued_on=DAY,
         )
         asked = {"account": account, "request": request, "customer": draft.customer.name}
-        with self._journal.call("issue", **asked) as call:
-            try:
-                invoice = issue_invoice(draft, account=account, seller=SELLER, request_id=request)
-            except InvoiceError as error:
-                call.refused(type(error).__name__)
-            except DynamoError as error:
-                call.unanswered(error)
-            else:
-                call.ok(number=invoice.number)
-                self._issued.append((account, invoice.number))
+        with self._journal.call("issue", refusals=(InvoiceError,), **asked) as call:
+            invoice = issue_invoice(draft, account=account, seller=SELLER, request_id=request)
+            call.ok(number=invoice.number)
+            self._issued.append((account, invoice.number))
 
     def _void(self, account: str, number: int) -> None:
         reason = f"because {self._chance.getrandbits(64)}"
-        with self._journal.call("void", account=account, number=number, reason=reason) as call:
-            try:
-                settlement.void(account, label_of(DAY.year, number), reason)
-            except AlreadyVoided as error:
-                call.refused("AlreadyVoided", reason=error.reason)
-            except UnknownInvoice:
-                call.refused("UnknownInvoice")
-            except DynamoError as error:
-                call.unanswered(error)
-            else:
-                call.ok()
+        asked = {"account": account, "number": number, "reason": reason}
+        refusals = (AlreadyVoided, UnknownInvoice)
+        with self._journal.call("void", refusals=refusals, **asked) as call:
+            settlement.void(account, label_of(DAY.year, number), reason)
+            call.ok()
 
     def _read(self, account: str, number: int) -> None:
-        with self._journal.call("read", account=account, number=number) as call:
-            try:
-                invoice = records.find_invoice(account, label_of(DAY.year, number))
-            except UnknownInvoice:
-                call.refused("UnknownInvoice")
-            except DynamoError as error:
-                call.unanswered(error)
-            else:
-                call.ok(reason=invoice.void_reason)
+        asked = {"account": account, "number": number}
+        with self._journal.call("read", refusals=(UnknownInvoice,), **asked) as call:
+            call.ok(reason=records.find_invoice(account, label_of(DAY.year, number)).void_reason)
 
     def _list(self, account: str) -> None:
         with self._journal.call("list", account=account) as call:
-            try:
-                page = lists.list_invoices(account, DAY.year)
-            except DynamoError as error:
-                call.unanswered(error)
-            else:
-                invoices = [[each.number, each.is_voided] for each in page.invoices]
-                call.ok(invoices=invoices, is_all=page.before is None)
+            page = lists.list_invoices(account, DAY.year)
+            invoices = [[each.number, each.is_voided] for each in page.invoices]
+            call.ok(invoices=invoices, is_all=page.before is None)

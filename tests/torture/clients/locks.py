@@ -7,7 +7,6 @@ import threading
 import time
 from pathlib import Path
 
-from dynamo.exceptions import DynamoError
 from locks._internal.leases import Lease
 from locks._internal.lock import Lock
 from locks.exceptions import LeaseLost, LockTaken
@@ -29,18 +28,11 @@ class LockClient:
         """Hold a lock, mostly for less than its lease and sometimes for longer."""
         name = f"torture-{self._chance.randrange(LOCKS)}"
         lock = Lock(name, lease_seconds=LEASE_SECONDS, wait_seconds=3, poll_seconds=0.15)
-        with self._journal.call("hold", lock=name) as call:
-            try:
-                with lock as lease:
-                    self._work(lease, call)
-            except LockTaken:
-                call.refused("LockTaken")
-            except (LeaseLost, StaleFence) as error:
-                call.refused(type(error).__name__)
-            except DynamoError as error:
-                call.unanswered(error)
-            else:
-                call.ok()
+        refusals = (LockTaken, LeaseLost, StaleFence)
+        with self._journal.call("hold", refusals=refusals, lock=name) as call:
+            with lock as lease:
+                self._work(lease, call)
+            call.ok()
 
     def _work(self, lease: Lease, call: Running) -> None:
         call.note(fence=lease.fence)
