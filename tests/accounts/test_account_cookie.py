@@ -12,7 +12,7 @@ from accounts.models import User
 from accounts.services import change_password, deactivate, delete
 from accounts.sessions import services as sessions
 from dynamo.sessions import SessionStore
-from tests.factories import PASSWORD, make_user
+from tests.factories import PASSWORD, make_user, set_stored
 from tests.faults.kinds import Reply
 from tests.faults.proxy import FaultProxy
 from tests.pages import shown_user, sign_in, signed_in_as, stored_sessions
@@ -137,7 +137,14 @@ def change(ann: User) -> None:
     change_password(ann, "another good password")
 
 
-@pytest.mark.parametrize("end", [end_session, sessions.end_all, change, deactivate, delete])
+def deactivate_elsewhere(ann: User) -> None:
+    """As another program might, without an end of the sessions."""
+    set_stored(ann, isActive={"BOOL": False})
+
+
+@pytest.mark.parametrize(
+    "end", [end_session, sessions.end_all, change, deactivate, deactivate_elsewhere, delete]
+)
 def test_a_session_that_was_ended_elsewhere_is_over_in_spite_of_the_cookie(
     signed_in: Client, ann: User, end: Callable[[User], None]
 ) -> None:
