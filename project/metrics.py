@@ -158,29 +158,17 @@ def _count_request(
         REASONS.labels(reason if reason in _KNOWN_REASONS else "other").inc()
 
 
-def _count_taken(*, attribute: str, **_signal: Any) -> None:
-    TAKEN.labels(attribute).inc()
-
-
 def _count_numbers(*, kind: str, callers: int, numbers: int, **_signal: Any) -> None:
     label = "counter" if kind == "counter" else "invoice"
     NUMBERS.labels(label).inc(numbers)
     GROUPS.labels(label).observe(callers)
 
 
-def _count_wait(*, outcome: str, seconds: float, **_signal: Any) -> None:
-    WAITS.labels(outcome).observe(seconds)
-
-
-def _count_lost(*, reason: str, **_signal: Any) -> None:
-    LOST.labels(reason).inc()
-
-
 _RECEIVERS: dict[Signal, Callable[..., None]] = {
     page_answered: _count_page,
-    value_taken: _count_taken,
+    value_taken: lambda attribute, **_signal: TAKEN.labels(attribute).inc(),
     request_sent: _count_request,
     numbers_given: _count_numbers,
-    lock_awaited: _count_wait,
-    lease_lost: _count_lost,
+    lock_awaited: lambda outcome, seconds, **_signal: WAITS.labels(outcome).observe(seconds),
+    lease_lost: lambda reason, **_signal: LOST.labels(reason).inc(),
 }

@@ -50,6 +50,8 @@ class LinkView(View, ABC):
 
     #: What the link was made for (`accounts.emails.links`).
     purpose: str
+    #: The address that a link is about; empty if it is not known. Raises BadLink.
+    address_of: staticmethod[[str], str]
     question: Any
     button: Any
     #: A refused link leads to this URL name, with this text on the button.
@@ -59,7 +61,7 @@ class LinkView(View, ABC):
         """Show the button, or refuse a link that is too old or damaged."""
         try:
             links.check(self.purpose, token)
-            address = self.address(token)
+            address = self.address_of(token)
         except BadLink as error:
             return self._refused(request, error)
         context = {"question": self.question, "button": self.button, "address": address}
@@ -90,10 +92,6 @@ class LinkView(View, ABC):
         return response
 
     @abstractmethod
-    def address(self, token: str) -> str:
-        """The address that the link is about; empty if it is not known. Raises BadLink."""
-
-    @abstractmethod
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
         """Do what the link is for."""
 
@@ -116,12 +114,10 @@ def _reason(error: AccountError | Refused | ValidationError) -> str:
 
 class EmailConfirmView(LinkView):
     purpose = confirmation.PURPOSE
+    address_of = staticmethod(confirmation.address_of)
     question = gettext_lazy("Is the email address that received this link yours?")
     button = gettext_lazy("Confirm my email address")
     way_out = ("profile", gettext_lazy("Open your profile"))
-
-    def address(self, token: str) -> str:
-        return confirmation.address_of(token)
 
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
         user = confirmation.confirm(token)
@@ -204,11 +200,9 @@ def _needs_link() -> bool:
 
 class EmailChangeConfirmView(LinkView):
     purpose = change.PURPOSE
+    address_of = staticmethod(change.address_of)
     question = gettext_lazy("Should your account use the email address that received this link?")
     button = gettext_lazy("Change my email address")
-
-    def address(self, token: str) -> str:
-        return change.address_of(token)
 
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
         """Change the address and notify both; the old one if it was confirmed."""

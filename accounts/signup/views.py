@@ -101,12 +101,10 @@ class SignUpView(KeepFormMixin, FormPageMixin, FormView):
 
 class SignUpConfirmView(LinkView):
     purpose = pending.PURPOSE
+    address_of = staticmethod(pending.address_of)
     question = gettext_lazy("Did you sign up with the email address that received this link?")
     button = gettext_lazy("Create my account")
     way_out = ("signup", gettext_lazy("Sign up again"))
-
-    def address(self, token: str) -> str:
-        return pending.address_of(token)
 
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
         """Make the account without a sign-in, because the link does not prove the password."""
