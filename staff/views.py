@@ -30,7 +30,7 @@ from accounts.pages import (
 from dynamo import DamagedItem, admin
 from dynamo.admin.models import journal_of, list_entries, month_of
 from invoices.document.invoice import Invoice
-from invoices.output.typesetting import pdf_of
+from invoices.output.pdf import pdf_of
 from invoices.pages.views import InvoiceListView, OwnInvoicesMixin, shown_pdf
 from invoices.store.records import find_invoice
 from locks import BadLockName, LockChanged, UnknownLock, extending as locks

@@ -20,7 +20,7 @@ from invoices.document.amounts import Line, VatShare
 from invoices.document.fields import fields_of
 from invoices.document.invoice import Contents, Invoice, Party
 from invoices.document.money import plain_amount
-from invoices.output.typesetting import pdf_of
+from invoices.output.pdf import pdf_of
 from invoices.store.customers import all_customers
 from invoices.store.lists import all_records, years_of
 from invoices.store.records import Record

@@ -26,7 +26,7 @@ from accounts.values import deliverable_email
 from dynamo.auth.addresses import clean_email
 from invoices.document.fields import Field
 from invoices.document.invoice import Invoice
-from invoices.output.typesetting import pdf_of
+from invoices.output.pdf import pdf_of
 from invoices.store.sendings import Outcome
 from web.kinds import MultiLine
 from web.mailserver import mail_connection

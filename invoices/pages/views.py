@@ -37,7 +37,7 @@ from invoices.document.invoice import DEFAULT_LANGUAGE, Invoice, draw_up, series
 from invoices.document.money import readable_amount
 from invoices.models import CustomerItem
 from invoices.output import einvoices
-from invoices.output.typesetting import name_of, pdf_of
+from invoices.output.pdf import name_of, pdf_of
 from invoices.pages import forms
 from invoices.store.customers import customer_of, list_customers
 from invoices.store.issuing import check_may_issue, issue_invoice, must_confirm, today

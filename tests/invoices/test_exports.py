@@ -17,7 +17,7 @@ import pytest
 from dynamo._internal.turns import NICENESS
 from invoices.document.amounts import totals
 from invoices.document.invoice import Customer, Invoice
-from invoices.output import typesetting
+from invoices.output import pdf
 from invoices.output.files import YEAR_FILES, as_zip
 from invoices.output.pdf import render
 from tests.invoices.samples import a_line, a_voided_invoice, an_invoice, record_of
@@ -142,7 +142,7 @@ def test_a_zip_contains_each_pdf_with_its_issue_date() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere all processes are equally nice")
 def test_pages_go_before_the_pdfs_of_a_zip() -> None:
-    typesetting._kept.reset()
+    pdf._kept.reset()
     b"".join(as_zip([record_of(an_invoice())]))
 
     made = helper._helper.made()

@@ -18,10 +18,9 @@ from accounts.limits import lines
 from accounts.limits.lines import MOST_WAITING, in_line
 from accounts.models import User
 from invoices.document.invoice import Customer, Seller
-from invoices.output import typesetting
-from invoices.output.pdf import render
+from invoices.output import pdf
+from invoices.output.pdf import name_of, pdf_of, render
 from invoices.output.sending import send_invoice
-from invoices.output.typesetting import name_of, pdf_of
 from invoices.store.issuing import issue_invoice
 from invoices.store.records import find_record
 from invoices.store.settlement import void
@@ -42,9 +41,9 @@ PDF, XML = f"/invoices/{LABEL}.pdf", f"/invoices/{LABEL}.xml"
 
 @pytest.fixture(autouse=True)
 def _nothing_is_kept() -> Iterator[None]:
-    typesetting._kept.reset()
+    pdf._kept.reset()
     yield
-    typesetting._kept.reset()
+    pdf._kept.reset()
 
 
 @pytest.fixture
@@ -65,13 +64,13 @@ def ann(engine: str) -> User:
 def typeset(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The invoices that the helper makes a PDF of from now on."""
     made: list[Any] = []
-    compute = typesetting.computed
+    compute = pdf.computed
 
     def noted(function: Any, invoice: Any) -> Any:
         made.append(invoice)
         return compute(function, invoice)
 
-    monkeypatch.setattr(typesetting, "computed", noted)
+    monkeypatch.setattr(pdf, "computed", noted)
     return made
 
 
@@ -88,7 +87,7 @@ def test_a_pdf_is_typeset_once_and_kept_until_the_invoice_is_voided(
 
     again = client.get(PDF)
     assert (again.content, again["ETag"]) == (first.content, first["ETag"])
-    typesetting._kept.reset()
+    pdf._kept.reset()
     unchanged = client.get(PDF, headers=known)
     assert (unchanged.status_code, unchanged.content) == (304, b"")
     assert unchanged["ETag"] == first["ETag"]
@@ -120,7 +119,7 @@ def test_the_name_of_a_pdf_depends_on_all_that_it_is_made_of(
     assert len(names) == len(others)
     assert name_of(an_invoice()) in names
 
-    monkeypatch.setattr(typesetting, "_version", lambda: "another")
+    monkeypatch.setattr(pdf, "_version", lambda: "another")
 
     assert name_of(an_invoice()) not in names
 
@@ -128,7 +127,7 @@ def test_the_name_of_a_pdf_depends_on_all_that_it_is_made_of(
 def test_all_processes_give_a_pdf_the_same_name() -> None:
     program = (
         "import django; django.setup()\n"
-        "from invoices.output.typesetting import name_of\n"
+        "from invoices.output.pdf import name_of\n"
         "from tests.invoices.samples import an_invoice\n"
         "print(name_of(an_invoice()))"
     )
@@ -141,8 +140,8 @@ def test_all_processes_give_a_pdf_the_same_name() -> None:
 
 
 def test_kept_pdfs_are_bounded_and_the_last_used_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = typesetting._Kept()
-    monkeypatch.setattr(typesetting, "MOST_BYTES", 10)
+    kept = pdf._Kept()
+    monkeypatch.setattr(pdf, "MOST_BYTES", 10)
     kept.put("a", b"1234")
     kept.put("b", b"1234")
     assert kept.get("a") == b"1234"
@@ -160,7 +159,7 @@ def test_kept_pdfs_are_bounded_and_the_last_used_stay(monkeypatch: pytest.Monkey
 def test_an_export_displaces_no_kept_pdf() -> None:
     assert pdf_of(an_invoice(), keep=False) == render(an_invoice())
 
-    assert typesetting._kept().get(name_of(an_invoice())) is None
+    assert pdf._kept().get(name_of(an_invoice())) is None
 
 
 # One at a time ------------------------------------------------------------------------------------
