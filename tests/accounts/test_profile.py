@@ -69,33 +69,33 @@ def test_fields_that_are_not_sent_stay_as_they_are(client: Client, ann: User) ->
     assert User.get(ann.pk).full_name == "Ann Example"
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "part"),
-    [
-        ("iban", "DE89 3704 0044 0532 0130 01", "“DE89 3704 0044 0532 0130 01” is not an IBAN"),
-        ("iban", "x" * 51, "at most 50"),
-        ("bic", "COBADE", "“COBADE” is not a BIC"),
-        ("vat_id", "DE136695977", "“DE136695977” is not a VAT ID"),
-        ("vat_id", "FR40303265045", "“FR40303265045” is not a VAT ID"),
-        ("tax_number", "1" * 33, "at most 32"),
-        ("payment_days", "366", "from 0 to 365"),
-        ("payment_days", "-1", "from 0 to 365"),
-        ("payment_days", "１４", "from 0 to 365"),
-        ("payment_terms", "x" * 501, "at most 500"),
-        ("account_holder", "\x07", "printable"),
-    ],
-)
+WRONG = [
+    ("iban", "DE89 3704 0044 0532 0130 01", "“DE89 3704 0044 0532 0130 01” is not an IBAN"),
+    ("iban", "x" * 51, "at most 50"),
+    ("bic", "COBADE", "“COBADE” is not a BIC"),
+    ("vat_id", "DE136695977", "“DE136695977” is not a VAT ID"),
+    ("vat_id", "FR40303265045", "“FR40303265045” is not a VAT ID"),
+    ("tax_number", "1" * 33, "at most 32"),
+    ("payment_days", "366", "from 0 to 365"),
+    ("payment_days", "-1", "from 0 to 365"),
+    ("payment_days", "１４", "from 0 to 365"),
+    ("payment_terms", "x" * 501, "at most 500"),
+    ("account_holder", "\x07", "printable"),
+]
+
+
 def test_a_wrong_value_is_rejected_at_its_field_and_by_the_operation(
-    client: Client, ann: User, name: str, text: str, part: str
+    client: Client, ann: User
 ) -> None:
     before = stored_user(ann.pk)
 
-    page = Page(client.post(PROFILE, TYPED | {name: text}))
+    for name, text, part in WRONG:
+        page = Page(client.post(PROFILE, TYPED | {name: text}))
 
-    assert list(page.errors) == [name]
-    assert part in page.errors[name][0]
-    with pytest.raises(ValidationError):
-        edit_profile(User.get(ann.pk), **(TYPED | {name: text}))
+        assert list(page.errors) == [name]
+        assert part in page.errors[name][0]
+        with pytest.raises(ValidationError):
+            edit_profile(User.get(ann.pk), **(TYPED | {name: text}))
     assert stored_user(ann.pk) == before
 
 
