@@ -15,16 +15,17 @@ from django.contrib.admin.sites import all_sites
 from django.contrib.auth.tokens import default_token_generator
 from django.contrib.sessions.models import Session
 from django.core.checks import run_checks
-from django.core.exceptions import ImproperlyConfigured
-from django.test import Client, override_settings
+from django.core.exceptions import ImproperlyConfigured, PermissionDenied
+from django.test import Client, RequestFactory, override_settings
 from django.utils.encoding import iri_to_uri
 from django.utils.http import urlsafe_base64_encode
 
+from dynamo import Transaction
 from dynamo._internal.client.sending import send
 from dynamo.admin import AdminSite, ModelAdmin
 from dynamo.admin.helpers import OVERTAKEN
 from dynamo.admin.keys import id_of
-from dynamo.admin.models import LogEntry, journal_of, list_entries
+from dynamo.admin.models import LogEntry, journal_of, list_entries, month_of
 from dynamo.admin.values import is_sensitive
 from dynamo.auth import permissions
 from tests.dynamo.adminpages import PROJECT, Form, content, opened
@@ -629,7 +630,27 @@ def test_an_action_asks_reports_each_result_and_never_acts_on_an_overtaken_item(
     assert [Customer.get(each.pk).is_known for each in (ann, bob)] == [True, False]
     [entry] = entries(ann)
     assert (entry.action, entry.reason, entry.by) == ("welcome", "new", editor.pk)
+    assert entry.what == "with a card"
     assert entries(bob) == entries(eve) == entries(dan) == []
+
+
+def test_a_page_of_the_project_logs_what_is_no_item_while_the_user_has_the_right(
+    editor: Clerk, rf: RequestFactory
+) -> None:
+    def commit() -> bool:
+        request: Any = rf.get("/")
+        request.user = editor
+        site: Any = default_site
+        done: bool = site.commit(request, Transaction(), "count", "desk.view_customer", what="all")
+        return done
+
+    assert commit()
+    Clerk.get(editor.pk).change(is_staff=False)
+    with pytest.raises(PermissionDenied):
+        commit()
+
+    [entry] = list_entries(month_of(datetime.now(UTC))).actions
+    assert (entry.action, entry.what, entry.by, entry.on) == ("count", "all", editor.pk, None)
 
 
 def test_one_item_has_its_actions_on_its_page_and_deletions_may_ask_for_the_password(

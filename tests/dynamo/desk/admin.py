@@ -25,8 +25,9 @@ class CustomerAdmin(admin.ModelAdmin):
         return obj.email.upper()
 
     @admin.action(description="Welcome", permissions=["change"], dangerous=True)
-    def welcome(self, request: HttpRequest, obj: Any, write: Transaction) -> None:
+    def welcome(self, request: HttpRequest, obj: Any, write: Transaction) -> str:
         obj.change(is_known=True, write=write)
+        return "with a card"
 
 
 @admin.register(Seat)
