@@ -98,9 +98,17 @@ def stated(
     return dataclasses.field(**options, metadata=what)
 
 
-def fields_of(document: Any) -> tuple[Field, ...]:
-    """The fields that a dataclass declares, in order."""
-    return tuple(each for _name, each in _stored_fields(document, ""))
+def _declared(document: Any) -> tuple[Field, ...]:
+    return tuple(
+        Field(each.name, default=default, **each.metadata)
+        for each in dataclasses.fields(document)
+        if "kind" in each.metadata
+        for default in (REQUIRED if each.default is MISSING else each.default,)
+    )
+
+
+#: The fields that a dataclass declares, in order. Remembered: this is called for every line.
+fields_of: Callable[[Any], tuple[Field, ...]] = cache(_declared)
 
 
 def to_wire(part: Any, prefix: str = "") -> Item:
@@ -117,20 +125,11 @@ def from_wire(document: type, wire: Item, prefix: str = "") -> dict[str, Any]:
     return {
         each.name: each.kind.from_text(wire[stored_name][each.kind.wire_type])
         for stored_name, each in _stored_fields(document, prefix)
-        if each.is_required or stored_name in wire
+        if stored_name in wire or each.is_required
     }
 
 
 @cache
 def _stored_fields(document: Any, prefix: str) -> list[tuple[str, Field]]:
-    """The fields with their stored names; remembered, because this is called for every line."""
-    fields = [
-        Field(
-            each.name,
-            default=REQUIRED if each.default is MISSING else each.default,
-            **each.metadata,
-        )
-        for each in dataclasses.fields(document)
-        if "kind" in each.metadata
-    ]
-    return [(each.stored_as(prefix), each) for each in fields]
+    """The fields with their stored names, remembered likewise."""
+    return [(each.stored_as(prefix), each) for each in fields_of(document)]
