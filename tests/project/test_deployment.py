@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 
@@ -18,6 +19,10 @@ def test_the_table_of_settings_has_every_variable_that_is_read_and_no_other() ->
     read = set(re.findall(r'env\.\w+\(\s*"(\w+)"', settings))
     assert '"ACCOUNTS_LIMIT_{name.upper()}"' in settings
     read |= {f"ACCOUNTS_LIMIT_{name.upper()}" for name in DEFAULTS}
+    [services] = re.findall(
+        r"for _service in (\(.+\)):\n +env\.read\(f\"AWS_ENDPOINT_URL_", settings
+    )
+    read |= {f"AWS_ENDPOINT_URL_{service}" for service in ast.literal_eval(services)}
 
     page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([A-Z][A-Z0-9_]+)` \| (.+?) \| (.+?) \|$", page, re.MULTILINE)
