@@ -176,6 +176,7 @@ def take_engine(environment: Environment) -> bool:
 @fetches_packages
 def test_the_wheel_has_the_library_and_nothing_else(wheel: Path) -> None:
     typing = {ROOT / package / "py.typed" for package in LIBRARY}
+    typing |= {stub for package in LIBRARY for stub in (ROOT / package).rglob("*.pyi")}
     texts = set((ROOT / "dynamo/locale").rglob("django.[mp]o"))
     tables = {ROOT / "dynamo/auth/usernames.txt", *(ROOT / "dynamo/templates").rglob("*.html")}
     wanted = {str(file.relative_to(ROOT)) for file in {*modules(), *typing, *texts, *tables}}
