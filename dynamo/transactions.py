@@ -119,6 +119,8 @@ class Write:
     part_of: object = None
     #: What an update changes.
     changes: Update | None = None
+    #: The key of an item that is put, if `about` is not its object.
+    put_key: Item | None = None
 
     @classmethod
     def put(cls, item: PlainModel, condition: Condition, *, otherwise: Otherwise) -> Self:
@@ -184,10 +186,10 @@ class Write:
         if self.kind != "Put":
             key: Item = self.request["Key"]
             return key
-        item: Item = self.request["Item"]
-        # Without a model, the whole item stands for its key attributes.
-        names = self.about.key_attribute_names() if isinstance(self.about, PlainModel) else item
-        return {name: item[name] for name in names}
+        if self.put_key is not None:
+            return self.put_key
+        item: Any = self.about
+        return {name: self.request["Item"][name] for name in item.key_attribute_names()}
 
     @property
     def must_be_done(self) -> bool:

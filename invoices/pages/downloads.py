@@ -227,8 +227,8 @@ def _streamed(
         finally:
             running.discard(account)
 
-    # It has begun, so it ends also if nobody reads or closes it: for example, if a middleware
-    # replaces the response by the 503 of a session that could not be saved.
+    # A generator that has begun runs its `finally` even if it is neither read nor closed: for
+    # example, if a middleware replaces the response by the 503 of a session that was not saved.
     begun = pieces()
     next(begun)
     return StreamingHttpResponse(

@@ -175,7 +175,7 @@ def break_seen(name: str, seen: Item, *, delete: bool, write: Transaction | None
     if delete:
         action = {"Delete": _under(_address(name), **_unchanged(seen))}
     else:
-        # With a token that is not a whole number, nobody could take the lock.
+        # A lock whose token is not a whole number cannot be acquired.
         damaged = not seen.get("fencingToken", {"N": "0"}).get("N", "").isdigit()
         update = replace(_release(version), remove=["fencingToken"] if damaged else [])
         action = {"Update": update.request(_address(name), **_unchanged(seen))}

@@ -181,7 +181,7 @@ class Snapshot:
                 item[DIGEST] = digest
             action = {"Put": {"TableName": address["TableName"], "Item": item, **as_read}}
         write = Transaction()
-        write.add(Write(action, action, changed))
+        write.add(Write(action, action, changed, put_key=address["Key"]))
         for pk in self.items.keys() & {finding.pk, self.owner}:
             check = {**_address(self.model, pk), **_as_read(self.items[pk], *names)}
             write.add(Write(check, {"ConditionCheck": check}, changed))
