@@ -37,6 +37,7 @@ from uploads.claims import Claim, Holder, ProcessLease
 from uploads.contents import composite_of, is_composite, parts_of, sha256_of
 from uploads.models import DONE, UPLOADING, UploadItem
 from uploads.sources import Destination
+from uploads.transfer import abort_uploads
 from web import s3
 from web.s3 import StorageFailed
 
@@ -220,7 +221,7 @@ def _claimed(url: str, lease: ProcessLease, gone: dict[Holder, bool]) -> Claim |
     row = UploadItem.from_raw_data(item)
     if row.state != UPLOADING:
         return None
-    holder = claims.holder_of(row) if row.lease else None
+    holder = claims.holder_of(row)
     if holder is not None and holder not in gone:
         watch = HolderWatch(holder.lease, holder.fence)
         gone[holder] = watch.wait_until_gone(claims.POLL_SECONDS)
@@ -236,9 +237,7 @@ def _remove(claim: Claim, bucket: str, key: str) -> bool:
             # The next run that has the file compares them.
             claims.release(claim)
             return False
-        for upload_id in s3.list_uploads(bucket, key):
-            claim.lease.check()
-            s3.abort_upload(bucket, key, upload_id)
+        abort_uploads(claim, bucket, key)
     except StorageFailed:
         claims.release(claim)
         raise

@@ -112,8 +112,8 @@ class ProcessLease:
             log.warning("The lock %r was not removed: %s", lease.name, error)
 
 
-def holder_of(row: UploadItem) -> Holder:
-    return Holder(row.lease or "", row.fence or 0)
+def holder_of(row: UploadItem) -> Holder | None:
+    return Holder(row.lease, row.fence or 0) if row.lease else None
 
 
 def read(url: str) -> Item | None:

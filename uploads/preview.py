@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
-from functools import partial
 from itertools import islice
 
 from dynamo import DamagedItem
@@ -35,7 +34,7 @@ def preview_files(
     *,
     workers: int = 8,
     on_result: Callable[[Result], object],
-    on_bytes: Callable[[int], object] | None = None,
+    on_bytes: Callable[[int], object],
     stop: threading.Event,
 ) -> Summary:
     """The result that `upload_files` would have for each source now. No bytes are sent.
@@ -57,7 +56,7 @@ def preview_files(
     def foretold(job: Job, row: Item | None) -> Result | None:
         if stop.is_set():
             return None
-        return _result(job, lambda: _outcome(job, row, destination.bucket))
+        return _result(job, _outcome, job, row, destination.bucket)
 
     def note(result: Result) -> None:
         summary.add(result)
@@ -79,7 +78,7 @@ def preview_files(
                     continue
                 path = job.source.path
                 if result.outcome == "uploaded" and job.key in first_paths:
-                    result = _result(job, partial(_compared, first_paths[job.key], path))
+                    result = _result(job, _compared, first_paths[job.key], path)
                 elif result.outcome == "uploaded":
                     first_paths[job.key] = path
                 note(result)
@@ -87,12 +86,12 @@ def preview_files(
     return summary
 
 
-def _result(job: Job, outcome: Callable[[], tuple[Outcome, str]]) -> Result:
+def _result(job: Job, foretell: Callable[..., tuple[Outcome, str]], *arguments: object) -> Result:
     try:
-        kind, reason = outcome()
+        outcome, reason = foretell(*arguments)
     except (UploadError, StorageFailed, DamagedItem) as error:
         return job.result("failed", job.source.size, error)
-    return job.result(kind, job.source.size, reason)
+    return job.result(outcome, job.source.size, reason)
 
 
 def _outcome(job: Job, item: Item | None, bucket: str) -> tuple[Outcome, str]:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Any, Self
+from typing import Self
 
 from dynamo import DynamoError, TableMissing, Unavailable
 from dynamo.extending import CountingPool, now
@@ -28,7 +28,6 @@ from locks.extending import HolderWatch
 from uploads import claims, metrics
 from uploads.claims import LEASE_SECONDS, Holder, ProcessLease
 from uploads.exceptions import Interrupted
-from uploads.multipart import PartSenders
 from uploads.sources import Destination, Source, Unusable
 from uploads.transfer import Job, Result, Run, Summary, store
 
@@ -39,18 +38,14 @@ MOST_WAITING = 10_000
 TICK_SECONDS = 0.2
 
 
-def _ignore(_value: Any) -> None:
-    return
-
-
 def upload_files(
     sources: Iterable[Source | Unusable],
     destination: Destination,
     *,
     workers: int = 8,
     lease_seconds: float = LEASE_SECONDS,
-    on_result: Callable[[Result], None] = _ignore,
-    on_bytes: Callable[[int], None] = _ignore,
+    on_result: Callable[[Result], object],
+    on_bytes: Callable[[int], object] = lambda _count: None,
     stop: threading.Event | None = None,
 ) -> Summary:
     """Upload every source.
@@ -100,7 +95,7 @@ class _Dispatcher:
         destination: Destination,
         workers: int,
         lease_seconds: float,
-        on_bytes: Callable[[int], None],
+        on_bytes: Callable[[int], object],
         stop: threading.Event | None,
     ) -> None:
         self._sources = iter(sources)
@@ -122,8 +117,15 @@ class _Dispatcher:
         self._waiting_for_keys = 0
         self._lease = ProcessLease(lease_seconds)
         self._halt = threading.Event()
-        senders = PartSenders(self._parts, workers, self._halt, self._events.put)
-        self._run = Run(destination, self._lease, self._held.gone, senders, threading.Event())
+        self._run = Run(
+            destination,
+            self._lease,
+            self._held.gone,
+            self._parts,
+            workers,
+            self._halt,
+            self._events.put,
+        )
 
     def __enter__(self) -> Self:
         # Acquired here, so that the run fails as a whole if there is no table.

@@ -2,17 +2,23 @@
 
 A crash between two of these requests leaves a row that tells the next run where to continue. An
 object that is already in the bucket is compared, and never stored again.
+
+A large file is sent in parts, and the row names its multipart upload from the creation on. A run
+that resumes it reads every part from disk and sends those that S3 does not have with the same size
+and SHA-256. CompleteMultipartUpload names the checksum of every part, so a part that another
+process changed is not used.
 """
 
 from __future__ import annotations
 
-import itertools
 import logging
 import threading
 import time
-from collections.abc import Iterator, Set
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Mapping, Set
+from concurrent.futures import Executor, Future, wait
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Literal
 
@@ -21,7 +27,18 @@ from dynamo.extending import pause_seconds, printable
 from locks import LeaseLost
 from uploads import claims
 from uploads.claims import Claim, Holder, ProcessLease
-from uploads.contents import OpenFile, crc32_of, is_composite, is_small, opened, sha1_of, sha256_of
+from uploads.contents import (
+    OpenFile,
+    Span,
+    composite_of,
+    crc32_of,
+    is_composite,
+    is_small,
+    opened,
+    parts_of,
+    sha1_of,
+    sha256_of,
+)
 from uploads.exceptions import (
     ClaimLost,
     Conflict,
@@ -31,15 +48,14 @@ from uploads.exceptions import (
     UploadError,
 )
 from uploads.models import DONE, UploadItem
-from uploads.multipart import MultipartUploads, PartSenders
 from uploads.sources import Destination, Source, Unusable
 from web import s3
-from web.s3 import BucketMissing, Found, ObjectExists, StorageBusy, StorageFailed, UploadGone
+from web.s3 import StorageFailed
 
 log = logging.getLogger(__name__)
 
 #: How often a file is tried if its row or the lease is lost, another process is faster in S3, or an
-#: object or an upload disappears meanwhile.
+#: object, an upload or one of its parts is no longer there.
 TRIES = 5
 
 # Why a file is skipped or a conflict: because of its row in the table, or of an object.
@@ -90,15 +106,22 @@ class Summary:
 class Run:
     """What all files of a run share.
 
-    `gone`: the processes whose rows may be taken over. `reached`: set when S3 has done something
-    for the run, so that a later failure concerns one file.
+    - `gone`: the processes whose rows may be taken over.
+    - `threads`: they send parts, of which `ahead` of one file may wait for a thread.
+    - `halt`: set to stop before the next file or part.
+    - `sent`: called, from any thread, with the number of bytes of each file or part that S3 has.
+    - `reached`: set when S3 has done something for the run, so that a later failure concerns one
+      file.
     """
 
     destination: Destination
     lease: ProcessLease
     gone: Set[Holder]
-    senders: PartSenders
-    reached: threading.Event
+    threads: Executor
+    ahead: int
+    halt: threading.Event
+    sent: Callable[[int], None]
+    reached: threading.Event = field(default_factory=threading.Event)
 
     def assert_reachable(self) -> None:
         """Check that S3 lists the bucket, unless it has already done something for the run.
@@ -145,14 +168,14 @@ def store(job: Job, run: Run) -> Result | Holder:
     """
     lost: Exception
     for _try in range(TRIES):
-        if run.senders.halt.is_set():
+        if run.halt.is_set():
             raise Interrupted
         try:
             with opened(job.source.path) as file:
                 return _store(file, job, run)
         except (ClaimLost, LeaseLost) as error:
             lost = error
-        except (BucketMissing, Interrupted, TableMissing):
+        except (s3.BucketMissing, Interrupted, TableMissing):
             raise
         except Conflict as error:
             return job.result("conflict", job.source.size, error)
@@ -174,7 +197,7 @@ def _store(file: OpenFile, job: Job, run: Run) -> Result | Holder:
             raise Conflict(job.key, ANOTHER_STORED)
         skipped = STORED_BEFORE
     else:
-        _store_claimed(file, claim, job, run)
+        _Storing(file, claim, job, run).store()
         run.reached.set()
         skipped = ADOPTED
     if job.is_put:
@@ -190,89 +213,222 @@ def _claimed(url: str, size: int, run: Run) -> Claim | Holder | UploadItem:
         if isinstance(row, Claim) or (row is not None and row.state == DONE):
             return row
         # If it is absent or free now, it became so after this attempt.
-        held_by = claims.holder_of(row) if row is not None and row.lease is not None else None
+        held_by = claims.holder_of(row) if row is not None else None
         if held_by is not None and held_by not in run.gone:
             return held_by
     raise ClaimLost(url)
 
 
-def _store_claimed(file: OpenFile, claim: Claim, job: Job, run: Run) -> None:
-    uploads = MultipartUploads(claim, run.destination.bucket, job.key, run.senders)
-    with _released_on_error(uploads):
-        if is_small(file.size):
-            etag, sha256, is_put = _put(file, uploads, job, run)
-        else:
-            etag, sha256, is_put = _upload_in_parts(file, uploads, job, run)
-        job.is_put |= is_put
-        claim.lease.check()
-        claims.finish(uploads.claim, file.size, sha256, etag)
-    if is_small(file.size):
-        run.senders.sent(file.size)
+class _Storing:
+    """Stores the file whose row is claimed. `_claim` is the current state of the row.
 
-
-def _put(file: OpenFile, uploads: MultipartUploads, job: Job, run: Run) -> tuple[str, str, bool]:
-    """Returns the ETag, the checksum, and whether this run stored the object.
-
-    Costs 1 request; if an object has the key, 1 more to look at it, and the cost of `is_equal`.
+    Its methods raise `LeaseLost` or `ClaimLost` if the row may name another process, which may be
+    storing the object, too.
     """
-    uploads.abort_all()  # the file may have been large before
-    bucket = run.destination.bucket
-    for attempt in itertools.count(1):
-        uploads.claim.lease.check()
-        try:
-            return s3.put(bucket, job.key, file.read_whole(), file.sha256), file.sha256, True
-        except ObjectExists as exists:
-            found = s3.head(bucket, job.key)
-            if found is not None:
-                _assert_equal(file, found, bucket, job.key)
-                # If botocore repeated the request, the first attempt most likely stored it.
-                return found.etag, file.sha256, exists.retries > 0
-            if attempt >= TRIES:
-                raise
-        except StorageBusy:
-            if attempt >= TRIES:
-                raise
-        time.sleep(pause_seconds(attempt))
-    raise AssertionError("unreachable: the loop ends by return or raise")
 
+    def __init__(self, file: OpenFile, claim: Claim, job: Job, run: Run) -> None:
+        self._file = file
+        self._claim = claim
+        self._job = job
+        self._run = run
+        self._place = run.destination.bucket, job.key
+        #: Whether CompleteMultipartUpload was sent, so that an object may be the result.
+        self._may_be_completed = False
 
-def _upload_in_parts(
-    file: OpenFile, uploads: MultipartUploads, job: Job, run: Run
-) -> tuple[str, str, bool]:
-    """As `_put`. Costs 1 request to look for the object, then as `MultipartUploads.store`."""
-    uploads.abort_others()
-    bucket = run.destination.bucket
-    for attempt in itertools.count(1):
-        found = s3.head(bucket, job.key)
-        if found is not None:
-            _assert_equal(file, found, bucket, job.key)
-            uploads.abort()
-            return found.etag, file.sha256, uploads.may_be_completed
+    def store(self) -> None:
+        """Store the object, or find that it is there, and write that the row is done.
+
+        After an error, the row stops naming this process. If a later run may succeed, the row
+        stays, free, with the parts that S3 has. Otherwise both are deleted. A row that may name
+        another process is not changed.
+        """
+        size = self._file.size
         try:
-            return (*uploads.store(file), True)
-        except (ObjectExists, UploadGone):
-            # Completed by another process, or by an attempt whose reply was lost; or aborted.
-            if attempt >= TRIES:
-                raise
-        except StorageBusy:
-            # S3 wants a new upload then.
-            uploads.abort()
-            if attempt >= TRIES:
-                raise
-            time.sleep(pause_seconds(attempt))
-        except StorageFailed:
-            # S3 refuses bytes that do not match their checksum: the file may have changed.
-            file.assert_unchanged()
+            etag, sha256, is_put = self._stored()
+            self._job.is_put |= is_put
+            self._claim.lease.check()
+            claims.finish(self._claim, size, sha256, etag)
+        except (ClaimLost, LeaseLost):
             raise
-    raise AssertionError("unreachable: the loop ends by return or raise")
+        except (Conflict, FileChanged, Unreadable, s3.BucketMissing):
+            self._give_back(keep_parts=False)
+            raise
+        except (UploadError, StorageFailed, DynamoError):
+            self._give_back(keep_parts=True)
+            raise
+        if is_small(size):
+            self._run.sent(size)
+
+    def _stored(self) -> tuple[str, str, bool]:
+        """Returns the object's ETag and checksum, and whether this run stored it."""
+        if is_small(self._file.size):
+            self._abort()  # the file may have been large before
+            attempt = self._put
+        else:
+            attempt = self._upload_in_parts
+        self._abort_others()
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                return attempt()
+            except (s3.ObjectExists, s3.PartChanged, s3.StorageBusy, s3.UploadGone) as error:
+                # Another process was faster, S3 was busy, or an object or upload is gone. A part is
+                # changed by a process from which we took over, if it was frozen while it sent it.
+                if isinstance(error, s3.StorageBusy):
+                    self._abort()  # S3 wants a new upload then
+                if tries >= TRIES:
+                    raise
+            except StorageFailed:
+                # S3 refuses bytes that do not match their checksum: the file may have changed.
+                self._file.assert_unchanged()
+                raise
+            time.sleep(pause_seconds(tries))
+
+    def _put(self) -> tuple[str, str, bool]:
+        """As `_stored`. Costs 1 request; if an object has the key, also that of `_equal_object`."""
+        file = self._file
+        self._claim.lease.check()
+        try:
+            return s3.put(*self._place, file.read_whole(), file.sha256), file.sha256, True
+        except s3.ObjectExists as exists:
+            found = self._equal_object()
+            if found is None:
+                raise
+            # If botocore repeated the request, the first attempt most likely stored it.
+            return found.etag, file.sha256, exists.retries > 0
+
+    def _upload_in_parts(self) -> tuple[str, str, bool]:
+        """As `_stored`, for the file or the rest of it.
+
+        Costs 1 request to look for the object; 1 to create the upload and 1 to record it, or 1 to
+        list its parts; 1 for each part to send; and 1 to complete.
+        """
+        if found := self._equal_object():
+            self._abort()
+            return found.etag, self._file.sha256, self._may_be_completed
+        upload_id, stored = self._begin_upload()
+        sent = self._send_parts(upload_id, stored)
+        self._file.assert_unchanged()
+        self._claim.lease.check()
+        self._may_be_completed = True
+        etag = s3.complete_upload(*self._place, upload_id, sent)
+        return etag, composite_of([part.sha256 or "" for part in sent]), True
+
+    def _equal_object(self) -> s3.Found | None:
+        """The object with the key; None if there is none. Costs 1 request, and `is_equal`.
+
+        Raises:
+            Conflict: it has other bytes than the file.
+        """
+        found = s3.head(*self._place)
+        if found is not None and not is_equal(self._file, found, *self._place):
+            raise Conflict(self._job.key, ANOTHER_THERE)
+        return found
+
+    def _begin_upload(self) -> tuple[str, Mapping[int, s3.Part]]:
+        """Continue the upload that the row names, or create one. Returns its id and its parts."""
+        upload_id = self._claim.upload_id
+        if upload_id is not None:
+            with suppress(s3.UploadGone):  # aborted: there was no object a moment ago
+                return upload_id, s3.list_parts(*self._place, upload_id)
+        self._claim.lease.check()
+        # If the reply is lost, there is an upload whose id is unknown.
+        self._claim = replace(self._claim, is_only_upload=False)
+        upload_id, was_repeated = s3.create_upload(*self._place)
+        try:
+            self._claim = claims.record_upload(self._claim, upload_id)
+        except (ClaimLost, DynamoError):
+            # If the id was recorded all the same, the next run finds that the upload is gone.
+            with suppress(StorageFailed):
+                s3.abort_upload(*self._place, upload_id)
+            raise
+        if was_repeated:
+            self._abort_others()
+        self._claim = replace(self._claim, is_only_upload=True)
+        return upload_id, {}
+
+    def _send_parts(self, upload_id: str, stored: Mapping[int, s3.Part]) -> list[s3.Part]:
+        sent: list[s3.Part] = []
+        waiting: deque[Future[s3.Part]] = deque()
+        try:
+            for number, part in enumerate(parts_of(self._file.size), 1):
+                if len(waiting) >= self._run.ahead:
+                    sent.append(waiting.popleft().result())
+                span, before = Span(self._file, *part), stored.get(number)
+                waiting.append(
+                    self._run.threads.submit(self._send_part, upload_id, number, span, before)
+                )
+            sent += [each.result() for each in waiting]
+        finally:
+            for each in waiting:
+                each.cancel()
+            wait(waiting)
+        return sent
+
+    def _send_part(
+        self, upload_id: str, number: int, span: Span, stored: s3.Part | None
+    ) -> s3.Part:
+        if self._run.halt.is_set():
+            raise Interrupted
+        sha256 = span.sha256
+        if stored is None or (stored.size, stored.sha256) != (len(span), sha256):
+            self._claim.lease.check()
+            stored = s3.send_part(*self._place, upload_id, number, span, sha256)
+        self._run.sent(len(span))
+        return stored
+
+    def _abort_others(self) -> None:
+        """Abort every upload of the key that the row does not name.
+
+        They are left by a process that died, or got no reply, after creating one. Costs nothing if
+        there cannot be any, otherwise 1 request to list them and 1 for each.
+        """
+        if self._claim.is_only_upload:
+            return
+        abort_uploads(self._claim, *self._place, but=self._claim.upload_id)
+        self._claim = replace(self._claim, is_only_upload=True)
+
+    def _abort(self) -> None:
+        """Abort the upload that the row names, if there is one, and remove its parts."""
+        if self._claim.upload_id is not None:
+            self._claim.lease.check()
+            s3.abort_upload(*self._place, self._claim.upload_id)
+            self._claim = replace(self._claim, upload_id=None)
+
+    def _give_back(self, *, keep_parts: bool) -> None:
+        claim = self._claim
+        try:
+            if keep_parts and (claim.upload_id or not claim.is_only_upload):
+                claims.release(claim)
+                return
+            with suppress(s3.BucketMissing):  # its parts are gone too
+                self._abort()
+                self._abort_others()
+            claims.delete(claim)
+        except LeaseLost:
+            return  # the row may name another process, which finds out itself
+        except StorageFailed as error:
+            log.warning("The parts of %s stay in the bucket: %s", printable(claim.url), error)
+            claims.release(claim)
+        except DynamoError as error:
+            # The row names our lock until that is removed at the end of the run.
+            log.warning("The claim of %s stays: %s", printable(claim.url), error)
 
 
-def _assert_equal(file: OpenFile, found: Found, bucket: str, key: str) -> None:
-    if not is_equal(file, found, bucket, key):
-        raise Conflict(key, ANOTHER_THERE)
+def abort_uploads(claim: Claim, bucket: str, key: str, *, but: str | None = None) -> None:
+    """Abort every multipart upload of the key except `but`. Costs 1 request, and 1 for each.
+
+    Raises:
+        LeaseLost: another process may have claimed the row, and have an upload of its own.
+    """
+    for upload_id in s3.list_uploads(bucket, key):
+        if upload_id != but:
+            claim.lease.check()
+            s3.abort_upload(bucket, key, upload_id)
 
 
-def is_equal(file: OpenFile, found: Found, bucket: str, key: str) -> bool:
+def is_equal(file: OpenFile, found: s3.Found, bucket: str, key: str) -> bool:
     """Whether the object has the bytes of the file, by the strongest checksum that S3 has of it.
 
     That is its SHA-256; the SHA-256 over its parts, cut as they were; a SHA-1 or CRC-32 of the
@@ -299,41 +455,3 @@ def is_equal(file: OpenFile, found: Found, bucket: str, key: str) -> bool:
     if found.crc32 is not None:
         return found.crc32 == crc32_of(file.chunks(0, file.size))
     return sha256_of(s3.download(bucket, key)) == sha256_of(file.chunks(0, file.size))
-
-
-@contextmanager
-def _released_on_error(uploads: MultipartUploads) -> Iterator[None]:
-    """After an error, stop naming this process in the row.
-
-    If a later run may succeed, the row stays, free, with the parts that S3 has. Otherwise both are
-    deleted. A row that may name another process is not changed.
-    """
-    try:
-        yield
-    except (ClaimLost, LeaseLost):
-        raise
-    except (Conflict, FileChanged, Unreadable, BucketMissing):
-        _give_back(uploads, keep_parts=False)
-        raise
-    except (UploadError, StorageFailed, DynamoError):
-        _give_back(uploads, keep_parts=True)
-        raise
-
-
-def _give_back(uploads: MultipartUploads, *, keep_parts: bool) -> None:
-    claim = uploads.claim
-    try:
-        if keep_parts and (claim.upload_id or not claim.is_only_upload):
-            claims.release(claim)
-            return
-        with suppress(BucketMissing):  # its parts are gone too
-            uploads.abort_all()
-        claims.delete(claim)
-    except LeaseLost:
-        return  # the row may name another process, which finds out itself
-    except StorageFailed as error:
-        log.warning("The parts of %s stay in the bucket: %s", printable(claim.url), error)
-        claims.release(claim)
-    except DynamoError as error:
-        # The row names our lock until that is removed at the end of the run.
-        log.warning("The claim of %s stays: %s", printable(claim.url), error)

@@ -276,7 +276,7 @@ def test_waits_for_locks_and_losses_are_counted(rise: Rise) -> None:
 def test_uploads_are_counted_by_outcome(rise: Rise) -> None:
     unusable = Unusable("a", "it is a loop of links")
 
-    summary = upload_files([unusable], Destination.parse("s3://bucket/logs"))
+    summary = upload_files([unusable], Destination.parse("s3://bucket/logs"), on_result=print)
 
     assert summary.failed == 1
     assert rise("uploads_files_total", outcome="failed") == 1

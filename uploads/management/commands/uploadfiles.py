@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.template.defaultfilters import filesizeformat
+from tqdm import tqdm
 
 from dynamo.management.base import up_to
-from uploads.management.bar import FilesBar, lines_above_the_bar, progress_bar
 from uploads.management.base import UploadCommand, destination
 from uploads.preview import preview_files
 from uploads.run import upload_files
-from uploads.sources import Selection, sources, walk
+from uploads.sources import Selection, Source, Unusable, sources, walk
 from uploads.transfer import Result, Summary
 from web import s3
 from web.signals import stop_on_signals
@@ -24,6 +28,11 @@ MAX_WORKERS = s3.CONNECTIONS // 2
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
+#: Files and bytes, rate, and, once everything is counted, the remaining time.
+_COUNTED = (
+    "{desc} {percentage:3.0f}%|{bar}| {n_fmt}B/{total_fmt}B [{elapsed}<{remaining}, {rate_fmt}]"
+)
+_COUNTING = "{desc} {n_fmt}B [{elapsed}, {rate_fmt}]"
 
 _PATTERNS = {
     "--include": (
@@ -75,9 +84,9 @@ class Command(UploadCommand):
             s3.check_bucket(to.bucket, to.key_prefix)
         with (
             stop_on_signals() as stop,
-            progress_bar(lambda: walk(paths, to, selection), stop) as progress,
+            _progress_bar(lambda: walk(paths, to, selection), stop) as progress,
         ):
-            self.progress: FilesBar = progress
+            self.progress: _FilesBar = progress
             run = preview_files if self.dry_run else upload_files
             summary = run(
                 sources(paths, to, selection),
@@ -97,15 +106,15 @@ class Command(UploadCommand):
     def _note(self, result: Result) -> None:
         self.progress.add_result(result)
         if result.outcome in {"conflict", "failed"}:
-            with lines_above_the_bar():
+            with tqdm.external_write_mode(file=sys.stderr):
                 self.stderr.write(f"{result.outcome}: {result.name}: {result.reason}.")
         elif self.verbose or (self.dry_run and not self.as_json):
             would = "would be " if self.dry_run else ""
             why = f" ({result.reason})" if result.reason else ""
-            with lines_above_the_bar():
-                # Standard output is kept for the JSON document.
+            with tqdm.external_write_mode(file=sys.stderr):
+                # Standard output is kept for the JSON document. Django prints errors in red.
                 stream = self.stderr if self.as_json else self.stdout
-                stream.write(f"{would}{result.outcome}: {result.name}{why}", _plain)
+                stream.write(f"{would}{result.outcome}: {result.name}{why}", str)
                 # The reader of a pipe sees it now, too.
                 stream.flush()
 
@@ -122,9 +131,60 @@ class Command(UploadCommand):
         self.stdout.write(f"{counts}; {size}.")
 
 
-def _plain(text: str) -> str:
-    """A style for lines on stderr that are not errors, which Django prints in red."""
-    return text
+class _FilesBar(tqdm):
+    """A bar of the files and bytes of a run."""
+
+    _files = _bytes_sent = _bytes_settled = 0
+    #: Files and bytes; set by the counting thread when it is done.
+    _counted: tuple[int, int] | None = None
+
+    def count(self, found: Iterable[Source | Unusable], stop: threading.Event) -> None:
+        """Count everything, for the remaining time. Runs in a thread of its own."""
+        files = size = 0
+        for source in found:
+            if stop.is_set():
+                return
+            files += 1
+            size += source.size if isinstance(source, Source) else 0
+        self._counted = files, size
+
+    def add_bytes(self, count: int) -> None:
+        self._bytes_sent += count
+        self.show_all()
+
+    def add_result(self, result: Result) -> None:
+        self._files += 1
+        if result.outcome != "uploaded":
+            # Some of its bytes may not have been sent, but none is left to send.
+            self._bytes_settled += result.size
+        self.show_all()
+
+    def show_all(self) -> None:
+        of, done = "", self._bytes_sent + self._bytes_settled
+        if self._counted is not None:
+            files, self.total = self._counted
+            of = f"/{files:,}"
+            self.bar_format = _COUNTED
+            done = min(done, self.total)
+        self.set_description_str(f"{self._files:,}{of} files", refresh=False)
+        self.update(done - self.n)
+
+
+@contextmanager
+def _progress_bar(
+    sources: Callable[[], Iterable[Source | Unusable]], stop: threading.Event
+) -> Iterator[_FilesBar]:
+    """A bar if stderr is a terminal; only then `sources` are counted."""
+    shown = sys.stderr.isatty()
+    with _FilesBar(unit="B", unit_scale=True, disable=not shown, bar_format=_COUNTING) as bar:
+        if shown:
+            threading.Thread(
+                target=bar.count, args=(sources(), stop), name="counting", daemon=True
+            ).start()
+        yield bar
+        if shown:
+            bar.show_all()
+            bar.refresh()
 
 
 def _counted_failures(summary: Summary) -> str:
