@@ -20,8 +20,7 @@ from django.core.validators import MaxLengthValidator
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
-from accounts import usernames
-from accounts.attributes import USERNAME
+from accounts.attributes import USERNAME, check_reserved
 from accounts.limits import attempts
 from accounts.models import VALUES, User
 from accounts.services import another_username
@@ -76,7 +75,7 @@ class AccountForm(forms.Form):
     def clean_username(self) -> str:
         username: str = self.cleaned_data["username"]
         if not self.may_be_reserved:
-            usernames.check_reserved(username)
+            check_reserved(username)
         return username
 
     def account_values(self) -> dict[str, Any]:
@@ -201,7 +200,7 @@ class UsernameChangeForm(PasswordConfirmedForm):
 
     def clean_username(self) -> str:
         username = another_username(self.user, self.cleaned_data["username"])
-        usernames.check_reserved(username, self.user.username)
+        check_reserved(username, self.user.username)
         return username
 
 

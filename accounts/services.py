@@ -18,8 +18,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.views.decorators.debug import sensitive_variables
 
-from accounts import usernames
-from accounts.attributes import USERNAME
+from accounts.attributes import USERNAME, keeps_older
 from accounts.exceptions import AccountRequestReused, UnknownUser
 from accounts.models import NO_PENDING_CHANGE, VALUES, User
 from dynamo import Transaction, joined
@@ -137,7 +136,7 @@ def another_username(user: User, typed: str) -> str:
 
     An older username that no account may get any more can change its case.
     """
-    older = usernames.keeps_older(user.username, typed.strip())
+    older = keeps_older(user.username, typed.strip())
     name: str = (USERNAME if older else VALUES["username"]).clean(typed)
     return name
 

@@ -9,10 +9,7 @@ from django.contrib.auth.views import (
 from django.urls import path
 from django.views.generic import TemplateView
 
-from accounts import signin, views
-from accounts.emails import views as emails
-from accounts.recovery import views as recovery
-from accounts.signup import views as signup
+from accounts.pages import account, emails, recovery, signin, signup
 
 _page = TemplateView.as_view
 
@@ -22,12 +19,12 @@ urlpatterns = [
     path("signup/confirm/<str:token>/", signup.SignUpConfirmView.as_view(), name="signup_confirm"),
     path("login/", signin.SignInView.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
-    path("profile/", views.ProfileView.as_view(), name="profile"),
+    path("profile/", account.ProfileView.as_view(), name="profile"),
     *(
-        path(f"profile/{part}/", views.ProfileView.as_view(next_page=name), name=name)
+        path(f"profile/{part}/", account.ProfileView.as_view(next_page=name), name=name)
         for part, name in (("business", "profile_business"), ("invoicing", "profile_invoicing"))
     ),
-    path("username/", views.UsernameChangeView.as_view(), name="username_change"),
+    path("username/", account.UsernameChangeView.as_view(), name="username_change"),
     path("email/", emails.EmailChangeView.as_view(), name="email_change"),
     path("email/cancel/", emails.EmailChangeCancelView.as_view(), name="email_change_cancel"),
     path(
@@ -37,7 +34,7 @@ urlpatterns = [
     ),
     path("confirm/send/", emails.ConfirmationSendView.as_view(), name="email_confirm_send"),
     path("confirm/<str:token>/", emails.EmailConfirmView.as_view(), name="email_confirm"),
-    path("password_change/", views.PasswordChangeView.as_view(), name="password_change"),
+    path("password_change/", account.PasswordChangeView.as_view(), name="password_change"),
     path("password_change/done/", PasswordChangeDoneView.as_view(), name="password_change_done"),
     path("password_reset/", recovery.PasswordResetView.as_view(), name="password_reset"),
     path("password_reset/done/", PasswordResetDoneView.as_view(), name="password_reset_done"),

@@ -192,7 +192,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
-CSRF_FAILURE_VIEW = "accounts.views.csrf_failure"
+CSRF_FAILURE_VIEW = "accounts.pages.account.csrf_failure"
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "home"
@@ -312,9 +312,9 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1_550
 DATA_UPLOAD_MAX_NUMBER_FILES = 0
 
-# Sent with each session cookie, with the same flags: see `accounts.sessions.account_cookie`.
+# Sent with each session cookie, with the same flags: see `accounts.cookies`.
 ACCOUNT_COOKIE_NAME = "account"
-# By which an account knows a browser: see `accounts.notices`.
+# By which an account knows a browser: see `accounts.pages.notices`.
 KNOWN_BROWSER_COOKIE_NAME = "known"
 # Scripts cannot read cookies. Not "Strict": a link in a mail would open the site without session.
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True

@@ -4,7 +4,7 @@ from django.conf import settings
 from django.urls import include, path
 from django.views.generic import TemplateView
 
-from accounts.views import switch_language
+from accounts.pages.account import switch_language
 from dynamo.admin import site
 from dynamo.health import healthz, livez
 from invoices.pages.downloads import AccountDeleteWithInvoicesView, AccountExportView

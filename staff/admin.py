@@ -13,14 +13,14 @@ from django.urls import path
 from django.utils.translation import gettext_lazy as _, override
 
 from accounts import services
+from accounts.clients import readable
 from accounts.emails import mails
+from accounts.emails.mails import send_reset
 from accounts.exceptions import StaleUser, TooManyAttempts
 from accounts.limits.attempts import begin_mail
 from accounts.models import VALUES, User
-from accounts.pages import signed_in, stale_text
-from accounts.recovery.mails import send_reset
+from accounts.pages.base import signed_in, stale_text
 from accounts.sessions import services as sessions, visitor
-from accounts.sessions.browsers import readable
 from dynamo import DamagedItem, Page, Transaction, admin
 from dynamo.admin.helpers import REASON
 from dynamo.admin.models import LogEntry, journal_of, list_entries

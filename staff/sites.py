@@ -20,7 +20,7 @@ from django.views.decorators.cache import never_cache
 
 from accounts.limits import attempts
 from accounts.models import User
-from accounts.pages import signed_in
+from accounts.pages.base import signed_in
 from accounts.sessions import visitor
 from dynamo import DamagedItem, Transaction, admin
 from locks import LockChanged

@@ -21,7 +21,7 @@ from django.views.generic import FormView, TemplateView
 
 from accounts.limits.lines import InLineMixin
 from accounts.models import User
-from accounts.pages import (
+from accounts.pages.base import (
     FormPageMixin,
     KeepSessionMixin,
     SignedInFormMixin,

@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.core.management import call_command
 
 from accounts.emails import links
-from accounts.emails.change import PURPOSE, request_change
+from accounts.emails.links import request_change
 from accounts.exceptions import AccountError
 from accounts.models import User
 from dynamo._internal.client.sending import send
@@ -25,12 +25,12 @@ DAY = 24 * 60 * 60
 
 def token_of(user: User) -> str:
     """The token of the link to the waiting change."""
-    return links.make(PURPOSE, user.pk, str(user.pending_id))
+    return links.make(links.CHANGE, user.pk, str(user.pending_id))
 
 
 def told_by_link(user: User) -> list[str]:
     """The account and the change that the link names. Tokens made at other times differ."""
-    return links.read(PURPOSE, token_of(user), 2)
+    return links.read(links.CHANGE, token_of(user), 2)
 
 
 def waiting_user(new: str = NEW, **values: str) -> User:

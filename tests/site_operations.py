@@ -8,8 +8,8 @@ from typing import Any
 
 from django.contrib.auth.hashers import make_password
 
-from accounts.emails import confirmation
-from accounts.emails.change import Confirmed, cancel_change, confirm_change, request_change
+from accounts.emails import links
+from accounts.emails.links import Confirmed, cancel_change, confirm_change, request_change
 from accounts.models import User
 from accounts.services import (
     activate,
@@ -88,7 +88,7 @@ def staff_ann() -> User:
 
 
 def _confirm(user: User, **write: Any) -> User:
-    return confirmation.confirm(confirmation.link_token(user), **write)
+    return links.confirm(links.confirmation_token(user), **write)
 
 
 def _follow(user: User, **write: Any) -> Confirmed:
@@ -138,11 +138,11 @@ ACCOUNTS = [
         ann_in_a_session,
         "another",
     ),
-    _account("mark_confirmed", UPDATE, confirmation.mark_confirmed, again="another"),
+    _account("mark_confirmed", UPDATE, links.mark_confirmed, again="another"),
     _account(
         "confirm",
         UPDATE,
-        lambda user, **write: confirmation.confirm(confirmation.link_token(user), **write),
+        lambda user, **write: links.confirm(links.confirmation_token(user), **write),
     ),
     _account("deactivate", UPDATE, deactivate),
     _account("activate", UPDATE, activate, deactivated_ann),

@@ -1,20 +1,41 @@
-"""Links in mails: signed, for one purpose, valid for three days.
+"""Links in mails: signed, for one purpose, valid for three days; what those of an address do.
 
 The signature only proves that this site made the link, and when. What a link may do depends on
 what is stored when it is followed. So it works once, and only for its account and address.
+
+A link to the account's address confirms it. It contains the account's `confirmation_id`, which
+changes with the address.
+
+A link to another address changes the account's address to that one. Until it is followed, the
+account keeps its address and only notes the new one, with a random id. The new address stays free:
+nobody can keep a stranger's address by requesting it, and the page does not tell whether an account
+has it. Who follows a link first gets the address. The link contains the account's key and that id.
+So it works for this change only: not after another change, a newer request or another password, and
+not for another account with the same key. The id becomes the `confirmation_id` of the changed
+account, so a link that is followed twice is recognized.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from django.core import signing
 
-from accounts.exceptions import BadLink
-from accounts.models import User
+from accounts import services
+from accounts.exceptions import BadLink, StaleUser
+from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id
+from dynamo import Transaction
 
 VALID_DAYS = 3
 VALID_SECONDS = VALID_DAYS * 24 * 60 * 60
+
+#: What a link is for.
+CONFIRM, CHANGE = "confirm", "email_change"
+
+#: How often a link's write is attempted while other requests change the account.
+ATTEMPTS = 5
 
 
 def make(purpose: str, *parts: str) -> str:
@@ -23,28 +44,19 @@ def make(purpose: str, *parts: str) -> str:
 
 
 def read(purpose: str, token: str, count: int) -> list[str]:
-    """The `count` parts of a token.
+    """The `count` parts of a token. Sends no request, so the link may have been used.
 
     Raises:
         BadLink: it is older than three days, or this site did not make it for this purpose.
     """
-    parts = check(purpose, token)
+    try:
+        parts = signing.loads(token, salt=_salt(purpose), max_age=VALID_SECONDS)
+    except signing.BadSignature as error:
+        raise BadLink(purpose) from error
     if not isinstance(parts, list) or len(parts) != count:
         # Made by another version of this site.
         raise BadLink(purpose)
     return parts
-
-
-def check(purpose: str, token: str) -> Any:
-    """The contents of a token. Sends no request, so it does not know whether the link was used.
-
-    Raises:
-        BadLink: as `read`.
-    """
-    try:
-        return signing.loads(token, salt=_salt(purpose), max_age=VALID_SECONDS)
-    except signing.BadSignature as error:
-        raise BadLink(purpose) from error
 
 
 def account(purpose: str, token: str) -> tuple[User, str]:
@@ -71,3 +83,158 @@ def account_of(purpose: str, pk: str) -> User:
 
 def _salt(purpose: str) -> str:
     return f"accounts.links.{purpose}"
+
+
+# Confirming the account's address ---------------------------------------------------------------
+
+
+def confirmation_token(user: User) -> str:
+    """The token of a link that confirms the address of `user`.
+
+    Costs nothing; 1 request and 1 write unit for an account that is older than confirmations.
+
+    Raises:
+        StaleUser: such an account changed or was deleted since it was read.
+    """
+    if not user.confirmation_id:
+        user.change(confirmation_id=new_confirmation_id())
+    return make(CONFIRM, user.pk, str(user.confirmation_id))
+
+
+def address_to_confirm(token: str) -> str:
+    """The address that the link confirms; empty if the account has another one by now.
+
+    Costs 1 request and 1 read unit.
+
+    Raises:
+        BadLink: the link is too old, or the account was deleted.
+    """
+    user, confirmation_id = account(CONFIRM, token)
+    return user.email if user.confirmation_id == confirmation_id else ""
+
+
+def confirm(token: str, *, write: Transaction | None = None) -> User:
+    """Confirm the address of the link's account. If it is confirmed already, it is a success.
+
+    Costs 2 requests, 1 read and 1 write unit; only the read if it was confirmed before.
+
+    Raises:
+        BadLink: the link is too old, the account has another address, or it was deleted.
+        StaleUser: others changed the account at each attempt.
+    """
+    for _attempt in range(ATTEMPTS):
+        user, confirmation_id = account(CONFIRM, token)
+        if user.confirmation_id != confirmation_id:
+            raise BadLink(CONFIRM)
+        if user.is_confirmed:
+            return user
+        with suppress(StaleUser):
+            mark_confirmed(user, write=write)
+            return user
+    raise StaleUser(user.pk)
+
+
+def mark_confirmed(user: User, *, write: Transaction | None = None) -> None:
+    """Record that the address of `user` is confirmed. Costs 1 request and 1 write unit.
+
+    Raises:
+        StaleUser: the account changed or was deleted since `user` was read.
+    """
+    user.change(email_confirmed_at=datetime.now(UTC), write=write)
+
+
+# Changing it -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """The account with its new address, and the `former` one. None if nothing was written.
+
+    `was_confirmed` says whether the former address was.
+    """
+
+    user: User
+    former: str | None
+    was_confirmed: bool = False
+
+
+def request_change(user: User, email: str, *, write: Transaction | None = None) -> None:
+    """Store the change of `user` to `email`, which waits for its link for three days.
+
+    It replaces a change that waits already, even one to the same address, and makes its link void.
+    If `email` is another spelling of the account's address, it is changed at once. Whether another
+    account has it is decided when the link is followed.
+
+    Costs 1 request and 1 write unit.
+
+    Raises:
+        ValidationError: not a valid email address.
+        StaleUser: the account changed or was deleted since `user` was read.
+    """
+    values = User.cleaned(email=email)
+    if User.guard_key_of(email=values["email"]) == User.guard_keys_of(user.stored).get(("email",)):
+        services.change_email(user, email, write=write)
+        return
+    user.await_email(values["email"], VALID_SECONDS, write=write)
+
+
+def change_token(user: User) -> str:
+    """The token of a link that makes the change that waits."""
+    return make(CHANGE, user.pk, str(user.pending_id))
+
+
+def address_to_change_to(token: str) -> str:
+    """The address that the link gives the account; empty if the change does not wait any more.
+
+    Costs 1 request and 1 read unit.
+
+    Raises:
+        BadLink: the link is too old, or the account was deleted.
+    """
+    user, pending_id = account(CHANGE, token)
+    return (user.awaited_email or "") if user.pending_id == pending_id else ""
+
+
+def confirm_change(token: str, *, write: Transaction | None = None) -> Confirmed:
+    """Give the link's account its new address, which is then confirmed, and free the old one.
+
+    If the link was followed before, nothing changes. Costs 2 requests, 1 read and 8 write units;
+    only the read if nothing changes.
+
+    Raises:
+        BadLink: the link is too old; the change was canceled, replaced or dropped with a password;
+            or the account has another address or was deleted.
+        EmailTaken: another account has the address.
+        StaleUser: others changed the account at each attempt.
+    """
+    former: str | None = None
+    was_confirmed = False
+    for _attempt in range(ATTEMPTS):
+        user, pending_id = account(CHANGE, token)
+        if user.confirmation_id == pending_id:
+            return Confirmed(user, former, was_confirmed)
+        if user.pending_id != pending_id or not user.awaited_email:
+            raise BadLink(CHANGE)
+        former, was_confirmed = user.email, user.is_confirmed
+        # Perhaps this link was followed twice at once, or a reply was lost.
+        with suppress(StaleUser):
+            user.change(
+                email=user.pending_email,
+                email_confirmed_at=datetime.now(UTC),
+                confirmation_id=pending_id,
+                **NO_PENDING_CHANGE,
+                write=write,
+            )
+            return Confirmed(user, former, was_confirmed)
+    raise StaleUser(user.pk)
+
+
+def cancel_change(user: User, *, write: Transaction | None = None) -> None:
+    """Drop the change that waits for its link.
+
+    Costs 1 request and 1 write unit, nothing if no change waits.
+
+    Raises:
+        StaleUser: the account changed or was deleted since `user` was read.
+    """
+    user.change(**NO_PENDING_CHANGE, write=write)

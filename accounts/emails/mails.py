@@ -15,15 +15,19 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.contrib.auth.tokens import default_token_generator
 from django.core.mail import EmailMessage
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import translation
+from django.utils.encoding import force_bytes
+from django.utils.http import urlsafe_base64_encode
 
-from accounts.emails import change, confirmation, links
+from accounts.attributes import deliverable_email, is_deliverable
+from accounts.emails import links
 from accounts.languages import language_of
 from accounts.models import User
-from accounts.values import deliverable_email
+from dynamo.auth.usernames import comparable_username
 from web.mailserver import mail_connection
 
 #: Prevents automatic replies, such as out-of-office messages (RFC 3834).
@@ -74,13 +78,69 @@ def url(url_name: str, *parts: str) -> str:
 
 
 def send_confirmation(user: User) -> bool:
-    """Send the link that confirms the address of `user`. Costs and raises as its `link_token`."""
-    link = url("email_confirm", confirmation.link_token(user))
+    """Send the link that confirms the address of `user`. See its token for cost and errors."""
+    link = url("email_confirm", links.confirmation_token(user))
     return send_to(user, "confirm", link=link, days=links.VALID_DAYS)
 
 
 def send_email_change(user: User) -> bool:
     """Send the link that makes an email change to the new address."""
-    link = url("email_change_confirm", change.link_token(user))
+    link = url("email_change_confirm", links.change_token(user))
     new = str(user.pending_email)
     return send_to(user, "email_change_confirm", to=new, link=link, days=links.VALID_DAYS)
+
+
+def send_sign_up_link(address: str, token: str | None) -> bool:
+    """Send the link that makes the account. Without a `token`: that an account has the address."""
+    if token is None:
+        reset = url("password_reset")
+        return send("signup_known", address, link=reset, days=links.VALID_DAYS)
+    link = url("signup_confirm", token)
+    return send("signup_link", address, link=link, days=links.VALID_DAYS)
+
+
+# Forgotten passwords and usernames. The page answers the same for every address, and each address
+# gets one mail. Only the owner of the address learns whether an account has it.
+
+
+def send_reset(address: str) -> bool:
+    """Send the link that sets a new password, or that no account has the address.
+
+    Costs 2 requests and 2 read units in either case.
+    """
+    user = _recipient(address)
+    # Also made without an account, because it takes time.
+    token = default_token_generator.make_token(user or User(pk="", email="", password=""))
+    if user is None:
+        return send("reset_unknown", address, sign_up=url("signup"))
+    uid = urlsafe_base64_encode(force_bytes(user.pk))
+    return send_to(
+        user, "reset", link=url("password_reset_confirm", uid, token), days=links.VALID_DAYS
+    )
+
+
+def send_reminder(address: str) -> bool:
+    """Send the username of the account with this address, or that no account has it.
+
+    Costs 2 requests and 2 read units in either case.
+    """
+    user = _recipient(address)
+    if user is None:
+        return send("reminder_unknown", address, sign_up=url("signup"))
+    # Mail programs make a link of `win.prize.example`. Somebody who signs up with another person's
+    # address must not send it there.
+    is_harmless = user.is_confirmed or "." not in comparable_username(user.username)
+    username = user.username if is_harmless else ""
+    return send_to(user, "reminder", username=username, sign_in=url("login"))
+
+
+def _recipient(address: str) -> User | None:
+    """The account with this address, if a password can sign in to it.
+
+    None also if no mail can go to the address as typed or as stored (the Kelvin sign is another
+    spelling of k): if only one of the two failed, the answer would tell that there is an account.
+    """
+    user = User.find_in_even_time(address)
+    if user is None or not (user.is_active and user.has_usable_password()):
+        return None
+    return user if is_deliverable(address) and is_deliverable(user.email) else None

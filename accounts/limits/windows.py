@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 from django.conf import settings
 from django.core.cache import cache
 
+from accounts.clients import wider_network
 from accounts.exceptions import TooManyAttempts
-from accounts.limits.client_address import wider_network
 from dynamo import Unavailable
 
 #: The limits, unless the environment sets `ACCOUNTS_LIMIT_<NAME>` (also to "off").

@@ -2,7 +2,7 @@
 
 Replaces Django's AuthenticationMiddleware. It costs the same two reads, of the session and of the
 account, because the account contains its sessions. They are one request if the browser has the
-account cookie (`accounts.sessions.account_cookie`).
+account cookie (`accounts.cookies`).
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from django.utils import timezone, translation
 from django.utils.crypto import constant_time_compare
 from django.utils.functional import SimpleLazyObject
 
+from accounts import cookies
 from accounts.backends import AccountBackend
 from accounts.languages import language_of, zone_of
 from accounts.models import User
-from accounts.sessions import account_cookie, services as sessions, visitor
+from accounts.sessions import services as sessions, visitor
 from dynamo import Unavailable
 from dynamo.extending import within
 from dynamo.sessions import SessionStore
@@ -46,7 +47,7 @@ class AuthenticationMiddleware(middleware.AuthenticationMiddleware):
     def process_response(
         self, request: HttpRequest, response: HttpResponseBase
     ) -> HttpResponseBase:
-        account_cookie.renew(request, response)
+        cookies.renew(request, response)
         return response
 
 
@@ -91,7 +92,7 @@ def _user_read_with_session(request: HttpRequest) -> User | None:
     None does not mean that the session has ended: the account may have been read before the session
     (they are not read at one instant), or the account cookie named another one.
     """
-    session, account = cast(SessionStore, request.session), account_cookie.account_of(request)
+    session, account = cast(SessionStore, request.session), cookies.account_of(request)
     stored = session.load_with(User.table(), {"pk": {"S": account}}) if account else None
     if stored is None:
         return None

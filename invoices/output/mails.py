@@ -20,9 +20,8 @@ from django.template.loader import render_to_string
 from django.utils import translation
 from django.utils.translation import gettext_lazy as _
 
-from accounts.attributes import EMAIL
+from accounts.attributes import EMAIL, deliverable_email
 from accounts.models import User
-from accounts.values import deliverable_email
 from dynamo.auth.addresses import clean_email
 from invoices.document.fields import Field
 from invoices.document.invoice import Invoice

@@ -12,9 +12,9 @@ from dataclasses import replace
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
+from accounts.attributes import is_deliverable
 from accounts.limits.attempts import begin_mail_to_others
 from accounts.models import User
-from accounts.values import is_deliverable
 from dynamo import Busy
 from invoices.exceptions import AlreadyVoided, InvoiceError
 from invoices.output.mails import deliver, mail_of

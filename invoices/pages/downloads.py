@@ -28,10 +28,10 @@ from django.utils.log import log_response
 from django.utils.translation import gettext as _
 from django.views import View
 
-from accounts.pages import signed_in
+from accounts.pages.account import AccountDeleteView
+from accounts.pages.base import signed_in
+from accounts.pages.signin import FreshSignInMixin
 from accounts.sessions.visitor import is_fresh
-from accounts.signin import FreshSignInMixin
-from accounts.views import AccountDeleteView
 from dynamo.extending import PerProcess
 from invoices.exceptions import ExportUnavailable
 from invoices.output import exports as stored_exports

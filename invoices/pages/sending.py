@@ -12,10 +12,10 @@ from django.shortcuts import redirect
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _, gettext_lazy
 
+from accounts.clients import counted_client
 from accounts.exceptions import TooManyAttempts
-from accounts.limits.client_address import counted_client
 from accounts.limits.middleware import in_words
-from accounts.pages import KeepFormMixin
+from accounts.pages.base import KeepFormMixin
 from invoices.exceptions import AlreadyVoided, InvoiceError, SendingReused, TooManySendings
 from invoices.output.mails import MESSAGE, TO
 from invoices.output.sending import send_invoice

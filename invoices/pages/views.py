@@ -25,10 +25,10 @@ from django.utils.translation import get_language, gettext as _, gettext_lazy
 from django.views import View
 from django.views.generic import FormView, TemplateView
 
-from accounts.limits.client_address import counted_client
+from accounts.clients import counted_client
 from accounts.limits.lines import InLineMixin
 from accounts.models import User
-from accounts.pages import FormPageMixin, SignedInFormMixin, signed_in
+from accounts.pages.base import FormPageMixin, SignedInFormMixin, signed_in
 from dynamo import Unavailable
 from dynamo.middleware import as_unavailable, typed_fields
 from invoices import exceptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from accounts.sessions.browsers import readable
+from accounts.clients import readable
 
 LINUX_FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 WEBKIT = "AppleWebKit/537.36 (KHTML, like Gecko)"

@@ -12,7 +12,7 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client
 
-from accounts.emails.change import request_change
+from accounts.emails.links import request_change
 from accounts.services import change_email, edit_profile
 from accounts.sessions import services as sessions
 from tests.emailchanges import again, refusal_of

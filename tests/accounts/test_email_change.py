@@ -8,9 +8,8 @@ from collections.abc import Callable
 import pytest
 from django.core.exceptions import ValidationError
 
-from accounts.emails import confirmation, links
-from accounts.emails.change import (
-    PURPOSE,
+from accounts.emails import links
+from accounts.emails.links import (
     Confirmed,
     cancel_change,
     confirm_change,
@@ -154,7 +153,7 @@ def test_a_request_after_a_password_change_ended_the_waiting_one_is_stale() -> N
 
 def test_the_link_takes_the_address_and_frees_the_old_one() -> None:
     user = waiting_user("New@Example.org", email="old@example.org")
-    old_link = links.make(confirmation.PURPOSE, user.pk, str(user.confirmation_id))
+    old_link = links.make(links.CONFIRM, user.pk, str(user.confirmation_id))
 
     confirmed = confirm_change(token_of(user))
 
@@ -166,7 +165,7 @@ def test_the_link_takes_the_address_and_frees_the_old_one() -> None:
     read = again(user)
     assert (read.email, read.is_confirmed, changes_of(user)) == ("New@Example.org", True, 2)
     assert find_user(NEW) == user
-    assert refusal_of(lambda: confirmation.confirm(old_link)) is BadLink
+    assert refusal_of(lambda: links.confirm(old_link)) is BadLink
     make_user(email="old@example.org")
     assert_guards_are_correct()
 
@@ -174,9 +173,9 @@ def test_the_link_takes_the_address_and_frees_the_old_one() -> None:
 @pytest.mark.parametrize(
     "forged",
     [
-        lambda user: links.make(confirmation.PURPOSE, user.pk, str(user.pending_id)),
+        lambda user: links.make(links.CONFIRM, user.pk, str(user.pending_id)),
         lambda user: links.make(
-            PURPOSE, waiting_user("other@example.org").pk, str(user.pending_id)
+            links.CHANGE, waiting_user("other@example.org").pk, str(user.pending_id)
         ),
     ],
     ids=["another purpose", "another account"],

@@ -12,7 +12,7 @@ import pytest
 from django.core import mail
 from django.test import Client
 
-from accounts.emails import confirmation
+from accounts.emails import links
 from accounts.models import User
 from tests.emailchanges import NEW, NEW_KEY, again, days_later, token_of
 from tests.factories import (
@@ -37,7 +37,7 @@ SENT = "We sent a link to your new email address. Follow it to make the change."
 @pytest.fixture(autouse=True)
 def _changes_wait(settings: Any, ann: User) -> None:
     settings.ACCOUNTS_EMAIL_CHANGE = "confirm"
-    confirmation.mark_confirmed(ann)
+    links.mark_confirmed(ann)
 
 
 def ask(client: Client, email: str = NEW) -> Any:

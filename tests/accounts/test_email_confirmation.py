@@ -9,7 +9,7 @@ import pytest
 from django.core import mail
 from django.test import Client
 
-from accounts.emails import confirmation, links
+from accounts.emails import links
 from accounts.exceptions import BadLink
 from accounts.models import User
 from accounts.services import change_email, delete, edit_profile
@@ -54,11 +54,11 @@ def test_signing_up_sends_a_link_that_confirms_the_address(engine: str, client: 
 
 @pytest.mark.parametrize("addresses", [["new@example.org"], ["new@example.org", "ann@example.org"]])
 def test_a_link_is_refused_after_the_address_changed(ann: User, addresses: list[str]) -> None:
-    token = confirmation.link_token(ann)
+    token = links.confirmation_token(ann)
     for email in addresses:
         change_email(again(ann), email)
 
-    assert refusal_of(lambda: confirmation.confirm(token)) is BadLink
+    assert refusal_of(lambda: links.confirm(token)) is BadLink
 
 
 def test_each_of_several_links_to_one_address_confirms_only_its_account(
@@ -76,10 +76,10 @@ def test_each_of_several_links_to_one_address_confirms_only_its_account(
 def test_a_confirmation_succeeds_although_the_account_changes_meanwhile(
     engine: str, ann: User
 ) -> None:
-    token = confirmation.link_token(ann)
+    token = links.confirmation_token(ann)
 
     with meanwhile(engine, "UpdateItem", lambda: edit_profile(again(ann), full_name="Ann Example")):
-        confirmation.confirm(token)
+        links.confirm(token)
 
     assert (again(ann).is_confirmed, again(ann).full_name) == (True, "Ann Example")
 
@@ -90,10 +90,10 @@ def test_a_confirmation_succeeds_although_the_account_changes_meanwhile(
 def test_a_confirmation_during_a_change_of_address_confirms_nothing(
     engine: str, ann: User, change: Callable[[User], None]
 ) -> None:
-    token = confirmation.link_token(ann)
+    token = links.confirmation_token(ann)
 
     with meanwhile(engine, "UpdateItem", lambda: change(again(ann))), pytest.raises(BadLink):
-        confirmation.confirm(token)
+        links.confirm(token)
 
     stored = stored_user(ann.pk)
     assert stored is None or "emailConfirmedAt" not in stored
@@ -106,8 +106,8 @@ def test_an_account_older_than_confirmations_can_be_confirmed(
     user = make_user()
     sign_in(client, user)
     set_stored(user, confirmationId=None)
-    forged = links.make(confirmation.PURPOSE, user.pk, "None")
-    assert refusal_of(lambda: confirmation.confirm(forged)) is BadLink
+    forged = links.make(links.CONFIRM, user.pk, "None")
+    assert refusal_of(lambda: links.confirm(forged)) is BadLink
     if lost:
         proxy.plan("UpdateItem", lost, when=lambda body: "confirmationId" in str(body))
 
@@ -130,7 +130,7 @@ def test_the_button_sends_another_link_until_the_address_is_confirmed(
     assert the_mail().to == ["ann@example.org"]
     assert whole_link().startswith("http://testserver/accounts/confirm/")
 
-    confirmation.mark_confirmed(again(ann))
+    links.mark_confirmed(again(ann))
     mail.outbox.clear()
     client.post(SEND)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from accounts.emails.change import confirm_change
+from accounts.emails.links import confirm_change
 from accounts.exceptions import AccountRequestReused, StaleUser
 from accounts.models import User
 from accounts.services import (

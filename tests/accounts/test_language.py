@@ -13,8 +13,8 @@ from django.utils import translation
 from django.utils.formats import date_format
 
 from accounts.emails import mails
+from accounts.emails.mails import send_reminder, send_reset
 from accounts.models import User
-from accounts.recovery.mails import send_reminder, send_reset
 from accounts.services import change_password, edit_profile
 from tests.factories import make_user, set_stored, stored_user
 from tests.mailbox import the_mail

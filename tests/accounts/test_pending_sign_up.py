@@ -16,11 +16,10 @@ from django.core import mail
 from django.core.cache import cache
 from django.test import Client
 
-from accounts.emails import links
+from accounts.emails import links, pending
 from accounts.exceptions import BadLink
 from accounts.models import User
 from accounts.services import account_key, delete
-from accounts.signup import pending
 from dynamo._internal.client.sending import send
 from dynamo.cache import CacheItem
 from dynamo.signals import request_sent
@@ -75,7 +74,7 @@ def held() -> list[dict[str, Any]]:
 
 def cache_key(path: str) -> str:
     """Where the sign-up of a link is stored."""
-    [key] = links.read(pending.PURPOSE, path.split("/")[-2], 1)
+    [key] = links.read(pending.SIGN_UP, path.split("/")[-2], 1)
     return pending._cache_key(key)
 
 

@@ -15,8 +15,7 @@ from django.urls import reverse
 from django.utils.http import urlsafe_base64_encode
 
 from accounts.emails import links
-from accounts.emails.change import request_change
-from accounts.emails.confirmation import mark_confirmed
+from accounts.emails.links import mark_confirmed, request_change
 from accounts.models import User
 from accounts.services import (
     change_email,

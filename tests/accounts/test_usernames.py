@@ -11,7 +11,7 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client
 
-from accounts import usernames
+from accounts.attributes import check_reserved
 from accounts.models import User
 from accounts.services import change_username, register
 from dynamo.auth.usernames import _scripts as scripts, _table as table, check_new_username
@@ -166,7 +166,7 @@ LIKE_RESERVED += ["røøt", "ro\u0338ot", "rooŧ", "rọọŧ", "ｒooｔ", "sŭ
 @pytest.mark.parametrize("name", LIKE_RESERVED, ids=ascii)
 def test_a_username_that_looks_like_a_reserved_one_is_reserved(name: str) -> None:
     with pytest.raises(ValidationError) as refused:
-        usernames.check_reserved(name)
+        check_reserved(name)
 
     assert refused.value.code == "reserved"
 
@@ -174,7 +174,7 @@ def test_a_username_that_looks_like_a_reserved_one_is_reserved(name: str) -> Non
 @pytest.mark.parametrize("name", ["jørgen", "łukasz", "ırmak", "rooted", "иван", "admins"])
 def test_a_username_with_such_letters_is_not_reserved(name: str) -> None:
     check_new_username(name)
-    usernames.check_reserved(name)
+    check_reserved(name)
 
 
 def test_the_reserved_names_are_compared_in_the_same_way(settings: Any) -> None:
@@ -182,7 +182,7 @@ def test_the_reserved_names_are_compared_in_the_same_way(settings: Any) -> None:
 
     for name in ("buro", "BÜRO", "bürø", "ШЕФ"):
         with pytest.raises(ValidationError):
-            usernames.check_reserved(name)
+            check_reserved(name)
 
 
 # Accounts with older names ------------------------------------------------------------------------

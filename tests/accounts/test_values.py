@@ -8,9 +8,8 @@ import pytest
 from django.core.exceptions import ValidationError
 from hypothesis import given, settings, strategies as st
 
-from accounts.attributes import EMAIL, PHONE_NUMBER, USERNAME
+from accounts.attributes import EMAIL, PHONE_NUMBER, USERNAME, mailbox_of, readable_phone_number
 from accounts.models import VALUES
-from accounts.values import mailbox_of, readable_phone_number
 from dynamo.auth.addresses import comparable_email
 from dynamo.auth.usernames import as_uuid, comparable_username
 

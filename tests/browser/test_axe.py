@@ -15,8 +15,7 @@ from django.template.loader import render_to_string
 from django.urls import include, path, reverse
 from playwright.sync_api import Browser, Page
 
-from accounts.emails.change import request_change
-from accounts.emails.links import make
+from accounts.emails.links import make, request_change
 from accounts.models import User
 from accounts.services import edit_profile
 from accounts.sessions import services as sessions

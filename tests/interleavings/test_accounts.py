@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from accounts.emails.change import cancel_change, confirm_change, request_change
+from accounts.emails.links import cancel_change, confirm_change, request_change
 from accounts.models import User
 from accounts.services import (
     account_key,

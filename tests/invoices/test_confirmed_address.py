@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from accounts.emails.confirmation import mark_confirmed
+from accounts.emails.links import mark_confirmed
 from accounts.models import User
 from invoices.models import InvoiceItem
 from invoices.store.records import find_invoice

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from django.template.base import Template
 
-from accounts.emails.confirmation import mark_confirmed
+from accounts.emails.links import mark_confirmed
 from accounts.limits import lines
 from accounts.limits.lines import MOST_WAITING, in_line
 from accounts.models import User

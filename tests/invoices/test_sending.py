@@ -13,7 +13,7 @@ from django.core import mail
 from django.core.exceptions import ValidationError
 from pypdf import PdfReader
 
-from accounts.emails.confirmation import mark_confirmed
+from accounts.emails.links import mark_confirmed
 from accounts.exceptions import TooManyAttempts
 from accounts.limits.windows import DEFAULTS
 from accounts.models import User

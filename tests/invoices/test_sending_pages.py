@@ -11,7 +11,7 @@ from django.core import mail
 from django.test import Client
 from django.utils import timezone
 
-from accounts.emails.confirmation import mark_confirmed
+from accounts.emails.links import mark_confirmed
 from accounts.models import User
 from invoices.document.invoice import Customer
 from invoices.store.issuing import issue_invoice

@@ -17,9 +17,9 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.views.generic import FormView
 
 from accounts.models import User
-from accounts.pages import NOT_SENT, SignedInFormMixin, filled_form
+from accounts.pages.base import NOT_SENT, SignedInFormMixin, filled_form
+from accounts.pages.signin import ReauthenticateView
 from accounts.services import activate, change_password, deactivate
-from accounts.signin import ReauthenticateView
 from invoices.store.issuing import today
 from invoices.store.records import find_invoice
 from locks._internal.lock import claim_once

@@ -60,7 +60,8 @@ def handler(event: dict[str, Any], context: Any) -> Any:
                 "uuid": str(uuid.uuid4()),
                 "version": new_version(),
                 "same_client": sending.client() is _client,
-                "has_pages": {"accounts.views", "babel", "phonenumbers"} <= sys.modules.keys(),
+                "has_pages": {"accounts.pages.account", "babel", "phonenumbers"}
+                <= sys.modules.keys(),
             }
     return serverless.handler(event, context)
 

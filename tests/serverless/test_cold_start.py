@@ -42,7 +42,7 @@ STEPS = (IMPORT, PROBE, SIGN_IN, PROFILE)
 
 #: A module or package, and the first step that may load it; None: no step of these.
 FIRST_LOADED_BY: dict[str, str | None] = {
-    "accounts.views": SIGN_IN,
+    "accounts.pages.account": SIGN_IN,
     "babel": SIGN_IN,
     "invoices.output.pdf": SIGN_IN,
     "staff.views": SIGN_IN,
@@ -131,5 +131,7 @@ def test_a_server_has_loaded_all_pages_before_it_listens(
         [sys.executable, "-c", load], cwd=site_folder, env=environment, text=True
     ).split()
 
-    assert {"accounts.views", "babel", "invoices.pages.views", "phonenumbers"} <= set(loaded)
+    assert {"accounts.pages.account", "babel", "invoices.pages.views", "phonenumbers"} <= set(
+        loaded
+    )
     assert not {"boto3", "prometheus_client", "typst"} & set(loaded)

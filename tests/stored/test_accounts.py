@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from accounts.emails import confirmation, links
-from accounts.emails.change import cancel_change, confirm_change, link_token, request_change
+from accounts.emails import links, pending
+from accounts.emails.links import cancel_change, change_token, confirm_change, request_change
 from accounts.exceptions import AccountError, AccountRequestReused, BadLink, EmailTaken, StaleUser
 from accounts.models import User
 from accounts.services import (
@@ -24,7 +24,6 @@ from accounts.services import (
     register,
 )
 from accounts.sessions import services as sessions
-from accounts.signup import pending
 from dynamo.admin.models import LogEntry, journal_of, list_entries, month_of
 from staff.reports import KINDS, last_reports
 from tests.commands import run
@@ -48,7 +47,7 @@ def begin_and_end(user: User) -> None:
 
 
 def confirm(user: User) -> None:
-    confirmation.confirm(confirmation.link_token(user))
+    links.confirm(links.confirmation_token(user))
 
 
 OPERATIONS: dict[str, Callable[[User], object]] = {
@@ -125,7 +124,7 @@ def test_the_sessions_in_an_account_are_alive(stored: Stored) -> None:
 def test_a_waiting_change_of_the_email_address_is_made_by_its_link(stored: Stored) -> None:
     user = User.get(stored.pk("cid"))
 
-    confirm_change(link_token(user))
+    confirm_change(change_token(user))
 
     assert User.get(user.pk).email == "cid@example.net"
     assert find_user("cid@example.net") == user
@@ -134,14 +133,14 @@ def test_a_waiting_change_of_the_email_address_is_made_by_its_link(stored: Store
 
 def test_a_waiting_change_that_a_new_password_ended_is_not_made(stored: Stored) -> None:
     with pytest.raises(BadLink):
-        confirm_change(link_token(User.get(stored.pk("dee"))))
+        confirm_change(change_token(User.get(stored.pk("dee"))))
 
     assert find_user("dee@example.org").pk == stored.pk("dee")
     assert_guards_are_correct()
 
 
 def test_a_pending_sign_up_creates_its_account_or_has_expired(stored: Stored) -> None:
-    token = links.make(pending.PURPOSE, stored.about["heldSignUp"])
+    token = links.make(pending.SIGN_UP, stored.about["heldSignUp"])
     try:
         made = pending.release(token)
     except BadLink:
@@ -190,7 +189,7 @@ def test_an_address_that_waits_for_its_link_is_free(stored: Stored) -> None:
         assert find_user(address) == new
         if user is not None:
             with pytest.raises(EmailTaken):
-                confirm_change(link_token(user))
+                confirm_change(change_token(user))
             cancel_change(user)
             delete(user)
     assert_guards_are_correct()
@@ -207,7 +206,7 @@ def test_a_repair_removes_the_reservations(stored: Stored) -> None:
     assert (found["repaired"], code) == (len(left), 0)
     assert not left & stored_items().keys()
     assert_guards_are_correct()
-    assert confirm_change(link_token(User.get(stored.pk("cid")))).user.email == "cid@example.net"
+    assert confirm_change(change_token(User.get(stored.pk("cid")))).user.email == "cid@example.net"
 
 
 def test_the_commands_read_what_is_stored(stored: Stored) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from accounts.emails.confirmation import mark_confirmed
+from accounts.emails.links import mark_confirmed
 from accounts.management.base import UserCommand
 from accounts.models import User
 

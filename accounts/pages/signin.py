@@ -20,12 +20,12 @@ from django.views import View
 from django.views.decorators.cache import never_cache
 from django.views.generic import FormView, TemplateView
 
-from accounts import notices
+from accounts.clients import readable
 from accounts.exceptions import StaleUser
 from accounts.forms import PasswordConfirmedForm, SignInForm
-from accounts.pages import FormPageMixin, KeepSessionMixin, show_errors, signed_in
+from accounts.pages import notices
+from accounts.pages.base import FormPageMixin, KeepSessionMixin, show_errors, signed_in
 from accounts.sessions import services as sessions, visitor
-from accounts.sessions.browsers import readable
 from web import keptforms
 
 

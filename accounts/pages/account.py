@@ -17,7 +17,8 @@ from django.views import csrf
 from django.views.generic import FormView
 from django.views.i18n import set_language
 
-from accounts import notices, services
+from accounts import services
+from accounts.attributes import readable_phone_number
 from accounts.exceptions import AccountError, StaleUser
 from accounts.forms import (
     OwnPasswordChangeForm,
@@ -27,7 +28,8 @@ from accounts.forms import (
 )
 from accounts.languages import language_of, remember, site_language
 from accounts.models import User
-from accounts.pages import (
+from accounts.pages import notices
+from accounts.pages.base import (
     CHANGED_MEANWHILE,
     TOO_LONG_TO_KEEP,
     FormPageMixin,
@@ -40,7 +42,6 @@ from accounts.pages import (
     signed_in,
 )
 from accounts.signals import account_deleted
-from accounts.values import readable_phone_number
 from dynamo import Refused, TableMissing, Unavailable
 from dynamo.middleware import unavailable
 from web import keptforms

@@ -19,8 +19,9 @@ from django.utils.translation import gettext as _, gettext_lazy
 from django.views import View
 from django.views.decorators.cache import never_cache
 
-from accounts import notices, services
-from accounts.emails import change, confirmation, links, mails
+from accounts import services
+from accounts.clients import counted_client
+from accounts.emails import links, mails
 from accounts.exceptions import (
     AccountError,
     AccountRequestReused,
@@ -30,9 +31,9 @@ from accounts.exceptions import (
 )
 from accounts.forms import AccountForm, EmailChangeForm, PasswordConfirmedForm
 from accounts.limits import attempts
-from accounts.limits.client_address import counted_client
 from accounts.models import User
-from accounts.pages import CHANGED_MEANWHILE, PasswordConfirmedView, signed_in
+from accounts.pages import notices
+from accounts.pages.base import CHANGED_MEANWHILE, PasswordConfirmedView, signed_in
 from dynamo import Refused
 
 logger = logging.getLogger(__name__)
@@ -48,8 +49,6 @@ class LinkView(View, ABC):
 
     http_method_names = ("get", "head", "post")
 
-    #: What the link was made for (`accounts.emails.links`).
-    purpose: str
     #: The address that a link is about; empty if it is not known. Raises BadLink.
     address_of: staticmethod[[str], str]
     question: Any
@@ -60,7 +59,6 @@ class LinkView(View, ABC):
     def get(self, request: HttpRequest, token: str) -> HttpResponse:
         """Show the button, or refuse a link that is too old or damaged."""
         try:
-            links.check(self.purpose, token)
             address = self.address_of(token)
         except BadLink as error:
             return self._refused(request, error)
@@ -113,14 +111,13 @@ def _reason(error: AccountError | Refused | ValidationError) -> str:
 
 
 class EmailConfirmView(LinkView):
-    purpose = confirmation.PURPOSE
-    address_of = staticmethod(confirmation.address_of)
+    address_of = staticmethod(links.address_to_confirm)
     question = gettext_lazy("Is the email address that received this link yours?")
     button = gettext_lazy("Confirm my email address")
     way_out = ("profile", gettext_lazy("Open your profile"))
 
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
-        user = confirmation.confirm(token)
+        user = links.confirm(token)
         messages.success(request, _("Your email address is confirmed."))
         return redirect("profile" if request.user == user else "login")
 
@@ -183,7 +180,7 @@ class EmailChangeView(PasswordConfirmedView):
             mails.send_confirmation(user)
 
     def _send_link(self, user: User, email: str) -> None:
-        change.request_change(user, email)
+        links.request_change(user, email)
         self.success_message = gettext_lazy(
             "We sent a link to your new email address. Follow it to make the change."
         )
@@ -199,14 +196,13 @@ def _needs_link() -> bool:
 
 
 class EmailChangeConfirmView(LinkView):
-    purpose = change.PURPOSE
-    address_of = staticmethod(change.address_of)
+    address_of = staticmethod(links.address_to_change_to)
     question = gettext_lazy("Should your account use the email address that received this link?")
     button = gettext_lazy("Change my email address")
 
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
         """Change the address and notify both; the old one if it was confirmed."""
-        confirmed = change.confirm_change(token)
+        confirmed = links.confirm_change(token)
         if confirmed.former is not None:
             if confirmed.was_confirmed:
                 notices.tell(request, "email_changed", confirmed.user, to=confirmed.former)
@@ -220,7 +216,7 @@ class EmailChangeCancelView(LoginRequiredMixin, View):
 
     def post(self, request: HttpRequest) -> HttpResponse:
         try:
-            change.cancel_change(signed_in(request))
+            links.cancel_change(signed_in(request))
         except StaleUser:
             messages.error(request, CHANGED_MEANWHILE)
         else:

@@ -17,16 +17,16 @@ from django.utils import timezone, translation
 from django.utils.crypto import salted_hmac
 from django.utils.formats import date_format
 
+from accounts.clients import readable
 from accounts.cookies import set_cookie
 from accounts.emails import mails
 from accounts.languages import language_of, zone_of
 from accounts.models import User
 from accounts.sessions import services as sessions, visitor
-from accounts.sessions.browsers import readable
 
 MOST_ACCOUNTS = 5
 _KNOWN_SECONDS = 365 * 24 * 60 * 60
-_SALT = "accounts.notices"
+_SALT = "accounts.pages.notices"
 
 
 def tell(request: HttpRequest, kind: str, user: User, *, to: str = "") -> bool:

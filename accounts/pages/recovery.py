@@ -12,15 +12,15 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse_lazy
 from django.views.generic import FormView
 
-from accounts import notices
 from accounts.attributes import EMAIL
+from accounts.clients import counted_client
+from accounts.emails import mails
 from accounts.exceptions import StaleUser
 from accounts.forms import NewPasswordForm
 from accounts.limits import attempts
-from accounts.limits.client_address import counted_client
 from accounts.models import VALUES
-from accounts.pages import FormPageMixin, show_errors, show_not_sent
-from accounts.recovery import mails
+from accounts.pages import notices
+from accounts.pages.base import FormPageMixin, show_errors, show_not_sent
 
 
 class ResetForm(PasswordResetForm):

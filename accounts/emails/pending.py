@@ -19,14 +19,15 @@ from django.utils.crypto import get_random_string
 from django.views.decorators.debug import sensitive_variables
 
 from accounts import services
-from accounts.emails import links, mails
+from accounts.emails import links
 from accounts.exceptions import AccountRequestReused, BadLink, taken
 from accounts.models import User
 from dynamo import Refused, Transaction, joined
 from dynamo.auth import make_password
 from dynamo.extending import Item
 
-PURPOSE = "signup"
+#: What their links are for.
+SIGN_UP = "signup"
 
 
 @sensitive_variables()
@@ -58,17 +59,8 @@ def hold(values: dict[str, Any], *, password: str, request_id: str) -> str | Non
     plain = {name: value and str(value) for name, value in values.items()}
     held = {**plain, "password_hash": make_password(password), "request_id": request_id}
     cache.set(_cache_key(key), held, links.VALID_SECONDS)
-    token = links.make(PURPOSE, key)
+    token = links.make(SIGN_UP, key)
     return None if is_known else token
-
-
-def send_link(address: str, token: str | None) -> bool:
-    """Send the link that makes the account. Without a `token`: that an account has the address."""
-    if token is None:
-        reset = mails.url("password_reset")
-        return mails.send("signup_known", address, link=reset, days=links.VALID_DAYS)
-    link = mails.url("signup_confirm", token)
-    return mails.send("signup_link", address, link=link, days=links.VALID_DAYS)
 
 
 @sensitive_variables()
@@ -85,10 +77,10 @@ def release(token: str, *, write: Transaction | None = None) -> User:
         AccountRequestReused: another link of the same form made the account, with other values or
             another password.
     """
-    [key] = links.read(PURPOSE, token, 1)
+    [key] = links.read(SIGN_UP, token, 1)
     held: dict[str, Any] | None = cache.get(_cache_key(key))
     if held is None:
-        raise BadLink(PURPOSE)
+        raise BadLink(SIGN_UP)
     if "made" in held:
         return _made_before(held)
 
@@ -111,17 +103,17 @@ def address_of(token: str) -> str:
 
     Costs 1 request and 1 read unit. Raises BadLink.
     """
-    [key] = links.read(PURPOSE, token, 1)
+    [key] = links.read(SIGN_UP, token, 1)
     held: dict[str, Any] = cache.get(_cache_key(key)) or {}
     return str(held.get("email", ""))
 
 
 def _made_before(held: dict[str, Any]) -> User:
-    user = links.account_of(PURPOSE, held["made"])
+    user = links.account_of(SIGN_UP, held["made"])
     # If the account was deleted, another link of the same form can make one with the same key.
     # Version 0.1 did not store the time.
     if held.get("joined_at") not in {str(user.date_joined), None}:
-        raise BadLink(PURPOSE)
+        raise BadLink(SIGN_UP)
     return user
 
 

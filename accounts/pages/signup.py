@@ -15,16 +15,15 @@ from django.utils.translation import gettext as _, gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.generic import FormView
 
-from accounts import notices
-from accounts.emails import mails
-from accounts.emails.views import LinkView
+from accounts.clients import counted_client
+from accounts.emails import mails, pending
 from accounts.exceptions import AccountError, AccountRequestReused, StaleUser, TooManyAttempts
 from accounts.forms import SignUpForm
 from accounts.limits import attempts
-from accounts.limits.client_address import counted_client
-from accounts.pages import FormPageMixin, KeepFormMixin, show_errors, show_not_sent
+from accounts.pages import notices
+from accounts.pages.base import FormPageMixin, KeepFormMixin, show_errors, show_not_sent
+from accounts.pages.emails import LinkView
 from accounts.sessions import visitor
-from accounts.signup import pending
 from dynamo import Busy, Refused
 
 
@@ -93,14 +92,13 @@ class SignUpView(KeepFormMixin, FormPageMixin, FormView):
             request_id=form.cleaned_data["request_id"],
         )
         email = form.cleaned_data["email"]
-        if not pending.send_link(email, token):
+        if not mails.send_sign_up_link(email, token):
             return show_not_sent(self, form)
         messages.success(self.request, _("We sent a link to %(email)s.") % {"email": email})
         return redirect("signup_sent")
 
 
 class SignUpConfirmView(LinkView):
-    purpose = pending.PURPOSE
     address_of = staticmethod(pending.address_of)
     question = gettext_lazy("Did you sign up with the email address that received this link?")
     button = gettext_lazy("Create my account")
