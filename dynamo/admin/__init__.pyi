@@ -15,10 +15,8 @@ from dynamo.admin.models import (
     month_of as month_of,
     record as record,
 )
-from dynamo.admin.rights import (
-    Right as Right,
-)
 from dynamo.admin.sites import (
     AdminSite as AdminSite,
+    Right as Right,
     register as register,
 )

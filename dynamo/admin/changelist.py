@@ -6,18 +6,26 @@ three requests for a page. A filter names the partition key, an order the sort k
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib import admin
 from django.contrib.admin.decorators import display
 from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR, SEARCH_VAR
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.utils.http import urlencode
 from django.utils.translation import gettext as djangos_text
 
-from dynamo.admin.values import name_of
+from dynamo.admin.shown import DamagedRow, id_of, name_of
+from dynamo.exceptions import BadCursor, DamagedItem
 from dynamo.models import Model
+from dynamo.pages import Page, read_page, read_search, scan_page
+from dynamo.unique.declarations import SEARCH_LETTERS
+from dynamo.views import _converted
+
+#: Its stubs know relational models only.
+_ContribsModelAdmin: Any = admin.ModelAdmin
 
 
 @dataclass(frozen=True)
@@ -36,14 +44,13 @@ def sources(model: type[Model]) -> list[Source]:
         model._indexes.values(), key=lambda each: each.Meta.projection.projection_type != "ALL"
     )
     for index in indexes:
-        names = {
-            kind: model._dynamo_to_python_attr(str(each.attr_name))
+        # By whether it is the partition key; the other one is the sort key.
+        key = {
+            bool(each.is_hash_key): model._dynamo_to_python_attr(str(each.attr_name))
             for each in index.Meta.attributes.values()
-            for kind in ("is_hash_key", "is_range_key")
-            if getattr(each, kind)
+            if each.is_hash_key or each.is_range_key
         }
-        index_name = str(index.Meta.index_name)
-        found.append(Source(index_name, names["is_hash_key"], names.get("is_range_key")))
+        found.append(Source(str(index.Meta.index_name), key[True], key.get(False)))
     return found
 
 
@@ -110,7 +117,7 @@ class ChangeList:
         self.params: dict[str, str] = {}
         ordering = next(iter(model_admin.get_ordering(request)), "")
         #: The one Query that reads the list, and its partition; None: the table itself.
-        self.source, self.partition = model_admin.get_source(request, self, ordering)
+        self.source, self.partition = self._source(ordering)
         asked = request.GET.get(ORDER_VAR, "")
         if asked.removeprefix("-").isdecimal():
             self.params[ORDER_VAR] = asked
@@ -123,6 +130,15 @@ class ChangeList:
         self.title = djangos_text("Select %s to change") % self.opts.verbose_name
         if not model_admin.has_change_permission(request):
             self.title = djangos_text("Select %s to view") % self.opts.verbose_name
+
+    def _source(self, ordering: str) -> tuple[Source | None, Any]:
+        for name, value in self.filters.items():
+            return source_of(self.model, name, ordering) or source_of(self.model, name), value
+        if self.model_admin.list_index is None or self.query:
+            return None, None
+        indexes = {each.index_name: each for each in sources(self.model)}
+        index_name = str(self.model_admin.list_index.Meta.index_name)
+        return indexes[index_name], self.model_admin.list_partition
 
     def get_query_string(self, new: dict[str, str]) -> str:
         """The address of this list with other parameters, from its first page."""
@@ -152,3 +168,97 @@ class ChangeList:
     def url_for_result(self, result: Model) -> str:
         """The page of an item."""
         return str(self.model_admin.url("change", result))
+
+
+class ListAdmin(_ContribsModelAdmin):  # type: ignore[misc]  # Any
+    """The list of a ModelAdmin: contrib.admin's, as far as one Query serves it.
+
+    `list_index` (`Member.by_club`) and `list_partition` say what the list shows at first; without
+    them it reads the table, in no order.
+    """
+
+    list_index: Any = None
+    list_partition: Any = None
+    list_per_page = 50
+    ordering: Sequence[str] = ()
+    preserve_filters = False
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        return ChangeList(request, self)
+
+    def get_page(self, request: HttpRequest, changelist: ChangeList) -> Page[Any]:
+        """The items of the page. Costs 1 request; of a whole table at most 3."""
+        if changelist.query:
+            return self.get_search_results(request, changelist.query, changelist.after)
+        if changelist.source is None:
+            return scan_page(self.model, self.list_per_page, changelist.after, DamagedRow)
+        source, value = changelist.source, changelist.partition
+        return self._partition(source, value, changelist.after, descending=changelist.descending)
+
+    def get_search_results(
+        self, request: HttpRequest, search_term: str, after: str | None = None
+    ) -> Page[Any]:
+        """A page of the items that `search_fields` find: those of the first field first.
+
+        Of a unique attribute the item with the value, and if it is searchable those whose value
+        begins so; of a partition key the items of that partition. Costs 2 requests for each unique
+        attribute, 2 more if it is searchable, 1 for each partition key.
+
+        Raises:
+            BadCursor: `after` belongs to another list.
+        """
+        fields = self.get_search_fields(request)
+        place, _dot, cursor = (after or "0.").partition(".")
+        if not (len(place) < 4 and place.isdecimal() and int(place) < len(fields)):
+            raise BadCursor
+        found: dict[Any, Any] = {}
+        for number, name in list(enumerate(fields))[int(place) :]:
+            page = self._search(name, search_term, cursor or None)
+            before = filter(None, map(self._searchable, fields[:number]))
+            begins = [each.begins for each in before]
+            for item in page:
+                # What an earlier field has found may be on a page before.
+                if not any(each(item.stored, search_term) for each in begins):
+                    found.setdefault(item if isinstance(item, DamagedRow) else id_of(item), item)
+            if page.next:
+                return Page(list(found.values()), f"{number}.{page.next}")
+            cursor = ""
+        return Page(list(found.values()), None)
+
+    def _searchable(self, name: str) -> Any:
+        uniques = self.model._unique_keys
+        return next((each for each in uniques if each.searchable and each.names == (name,)), None)
+
+    def _search(self, name: str, text: str, after: str | None) -> Page[Any]:
+        if name not in self.model.unique_names():
+            source = source_of(self.model, name)
+            return Page([], None) if source is None else self._partition(source, text, after)
+        found = [] if after else self._find(name, text)
+        unique = self._searchable(name)
+        if unique is None or len(text) < SEARCH_LETTERS:
+            return Page(found, None)
+        limit = self.list_per_page
+        page: Page[Any] = read_search(self.model, unique, text, limit, after, "admin", DamagedRow)
+        return Page([*found, *page], page.next)
+
+    def _find(self, name: str, text: str) -> list[Any]:
+        try:
+            return [self.model.find(**_converted(self.model, {name: text}))]
+        except (Http404, self.model.DoesNotExist):
+            return []
+        except DamagedItem as error:
+            return [DamagedRow({}, error)]
+
+    def _partition(
+        self, source: Source, text: Any, after: str | None, *, descending: bool = False
+    ) -> Page[Any]:
+        try:
+            value = _converted(self.model, {source.partition: text})[source.partition]
+        except Http404:
+            return Page([], None)
+        query = {"index_name": source.index_name, "scan_index_forward": not descending}
+        return read_page(self.model, value, self.list_per_page, after, "admin", query, DamagedRow)
+
+    def count_note(self, request: HttpRequest) -> Any:
+        """What the list says about the number of items, such as that of a stored report."""
+        return ""

@@ -18,7 +18,7 @@ from django.contrib.admin.utils import flatten_fieldsets, label_for_field
 from django.core.checks import CheckMessage, Error
 
 from dynamo.admin.changelist import source_of, sources
-from dynamo.admin.values import is_sensitive
+from dynamo.admin.shown import is_sensitive
 
 _APPS = ("django.contrib.auth", "django.contrib.contenttypes", "django.contrib.messages")
 _PROCESSORS = (
@@ -68,41 +68,35 @@ def check_admin(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 
 def check_model_admin(model_admin: Any, *, may_add: bool) -> list[CheckMessage]:
-    admin_class = type(model_admin)
+    kinds = {"E009": _names(model_admin), "E010": _queries(model_admin)}
+    if may_add:
+        kinds["E011"] = _additions(model_admin)
     return [
-        *(Error(text, obj=admin_class, id="dynamo.E009") for text in _names(model_admin)),
-        *(
-            Error(text, hint=hint, obj=admin_class, id="dynamo.E010")
-            for text, hint in _queries(model_admin)
-        ),
-        *(
-            Error(text, obj=admin_class, id="dynamo.E011")
-            for text in _additions(model_admin)
-            if may_add
-        ),
+        Error(text, hint, obj=type(model_admin), id=f"dynamo.{number}")
+        for number, problems in kinds.items()
+        for text, hint in problems
     ]
 
 
-def _additions(model_admin: Any) -> Iterator[str]:
+Problems = Iterator[tuple[str, str | None]]
+"""Texts, with what to declare instead."""
+
+
+def _additions(model_admin: Any) -> Problems:
     """Why nothing can be added."""
     try:
         model_admin.model.check_request_ids()
     except TypeError as error:
-        yield str(error)
+        yield str(error), None
 
 
-def _names(model_admin: Any) -> Iterator[str]:
+def _names(model_admin: Any) -> Problems:
     """Errors of options: names that the model does not have, and sensitive attributes."""
     model, form = model_admin.model, model_admin.form
     fieldsets: Any = model_admin.fieldsets or [(None, {"fields": model_admin.fields or ()})]
-    options = {
-        "list_display": model_admin.list_display,
-        "readonly_fields": model_admin.readonly_fields,
-        "fields": flatten_fieldsets(fieldsets),
-        "list_filter": model_admin.list_filter,
-        "search_fields": model_admin.search_fields,
-    }
-    for option, names in options.items():
+    options = ("list_display", "readonly_fields", "list_filter", "search_fields")
+    named = {each: getattr(model_admin, each) for each in options}
+    for option, names in {**named, "fields": flatten_fieldsets(fieldsets)}.items():
         for name in names:
             try:
                 label_for_field(name, model, model_admin)
@@ -111,16 +105,17 @@ def _names(model_admin: Any) -> Iterator[str]:
                     continue
                 yield (
                     f"{option} names {name}, which is not an attribute of {model.__name__}, nor a "
-                    f"method of it or of {type(model_admin).__name__}."
+                    f"method of it or of {type(model_admin).__name__}.",
+                    None,
                 )
             if is_sensitive(model, name):
-                yield f"{option} names {name}, which is declared sensitive: it is never shown."
+                text = f"{option} names {name}, which is declared sensitive: it is never shown."
+                yield text, None
 
 
-def _queries(model_admin: Any) -> Iterator[tuple[str, str]]:
-    """What would have to be done in memory, with what to declare instead."""
+def _queries(model_admin: Any) -> Problems:
+    """What would have to be done in memory."""
     model = model_admin.model
-    alone = model.unique_names()
     partitions = {each.partition for each in sources(model)}
     ordering = next(iter(model_admin.ordering), "")
     index = "class ByX(GlobalSecondaryIndex): {} = …Attribute(hash_key=True)"
@@ -138,7 +133,7 @@ def _queries(model_admin: Any) -> Iterator[tuple[str, str]]:
                 f"Declare it with range_key=True in an index: {index.format(name)}.",
             )
     for name in model_admin.search_fields:
-        if name not in partitions and name not in alone:
+        if name not in {*partitions, *model.unique_names()}:
             yield (
                 f"search_fields names {name}, which is neither unique nor the partition key of the "
                 "table or of an index, so a search for it would read the whole table.",

@@ -7,7 +7,6 @@ from typing import Any
 
 from django import forms
 from django.contrib.admin import decorators, widgets
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _, gettext_lazy as djangos_lazy
 
@@ -49,8 +48,6 @@ def action(
 
 
 def delete_selected(model_admin: Any, request: HttpRequest, obj: Any, write: Transaction) -> None:
-    if not model_admin.has_delete_permission(request, obj):
-        raise PermissionDenied
     model_admin.delete_model(request, obj, write)
 
 

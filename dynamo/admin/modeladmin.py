@@ -4,61 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any, cast
 
-from django import forms
 from django.contrib import messages
 from django.contrib.admin import helpers, widgets
 from django.contrib.admin.utils import flatten_fieldsets
-from django.core import signing
+from django.core.checks import CheckMessage
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
-from django.urls import path, reverse
+from django.urls import path
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html
-from django.utils.text import capfirst, get_text_list
+from django.utils.text import capfirst
 from django.utils.translation import gettext as djangos_text, gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters
 from pynamodb.attributes import UnicodeSetAttribute
 
-from dynamo._internal import bulk
 from dynamo._internal.model.objects import VERSION
-from dynamo.admin.helpers import (
-    DELETE,
-    GONE,
-    OVERTAKEN,
-    PASSWORD,
-    REASON,
-    REASON_MAX_LENGTH,
-    SEEN,
-    LinesField,
-    delete_selected,
-)
-from dynamo.admin.keys import id_of, id_of_key, with_id
+from dynamo.admin.actions import ActionAdmin, as_stored
+from dynamo.admin.helpers import DELETE, REASON, LinesField
 from dynamo.admin.models import journal_of, list_entries
-from dynamo.admin.options import BaseModelAdmin
-from dynamo.admin.values import DamagedRow, Shown, is_sensitive, name_of
-from dynamo.exceptions import BadCursor, DamagedItem, DynamoError, Refused, Stale
+from dynamo.admin.shown import Shown, is_sensitive, name_of, with_id
+from dynamo.exceptions import DamagedItem, DynamoError, Refused
 from dynamo.forms import ModelForm
-from dynamo.models import Model
 from dynamo.transactions import Transaction
 
 #: The id of an entry in the audit log is shorter.
 BEFORE_MAX_LENGTH = 100
 
-#: Their stubs know contrib's ModelAdmin only.
-_helpers: Any = helpers
 
+class ModelAdmin(ActionAdmin):
+    """The pages of a registered model: its list, its actions, and the forms of its items."""
 
-def _as_stored(item: Any) -> Any:
-    """The item without what a form has put into it."""
-    return type(item).from_raw_data(item.stored) if item.stored else item
+    fields: Sequence[Any] | None = None
+    exclude: Sequence[str] = ()
+    form: type[ModelForm[Any]] = ModelForm
 
+    def check(self) -> list[CheckMessage]:
+        from dynamo.admin.checks import check_model_admin
 
-class ModelAdmin(BaseModelAdmin):
-    """The pages of a registered model; see BaseModelAdmin for its options."""
+        # A class that overrides the method decides itself who may add items.
+        may_add = type(self).has_add_permission is ActionAdmin.has_add_permission
+        return check_model_admin(self, may_add=may_add)
 
     # URLs -----------------------------------------------------------------------------------------
 
@@ -68,16 +55,10 @@ class ModelAdmin(BaseModelAdmin):
         view = self.admin_site.admin_view(self.action_view)
         return [listed, path("<path:object_id>/action/<name>/", view, name=name), *pages]
 
-    def url(self, page: str, item: Model | None = None, *args: str) -> str:
-        """The address of a page: `changelist`, `add`; `change`, `delete`, `history` of an item."""
-        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{page}"
-        key = () if item is None else (id_of(item),)
-        return reverse(name, args=[*key, *args], current_app=self.admin_site.name)
-
     # Writing --------------------------------------------------------------------------------------
 
     def get_object(self, request: HttpRequest, object_id: str) -> Any:
-        """The item with this id (`dynamo.admin.keys`); None if there is none."""
+        """The item with this id (`dynamo.admin.shown`); None if there is none."""
         item = with_id(self.model, object_id)
         if item is None:
             return None
@@ -94,91 +75,29 @@ class ModelAdmin(BaseModelAdmin):
         """Add the writes of a deletion to `write`."""
         obj.delete(write=write)
 
-    def commit(
-        self,
-        request: HttpRequest,
-        write: Transaction,
-        action: str,
-        obj: Any,
-        *,
-        permission: str = "change",
-        what: str = "",
-        reason: str = "",
-    ) -> bool:
-        """As `AdminSite.commit`. Without writes nothing is logged, and the result is False."""
-        if not write:
-            return False
-        needed = self.permission(permission)
-        self.admin_site.known_rights(request, needed)
-        # Again, with what was just read of the user's groups.
-        if not self._may(request, permission, _as_stored(obj)):
-            raise PermissionDenied
-        about = {"on": obj, "what": what, "reason": reason}
-        return bool(self.admin_site.commit(request, write, action, needed, **about))
+    # Fields -----------------------------------------------------------------------------------
 
-    def _may(self, request: HttpRequest, permission: str, item: Any) -> bool:
-        """Whether the user has the permission; those that contrib knows, for this item."""
-        on = (item,) if permission in {"change", "delete", "view"} else ()
-        has = getattr(self, f"has_{permission}_permission", None)
-        user: Any = request.user
-        return bool(has(request, *on) if has else user.has_perm(self.permission(permission)))
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[Any]:
+        """By default each attribute that is editable, those that no form field has included."""
+        if self.fields:
+            return self.fields
+        editable = (name for name, each in self.opts.fields.items() if each.editable)
+        readonly = self.get_readonly_fields(request, obj)
+        return [
+            each
+            for each in dict.fromkeys([*editable, *self.form.declared_fields, *readonly])
+            if each not in self.exclude and not is_sensitive(self.model, each)
+        ]
 
-    # Fields that ask for a reason and the password ------------------------------------------------
-
-    def confirm_fields(self, request: HttpRequest, dangerous: bool) -> dict[str, forms.Field]:
-        made: dict[str, forms.Field] = {
-            REASON: forms.CharField(
-                label=_("Reason"),
-                max_length=REASON_MAX_LENGTH,
-                required=self.reason_required,
-                widget=widgets.AdminTextInputWidget,
-                help_text=_("The audit log keeps it."),
-            )
-        }
-        if dangerous:
-            made[PASSWORD] = forms.CharField(
-                label=_("Your password"),
-                strip=False,
-                widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
-                validators=[partial(self.admin_site.check_password, request)],
-            )
-        return made
-
-    def action_checkbox(self, obj: Any) -> Any:
-        return super().action_checkbox(Shown(obj))
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Contrib's, with overrides by the class of the attribute."""
+        kind = type(db_field.attribute)
+        if kind is UnicodeSetAttribute:
+            kwargs = {"form_class": LinesField, "empty_value": "", **kwargs}
+        kwargs = {**self.formfield_overrides.get(kind, {}), **kwargs}
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     # Pages ----------------------------------------------------------------------------------------
-
-    def _render(
-        self, request: HttpRequest, name: str, own: str | None, context: dict[str, Any]
-    ) -> TemplateResponse:
-        """A page: by the first template of contrib.admin's places that exists, else ours."""
-        request.current_app = self.admin_site.name
-        app, model = self.opts.app_label, self.opts.model_name
-        folders = [f"admin/{app}/{model}", f"admin/{app}", "dynamo/admin", "admin"]
-        context = {
-            **self.admin_site.each_context(request),
-            "subtitle": None,
-            "opts": self.opts,
-            "app_label": app,
-            "media": self.media,
-            "preserved_filters": "",
-            "is_popup": False,
-            "to_field": None,
-            "has_add_permission": self.has_add_permission(request),
-            **context,
-        }
-        return TemplateResponse(request, own or [f"{folder}/{name}" for folder in folders], context)
-
-    def _gone(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        answer: HttpResponse = self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
-        return answer
-
-    def _damaged(self, request: HttpRequest, error: DamagedItem) -> HttpResponse:
-        if not self.has_view_or_change_permission(request):
-            raise PermissionDenied
-        self.message_user(request, str(error), messages.ERROR)
-        return HttpResponseRedirect(self.url("changelist"))
 
     @method_decorator(sensitive_post_parameters())
     def changeform_view(
@@ -220,9 +139,9 @@ class ModelAdmin(BaseModelAdmin):
         if is_post and form.is_valid():
             if obj is not None and obj == request.user:
                 self._keep_own_rights(form)
-            if form.is_valid() and self._save(request, form, add):
-                return self._after_save(request, form.instance, add)
-        adminform = _helpers.AdminForm(form, fieldsets, {}, readonly, model_admin=self)
+            if form.is_valid() and self._save(request, form, operation):
+                return self._after_save(request, form.instance, operation)
+        adminform = helpers.AdminForm(form, fieldsets, {}, readonly, model_admin=self)
         titles = {"add": "Add %s", "change": "Change %s", "view": "View %s"}
         title = djangos_text(titles[operation if may_write else "view"])
         context = {
@@ -232,7 +151,6 @@ class ModelAdmin(BaseModelAdmin):
             "object_id": object_id,
             "original": None if obj is None else Shown(obj),
             "media": self.media + adminform.media,
-            "inline_admin_formsets": [],
             "errors": form.errors,
             "add": add,
             "change": not add,
@@ -249,7 +167,6 @@ class ModelAdmin(BaseModelAdmin):
                 if obj is not None and name != DELETE
             ],
             "save_as": False,
-            "save_on_top": False,
             "form_url": form_url,
             **(extra_context or {}),
         }
@@ -258,18 +175,14 @@ class ModelAdmin(BaseModelAdmin):
 
     def _initial(self, request: HttpRequest, form_class: Any) -> dict[str, Any]:
         """The initial values without the texts that their form fields refuse."""
-        values = self.get_changeform_initial_data(request)
+        values, initial = self.get_changeform_initial_data(request), {}
         known = form_class().fields if values else {}
-
-        def takes(name: str, value: Any) -> bool:
-            if isinstance(value, str):
-                try:
+        for name, value in values.items():
+            with suppress(KeyError, ValidationError):
+                if isinstance(value, str):
                     known[name].clean(value)
-                except (KeyError, ValidationError):
-                    return False
-            return True
-
-        return {name: value for name, value in values.items() if takes(name, value)}
+                initial[name] = value
+        return initial
 
     def _plan(
         self, request: HttpRequest, obj: Any, may_write: bool
@@ -286,10 +199,8 @@ class ModelAdmin(BaseModelAdmin):
             and not LinesField.can_show(getattr(obj, each, None))
         ]
         fields = [each for each in names if each not in readonly]
-        known = self.opts.fields
-        form = self.get_form(
-            request, obj, change=obj is not None, fields=[each for each in fields if each in known]
-        )
+        known = [each for each in fields if each in self.opts.fields]
+        form = self.get_form(request, obj, change=obj is not None, fields=known)
         # What no form field can show without loss.
         left = [each for each in fields if each not in form.base_fields]
         return fieldsets, [*readonly, *left], form
@@ -310,35 +221,29 @@ class ModelAdmin(BaseModelAdmin):
 
     def _keep_own_rights(self, form: Any) -> None:
         for name in ("is_active", "is_staff", "is_superuser"):
-            had = getattr(_as_stored(form.instance), name, False)
+            had = getattr(as_stored(form.instance), name, False)
             if had and form.cleaned_data.get(name, True) is False:
                 form.add_error(name, _("You cannot remove your own rights."))
 
-    def _save(self, request: HttpRequest, form: Any, add: bool) -> bool:
-        obj, write = form.instance, Transaction()
-        changed = [] if add else list(obj._assigned(obj.stored))
+    def _save(self, request: HttpRequest, form: Any, operation: str) -> bool:
+        obj, write, is_change = form.instance, Transaction(), operation == "change"
+        changed = obj._assigned(obj.stored) if is_change else ()
+        about = {
+            "what": ", ".join(each for each in changed if not is_sensitive(self.model, each)),
+            "reason": form.cleaned_data.get(REASON, ""),
+        }
         try:
-            self.save_model(request, obj, form, not add, write)
-            self.commit(
-                request,
-                write,
-                "add" if add else "change",
-                obj,
-                permission="add" if add else "change",
-                what=", ".join(each for each in changed if not is_sensitive(self.model, each)),
-                reason=form.cleaned_data.get(REASON, ""),
-            )
+            self.save_model(request, obj, form, is_change, write)
+            self.commit(request, write, operation, obj, permission=operation, **about)
         except (DynamoError, Refused) as error:
             form.add_refusal(error)
             return False
         return True
 
-    def _after_save(self, request: HttpRequest, obj: Any, add: bool) -> HttpResponse:
+    def _after_save(self, request: HttpRequest, obj: Any, operation: str) -> HttpResponse:
         """As contrib's `response_add` and `response_change`."""
-        name = self.opts.verbose_name
-        done = djangos_text(
-            f"The {{name}} “{{obj}}” was {'added' if add else 'changed'} successfully."
-        )
+        name, did = self.opts.verbose_name, {"add": "added", "change": "changed"}[operation]
+        done = djangos_text(f"The {{name}} “{{obj}}” was {did} successfully.")
         link = format_html('<a href="{}">{}</a>', self.url("change", obj), name_of(obj))
         self.message_user(request, format_html(done, name=name, obj=link), messages.SUCCESS)
         if "_continue" in request.POST:
@@ -346,190 +251,6 @@ class ModelAdmin(BaseModelAdmin):
         if "_addanother" in request.POST:
             return HttpResponseRedirect(self.url("add"))
         return HttpResponseRedirect(self.url("changelist"))
-
-    @method_decorator(sensitive_post_parameters())
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Shows the list, and runs actions on the selected items."""
-        if not self.has_view_or_change_permission(request):
-            raise PermissionDenied
-        actions = self.get_actions(request)
-        if request.method == "POST" and actions:
-            selected = request.POST.getlist(helpers.ACTION_CHECKBOX_NAME)
-            name, back = request.POST.get("action", ""), request.get_full_path()
-            # What a search shows at most: of each field, those that begin so and the very one.
-            most = (self.list_per_page + 1) * (len(self.get_search_fields(request)) or 1)
-            if len(selected) > most:
-                bound = _("Select at most %(count)s items. No items have been changed.")
-                text = bound % {"count": most}
-            elif not selected:
-                text = djangos_text(
-                    "Items must be selected in order to perform actions on them. No items have "
-                    "been changed."
-                )
-            elif name not in actions:
-                text = djangos_text("No action selected.")
-            else:
-                return self._confirmed(request, actions[name], self._selected(selected), back)
-            self.message_user(request, text, messages.WARNING)
-            return HttpResponseRedirect(back)
-        try:
-            changelist = self.get_changelist_instance(request)
-        except BadCursor:
-            return HttpResponseRedirect(request.path)
-        action_form = _helpers.ActionForm(auto_id=None) if actions else None
-        if action_form:
-            action_form.fields["action"].choices = self.get_action_choices(request)
-        count = len(changelist.result_list)
-        context = {
-            "module_name": str(self.opts.verbose_name_plural),
-            "selection_note": djangos_text("0 of %(cnt)s selected") % {"cnt": count},
-            "title": changelist.title,
-            "cl": changelist,
-            "action_form": action_form,
-            "actions_on_top": True,
-            "actions_on_bottom": False,
-            "actions_selection_counter": True,
-            **(extra_context or {}),
-        }
-        return self._render(request, "change_list.html", self.change_list_template, context)
-
-    def delete_view(
-        self, request: HttpRequest, object_id: str, extra_context: Any = None
-    ) -> HttpResponse:
-        """Asks, and deletes. Costs 1 request to read the item and 1 to delete it."""
-        return self.action_view(request, object_id, DELETE)
-
-    @method_decorator(sensitive_post_parameters())
-    def action_view(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
-        """Asks, and runs an action on one item. Costs as `delete_view`."""
-        is_deletion = name == DELETE
-        allowed = self.has_delete_permission if is_deletion else self.has_view_or_change_permission
-        items = self._selected([object_id])
-        obj = items[object_id]
-        if isinstance(obj, DamagedRow):
-            return self._damaged(request, obj.error)
-        if not allowed(request, obj):
-            raise PermissionDenied
-        actions = self.get_actions(request)
-        if is_deletion:
-            actions[DELETE] = delete_selected, DELETE, djangos_text("Delete")
-        if name not in actions:
-            raise PermissionDenied
-        if obj is None:
-            return self._gone(request, object_id)
-        back = self.url("changelist") if is_deletion else self.url("change", obj)
-        return self._confirmed(request, actions[name], items, back)
-
-    def _confirmed(
-        self, request: HttpRequest, action: tuple[Any, str, Any], items: dict[str, Any], back: str
-    ) -> HttpResponse:
-        """Asks for confirmation of an action, or runs it item by item and reports each result."""
-        function, name, title = action
-        is_deletion = name == DELETE
-        dangerous = getattr(function, "dangerous", False) or (
-            is_deletion and "delete" in self.dangerous
-        )
-        whole = {key: item for key, item in items.items() if isinstance(item, Model)}
-        versions = {key: str(item.version) for key, item in whole.items()}
-        is_confirmed = SEEN in request.POST
-        form: Any = forms.Form(request.POST if is_confirmed else None)
-        form.fields.update(self.confirm_fields(request, dangerous))
-        signer = signing.TimestampSigner(salt=f"dynamo.admin.{name}.{self.model.table()}")
-        if is_confirmed and form.is_valid():
-            try:
-                seen = signer.unsign_object(request.POST[SEEN])
-            except signing.BadSignature:
-                seen = {}
-            reason = form.cleaned_data[REASON]
-            results: dict[tuple[int, str], list[str]] = {}
-            for key, item in items.items():
-                result = self._run(request, name, function, item, seen.get(key), reason)
-                called = name_of(item) if key in whole else f"{self.opts.verbose_name} {key}"
-                results.setdefault(result, []).append(called)
-            for (level, text), names in results.items():
-                self.message_user(request, f"{', '.join(names)}: {text}", level)
-            return HttpResponseRedirect(back)
-        context = {
-            "title": _("Are you sure?"),
-            "subtitle": title,
-            "is_deletion": is_deletion,
-            "objects": [(name_of(each), self.url("change", each)) for each in whole.values()],
-            "form": form,
-            "action": name,
-            "selected": list(items),
-            "checkbox_name": helpers.ACTION_CHECKBOX_NAME,
-            "seen_name": SEEN,
-            "seen": signer.sign_object(versions),
-            "back": back,
-        }
-        own = self.delete_confirmation_template if is_deletion else None
-        return self._render(request, "confirm.html", own, context)
-
-    def _selected(self, keys: Sequence[str]) -> dict[str, Any]:
-        """The items by their id; None for one that is absent, a DamagedRow for a damaged one.
-
-        Costs 1 request for 100 items.
-        """
-        wanted = {key: with_id(self.model, key) for key in dict.fromkeys(keys)}
-        found: dict[str, Any] = dict.fromkeys(wanted)
-        addresses = [item._key() for item in wanted.values() if item is not None]
-        for stored in bulk.read_batches(self.model.table(), addresses):
-            item: Any
-            try:
-                item = self.model.from_raw_data(stored)
-            except DamagedItem as error:
-                item = DamagedRow(stored, error)
-            found[id_of_key(self.model, stored)] = item
-        return found
-
-    def _run(
-        self,
-        request: HttpRequest,
-        name: str,
-        function: Any,
-        item: Any,
-        seen: str | None,
-        reason: str,
-    ) -> tuple[int, str]:
-        """Run an action on one item; the level and the text of its result."""
-        if item is None:
-            return messages.WARNING, str(GONE)
-        if isinstance(item, DamagedRow):
-            return messages.ERROR, str(item)
-        is_deletion, write = name == DELETE, Transaction()
-        needed = getattr(function, "allowed_permissions", None) or ["change"]
-        text: Any
-        try:
-            if seen != str(item.version):
-                raise Stale
-            allowed = [each for each in needed if self._may(request, each, item)]
-            if not allowed:
-                raise PermissionDenied
-            if is_deletion and item == request.user:
-                raise ValidationError(_("You cannot delete your own account."))
-            what = function(self, request, item, write)
-            done = self.commit(
-                request,
-                write,
-                "delete" if is_deletion else name,
-                item,
-                permission=allowed[0],
-                what=what if isinstance(what, str) else "",
-                reason=reason,
-            )
-        except PermissionDenied:
-            text = _("You do not have the right to do this.")
-        except Stale:
-            text = OVERTAKEN
-        except ValidationError as error:
-            text = get_text_list(error.messages, djangos_text("and"))
-        except (DynamoError, Refused) as error:
-            text = error
-        else:
-            if not done:
-                return messages.INFO, str(_("There was nothing to do."))
-            return messages.SUCCESS, djangos_text("Deleted.") if is_deletion else str(_("Done."))
-        return messages.ERROR, str(text)
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
@@ -570,7 +291,7 @@ class UserAdmin(ModelAdmin):
     add_fields: Sequence[Any] = ("username", "email", "password1", "password2")
 
     def _may_touch(self, request: HttpRequest, obj: Any) -> bool:
-        is_superuser = getattr(obj and _as_stored(obj), "is_superuser", False)
+        is_superuser = getattr(obj and as_stored(obj), "is_superuser", False)
         return bool(cast(Any, request.user).is_superuser or not is_superuser)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:

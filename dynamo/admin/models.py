@@ -31,7 +31,7 @@ from django.utils.translation import gettext as djangos_text
 from pynamodb.attributes import UnicodeAttribute
 
 from dynamo._internal.items import PARTITION_KEY_MAX_BYTES, PlainModel
-from dynamo.admin.keys import id_of
+from dynamo.admin.shown import id_of
 from dynamo.models import Model
 from dynamo.transactions import Refusal, Transaction
 

@@ -1,26 +1,77 @@
-"""The site: index, sign-in, and the pages of each registered model, under contrib.admin's names."""
+"""The site: index, sign-in, and the pages of each registered model, under contrib.admin's names.
+
+A page asks `has_perm` when it is opened and when its form is sent. In between, and until the write,
+the right can end: so each write also requires that what gave the right is still stored.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
-from django.contrib.admin.sites import AdminSite as ContribsSite, site as default_site
+from django.contrib.admin import decorators
+from django.contrib.admin.sites import AdminSite as ContribsSite
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from django.views.i18n import JavaScriptCatalog
+from pynamodb.expressions.condition import Condition
 
 from dynamo.admin.helpers import DELETE, delete_selected
 from dynamo.admin.modeladmin import ModelAdmin
 from dynamo.admin.models import LogEntry, list_entries, month_of, record
-from dynamo.admin.rights import Right, RightsLost, rights_of
-from dynamo.admin.values import name_of
-from dynamo.exceptions import AlreadyDone, Refused
+from dynamo.admin.shown import name_of
+from dynamo.exceptions import AlreadyDone, DynamoError, Refused
 from dynamo.models import Model
 from dynamo.transactions import Transaction
+
+AdminClass = TypeVar("AdminClass", bound=type[ModelAdmin])
+
+#: `@admin.register(Member)` before a ModelAdmin is contrib's, whose stubs know relational models.
+register: Callable[..., Callable[[AdminClass], AdminClass]] = cast(Any, decorators.register)
+
+
+class RightsLost(DynamoError):
+    """The user no longer has the right to do this. Nothing was written."""
+
+    user: str
+
+    text = "The user {user} no longer has the right to do this. Nothing was written."
+
+
+@dataclass(frozen=True)
+class Right:
+    """What an item must have: these values, and these elements of its sets.
+
+    `also` is a further condition, of what changes without a new version of the item.
+    """
+
+    item: Model
+    values: Mapping[str, Any] = field(default_factory=dict)
+    elements: Mapping[str, str] = field(default_factory=dict)
+    also: Condition | None = None
+
+    def condition(self) -> Any:
+        attributes = self.item.get_attributes()
+        condition: Any = self.item._exists_condition()
+        for name, value in self.values.items():
+            each: Any = attributes[name] == value
+            # A constant stands for a stored item without the attribute.
+            if attributes[name].default == value:
+                each = each | attributes[name].does_not_exist()
+            condition = condition & each
+        for name, element in self.elements.items():
+            condition = condition & attributes[name].contains(element)
+        return condition if self.also is None else condition & self.also
+
+    def holds(self, item: Model) -> bool:
+        """Whether `item`, as it was read, has them."""
+        return all(getattr(item, name) == value for name, value in self.values.items()) and all(
+            element in (getattr(item, name) or ()) for name, element in self.elements.items()
+        )
 
 
 class AdminSite(ContribsSite):
@@ -57,8 +108,34 @@ class AdminSite(ContribsSite):
     # Who may do what ------------------------------------------------------------------------------
 
     def rights(self, request: HttpRequest, permission: str) -> list[Right]:
-        """What must still be stored when the user of `request` writes; see `rights_of`."""
-        return rights_of(request.user, permission)
+        """What must still be stored if the user of `request` has `permission` now.
+
+        The user is active and staff, and is a superuser, has the permission, such as
+        "members.change_member", or is in a group that has it. If `has_perm` of another backend
+        decides, its decision cannot be part of a transaction. What is read of the groups counts for
+        `has_perm` from then on.
+
+        Costs 1 request for each group of a user who has the permission by a group.
+        """
+        # It needs the apps, which are loaded later.
+        from dynamo.auth.permissions import read_group
+
+        user = item = cast(Any, request.user)
+        if not isinstance(item, Model):
+            return []
+        values = {"is_active": True, "is_staff": True}
+        if user.is_superuser:
+            return [Right(user, {**values, "is_superuser": True})]
+        if permission in (getattr(user, "permissions", None) or ()):
+            return [Right(user, values, {"permissions": permission})]
+        for name in getattr(user, "groups", None) or ():
+            group = read_group(user.group_model, name)
+            if group is not None and permission in (group.permissions or ()):
+                return [
+                    Right(user, values, {"groups": name}),
+                    Right(group, elements={"permissions": permission}),
+                ]
+        return [Right(user, values)]
 
     def known_rights(self, request: HttpRequest, permission: str) -> list[Right]:
         """As `rights`, read once per request."""
@@ -75,10 +152,11 @@ class AdminSite(ContribsSite):
         permission: str,
         *,
         on: Model | None = None,
-        what: str = "",
-        reason: str = "",
+        **about: str,
     ) -> bool:
         """Commit `write` together with its entries in the audit log. False if it was done before.
+
+        `about` is `what` was done and the `reason`, for the entries; see `record`.
 
         Costs in addition 2 write units for each of 2 entries (1 without `on`), and 2 for the check
         of the user's rights.
@@ -96,9 +174,8 @@ class AdminSite(ContribsSite):
             by_name=user.get_username(),
             on=on,
             on_name="" if on is None else name_of(on),
-            what=what,
             address=self.client_address(request),
-            reason=reason,
+            **about,
         )
         for right in self.known_rights(request, permission):
             try:
@@ -114,10 +191,8 @@ class AdminSite(ContribsSite):
             write.commit()
         except AlreadyDone:
             return False
-        except RightsLost as error:
-            raise PermissionDenied from error
-        except Refused as error:
-            if error.subgroup(RightsLost):
+        except (RightsLost, Refused) as error:
+            if isinstance(error, RightsLost) or error.subgroup(RightsLost):
                 raise PermissionDenied from error
             raise
         return True
@@ -177,15 +252,3 @@ class _NewestEntries:
     def __getitem__(self, some: slice) -> list[LogEntry]:
         entries = list_entries(month_of(datetime.now(UTC))).actions
         return [each for each in entries if self.by in {None, each.by}][some]
-
-
-def register(
-    *models: type[Model], site: AdminSite | None = None
-) -> Callable[[type[ModelAdmin]], type[ModelAdmin]]:
-    """As contrib's: `@admin.register(Member)` before a ModelAdmin."""
-
-    def registered(admin_class: type[ModelAdmin]) -> type[ModelAdmin]:
-        (site or cast(AdminSite, default_site)).register(models, admin_class)
-        return admin_class
-
-    return registered

@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured, ValidationError
@@ -154,3 +154,19 @@ def unreadable(kind: str, keys: Sequence[str]) -> CommandError:
     more = f" and {len(keys) - NAMED} more" if len(keys) > NAMED else ""
     damaged = quantity(len(keys), f"damaged {kind}")
     return CommandError(f"{damaged} could not be read: {named}{more}.")
+
+
+def read_line(file: TextIO, default: str | None = None) -> str:
+    """A line without its end. At the end of the file `default`.
+
+    Raises:
+        ValidationError: the line is not in the file's encoding.
+        EOFError: the file has ended, and no default is given.
+    """
+    try:
+        line = file.readline()
+    except UnicodeDecodeError as error:
+        raise ValidationError("This is not valid text.") from error
+    if not line and default is None:
+        raise EOFError
+    return line.rstrip("\r\n") or default or ""

@@ -26,9 +26,8 @@ from dynamo._internal.bulk import write_batches
 from dynamo._internal.client.sending import send
 from dynamo.admin import AdminSite, ModelAdmin
 from dynamo.admin.helpers import OVERTAKEN
-from dynamo.admin.keys import id_of
 from dynamo.admin.models import LogEntry, journal_of, list_entries, month_of
-from dynamo.admin.values import is_sensitive
+from dynamo.admin.shown import id_of, is_sensitive
 from dynamo.auth import permissions
 from tests.dynamo.adminpages import PROJECT, Form, content, opened
 from tests.dynamo.desk.models import Badge, Chair, Clerk, Customer, Locker, Team

@@ -30,7 +30,6 @@ MODULES = {
         )
     },
     "dynamo.auth.backends": {"UserBackend"},
-    "dynamo.auth.management.base": {"read_line"},
     "dynamo.auth.models": {"new_session_epoch"},
     "dynamo.auth.passwords": {"PASSWORD_MAX_LENGTH", "check_new_password", "is_text"},
     "dynamo.auth.usernames": {
@@ -48,7 +47,7 @@ MODULES = {
     "dynamo.cache": {"DynamoCache"},
     "dynamo.forms": {"ModelForm"},
     "dynamo.health": {"healthz", "livez"},
-    "dynamo.management.base": {"DynamoCommand", "positive", "unreadable", "up_to"},
+    "dynamo.management.base": {"DynamoCommand", "positive", "read_line", "unreadable", "up_to"},
     "dynamo.management.commands": {"checkunique"},
     "dynamo.middleware": {"as_unavailable", "typed_fields", "unavailable"},
     "dynamo.sessions": {"SessionStore"},

@@ -12,9 +12,8 @@ from accounts.forms import AccountForm, OperatorsAccountForm
 from accounts.management.base import as_json
 from accounts.models import User
 from accounts.services import register
-from dynamo.auth.management.base import read_line
 from dynamo.auth.passwords import check_new_password, is_text
-from dynamo.management.base import DynamoCommand
+from dynamo.management.base import DynamoCommand, read_line
 
 
 class Command(DynamoCommand):

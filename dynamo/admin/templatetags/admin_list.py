@@ -9,7 +9,7 @@ from django.contrib.admin.templatetags import admin_list as contribs
 from django.utils.html import format_html
 
 from dynamo.admin.changelist import ChangeList
-from dynamo.admin.values import DamagedRow
+from dynamo.admin.shown import DamagedRow
 
 register = template.Library()
 register.tags.update(contribs.register.tags)

@@ -7,9 +7,8 @@ from typing import Any
 
 from django.contrib.auth.management.commands import changepassword
 
-from dynamo.auth.management.base import read_line
 from dynamo.auth.passwords import check_new_password
-from dynamo.management.base import DynamoCommand
+from dynamo.management.base import DynamoCommand, read_line
 
 
 class Command(DynamoCommand, changepassword.Command):

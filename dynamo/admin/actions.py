@@ -1,0 +1,351 @@
+"""Actions on items: the pages that ask for confirmation, and the writes with their audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin import helpers, widgets
+from django.contrib.admin.utils import model_format_dict
+from django.contrib.auth import get_permission_codename
+from django.core import signing
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.decorators import method_decorator
+from django.utils.text import capfirst, get_text_list
+from django.utils.translation import gettext as djangos_text, gettext_lazy as _
+from django.views.decorators.debug import sensitive_post_parameters
+
+from dynamo._internal import bulk
+from dynamo.admin.changelist import ListAdmin
+from dynamo.admin.helpers import (
+    DELETE,
+    GONE,
+    OVERTAKEN,
+    PASSWORD,
+    REASON,
+    REASON_MAX_LENGTH,
+    SEEN,
+    delete_selected,
+)
+from dynamo.admin.models import LogEntry
+from dynamo.admin.shown import DamagedRow, Shown, id_of, id_of_key, name_of, with_id
+from dynamo.exceptions import BadCursor, DamagedItem, DynamoError, Refused, Stale
+from dynamo.models import Model
+from dynamo.transactions import Transaction
+
+#: Their stubs know contrib's ModelAdmin only.
+_helpers: Any = helpers
+
+
+def as_stored(item: Any) -> Any:
+    """The item without what a form has put into it."""
+    return type(item).from_raw_data(item.stored) if item.stored else item
+
+
+class ActionAdmin(ListAdmin):
+    """The actions of a ModelAdmin, deletion among them, and what all of its pages share."""
+
+    #: Which of `add`, `change` and `delete` ask for the password.
+    dangerous: Sequence[str] = ()
+    #: Whether additions, changes, deletions and actions need a reason.
+    reason_required = False
+
+    def __init__(self, model: type[Model], admin_site: Any) -> None:
+        super().__init__(model, admin_site)
+        for name, function in self._named_actions().items():
+            LogEntry.labels.setdefault(name, getattr(function, "short_description", name))
+
+    # What pages share ---------------------------------------------------------------------------
+
+    def url(self, page: str, item: Model | None = None, *args: str) -> str:
+        """The address of a page: `changelist`, `add`; `change`, `delete`, `history` of an item."""
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{page}"
+        key = () if item is None else (id_of(item),)
+        return reverse(name, args=[*key, *args], current_app=self.admin_site.name)
+
+    def _render(
+        self, request: HttpRequest, name: str, own: str | None, context: dict[str, Any]
+    ) -> TemplateResponse:
+        """A page: by the first template of contrib.admin's places that exists, else ours."""
+        request.current_app = self.admin_site.name
+        app, model = self.opts.app_label, self.opts.model_name
+        folders = [f"admin/{app}/{model}", f"admin/{app}", "dynamo/admin", "admin"]
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "app_label": app,
+            "media": self.media,
+            "is_popup": False,
+            "has_add_permission": self.has_add_permission(request),
+            **context,
+        }
+        return TemplateResponse(request, own or [f"{folder}/{name}" for folder in folders], context)
+
+    def _gone(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        answer: HttpResponse = self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+        return answer
+
+    def _damaged(self, request: HttpRequest, error: DamagedItem) -> HttpResponse:
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
+        self.message_user(request, str(error), messages.ERROR)
+        return HttpResponseRedirect(self.url("changelist"))
+
+    # Writing ------------------------------------------------------------------------------------
+
+    def permission(self, name: str) -> str:
+        return f"{self.opts.app_label}.{get_permission_codename(name, self.opts)}"
+
+    def commit(
+        self,
+        request: HttpRequest,
+        write: Transaction,
+        action: str,
+        obj: Any,
+        *,
+        permission: str = "change",
+        **about: str,
+    ) -> bool:
+        """As `AdminSite.commit`. Without writes nothing is logged, and the result is False."""
+        if not write:
+            return False
+        needed = self.permission(permission)
+        self.admin_site.known_rights(request, needed)
+        # Again, with what was just read of the user's groups.
+        if not self._may(request, permission, as_stored(obj)):
+            raise PermissionDenied
+        return bool(self.admin_site.commit(request, write, action, needed, on=obj, **about))
+
+    def _may(self, request: HttpRequest, permission: str, item: Any) -> bool:
+        """Whether the user has the permission; those that contrib knows, for this item."""
+        on = (item,) if permission in {"change", "delete", "view"} else ()
+        has = getattr(self, f"has_{permission}_permission", None)
+        user: Any = request.user
+        return bool(has(request, *on) if has else user.has_perm(self.permission(permission)))
+
+    # Fields that ask for a reason and the password ------------------------------------------------
+
+    def confirm_fields(self, request: HttpRequest, dangerous: bool) -> dict[str, forms.Field]:
+        made: dict[str, forms.Field] = {
+            REASON: forms.CharField(
+                label=_("Reason"),
+                max_length=REASON_MAX_LENGTH,
+                required=self.reason_required,
+                widget=widgets.AdminTextInputWidget,
+                help_text=_("The audit log keeps it."),
+            )
+        }
+        if dangerous:
+            made[PASSWORD] = forms.CharField(
+                label=_("Your password"),
+                strip=False,
+                widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+                validators=[partial(self.admin_site.check_password, request)],
+            )
+        return made
+
+    # Actions ------------------------------------------------------------------------------------
+
+    def get_actions(self, request: HttpRequest) -> dict[str, tuple[Any, str, Any]]:
+        """By name: the function, its name and its description, of those that the user may call."""
+        found = {}
+        named = {} if self.actions is None else self._named_actions()
+        for name, function in named.items():
+            needed = getattr(function, "allowed_permissions", ())
+            has = [getattr(self, f"has_{each}_permission")(request) for each in needed]
+            if any(has) or not has:
+                text = str(self._get_action_description(function, name))
+                found[name] = function, name, capfirst(text % model_format_dict(self.opts))
+        return found
+
+    def _named_actions(self) -> dict[str, Any]:
+        named = dict(self.admin_site.actions)
+        for each in self.actions or ():
+            name = each if isinstance(each, str) else each.__name__
+            named[name] = getattr(type(self), each) if isinstance(each, str) else each
+        return named
+
+    def action_checkbox(self, obj: Any) -> Any:
+        return super().action_checkbox(Shown(obj))
+
+    @method_decorator(sensitive_post_parameters())
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Shows the list, and runs actions on the selected items."""
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
+        actions = self.get_actions(request)
+        if request.method == "POST" and actions:
+            selected = request.POST.getlist(_helpers.ACTION_CHECKBOX_NAME)
+            name, back = request.POST.get("action", ""), request.get_full_path()
+            # What a search shows at most: of each field, those that begin so and the very one.
+            most = (self.list_per_page + 1) * (len(self.get_search_fields(request)) or 1)
+            if len(selected) > most:
+                bound = _("Select at most %(count)s items. No items have been changed.")
+                text = bound % {"count": most}
+            elif not selected:
+                text = djangos_text(
+                    "Items must be selected in order to perform actions on them. No items have "
+                    "been changed."
+                )
+            elif name not in actions:
+                text = djangos_text("No action selected.")
+            else:
+                return self._confirmed(request, actions[name], self._selected(selected), back)
+            self.message_user(request, text, messages.WARNING)
+            return HttpResponseRedirect(back)
+        try:
+            changelist = self.get_changelist_instance(request)
+        except BadCursor:
+            return HttpResponseRedirect(request.path)
+        action_form = _helpers.ActionForm(auto_id=None) if actions else None
+        if action_form:
+            choices = ((name, text) for _function, name, text in actions.values())
+            action_form.fields["action"].choices = [("", "---------"), *choices]
+        count = len(changelist.result_list)
+        context = {
+            "module_name": str(self.opts.verbose_name_plural),
+            "selection_note": djangos_text("0 of %(cnt)s selected") % {"cnt": count},
+            "title": changelist.title,
+            "cl": changelist,
+            "action_form": action_form,
+            "actions_on_top": True,
+            "actions_on_bottom": False,
+            "actions_selection_counter": True,
+            **(extra_context or {}),
+        }
+        return self._render(request, "change_list.html", self.change_list_template, context)
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: Any = None
+    ) -> HttpResponse:
+        """Asks, and deletes. Costs 1 request to read the item and 1 to delete it."""
+        return self.action_view(request, object_id, DELETE)
+
+    @method_decorator(sensitive_post_parameters())
+    def action_view(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
+        """Asks, and runs an action on one item. Costs as `delete_view`."""
+        is_deletion = name == DELETE
+        allowed = self.has_delete_permission if is_deletion else self.has_view_or_change_permission
+        items = self._selected([object_id])
+        obj = items[object_id]
+        if isinstance(obj, DamagedRow):
+            return self._damaged(request, obj.error)
+        if not allowed(request, obj):
+            raise PermissionDenied
+        actions = self.get_actions(request)
+        if is_deletion:
+            actions[DELETE] = delete_selected, DELETE, djangos_text("Delete")
+        if name not in actions:
+            raise PermissionDenied
+        if obj is None:
+            return self._gone(request, object_id)
+        back = self.url("changelist") if is_deletion else self.url("change", obj)
+        return self._confirmed(request, actions[name], items, back)
+
+    def _confirmed(
+        self, request: HttpRequest, action: tuple[Any, str, Any], items: dict[str, Any], back: str
+    ) -> HttpResponse:
+        """Asks for confirmation of an action, or runs it item by item and reports each result."""
+        function, name, title = action
+        is_deletion = name == DELETE
+        dangerous = getattr(function, "dangerous", False) or (
+            is_deletion and "delete" in self.dangerous
+        )
+        whole = {key: item for key, item in items.items() if isinstance(item, Model)}
+        versions = {key: str(item.version) for key, item in whole.items()}
+        is_confirmed = SEEN in request.POST
+        form: Any = forms.Form(request.POST if is_confirmed else None)
+        form.fields.update(self.confirm_fields(request, dangerous))
+        signer = signing.TimestampSigner(salt=f"dynamo.admin.{name}.{self.model.table()}")
+        if is_confirmed and form.is_valid():
+            try:
+                seen = signer.unsign_object(request.POST[SEEN])
+            except signing.BadSignature:
+                seen = {}
+            reason = form.cleaned_data[REASON]
+            results: dict[tuple[int, str], list[str]] = {}
+            for key, item in items.items():
+                result = self._run(request, name, function, item, seen.get(key), reason)
+                called = name_of(item) if key in whole else f"{self.opts.verbose_name} {key}"
+                results.setdefault(result, []).append(called)
+            for (level, text), names in results.items():
+                self.message_user(request, f"{', '.join(names)}: {text}", level)
+            return HttpResponseRedirect(back)
+        context = {
+            "title": _("Are you sure?"),
+            "subtitle": title,
+            "objects": [(name_of(each), self.url("change", each)) for each in whole.values()],
+            "form": form,
+            "action": name,
+            "selected": list(items),
+            "seen": signer.sign_object(versions),
+            "back": back,
+        }
+        own = self.delete_confirmation_template if is_deletion else None
+        return self._render(request, "confirm.html", own, context)
+
+    def _selected(self, keys: Sequence[str]) -> dict[str, Any]:
+        """The items by their id; None for one that is absent, a DamagedRow for a damaged one.
+
+        Costs 1 request for 100 items.
+        """
+        wanted = {key: with_id(self.model, key) for key in dict.fromkeys(keys)}
+        found: dict[str, Any] = dict.fromkeys(wanted)
+        addresses = [item._key() for item in wanted.values() if item is not None]
+        for stored in bulk.read_batches(self.model.table(), addresses):
+            item: Any
+            try:
+                item = self.model.from_raw_data(stored)
+            except DamagedItem as error:
+                item = DamagedRow(stored, error)
+            found[id_of_key(self.model, stored)] = item
+        return found
+
+    def _run(
+        self, request: HttpRequest, name: str, function: Any, item: Any, seen: object, reason: str
+    ) -> tuple[int, str]:
+        """Run an action on one item; the level and the text of its result."""
+        if item is None:
+            return messages.WARNING, str(GONE)
+        if isinstance(item, DamagedRow):
+            return messages.ERROR, str(item)
+        is_deletion, write = name == DELETE, Transaction()
+        needed = getattr(function, "allowed_permissions", None) or ["change"]
+        text: Any
+        try:
+            if seen != str(item.version):
+                raise Stale
+            allowed = [each for each in needed if self._may(request, each, item)]
+            if not allowed:
+                raise PermissionDenied
+            if is_deletion and item == request.user:
+                raise ValidationError(_("You cannot delete your own account."))
+            what = function(self, request, item, write)
+            done = self.commit(
+                request,
+                write,
+                "delete" if is_deletion else name,
+                item,
+                permission=allowed[0],
+                what=what if isinstance(what, str) else "",
+                reason=reason,
+            )
+        except PermissionDenied:
+            text = _("You do not have the right to do this.")
+        except Stale:
+            text = OVERTAKEN
+        except ValidationError as error:
+            text = get_text_list(error.messages, djangos_text("and"))
+        except (DynamoError, Refused) as error:
+            text = error
+        else:
+            if not done:
+                return messages.INFO, str(_("There was nothing to do."))
+            return messages.SUCCESS, djangos_text("Deleted.") if is_deletion else str(_("Done."))
+        return messages.ERROR, str(text)

@@ -1,0 +1,97 @@
+"""What pages show of items: keys in URLs, names, and rows of lists.
+
+`red_2Fblue,7` is the key of the seat 7 of the hall red/blue. The parts of a key are separated by
+commas. All that is neither an ASCII letter or digit, a hyphen nor a letter of another script is
+written as `_2F`, so that no character has a meaning in a URL.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from decimal import Decimal
+from typing import Any, TypeVar
+
+from django.utils.functional import lazystr
+
+from dynamo._internal.items import UNUSABLE, Item
+from dynamo.attributes import number_text
+from dynamo.exceptions import DamagedItem
+from dynamo.models import Model
+
+M = TypeVar("M", bound=Model)
+
+_UNSAFE, _QUOTED = re.compile("[\\x00-,./:-@\\[-`{-\\x7f]"), re.compile("_([0-9A-F]{2})")
+
+
+def id_of_key(model: type[Model], key: Item) -> str:
+    """The id of the item whose key is in `key`, as stored."""
+    parts = []
+    for name in model.key_attribute_names():
+        ((kind, value),) = key[name].items()
+        if kind == "N":
+            value = number_text(Decimal(value))
+        text = bytes(value).hex() if kind == "B" else value
+        parts.append(_UNSAFE.sub(lambda match: f"_{ord(match[0]):02X}", text))
+    return ",".join(parts)
+
+
+def id_of(item: Model) -> str:
+    """The key of an item as one text, fit for a URL."""
+    return id_of_key(type(item), item._key())
+
+
+def with_id(model: type[M], text: str) -> M | None:
+    """An object that has the key of the id `text` and nothing else; None if no item can have it."""
+    with suppress(*UNUSABLE):
+        values = {}
+        attributes = model._key_attributes()
+        for (name, _stored_name, attribute), part in zip(attributes, text.split(","), strict=True):
+            value: Any = _QUOTED.sub(lambda match: chr(int(match[1], 16)), part)
+            if attribute.attr_type == "B":
+                value = bytes.fromhex(value)
+            typed = {attribute.attr_type: value}
+            values[name] = attribute.deserialize(attribute.get_value(typed))
+        item = model(**values)
+        return item if model._is_key_of(item._key()) and id_of(item) == text else None
+    return None
+
+
+def name_of(item: Model) -> str:
+    """What pages and the audit log call an item: its text if its class makes one, else its key."""
+    # An item that is not stored lacks the values that `__str__` may need.
+    # Nor does one from an index have all of them.
+    if item.stored and type(item).__str__ is not object.__str__:
+        with suppress(AttributeError, TypeError):
+            return str(item)
+    return f"{item._noun()} {id_of(item)}"
+
+
+class DamagedRow:
+    """Stands for an item of a list that cannot be read."""
+
+    def __init__(self, item: Item, error: DamagedItem) -> None:
+        self.stored, self.error = item, error
+
+    def __str__(self) -> str:
+        return str(self.error)
+
+
+class Shown:
+    """An item with the `pk` that contrib.admin's templates put into URLs."""
+
+    def __init__(self, item: Model) -> None:
+        # A lazy text is not quoted once more.
+        self._item, self.pk = item, lazystr(id_of(item))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._item, name)
+
+    def __str__(self) -> str:
+        return name_of(self._item)
+
+
+def is_sensitive(model: type[Model], name: Any) -> bool:
+    """Whether the attribute is neither shown nor logged."""
+    attribute = model.get_attributes().get(name) if isinstance(name, str) else None
+    return bool(getattr(attribute, "sensitive", False))

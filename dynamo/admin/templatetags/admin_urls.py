@@ -1,3 +1,0 @@
-"""Contrib's."""
-
-from django.contrib.admin.templatetags.admin_urls import register as register

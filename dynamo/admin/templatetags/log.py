@@ -1,3 +1,0 @@
-"""Contrib's."""
-
-from django.contrib.admin.templatetags.log import register as register
