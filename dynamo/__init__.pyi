@@ -39,7 +39,7 @@ from dynamo.transactions import (
     Transaction as Transaction,
     joined as joined,
 )
-from dynamo.unique.declarations import (
+from dynamo.unique import (
     Unique as Unique,
     casefolded as casefolded,
 )

@@ -14,10 +14,10 @@ from dynamo._internal.checking.findings import (
     scanned as scanned,
     unseen as unseen,
 )
-from dynamo._internal.checking.guards import check_guards as check_guards
-from dynamo._internal.checking.snapshots import (
+from dynamo._internal.checking.guards import (
     FAULTS as FAULTS,
     Snapshot as Snapshot,
+    check_guards as check_guards,
     is_owner as is_owner,
 )
 from dynamo._internal.client import (
@@ -60,7 +60,7 @@ from dynamo._internal.tally import (
     table_names as table_names,
 )
 from dynamo._internal.terminal import printable as printable
-from dynamo._internal.together import together as together
+from dynamo._internal.threads import together as together
 from dynamo._internal.turns import (
     TooManyPages as TooManyPages,
     in_turn as in_turn,
@@ -77,5 +77,4 @@ from dynamo.transactions import (
     Write as Write,
     read_together as read_together,
 )
-from dynamo.unique.declarations import SEPARATOR as SEPARATOR
-from dynamo.unique.guarding import is_reserved as is_reserved
+from dynamo.unique import SEPARATOR as SEPARATOR, is_reserved as is_reserved

@@ -13,9 +13,9 @@
     ann.delete()
 
 Each call is one transaction of the item and its guard items, under the condition that the stored
-item is still the one that was read: `version` starts at random, and each write adds one
-(`versions`). So two items never have the same unique value, and no write undoes another. A
-call that could break this raises TypeError with the name of the right one.
+item is still the one that was read: `version` starts at random, and each write adds one. So two
+items never have the same unique value, and no write undoes another. A call that could break this
+raises TypeError with the name of the right one.
 
 With `write=` a call adds its writes to the caller's transaction; its errors are then raised by the
 commit.
@@ -31,13 +31,12 @@ from pynamodb.models import MetaModel
 
 from dynamo import exceptions
 from dynamo._internal.items import not_supported
-from dynamo._internal.model.keys import new_key
-from dynamo._internal.model.objects import VERSION
+from dynamo._internal.model.objects import VERSION, new_key
 from dynamo._internal.model.writing import Writable
 from dynamo._internal.threads import in_thread
 from dynamo.attributes import IntegerAttribute, TextAttribute
 from dynamo.pages import Page, complete_index
-from dynamo.unique.declarations import (
+from dynamo.unique import (
     REQUEST_DIGEST,
     REQUEST_ID,
     SEARCH_PREFIX,

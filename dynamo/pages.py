@@ -41,14 +41,15 @@ from dynamo._internal.items import (
 )
 from dynamo._internal.threads import in_thread
 from dynamo.exceptions import BadCursor, DamagedItem
-from dynamo.unique.declarations import (
+from dynamo.unique import (
+    GUARD_ATTRIBUTES,
+    OWNER,
     SEARCH_INDEX,
     SEARCH_LETTERS,
     SEARCH_PREFIX,
     SEARCH_VALUE,
     UniqueKey,
 )
-from dynamo.unique.guarding import GUARD_ATTRIBUTES, OWNER
 
 if TYPE_CHECKING:
     from dynamo._internal.model.reading import Readable

@@ -10,7 +10,7 @@ import pytest
 from accounts.models import User
 from accounts.services import register
 from dynamo._internal.client.sending import send
-from dynamo.unique.declarations import Unique, UniqueKey
+from dynamo.unique import Unique, UniqueKey
 from tests.items import stored_items
 
 PASSWORD = "correct horse battery"  # of every account that tests make

@@ -17,7 +17,7 @@ from typing import Any
 from dynamo import IntegerAttribute, Model, TextAttribute, Unique, casefolded
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import Item, PlainModel
-from dynamo._internal.versions import is_random
+from dynamo._internal.model.objects import is_random
 from locks._internal.leases import Lease
 from locks._internal.lock import claim_once
 from locks._internal.registry import break_lock

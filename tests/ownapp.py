@@ -41,7 +41,7 @@ TEST_RUNNER = "dynamo.test.Runner"
     "members/models.py": """
 from dynamo.attributes import TextAttribute
 from dynamo.models import Model
-from dynamo.unique.declarations import Unique, casefolded
+from dynamo.unique import Unique, casefolded
 from sequences import NumberedItem
 
 

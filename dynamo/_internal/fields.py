@@ -1,18 +1,21 @@
-"""The attributes of a model as fields of `django.db`, which Django's forms and admin work with."""
+"""`_meta` of a model: what Django's forms, auth and admin read of a model of `django.db`."""
 
 from __future__ import annotations
 
 import math
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 from django import forms
-from django.core.exceptions import ValidationError
+from django.apps import AppConfig, apps
+from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.core.serializers.json import DjangoJSONEncoder
 from django.core.validators import EMPTY_VALUES
 from django.db import models
 from django.utils import formats
 from django.utils.functional import keep_lazy_text
+from django.utils.text import camel_case_to_spaces, format_lazy
 from pynamodb import attributes as pynamodb
 
 from dynamo import attributes as own
@@ -131,13 +134,78 @@ def field_of(
     return field
 
 
-def key_field() -> Any:
-    field: Any = models.CharField("primary key", max_length=36, primary_key=True)
-    field.set_attributes_from_name("pk")
-    return field
-
-
 @keep_lazy_text
 def _in_sentences(label: str) -> str:
     """A label as it is written inside of Django's messages."""
     return label if label[1:2].isupper() else f"{label[:1].lower()}{label[1:]}"
+
+
+class Options:
+    """The names of a model and of its app, and its attributes as fields: a model's `_meta`."""
+
+    abstract = is_composite_pk = False
+    swapped = None
+    private_fields = many_to_many = ()
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.object_name, self.model_name = model.__name__, model.__name__.lower()
+
+    def __str__(self) -> str:
+        return self.label_lower
+
+    @property
+    def app_config(self) -> AppConfig | None:
+        return apps.get_containing_app_config(self.model.__module__)
+
+    @property
+    def app_label(self) -> str:
+        """The label of its app; its module if that is not in an app."""
+        return self.app_config.label if self.app_config else self.model.__module__
+
+    @property
+    def label(self) -> str:
+        return f"{self.app_label}.{self.object_name}"
+
+    @property
+    def label_lower(self) -> str:
+        return f"{self.app_label}.{self.model_name}"
+
+    @property
+    def verbose_name(self) -> Any:
+        named = getattr(self.model.Meta, "verbose_name", None)
+        return named or camel_case_to_spaces(self.object_name)
+
+    @property
+    def verbose_name_plural(self) -> Any:
+        named = getattr(self.model.Meta, "verbose_name_plural", None)
+        return named or format_lazy("{}s", self.verbose_name)
+
+    @cached_property
+    def fields(self) -> dict[str, AttributeField]:
+        """By name, the attributes in the order of their declaration."""
+        attributes = self.model.get_attributes()
+        # PynamoDB sorts them by name.
+        declared = dict.fromkeys(name for base in self.model.__mro__[::-1] for name in vars(base))
+        unique = {each.names for each in getattr(self.model, "_unique_keys", ())}
+        return {
+            name: field_of(name, attributes[name], self.model, unique=(name,) in unique)
+            for name in declared
+            if name in attributes and name != "version"
+        }
+
+    @property
+    def concrete_fields(self) -> list[AttributeField]:
+        return list(self.fields.values())
+
+    @cached_property
+    def pk(self) -> Any:
+        """Stands for the key, whatever its attributes are."""
+        field: Any = models.CharField("primary key", max_length=36, primary_key=True)
+        field.set_attributes_from_name("pk")
+        return field
+
+    def get_field(self, name: Any) -> AttributeField:
+        if name not in self.fields:
+            raise FieldDoesNotExist(f"{self.object_name} has no attribute {name!r}.")
+        return self.fields[name]

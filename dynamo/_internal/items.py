@@ -12,9 +12,11 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
+from functools import cache
 from typing import Any, ClassVar, Self
 
 from django.conf import settings
+from django.utils.functional import classproperty
 from pynamodb.attributes import Attribute, ListAttribute, MapAttribute
 from pynamodb.connection import Connection
 from pynamodb.connection.base import MetaTable
@@ -24,7 +26,7 @@ from pynamodb.expressions.update import Action
 from pynamodb.models import Model as PynamoModel
 
 from dynamo._internal.client.sending import CONSISTENT, send
-from dynamo._internal.meta import Options, OptionsOf
+from dynamo._internal.fields import Options
 from dynamo.exceptions import DamagedItem
 
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
@@ -74,7 +76,7 @@ class PlainModel(PynamoModel):
     """
 
     #: What Django's forms, auth and admin read of a model.
-    _meta: ClassVar[Options] = OptionsOf()  # type: ignore[assignment]  # it returns them
+    _meta: ClassVar[Any] = classproperty(cache(Options))
 
     #: The item as it was last read or written; what a change is compared with.
     stored: Item

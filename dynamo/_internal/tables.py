@@ -25,8 +25,7 @@ from dynamo._internal.client.sending import send
 from dynamo._internal.items import TABLE_NAME_PATTERN, PlainModel, all_models
 from dynamo.exceptions import Rejected, TableMismatch, TableMissing, Unavailable
 from dynamo.models import Model
-from dynamo.unique.declarations import SEARCH_INDEX, SEARCH_PREFIX, SEARCH_VALUE
-from dynamo.unique.guarding import OWNER
+from dynamo.unique import OWNER, SEARCH_INDEX, SEARCH_PREFIX, SEARCH_VALUE
 
 #: AWS creates a table within seconds.
 READY_SECONDS = 120.0

@@ -1,4 +1,4 @@
-"""Asynchronous calls: synchronous ones, made in threads of a pool of this library.
+"""Calls in threads of this library: asynchronous ones, and several at the same time.
 
 `sync_to_async` is not used: by default, calls of one request share one thread. There, callers of a
 series would not share requests, and a lock that waits would block its own release.
@@ -8,17 +8,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from contextvars import copy_context
 from functools import partial
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from django.conf import settings
 
 from dynamo._internal.processes import PerProcess
 
+THREADS = 8
+
 P = ParamSpec("P")
 T = TypeVar("T")
+
+# For all pages of a process. A call that finds no free thread is made by its caller, so no page
+# waits for another one's requests, and calls may be nested.
+_together = PerProcess(lambda: ThreadPoolExecutor(THREADS, thread_name_prefix="together"))
 
 # A call in it waits for replies only: not for another call, nor for a lock.
 _pool = PerProcess(
@@ -38,3 +45,28 @@ async def in_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
     is not made.
     """
     return await asyncio.wrap_future(submit(call, *args, **kwargs))
+
+
+def together(*calls: Callable[[], Any]) -> list[Any]:
+    """Make `calls` at the same time and return their results, in order.
+
+    They share the caller's deadline and tally. If some fail, the error of the first one is raised;
+    later calls may then not have been made. None is under way when this ends.
+    """
+    first, *others = calls
+    with ExitStack() as stack:
+        waiting = []
+        for call in others:
+            future = _together().submit(copy_context().run, call)
+            stack.callback(_end, future)
+            waiting.append(partial(_made, future, call))
+        return [first(), *(result() for result in waiting)]
+
+
+def _made(future: Future[Any], call: Callable[[], Any]) -> Any:
+    return call() if future.cancel() else future.result()
+
+
+def _end(future: Future[Any]) -> None:
+    if not future.cancel():
+        wait([future])

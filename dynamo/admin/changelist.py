@@ -21,7 +21,7 @@ from dynamo.admin.shown import DamagedRow, id_of, name_of
 from dynamo.exceptions import BadCursor, DamagedItem
 from dynamo.models import Model
 from dynamo.pages import Page, read_page, read_search, scan_page
-from dynamo.unique.declarations import SEARCH_LETTERS
+from dynamo.unique import SEARCH_LETTERS
 from dynamo.views import _converted
 
 #: Its stubs know relational models only.

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from copy import copy
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from typing import Any, ClassVar, Self
 
 from asgiref.sync import sync_to_async
@@ -33,6 +33,7 @@ from django.contrib.auth.signals import user_logged_in
 from django.core.exceptions import ValidationError
 from django.dispatch import receiver
 from django.utils.crypto import salted_hmac
+from django.utils.functional import classproperty
 
 # Under another name `make messages` leaves out what is in Django's own catalogues.
 from django.utils.translation import gettext_lazy as djangos_lazy
@@ -41,8 +42,8 @@ from pynamodb.attributes import UnicodeSetAttribute
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
+from dynamo._internal.fields import Options
 from dynamo._internal.items import Item
-from dynamo._internal.meta import Options, OptionsOf
 from dynamo._internal.threads import in_thread
 from dynamo.attributes import BooleanAttribute, DateTimeAttribute, TextAttribute
 from dynamo.auth.addresses import EMAIL_MAX_LENGTH, clean_new_email, comparable_email
@@ -61,7 +62,7 @@ from dynamo.auth.usernames import (
 )
 from dynamo.models import Model
 from dynamo.transactions import Otherwise, Refusal, Transaction, Write, joined
-from dynamo.unique.declarations import Unique
+from dynamo.unique import Unique
 
 
 def new_session_epoch() -> str:
@@ -228,7 +229,7 @@ class AbstractUser(PermissionsMixin, Model):
     unique_username = Unique("username", normalize=comparable_username)
     unique_email = Unique("email", normalize=comparable_email)
 
-    _meta: ClassVar[Any] = OptionsOf(UserOptions)
+    _meta: ClassVar[Any] = classproperty(cache(UserOptions))
     _default_manager = UserManager()
     objects = UserManager()
 

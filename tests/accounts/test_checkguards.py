@@ -14,8 +14,7 @@ from django.core.management import CommandError, call_command
 from accounts.management.commands import checkguards
 from accounts.models import User
 from dynamo._internal.checking.findings import Spool
-from dynamo._internal.checking.guards import Report
-from dynamo._internal.checking.snapshots import Finding
+from dynamo._internal.checking.guards import Finding, Report
 from dynamo._internal.client.sending import send
 from tests.factories import assert_guards_match_users, make_user, set_stored, stored_items
 

@@ -9,7 +9,7 @@ from pynamodb.attributes import UnicodeAttribute
 
 from dynamo._internal.client.sending import send
 from dynamo.models import Model
-from dynamo.unique.declarations import Unique
+from dynamo.unique import Unique
 
 
 class Band(Model):

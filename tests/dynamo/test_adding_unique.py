@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from dynamo import Model, Stale, Taken, TextAttribute, Unique, casefolded
-from dynamo.unique.declarations import UniqueKey
+from dynamo.unique import UniqueKey
 from tests.items import stored_items
 
 pytestmark = pytest.mark.usefixtures("engine")

@@ -19,7 +19,7 @@ from dynamo.exceptions import Unavailable
 from dynamo.models import Model
 from dynamo.pages import GlobalSecondaryIndex
 from dynamo.sessions import SessionStore
-from dynamo.unique.declarations import Unique
+from dynamo.unique import Unique
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.waiting import wait_until

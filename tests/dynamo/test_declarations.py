@@ -25,7 +25,7 @@ from dynamo.attributes import BooleanAttribute, IntegerAttribute, TextAttribute
 from dynamo.exceptions import Taken
 from dynamo.models import Model
 from dynamo.pages import GlobalSecondaryIndex
-from dynamo.unique.declarations import Unique, casefolded
+from dynamo.unique import Unique, casefolded
 from tests.items import stored_items
 
 pytestmark = pytest.mark.usefixtures("cheap_collections")

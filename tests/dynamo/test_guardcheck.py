@@ -15,12 +15,11 @@ from accounts.models import User
 from accounts.services import change_email, delete, edit_profile
 from dynamo._internal import bulk
 from dynamo._internal.checking.findings import Sizes
-from dynamo._internal.checking.guards import check_guards
-from dynamo._internal.checking.snapshots import FAULTS
+from dynamo._internal.checking.guards import FAULTS, check_guards
 from dynamo._internal.client.sending import send
 from dynamo._internal.updates import Update
 from dynamo.models import Model
-from dynamo.unique.declarations import Unique
+from dynamo.unique import Unique
 from tests.factories import (
     assert_guards_match_users,
     guard_owner,

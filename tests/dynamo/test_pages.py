@@ -12,7 +12,7 @@ from dynamo.attributes import IntegerAttribute, TextAttribute
 from dynamo.exceptions import BadCursor
 from dynamo.models import Model
 from dynamo.pages import MOST_REQUESTS, GlobalSecondaryIndex, Page
-from dynamo.unique.declarations import Unique, casefolded
+from dynamo.unique import Unique, casefolded
 from tests.items import stored_items
 from tests.requests import Requests
 

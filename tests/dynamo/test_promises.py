@@ -31,7 +31,7 @@ from dynamo.exceptions import (
 )
 from dynamo.models import Model
 from dynamo.transactions import Transaction
-from dynamo.unique.declarations import Unique, casefolded
+from dynamo.unique import Unique, casefolded
 from tests.items import stored_items
 from tests.requests import Requests
 

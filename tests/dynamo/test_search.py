@@ -19,7 +19,7 @@ from dynamo.attributes import IntegerAttribute, TextAttribute
 from dynamo.exceptions import BadCursor, DamagedItem
 from dynamo.models import Model
 from dynamo.pages import Page
-from dynamo.unique.declarations import SEARCH_INDEX, Unique, casefolded
+from dynamo.unique import SEARCH_INDEX, Unique, casefolded
 from tests.dynamo.test_pages import walked
 from tests.items import stored_items
 from tests.requests import Requests

@@ -18,7 +18,7 @@ from dynamo._internal.tables import Table, all_tables, create, features_of, merg
 from dynamo.exceptions import Rejected, TableMismatch, Unavailable
 from dynamo.management.commands import createtables
 from dynamo.models import Model
-from dynamo.unique.declarations import Unique
+from dynamo.unique import Unique
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
 

@@ -12,7 +12,7 @@ import pytest
 from dynamo._internal.client.deadline import page, page_seconds_left
 from dynamo._internal.client.sending import send
 from dynamo._internal.tally import counting
-from dynamo._internal.together import THREADS, together
+from dynamo._internal.threads import THREADS, together
 from dynamo.exceptions import Unavailable
 from tests.faults.kinds import Delay
 from tests.faults.proxy import FaultProxy

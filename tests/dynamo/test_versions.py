@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dynamo._internal.versions import follows, new_version, next_version
+from dynamo._internal.model.objects import follows, new_version, next_version
 
 
 def test_new_items_have_different_versions() -> None:

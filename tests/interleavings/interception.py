@@ -21,8 +21,7 @@ import pytest
 from botocore.exceptions import ConnectionClosedError
 from urllib3 import HTTPConnectionPool, HTTPResponse
 
-from dynamo._internal.client.exchange import HttpAnswer
-from dynamo._internal.client.lean import LeanClient
+from dynamo._internal.client.lean import HttpAnswer, LeanClient
 from dynamo._internal.client.retries import is_read
 from sequences._internal import combining
 from tests.faults.kinds import Answer

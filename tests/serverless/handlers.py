@@ -13,7 +13,7 @@ from typing import Any
 from django.core import signing
 
 from dynamo._internal.client import credentials, sending
-from dynamo._internal.versions import new_version
+from dynamo._internal.model.objects import new_version
 from locks._internal.lock import Lock
 from locks.exceptions import LeaseLost
 from project import serverless

@@ -14,7 +14,7 @@ from dynamo._internal.client.sending import send
 from dynamo._internal.items import Item, text_of
 from dynamo._internal.model.objects import ItemObject
 from dynamo.pages import Page, read_page, read_search
-from dynamo.unique.guarding import OWNER, is_reserved
+from dynamo.unique import OWNER, is_reserved
 
 
 class Readable(ItemObject):

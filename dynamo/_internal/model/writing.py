@@ -18,14 +18,20 @@ from dynamo._internal.items import (
     ordered,
     text_of,
 )
-from dynamo._internal.model.objects import VERSION
+from dynamo._internal.model.objects import VERSION, continues, new_version, next_version
 from dynamo._internal.model.reading import Readable
 from dynamo._internal.updates import Update, conditional
-from dynamo._internal.versions import continues, new_version, next_version
 from dynamo.exceptions import AlreadyDone, ConditionFailed
 from dynamo.transactions import Refusal, Transaction, Write, joined
-from dynamo.unique.declarations import REQUEST_DIGEST, REQUEST_ID, SEPARATOR, UniqueKey
-from dynamo.unique.guarding import DIGEST, OWNER, GuardWrite
+from dynamo.unique import (
+    DIGEST,
+    OWNER,
+    REQUEST_DIGEST,
+    REQUEST_ID,
+    SEPARATOR,
+    GuardWrite,
+    UniqueKey,
+)
 
 #: The default key of an item is the UUIDv5 of its request id in this namespace.
 REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")

@@ -10,8 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo._internal.checking.findings import Progress, unseen
-from dynamo._internal.checking.guards import Report, check_guards
-from dynamo._internal.checking.snapshots import FAULTS
+from dynamo._internal.checking.guards import FAULTS, Report, check_guards
 from dynamo._internal.terminal import quantity
 from dynamo.management.base import DynamoCommand, model_type
 from dynamo.models import Model

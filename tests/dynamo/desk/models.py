@@ -30,7 +30,7 @@ from dynamo.attributes import (
 from dynamo.auth import AbstractGroup, AbstractUser
 from dynamo.models import Model
 from dynamo.pages import GlobalSecondaryIndex
-from dynamo.unique.declarations import Unique, casefolded
+from dynamo.unique import Unique, casefolded
 
 
 class Plan(TextChoices):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 
 from accounts.models import User
-from dynamo._internal.checking.guards import check_guards
-from dynamo._internal.checking.snapshots import FAULTS
+from dynamo._internal.checking.guards import FAULTS, check_guards
 from invoices.store.check import check_invoices
 from tests.torture.clients.invoices import shared_account
 from tests.torture.history import Journal
