@@ -3,6 +3,8 @@
 from dynamo import Model, TextAttribute, Unique, casefolded
 """
 
-from dynamo._internal.lazy import lazily
 
-__all__, __getattr__ = lazily(__name__, __file__)
+def __getattr__(name: str) -> object:
+    from dynamo._internal.lazy import exported
+
+    return exported(__name__, name)

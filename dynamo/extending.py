@@ -3,6 +3,8 @@
 They may change with each minor release, and the changelog then says so (docs/stable.md).
 """
 
-from dynamo._internal.lazy import lazily
 
-__all__, __getattr__ = lazily(__name__, __file__)
+def __getattr__(name: str) -> object:
+    from dynamo._internal.lazy import exported
+
+    return exported(__name__, name)

@@ -1,5 +1,7 @@
 """Extension points of locks: to hold leases, and for operators; see `dynamo.extending`."""
 
-from dynamo._internal.lazy import lazily
 
-__all__, __getattr__ = lazily(__name__, __file__)
+def __getattr__(name: str) -> object:
+    from dynamo._internal.lazy import exported
+
+    return exported(__name__, name)

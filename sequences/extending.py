@@ -1,5 +1,7 @@
 """Extension points of numbered items, for checks and statistics; see `dynamo.extending`."""
 
-from dynamo._internal.lazy import lazily
 
-__all__, __getattr__ = lazily(__name__, __file__)
+def __getattr__(name: str) -> object:
+    from dynamo._internal.lazy import exported
+
+    return exported(__name__, name)

@@ -5,6 +5,8 @@ from dynamo import admin
 Install `dynamo.admin` instead of `django.contrib.admin`; docs/admin.md describes it.
 """
 
-from dynamo._internal.lazy import lazily
 
-__all__, __getattr__ = lazily(__name__, __file__)
+def __getattr__(name: str) -> object:
+    from dynamo._internal.lazy import exported
+
+    return exported(__name__, name)

@@ -6,6 +6,8 @@ As an app (`dynamo.auth` before `django.contrib.auth`) it brings `createsuperuse
 `changepassword`. The authentication backend is `dynamo.auth.backends.UserBackend`.
 """
 
-from dynamo._internal.lazy import lazily
 
-__all__, __getattr__ = lazily(__name__, __file__)
+def __getattr__(name: str) -> object:
+    from dynamo._internal.lazy import exported
+
+    return exported(__name__, name)

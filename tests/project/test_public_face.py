@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -103,3 +105,16 @@ def test_the_site_imports_only_the_face_and_the_extension_points() -> None:
 @pytest.mark.parametrize("module", ["dynamo.extending", "sequences.extending"])
 def test_each_extension_point_has_a_user(module: str) -> None:
     assert EXTENSION_POINTS[module] == {name for home, name in of_packages(SITE) if home == module}
+
+
+def test_importing_a_package_of_the_library_loads_nothing_else() -> None:
+    program = f"""
+import sys
+sys.path[:0] = [{str(ROOT)!r}]
+before = {{*sys.modules}}
+import {", ".join(LIBRARY)}
+print(*sorted({{*sys.modules}} - before))
+"""
+    command = [sys.executable, "-I", "-S", "-c", program]
+
+    assert subprocess.check_output(command, text=True).split() == sorted(LIBRARY)
