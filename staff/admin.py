@@ -26,7 +26,6 @@ from dynamo.admin.helpers import REASON
 from dynamo.admin.models import LogEntry, journal_of, list_entries
 from invoices.models import CustomerItem
 from staff import views
-from staff.forms import REASON_MAX_LENGTH
 from staff.lookup import GuardView, find, read_account
 from staff.models import ON_STAFF
 from staff.reports import KINDS, last_reports
@@ -98,7 +97,7 @@ class StaffAdmin(admin.ModelAdmin):
 
     def confirm_fields(self, request: HttpRequest, dangerous: bool) -> dict[str, Any]:
         made = super().confirm_fields(request, dangerous)
-        made[REASON].validators.append(SingleLine(REASON_MAX_LENGTH).clean)
+        made[REASON].validators.append(SingleLine(views.REASON_MAX_LENGTH).clean)
         return made
 
 

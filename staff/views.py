@@ -11,14 +11,16 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.functional import cached_property
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext as _, gettext_lazy
 from django.views import View
 from django.views.generic import FormView, TemplateView
 
+from accounts.forms import PasswordConfirmedForm
 from accounts.limits.lines import InLineMixin
 from accounts.models import User
 from accounts.pages.base import (
@@ -34,13 +36,15 @@ from invoices.output.pdf import pdf_of
 from invoices.pages.views import InvoiceListView, OwnInvoicesMixin, shown_pdf
 from invoices.store.records import find_invoice
 from locks import BadLockName, LockChanged, UnknownLock, extending as locks
-from staff.forms import BreakLockForm
 from staff.reports import BY_KEY, last_reports
+from web.kinds import SingleLine
 
 #: The `staff.sites.StaffSite`.
 SITE: Any = admin.site
 
 _MONTH = re.compile(r"(20\d\d)-(0[1-9]|1[0-2])")
+REASON_MAX_LENGTH = 200
+
 #: A time and a UUID have 69 characters.
 _BEFORE_MAX_LENGTH = 100
 
@@ -139,6 +143,24 @@ class AccountInvoicePdfView(AccountInvoicesMixin, InLineMixin, View):
     def get(self, request: HttpRequest, pk: UUID, label: str) -> HttpResponse:
         """The PDF, which the browser shows."""
         return shown_pdf(pdf_of(self.opened(label)), label)
+
+
+class BreakLockForm(PasswordConfirmedForm):
+    """The reason, the actor's own password, and the `holder` that the page showed.
+
+    A later holder's lock must not be broken.
+    """
+
+    field_order = ("reason", "password")
+
+    holder = forms.CharField(widget=forms.HiddenInput, max_length=64)
+    reason = forms.CharField(
+        label=gettext_lazy("Reason"),
+        max_length=REASON_MAX_LENGTH,
+        validators=[SingleLine(REASON_MAX_LENGTH).clean],
+        help_text=gettext_lazy("Kept in the audit log, which all staff can read."),
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
 
 
 class LockView(SignedInFormMixin, KeepSessionMixin, FormPageMixin, FormView):

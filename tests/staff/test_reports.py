@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from dynamo._internal.client.sending import send
-from staff.exceptions import NewerReport
 from staff.models import Report
-from staff.reports import KINDS, LastReport, last_reports, make_report, store
+from staff.reports import KINDS, LastReport, NewerReport, last_reports, make_report, store
 from tests.commands import run
 from tests.factories import make_user, stored_items
 from tests.faults.kinds import Answer
