@@ -100,12 +100,7 @@ class User(AbstractUser):
     business_address = TextValue(
         _("Business address"), MultiLine(500, rows=3), attrs={"autocomplete": "street-address"}
     )
-    country = TextValue(
-        _("Country"),
-        COUNTRY,
-        attrs={"autocomplete": "country"},
-        help_text=_("Invoices are then checked for what the law of this country requires."),
-    )
+    country = TextValue(_("Country"), COUNTRY, attrs={"autocomplete": "country"})
     vat_id = TextValue(
         _("VAT ID"),
         attributes.TAX_ID,

@@ -60,6 +60,7 @@ class ProfileView(
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         context = super().get_context_data(part=self.next_page, **kwargs)
         context["groups"] = context["form"].fields_by_group(self.next_page)
+        context["next"] = self.get_redirect_url()
         return context
 
     def get_form_kwargs(self) -> dict[str, Any]:

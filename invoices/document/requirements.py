@@ -15,7 +15,9 @@ invoices of sellers whose profile names a country: without one, nothing is known
     US      No law of VAT. Neither the federal government nor a state requires more than a form has.
 
 Of other countries nothing is known. Rules that depend on facts that an invoice does not have, such
-as the seller's turnover, are not checked.
+as the seller's turnover, are not checked. Nor are the four mentions that French invoices get with
+electronic invoicing, from September 2026 or 2027 by the seller's size: the customer's SIREN, the
+place of delivery, whether goods or services are sold, and VAT on debits. A note can name them.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def contents_of(invoice: Invoice) -> dict[str, Any]:
             "columns": _columns(invoice),
             "carried": _carried(invoice),
             "totals": _totals(invoice),
-            "remarks": list(_remarks(invoice)),
+            "remarks": [_lines(each) for each in remarks_of(invoice)],
             # On a credit note, nothing is to be paid.
             "terms": "" if invoice.is_credit_note else _lines(invoice.payment_terms),
             "bank": list(_bank_account(invoice)),
@@ -135,7 +135,7 @@ def _descriptions(invoice: Invoice) -> list[tuple[str, str]]:
     texts = []
     for line in invoice.lines:
         description, category = _lines(line.description), ""
-        if _is_marked(line.category, invoice):
+        if is_marked(line.category, invoice):
             description += f" {_REDUCED}"
         elif line.category != category_of_rate(line.vat_rate):
             category = str(TAX_CATEGORIES.get(line.category, line.category))
@@ -175,7 +175,7 @@ def _totals(invoice: Invoice) -> list[tuple[str, str]]:
             "rate": readable_decimal(share.rate),
             "net": readable_amount(share.net, currency),
         }
-        if _is_marked(share.category, invoice):
+        if is_marked(share.category, invoice):
             label = f"{label} {_REDUCED}"
         elif share.tax_category:
             category = TAX_CATEGORIES.get(share.tax_category, share.tax_category)
@@ -184,22 +184,22 @@ def _totals(invoice: Invoice) -> list[tuple[str, str]]:
     return [*rows, (_("Total"), readable_amount(totals.gross, currency))]
 
 
-def _remarks(invoice: Invoice) -> Iterator[str]:
-    """What explains the totals."""
+def remarks_of(invoice: Invoice) -> Iterator[str]:
+    """What explains the totals, on PDF and page: also what the law wants to read."""
     categories = [share.category for share in invoice.totals.shares]
     if invoice.prices_include_tax:
         yield _("Prices include VAT")
-    if any(_is_marked(category, invoice) for category in categories):
+    if any(is_marked(category, invoice) for category in categories):
         yield _("%(mark)s Items at the reduced tax rate") % {"mark": _REDUCED}
     for category in categories:
         if category in _REASONS:
             yield str(_REASONS[category])
-    if reason := _lines(invoice.exemption_reason):
+    if reason := invoice.exemption_reason.strip():
         is_exempt = "exempt" in categories
         yield _("Exempt from VAT: %(reason)s") % {"reason": reason} if is_exempt else reason
 
 
-def _is_marked(category: str, invoice: Invoice) -> bool:
+def is_marked(category: str, invoice: Invoice) -> bool:
     """Whether Japan asks to mark it as taxed at the reduced rate."""
     is_japanese = invoice.seller.country == _JAPAN or invoice.language.startswith("ja")
     return is_japanese and category == "reduced"

@@ -39,7 +39,7 @@ from invoices.document.invoice import (
     draft_of,
 )
 from invoices.document.requirements import Case, Requirement, check_requirements, missing
-from invoices.document.vatrates import rates_of
+from invoices.document.vatrates import is_reduced, rates_of
 from invoices.store.issuing import check_seller, is_named, seller_of, today
 from invoices.store.settlement import CREDIT_REASON, PAID_ON, VOID_REASON, check_paid_on
 from web.requestids import RequestIdForm
@@ -61,12 +61,13 @@ _REPEATED = ("vat_rate", "tax_category", "unit")
 
 
 class LineForm(forms.Form):
-    """A line of an invoice in `currency`."""
+    """A line of an invoice in `currency`, of a seller in `country`."""
 
     field_order = ("description", "quantity", "unit", "unit_price", "vat_rate", "tax_category")
 
-    def __init__(self, *args: Any, currency: str = "", **kwargs: Any) -> None:
+    def __init__(self, *args: Any, currency: str = "", country: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.country = country
         for name, each in line_fields(currency).items():
             if each is not LINE_FIELDS[name]:
                 self.fields[name] = each.form_field()
@@ -86,7 +87,11 @@ class LineForm(forms.Form):
             del self.errors["vat_rate"]
             self.cleaned_data["vat_rate"] = Decimal(0)
         if not self.errors:
-            check_line(self.line())
+            line = self.line()
+            if self.country == "JP" and not line.tax_category and is_reduced(line.vat_rate, "JP"):
+                # Its law wants these lines to be marked.
+                self.cleaned_data["tax_category"] = "reduced"
+            check_line(line)
         return self.cleaned_data
 
     def line(self) -> Line:
@@ -215,7 +220,8 @@ class InvoiceForm(RequestIdForm):
                 # Small invoices need less. The page does not call it optional.
                 self.fields[each.field].is_asked = True  # type: ignore[attr-defined]  # of field.html
         data = self.data if self.is_bound else None
-        about = {"currency": str(self["currency"].value() or "").strip().upper()}
+        currency = str(self["currency"].value() or "").strip().upper()
+        about = {"currency": currency, "country": self.seller.country}
         formset = LineFormSet(data, prefix=_PREFIX, initial=lines or [{}], form_kwargs=about)
         self.lines = cast(_Lines, formset)
 
@@ -377,7 +383,7 @@ class ListForm(forms.Form):
     year = forms.IntegerField(required=False, min_value=FIRST_YEAR, max_value=LAST_YEAR)
     before = forms.IntegerField(required=False, min_value=1, max_value=LAST_NUMBER)
     state = forms.ChoiceField(
-        label=_("State"),
+        label=_("Status"),
         required=False,
         choices=[("", _("All")), *((name, label) for name, (label, _any) in FILTERS.items())],
         widget=LongSelect,

@@ -14,7 +14,8 @@ from django.utils.translation import gettext_lazy as _, pgettext
 
 from invoices.document import money
 from invoices.document.amounts import TAX_CATEGORIES, Line, readable_quantity
-from invoices.document.invoice import Invoice, details_of
+from invoices.document.invoice import details_of
+from invoices.output.contents import is_marked, remarks_of
 from invoices.store.lists import Listed, sums_of
 from web.choices import country_name
 from web.identifiers import readable_iban
@@ -49,17 +50,14 @@ register.filter("opposite", lambda amount: -amount)
 register.filter("tax_category", lambda name: TAX_CATEGORIES.get(name, name))
 #: `{% for label, text in invoice|details %}`: what an invoice says in one line each.
 register.filter("details", lambda invoice: list(details_of(invoice, date_format)))
+#: `{% if line.category|is_marked:invoice %}`: whether it gets the ※ of Japan's reduced rate.
+register.filter("is_marked", is_marked)
+#: `{% for text in invoice|remarks %}`: what explains the totals.
+register.filter("remarks", lambda invoice: list(remarks_of(invoice)))
 #: `{{ party.country|country }}`: the country's name in the language of the page.
 register.filter("country", country_name)
 #: `{{ seller.iban|iban }}`: in groups of four.
 register.filter("iban", readable_iban)
-
-
-@register.filter
-def marks_reduced(invoice: Invoice, line: Line | None = None) -> bool:
-    """Whether `line`, or any line, gets the ※ that Japan requires at its reduced rate."""
-    lines = invoice.lines if line is None else (line,)
-    return invoice.seller.country == "JP" and any(each.category == "reduced" for each in lines)
 
 
 @register.filter

@@ -193,3 +193,18 @@ def test_a_profile_that_another_tab_changed_is_refused_and_can_be_sent_again(
     )
     # The same form twice, as after a lost answer.
     assert client.post(PROFILE, again).status_code == 302
+
+
+def test_a_profile_that_a_form_led_to_leads_back_with_or_without_changes(
+    client: Client, ann: User
+) -> None:
+    url = f"{PROFILE}business/?next=/invoices/new/"
+
+    assert '<a href="/invoices/new/">Cancel</a>' in client.get(url).content.decode()
+    assert client.post(url, {"tax_number": "1"})["Location"] == "/invoices/new/"
+    for elsewhere in ("", "?next=https://evil.example/"):
+        assert "Cancel" not in Page(client.get(f"{PROFILE}business/{elsewhere}")).text
+
+
+def test_the_page_says_once_what_the_law_requires(client: Client, ann: User) -> None:
+    assert Page(client.get(f"{PROFILE}business/")).text.count("checked for what") == 1

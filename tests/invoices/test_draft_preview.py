@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import io
 import re
+from decimal import Decimal
 from typing import Any
 
+import pytest
 from django.test import Client
 from pypdf import PdfReader
 
 from accounts.models import User
 from accounts.services import edit_profile
+from invoices.document.vatrates import rates_of
 from tests.factories import PASSWORD
 from tests.invoice_factories import stored_invoices
 from tests.invoices import forms
 from tests.invoices.forms import LINE, NEW
 from tests.pages import Page
 from tests.requests import Requests
+from web.identifiers import EU
 
 URL, PDF_URL = NEW, f"{NEW}preview.pdf"
 
@@ -127,3 +131,30 @@ def test_a_line_has_a_unit_and_the_rates_of_the_sellers_country_are_offered(
     assert "2\N{NO-BREAK SPACE}h" in Page(preview).text
     assert "2\N{NO-BREAK SPACE}h" in text_of(client.post(PDF_URL, sent_again(preview)).content)
     assert Page(client.post(URL, typed(**{"lines-0-unit": "XX"}))).errors
+
+
+def test_the_standard_rate_is_offered_first() -> None:
+    for country in EU | {"GB", "CH", "NO", "JP"}:
+        first, *_others, last = rates = [Decimal(rate) for rate in rates_of(country)]
+        assert (first, last) == (max(rates), 0)
+    assert rates_of("AT") == ["20", "13", "10", "4.9", "0"]
+    assert rates_of("US") == []
+
+
+@pytest.mark.parametrize(
+    ("country", "category", "sentence"),
+    [
+        ("DE", "reverse_charge", "Steuerschuldnerschaft des Leistungsempfängers"),
+        ("FR", "reverse_charge", "Autoliquidation : la TVA est due par le client."),
+        ("DE", "intra_community", "Steuerfreie innergemeinschaftliche Lieferung."),
+        ("GB", "export", "Export, exempt from VAT."),
+    ],
+)
+def test_page_and_pdf_say_what_the_law_wants_to_read_without_vat(
+    client: Client, ann: User, country: str, category: str, sentence: str
+) -> None:
+    line = {"lines-0-tax_category": category, "lines-0-vat_rate": ""}
+    preview = client.post(URL, typed(preview="1", customer_country=country, **line))
+
+    assert sentence in Page(preview).text
+    assert sentence in text_of(client.post(PDF_URL, sent_again(preview)).content)

@@ -254,7 +254,10 @@ def test_the_page_of_an_invoice_shows_every_field(client: Client, ann: User) -> 
 
 def test_japans_reduced_rate_is_marked(client: Client, ann: User) -> None:
     line = {"description": "Tea", "quantity": "1", "unit_price": "108", "vat_rate": "8"}
-    lines = (line | {"tax_category": "reduced"}, line | {"description": "Cup", "vat_rate": "10"})
+    cup = line | {"description": "Cup", "vat_rate": "10"}
+    # A contract from before 2019 has the old standard rate of 8 percent.
+    lease = line | {"description": "Lease", "tax_category": "standard"}
+    lines = (line, cup, lease)
     form = {"currency": "JPY", "supplied_from": "2026-03-01"}
     first = client.post(NEW, typed(*lines, **form))["Location"]
     edit_profile(ann, country="JP", business_name="山田商店", vat_id="T5835678256246")
@@ -264,7 +267,8 @@ def test_japans_reduced_rate_is_marked(client: Client, ann: User) -> None:
     text = Page(client.get(second)).text
     assert "Tea ※" in text
     assert "Cup ※" not in text
-    assert "※ Reduced tax rate" in text
+    assert "Lease ※" not in text
+    assert "※ Items at the reduced tax rate" in text
 
 
 @pytest.mark.parametrize(
