@@ -33,7 +33,7 @@ from dynamo.signals import request_sent  # noqa: E402
 from invoices.document.amounts import Line  # noqa: E402
 from invoices.document.invoice import Customer, Draft, Invoice, Seller, draw_up  # noqa: E402
 from invoices.models import InvoiceItem  # noqa: E402
-from invoices.store.items import to_item  # noqa: E402
+from invoices.store.records import to_item  # noqa: E402
 from sequences.models import Counter  # noqa: E402
 
 DRAFT = Draft(

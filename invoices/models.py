@@ -3,7 +3,7 @@
 `invoices`; `sequences.models` describes its layout:
 
     series (S)                     number (N)   item
-    <account pk>#<year>            1, 2, 3 …    an invoice; see `invoices.store.items.to_item`
+    <account pk>#<year>            1, 2, 3 …    an invoice; see `invoices.store.records.to_item`
     requestId#<account pk>#<id>    0            the guard item of a request id, for all years
 
 `invoicestates`, under the same keys: what happened to an invoice after it was issued.

@@ -33,8 +33,8 @@ from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Draft, Seller, draw_up, series_of
 from invoices.models import InvoiceItem
 from invoices.store.issuing import issue_invoice, today
-from invoices.store.items import to_item
 from invoices.store.lists import list_invoices
+from invoices.store.records import to_item
 from invoices.store.settlement import credit, mark_paid, void
 from locks._internal import requests
 from locks._internal.leases import Lease

@@ -14,8 +14,7 @@ from typing import Any, ClassVar, cast
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _, pgettext_lazy
 
-from invoices.document.fields import Field, fields_of, stated
-from invoices.document.kinds import Amount, Number, SingleLine
+from invoices.document.fields import Amount, Field, Number, SingleLine, fields_of, stated
 from invoices.document.money import minor_units, readable_decimal
 from web.choices import is_currency
 from web.kinds import Choice

@@ -23,8 +23,17 @@ from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy as _
 
 from invoices.document.amounts import Line, Totals, line_nets, totals
-from invoices.document.fields import Field, fields_of, stated
-from invoices.document.kinds import EMAIL, Day, Flag, Moment, MultiLine, SingleLine
+from invoices.document.fields import (
+    EMAIL,
+    Day,
+    Field,
+    Flag,
+    Moment,
+    MultiLine,
+    SingleLine,
+    fields_of,
+    stated,
+)
 from invoices.exceptions import UnknownInvoice
 from web.identifiers import tidy_vat_id
 from web.kinds import COUNTRY, CURRENCY, Choice

@@ -1,4 +1,4 @@
-"""Currencies, and amounts as people read them in their language.
+"""Currencies; amounts as people read them in their language, and numbers as they type them.
 
 Amounts are whole minor units: cents of EUR, yen of JPY, fils of KWD. English and Japanese, the
 languages of the pages, write €1,234.50. Documents can be German (1.234,50 €) and French.
@@ -6,6 +6,10 @@ languages of the pages, write €1,234.50. Documents can be German (1.234,50 €
 A formatted amount never breaks over two lines and keeps its order in text that runs from right to
 left: its spaces are no-break spaces, and a negative one begins with a left-to-right mark and has a
 word joiner after its minus sign. Both characters are invisible.
+
+People type `12,50`, `1.234,50`, `1 234,50` or `1'234.50` into a form. A point or a comma may stand
+before the decimals or between thousands. So `1.234` has two readings, and only the person who typed
+it knows which one is meant. Digits may be full-width.
 """
 
 from __future__ import annotations
@@ -99,7 +103,8 @@ def _with_decimals(number: Decimal, currency: str) -> Decimal:
 
 def _grouped(number: Decimal) -> str:
     # Babel would cut trailing zeros, which align the decimal points of a column.
-    return _with_minus_sign(_localized(f"{number:,f}"))
+    text = _localized(f"{number:,f}")
+    return text.replace("-", _MINUS, 1) if text.startswith("-") else text
 
 
 def _localized(number: str) -> str:
@@ -108,5 +113,45 @@ def _localized(number: str) -> str:
     return number.translate(separators) if separators else number
 
 
-def _with_minus_sign(text: str) -> str:
-    return text.replace("-", _MINUS, 1) if text.startswith("-") else text
+# As people type them ------------------------------------------------------------------------------
+
+#: Longer than any allowed number.
+NUMBER_MAX_LENGTH = 40
+
+# Full-width forms, and the spaces and apostrophes that stand between digits, as ASCII.
+_ASCII = (
+    {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+    | dict.fromkeys([*map(ord, " \u3000\u00a0\u202f\u205f\u2019"), *range(0x2000, 0x200B)], "'")
+    | {0x2212: "-"}
+)
+_SIGNED = re.compile(r"([+-]?)([\d.,']+)", re.ASCII)
+_WHOLE = {
+    # By the character before the decimals: digits, or groups of three.
+    ".": re.compile(r"\d*|[1-9]\d{0,2}(?:(?:,\d{3})+|(?:'\d{3})+)", re.ASCII),
+    ",": re.compile(r"\d*|[1-9]\d{0,2}(?:(?:\.\d{3})+|(?:'\d{3})+)", re.ASCII),
+}
+
+
+def readings(typed: str) -> list[str]:
+    """What `typed` may mean, with a point before the decimals: none, one or two numbers.
+
+    If there are two, the first one has the decimals.
+    """
+    text = typed.strip()
+    match = _SIGNED.fullmatch(text.translate(_ASCII)) if len(text) <= NUMBER_MAX_LENGTH else None
+    if not match:
+        return []
+    sign, digits = match.groups()
+    found = []
+    for point, whole_part in _WHOLE.items():
+        whole, _point, decimals = digits.partition(point)
+        is_number = whole_part.fullmatch(whole) and (not decimals or decimals.isdecimal())
+        if is_number and (whole or decimals):
+            plain = re.sub("[.,']", "", whole) + ("." + decimals if decimals else "")
+            found.append(sign + plain)
+    return sorted(set(found), key=lambda plain: "." not in plain)
+
+
+def with_another_decimal(plain: str) -> str:
+    """`1.234` as `1.2340`, which has no other reading."""
+    return f"{plain}0"

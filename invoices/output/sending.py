@@ -1,27 +1,111 @@
 """Sending an invoice to a customer by email, at most once for each request id.
 
-`invoices.store.sendings` says how that is remembered.
+Before the mail server is asked, the state of the invoice gets an entry with the outcome "unknown":
+the claim, which only one call can make. Then the entry gets its outcome. So a process that is
+killed in between leaves an entry whose outcome is unknown, and no other call sends the mail again.
+
+The text of the sender goes out in the body alone. All headers are made of checked values, so that
+nobody can add a header or a recipient.
 """
 
 from __future__ import annotations
 
+import logging
 import re
+import smtplib
+import unicodedata
 import uuid
-from dataclasses import replace
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from email.utils import formataddr, parseaddr
+from typing import Any, Literal, get_args
+from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.core.mail import EmailMessage
+from django.template.loader import render_to_string
+from django.utils import translation
 from django.utils.translation import gettext_lazy as _
+from pynamodb.expressions.operand import Path
 
-from accounts.attributes import is_deliverable
+from accounts.attributes import EMAIL, deliverable_email, is_deliverable
 from accounts.limits.attempts import begin_mail_to_others
 from accounts.models import User
-from dynamo import Busy
-from invoices.exceptions import AlreadyVoided, InvoiceError
-from invoices.output.mails import deliver, mail_of
-from invoices.store.records import Record
-from invoices.store.sendings import Sending, claim_sending, known_sending, store_outcome
+from dynamo import Busy, DamagedItem, Transaction, Unavailable
+from dynamo.auth.addresses import clean_email
+from invoices.document.fields import Field
+from invoices.document.invoice import Invoice
+from invoices.exceptions import AlreadyVoided, InvoiceError, SendingReused, TooManySendings
+from invoices.models import InvoiceItem, InvoiceState
+from invoices.output.pdf import pdf_of
+from invoices.store.records import Record, find_record
+from web.kinds import MultiLine
+from web.mailserver import mail_connection
 
+Outcome = Literal["sent", "refused", "failed", "unknown"]
+"""What became of a mail: the mail server accepted it, refused it, was not reached; or unknown.
+
+Only a mail that is "sent" or "unknown" can arrive.
+"""
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+#: How many sendings an invoice keeps.
+MAX_SENDINGS = 10
+#: A sending is kept at least this long: twice as long as a form can be sent.
+KEPT_AT_LEAST = timedelta(days=2)
+#: Longer than a working mail server takes.
+UNDER_WAY = timedelta(minutes=1)
+#: Errors by which a mail server refuses a mail.
+_REFUSALS = (smtplib.SMTPResponseException, smtplib.SMTPRecipientsRefused)
 _REQUEST_ID = re.compile(r"[\w.:#-]{1,100}", re.ASCII)
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Sending:
+    """An attempt to send an invoice `to` an address; `at` is when it began."""
+
+    request_id: str
+    to: str
+    at: datetime
+    outcome: Outcome
+    #: The name of the mail server's error, known to the call that sent the mail. Not stored.
+    error: str = field(default="", compare=False)
+
+    @property
+    def is_unknown(self) -> bool:
+        return self.outcome == "unknown"
+
+    @property
+    def may_be_under_way(self) -> bool:
+        """Whether another call, which began a moment ago, may still be sending the mail."""
+        is_young = datetime.now(UTC) - self.at < UNDER_WAY
+        return self.is_unknown and not self.error and is_young
+
+
+def _deliverable(typed: str) -> str:
+    try:
+        return deliverable_email(clean_email(typed))
+    except ValueError as error:
+        # The local part is not plain ASCII, and programs differ in how they read it.
+        raise ValidationError(
+            _("No mail can be sent to this address. Enter another one."), "undeliverable"
+        ) from error
+
+
+#: The recipient of an invoice.
+TO = Field("to", replace(EMAIL, rule=_deliverable), label=_("To"))
+#: What the sender adds to the mail. It is not printed, so it may have any characters.
+MESSAGE = Field(
+    "message",
+    MultiLine(2_000, rows=5),
+    default="",
+    label=_("Message"),
+    help_text=_("Added to the text of the mail."),
+)
 
 
 def send_invoice(
@@ -35,10 +119,10 @@ def send_invoice(
 ) -> Sending:
     """Send the invoice of `record`, which `user` has just read, by email.
 
-    `to` and `message` are clean values of `invoices.output.mails`. `request_id` names this
-    sending of this invoice (a random one if none is given). A later call with the same id sends
-    nothing and returns what is known about the first one; an id is remembered for two days at
-    least. For `client` see `accounts.limits.attempts.begin_mail_to_others`.
+    `to` and `message` are clean values of `TO` and `MESSAGE`. `request_id` names this sending of
+    this invoice (a random one if none is given). A later call with the same id sends nothing and
+    returns what is known about the first one; an id is remembered for two days at least. For
+    `client` see `accounts.limits.attempts.begin_mail_to_others`.
 
     Costs 2 requests and 5 write units for an invoice of up to 1 KB, and those of the limits.
 
@@ -51,23 +135,23 @@ def send_invoice(
         Unavailable: the database did not answer. The claim may be made, so the request id is used.
     """
     request_id = str(uuid.uuid4()) if request_id is None else clean_request_id(request_id)
-    if known := known_sending(record, request_id, to):
+    if known := _known_sending(record, request_id, to):
         return known
-    check_may_send(user)
+    _check_may_send(user)
     if record.invoice.is_voided:
         raise AlreadyVoided(record.invoice.label, record.invoice.void_reason)
     # First, because it also bounds how many PDFs an account lets be made.
     slots = begin_mail_to_others(user, to, client)
     try:
-        mail = mail_of(record.invoice, user, to, message)
-        sending, is_first = claim_sending(record, request_id, to)
+        mail = _mail_of(record.invoice, user, to, message)
+        sending, is_first = _claim_sending(record, request_id, to)
     except (Busy, InvoiceError):
         slots.was_not_made()
         raise
     if is_first:
-        outcome, error = deliver(mail)
+        outcome, error = _deliver(mail)
         sending = replace(sending, outcome=outcome, error=error)
-        store_outcome(record, sending)
+        _store_outcome(record, sending)
     if not is_first or sending.outcome == "failed":
         slots.was_not_made()
     return sending
@@ -80,7 +164,7 @@ def clean_request_id(request_id: str) -> str:
     return request_id
 
 
-def check_may_send(user: User) -> None:
+def _check_may_send(user: User) -> None:
     """Raises ValidationError if customers cannot reply to a confirmed address of the user."""
     if not user.is_confirmed:
         raise ValidationError(
@@ -91,3 +175,162 @@ def check_may_send(user: User) -> None:
             _("No mail can be sent to your own email address. Change it in your profile."),
             "undeliverable",
         )
+
+
+# The entries --------------------------------------------------------------------------------------
+
+
+def sendings_of(state: InvoiceState) -> list[Sending]:
+    """The sendings that an invoice keeps, the latest first.
+
+    Raises:
+        DamagedItem: one of them cannot be read.
+    """
+    try:
+        sendings = [
+            Sending(
+                request_id,
+                values["to"],
+                datetime.fromisoformat(values["at"]).astimezone(UTC),
+                OUTCOMES[OUTCOMES.index(values["outcome"])],
+            )
+            for request_id, values in _stored(state).items()
+        ]
+        return sorted(sendings, key=lambda each: each.at, reverse=True)
+    except (KeyError, TypeError, ValueError) as error:
+        key = f"{state.series}#{state.number}"
+        problem = f"not a map of sendings ({error!r})"
+        raise DamagedItem(InvoiceState.table(), key, problem) from error
+
+
+def _stored(state: InvoiceState) -> dict[str, Any]:
+    return state.sendings.as_dict() if state.sendings is not None else {}
+
+
+def _known_sending(record: Record, request_id: str, to: str) -> Sending | None:
+    """The sending that has this request id. Raises SendingReused."""
+    for each in sendings_of(record.state):
+        if each.request_id == request_id:
+            if each.to != to:
+                raise SendingReused(request_id, each.to)
+            return each
+    return None
+
+
+def _claim_sending(record: Record, request_id: str, to: str) -> tuple[Sending, bool]:
+    """The sending with this request id, and whether this call made its entry.
+
+    Each repetition means that another call has changed the entries, so it ends.
+    """
+    invoice = record.invoice
+    while True:
+        if known := _known_sending(record, request_id, to):
+            return known, False
+        if record.invoice.is_voided:
+            raise AlreadyVoided(invoice.label, record.invoice.void_reason)
+        claim = Sending(request_id, to, datetime.now(UTC), "unknown")
+        before = _stored(record.state)
+        kept = _with_room(sendings_of(record.state), claim.at, invoice.label)
+        stored = {each.request_id: before[each.request_id] for each in kept}
+        stored[request_id] = {"to": to, "at": claim.at.isoformat(), "outcome": claim.outcome}
+        path = InvoiceState.sendings
+        unchanged = path == before if record.state.sendings is not None else path.does_not_exist()
+        changed = AlreadyVoided(invoice.label, ""), SendingReused(request_id, "")
+        write = Transaction()
+        issued = InvoiceItem.at(invoice.series, invoice.number)
+        write.check(issued, Path("status") == "issued", otherwise=changed[0])
+        write.update(record.state, [path.set(stored)], unchanged, otherwise=changed[1])
+        if not write.try_commit():
+            return claim, True
+        record = find_record(invoice.account, invoice.label)
+
+
+def _with_room(sendings: Sequence[Sending], now: datetime, label: str) -> list[Sending]:
+    """The sendings to keep when another one is added, the latest first.
+
+    The oldest go, those with an unknown outcome last.
+    """
+    removable = [each for each in sendings if now - each.at > KEPT_AT_LEAST]
+    removable.sort(key=lambda each: (each.is_unknown, each.at))
+    excess = max(0, len(sendings) + 1 - MAX_SENDINGS)
+    if excess > len(removable):
+        raise TooManySendings(label)
+    return [each for each in sendings if each not in removable[:excess]]
+
+
+def _store_outcome(record: Record, sending: Sending) -> None:
+    """Store the outcome. If the database does not answer, it stays unknown."""
+    entry = InvoiceState.sendings[sending.request_id]
+    try:
+        with Transaction() as write:
+            write.update(
+                record.state,
+                [entry["outcome"].set(sending.outcome)],
+                entry["at"] == sending.at.isoformat(),
+                # Removed, because the mail server took two days.
+                otherwise=lambda refusal: None,
+            )
+    except Unavailable as error:
+        logger.error("The outcome of a mail (%s) was not stored: %s", sending.outcome, error)
+
+
+# The mail -----------------------------------------------------------------------------------------
+
+
+def _mail_of(invoice: Invoice, sender: User, to: str, message: str) -> EmailMessage:
+    """The mail with `invoice` as a PDF, in the language of the invoice.
+
+    Replies go to the email address of `sender`, to which mails can be sent.
+    """
+    reply_to = deliverable_email(sender.email)
+    seller = _one_line(invoice.seller.name)
+    sent_from = parseaddr(settings.DEFAULT_FROM_EMAIL)[1]
+    context = {
+        "invoice": invoice,
+        "seller": seller,
+        "message": message,
+        "reply_to": reply_to,
+        "site": urlsplit(settings.ACCOUNTS_SITE_ORIGIN).netloc or sent_from.rpartition("@")[2],
+    }
+    with translation.override(invoice.language):
+        subject = render_to_string("invoices/mail/invoice_subject.txt", context)
+        text = render_to_string("invoices/mail/invoice.txt", context)
+    mail = EmailMessage(
+        _one_line(subject),
+        f"{text.strip()}\n",
+        from_email=formataddr((seller, sent_from)),
+        to=[to],
+        reply_to=[reply_to],
+    )
+    mail.attach(f"{invoice.label}.pdf", pdf_of(invoice), "application/pdf")
+    return mail
+
+
+def _one_line(text: str) -> str:
+    """`text` for a header: without control characters, and without encoded words (RFC 2047)."""
+    kept = (" " if unicodedata.category(char) in {"Cc", "Cs"} else char for char in text)
+    return " ".join("".join(kept).replace("=?", "= ?").split())
+
+
+def _deliver(mail: EmailMessage) -> tuple[Outcome, str]:
+    """Hand `mail` over to the mail server; the outcome, and the name of the error if there is one.
+
+    Each step waits for `EMAIL_TIMEOUT` at most.
+    """
+    is_open = False
+    try:
+        with mail_connection() as connection:
+            connection.open()
+            is_open = True
+            try:
+                return ("sent" if connection.send_messages([mail]) == 1 else "unknown"), ""
+            finally:
+                # The outcome stands, whatever the mail server answers to the goodbye.
+                with suppress(OSError):
+                    connection.close()
+    except OSError as error:  # all errors of mail servers and connections are
+        name = type(error).__name__
+        if not is_open:
+            return "failed", name
+        # The answer to the last step may be missing.
+        return ("refused" if isinstance(error, _REFUSALS) else "unknown"), name

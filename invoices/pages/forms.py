@@ -38,8 +38,14 @@ from invoices.document.invoice import (
     check_dates,
     draft_of,
 )
-from invoices.document.requirements import Case, Requirement, check_requirements, missing
-from invoices.document.vatrates import is_reduced, rates_of
+from invoices.document.requirements import (
+    Case,
+    Requirement,
+    check_requirements,
+    is_reduced,
+    missing,
+    rates_of,
+)
 from invoices.store.issuing import check_seller, is_named, seller_of, today
 from invoices.store.settlement import CREDIT_REASON, PAID_ON, VOID_REASON, check_paid_on
 from web.requestids import RequestIdForm

@@ -17,8 +17,7 @@ from accounts.exceptions import TooManyAttempts
 from accounts.limits.middleware import in_words
 from accounts.pages.base import KeepFormMixin
 from invoices.exceptions import AlreadyVoided, InvoiceError, SendingReused, TooManySendings
-from invoices.output.mails import MESSAGE, TO
-from invoices.output.sending import send_invoice
+from invoices.output.sending import MESSAGE, TO, send_invoice
 from invoices.pages.views import OwnFormView
 from invoices.store.records import Record, find_record
 from web.requestids import RequestIdForm

@@ -38,12 +38,12 @@ from invoices.document.money import readable_amount
 from invoices.models import CustomerItem
 from invoices.output import einvoices
 from invoices.output.pdf import name_of, pdf_of
+from invoices.output.sending import sendings_of
 from invoices.pages import forms
 from invoices.store.customers import customer_of, list_customers
 from invoices.store.issuing import check_may_issue, issue_invoice, must_confirm, today
 from invoices.store.lists import Listed, latest_invoices, list_invoices, search_invoices, sums_of
 from invoices.store.records import STANDINGS, find_invoice, find_record
-from invoices.store.sendings import sendings_of
 from sequences import DamagedSeries, ItemTooLarge, SequenceError
 from web import keptforms
 from web.choices import currency_of, is_currency

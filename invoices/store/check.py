@@ -24,8 +24,8 @@ from dynamo.extending import (
     text_of,
     unseen,
 )
+from invoices.document.fields import YEARS
 from invoices.document.invoice import CREDIT_PREFIX, label_of, parse_label, series_of
-from invoices.document.kinds import YEARS
 from invoices.exceptions import UnknownInvoice
 from invoices.models import InvoiceItem, InvoiceState
 from invoices.store.lists import states_of

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from dynamo.extending import Write, read_together
-from invoices.document.fields import Field, fields_of
+from invoices.document.fields import Day, Field, check_printable, fields_of
 from invoices.document.invoice import (
     CREDIT_PREFIX,
     DEFAULT_LANGUAGE,
@@ -26,10 +26,9 @@ from invoices.document.invoice import (
     draw_up,
     label_of,
 )
-from invoices.document.kinds import Day, check_printable
 from invoices.exceptions import DateTooEarly, InvoiceRequestReused
 from invoices.models import InvoiceItem
-from invoices.store.items import from_item, to_item
+from invoices.store.records import from_item, to_item
 from sequences import DamagedSeries, OutOfOrder, RequestIdReused, issue
 from web.kinds import SingleLine
 

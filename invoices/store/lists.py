@@ -14,12 +14,11 @@ from typing import Any
 
 from dynamo import DamagedItem
 from dynamo.extending import READ_TOGETHER, Item, query_pages, read_together, together
+from invoices.document.fields import YEARS
 from invoices.document.invoice import Invoice, label_of, parse_label, series_of
-from invoices.document.kinds import YEARS
 from invoices.exceptions import UnknownInvoice
 from invoices.models import InvoiceItem, InvoiceState
-from invoices.store.items import from_item
-from invoices.store.records import STANDINGS, Record, standing_of
+from invoices.store.records import STANDINGS, Record, from_item, standing_of
 from web.search import folded
 
 PAGE_SIZE = 50

@@ -19,9 +19,8 @@ from pynamodb.expressions.operand import Path
 from dynamo import Transaction, joined
 from dynamo.extending import Refusal, Update, Write
 from invoices.document.amounts import Line
-from invoices.document.fields import Field
+from invoices.document.fields import Day, Field, SingleLine
 from invoices.document.invoice import Draft, Invoice, credit_request_id
-from invoices.document.kinds import Day, SingleLine
 from invoices.exceptions import (
     AlreadyCredited,
     AlreadyPaid,
@@ -34,11 +33,11 @@ from invoices.exceptions import (
 )
 from invoices.models import InvoiceItem, InvoiceState
 from invoices.store.issuing import issue_invoice, today
-from invoices.store.items import from_item
 from invoices.store.records import (
     credit_guard,
     find_invoice,
     find_record,
+    from_item,
     invoice_at,
     label_of_guard,
     state_at,

@@ -11,7 +11,7 @@ from dynamo._internal.items import Item
 from dynamo.exceptions import DynamoError
 from invoices.document.invoice import Invoice
 from invoices.models import InvoiceItem, InvoiceState
-from invoices.store.items import from_item
+from invoices.store.records import from_item
 from sequences._internal.groups import Head, key_of_counter
 from sequences.exceptions import SequenceError
 from sequences.models import Counter

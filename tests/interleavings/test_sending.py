@@ -11,9 +11,8 @@ from django.core import mail
 
 from accounts.limits.windows import DEFAULTS
 from accounts.models import User
-from invoices.output.sending import send_invoice
+from invoices.output.sending import Sending, send_invoice, sendings_of
 from invoices.store.records import find_record
-from invoices.store.sendings import Sending, sendings_of
 from invoices.store.settlement import void
 from tests.interleavings.accounts import words_of
 from tests.interleavings.conftest import LOSSES, Explore

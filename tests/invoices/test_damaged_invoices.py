@@ -14,9 +14,8 @@ from accounts.models import User
 from dynamo.exceptions import DamagedItem
 from invoices.document.invoice import Invoice
 from invoices.models import InvoiceItem
-from invoices.store.items import from_item, to_item
 from invoices.store.lists import list_invoices
-from invoices.store.records import find_invoice, find_record
+from invoices.store.records import find_invoice, find_record, from_item, to_item
 from sequences.exceptions import DamagedSeries
 from tests.invoice_factories import DAY, issued, put_invoice, series, stored_invoices
 from tests.invoices.samples import an_invoice

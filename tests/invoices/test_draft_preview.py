@@ -13,7 +13,7 @@ from pypdf import PdfReader
 
 from accounts.models import User
 from accounts.services import edit_profile
-from invoices.document.vatrates import rates_of
+from invoices.document.requirements import rates_of
 from tests.factories import PASSWORD
 from tests.invoice_factories import stored_invoices
 from tests.invoices import forms

@@ -14,8 +14,7 @@ from pypdf import PdfReader
 from invoices.document.invoice import Invoice
 from invoices.document.money import in_major_units, readable_amount
 from invoices.output.einvoices import XML_NAME, as_xml, missing
-from invoices.output.facturx import with_metadata
-from invoices.output.pdf import render
+from invoices.output.pdf import render, with_metadata
 from tests.invoices import samples
 from tests.invoices.test_einvoices import CASES, texts_of
 

@@ -10,9 +10,8 @@ from django.core.exceptions import ValidationError
 from django.utils import translation
 
 from invoices.document.amounts import Line
-from invoices.document.fields import Field, fields_of
+from invoices.document.fields import Amount, Day, Field, Kind, Moment, Number, SingleLine, fields_of
 from invoices.document.invoice import TYPED_FIELDS, Party
-from invoices.document.kinds import Amount, Day, Kind, Moment, Number, SingleLine
 
 DESCRIPTION, QUANTITY, UNIT_PRICE, VAT_RATE, *_OTHERS = fields_of(Line)
 _NAME, ADDRESS, _VAT_ID, _COUNTRY = fields_of(Party)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from invoices.document.amounts import Line
-from invoices.document.fields import stated
+from invoices.document.fields import Day, SingleLine, stated
 from invoices.document.invoice import (
     Customer,
     Draft,
@@ -20,9 +20,8 @@ from invoices.document.invoice import (
     parse_label,
     series_of,
 )
-from invoices.document.kinds import Day, SingleLine
 from invoices.exceptions import UnknownInvoice
-from invoices.store.items import from_item, to_item
+from invoices.store.records import from_item, to_item
 from tests.invoices.samples import (
     CUSTOMER,
     NUMBERS,

@@ -18,8 +18,7 @@ from invoices.document.invoice import Invoice
 from invoices.output.files import YEAR_FILES
 from invoices.output.pdf import render
 from invoices.store.issuing import issue_invoice
-from invoices.store.items import from_item, to_item
-from invoices.store.records import find_invoice
+from invoices.store.records import find_invoice, from_item, to_item
 from tests.commands import run
 from tests.factories import make_user
 from tests.invoice_factories import DAY, SELLER, draft, issued, new_account, stored_invoices

@@ -30,7 +30,7 @@ from invoices.models import InvoiceState
 from invoices.output.files import YEAR_FILES, as_full_json
 from invoices.output.pdf import render
 from invoices.pages.forms import InvoiceForm
-from invoices.store.items import from_item, to_item
+from invoices.store.records import from_item, to_item
 from invoices.store.records import Record
 from tests.invoices.forms import typed
 

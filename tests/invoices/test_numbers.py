@@ -9,9 +9,8 @@ from django.core.exceptions import ValidationError
 from hypothesis import given, strategies as st
 
 from invoices.document.amounts import Line
-from invoices.document.fields import fields_of
-from invoices.document.kinds import Number
-from invoices.document.numbers import readings
+from invoices.document.fields import Number, fields_of
+from invoices.document.money import readings
 
 FIELDS = {each.name: each.kind for each in fields_of(Line)}
 PRICE, RATE, QUANTITY = FIELDS["unit_price"], FIELDS["vat_rate"], FIELDS["quantity"]

@@ -11,7 +11,7 @@ import segno
 from pypdf import PdfReader
 
 from invoices.document.invoice import Invoice
-from invoices.output.payment_codes import payment_code, payment_image
+from invoices.output.contents import contents_of, payment_code
 from invoices.output.pdf import render
 from tests.invoices.samples import FULL_SELLER, a_line, a_voided_invoice, an_invoice
 from tests.invoices.test_pdf import roles_of, text_of
@@ -57,7 +57,7 @@ WITHOUT_CODE = {
 @pytest.mark.parametrize("invoice", WITHOUT_CODE.values(), ids=WITHOUT_CODE)
 def test_an_invoice_that_cannot_be_paid_so_has_no_code(invoice: Invoice) -> None:
     assert payment_code(invoice) is None
-    assert payment_image(invoice) == ""
+    assert contents_of(invoice)["code"] == ""
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,9 @@ from hypothesis import given
 from pypdf import PdfReader
 
 from invoices.document import fonts
+from invoices.document.fields import check_printable
 from invoices.document.fonts import REPLACEMENT, missing_characters, printable
 from invoices.document.invoice import Customer, Invoice, Seller
-from invoices.document.kinds import check_printable
 from invoices.output import pdf
 from invoices.output.pdf import render
 from tests.commands import ROOT

@@ -16,7 +16,7 @@ from invoices.document.amounts import TAX_CATEGORIES, Line, preview
 from invoices.document.fields import fields_of
 from invoices.document.invoice import Customer, Draft, Seller, draw_up
 from invoices.pages import views
-from invoices.store.items import from_item, to_item
+from invoices.store.records import from_item, to_item
 from tests.factories import make_user
 from tests.pages import Page
 from tests.requests import Requests

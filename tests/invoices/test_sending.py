@@ -22,12 +22,10 @@ from invoices.document.invoice import Customer, Seller
 from invoices.document.money import readable_amount
 from invoices.exceptions import AlreadyVoided, SendingReused, TooManySendings
 from invoices.output.einvoices import XML_NAME, as_xml
-from invoices.output.mails import MESSAGE, TO
 from invoices.output.pdf import render
-from invoices.output.sending import send_invoice
+from invoices.output.sending import MAX_SENDINGS, MESSAGE, TO, Sending, send_invoice, sendings_of
 from invoices.store.issuing import issue_invoice
 from invoices.store.records import find_record
-from invoices.store.sendings import MAX_SENDINGS, Sending, sendings_of
 from invoices.store.settlement import credit, mark_paid, void
 from tests.clocks import hold_the_day
 from tests.engines import free_port

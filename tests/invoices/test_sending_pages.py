@@ -14,9 +14,9 @@ from django.utils import timezone
 from accounts.emails.links import mark_confirmed
 from accounts.models import User
 from invoices.document.invoice import Customer
+from invoices.output.sending import sendings_of
 from invoices.store.issuing import issue_invoice
 from invoices.store.records import find_record
-from invoices.store.sendings import sendings_of
 from invoices.store.settlement import void
 from tests.clocks import LeapingClock, use_clock
 from tests.commands import run

@@ -12,9 +12,8 @@ from django.core.management.base import CommandParser
 from accounts.languages import language_of
 from accounts.services import find_user
 from invoices.document.amounts import Line, check_line, check_line_count, check_totals, totals
-from invoices.document.fields import fields_of
+from invoices.document.fields import Flag, fields_of
 from invoices.document.invoice import DEFAULT_LANGUAGE, TYPED_FIELDS, Draft, draft_of
-from invoices.document.kinds import Flag
 from invoices.document.requirements import check_requirements
 from invoices.management.base import InvoiceCommand, errors_about, repeatable, request_id_of
 from invoices.store.issuing import (

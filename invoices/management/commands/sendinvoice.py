@@ -9,10 +9,8 @@ from django.core.management.base import CommandError, CommandParser
 
 from accounts.services import find_user
 from invoices.management.base import InvoiceCommand, errors_about, repeatable, request_id_of
-from invoices.output.mails import MESSAGE, TO
-from invoices.output.sending import clean_request_id, send_invoice
+from invoices.output.sending import MESSAGE, TO, Sending, clean_request_id, send_invoice
 from invoices.store.records import find_record
-from invoices.store.sendings import Sending
 
 _FAILURES = {
     "refused": "The mail server refused the mail to {0.to}.",
