@@ -27,7 +27,6 @@ import pickle
 import time
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeGuard
 
@@ -37,7 +36,7 @@ from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 from django.utils.crypto import salted_hmac
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo._internal.bulk import read_batches, read_one_of_each, write_batches
+from dynamo._internal.bulk import query_pages, read_batches, read_one_of_each, write_batches
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import ITEM_MAX_BYTES, Item, PlainModel
 from dynamo._internal.updates import Update
@@ -75,18 +74,16 @@ _VALUE_NAME = {"#value": "value"}
 _EXPIRED = 0
 
 
-@dataclass(eq=False)
 class CacheValueTooLarge(DynamoError, ValueError):
     """A value does not fit into an item of DynamoDB, which holds 400 KB. Nothing was sent."""
 
     key: str
     size_bytes: int
 
-    def __str__(self) -> str:
-        return (
-            f"The cache cannot hold the value of {self.key!r}: pickled it has {self.size_bytes:,} "
-            f"bytes, and DynamoDB stores at most {VALUE_MAX_BYTES:,}."
-        )
+    text = (
+        "The cache cannot hold the value of {key!r}: pickled it has {size_bytes:,} bytes, and "
+        f"DynamoDB stores at most {VALUE_MAX_BYTES:,}."
+    )
 
 
 class CacheItem(PlainModel):
@@ -333,12 +330,8 @@ class DynamoCache(BaseCache):
             "ProjectionExpression": "#key",
             "ExpressionAttributeNames": _KEY_NAME,
         }
-        while True:
-            page = send("Scan", request)
-            _delete_all({item["key"]["S"] for item in page["Items"]})
-            if not page.get("LastEvaluatedKey"):
-                return
-            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+        for items, _has_more in query_pages(request, "Scan"):
+            _delete_all(item["key"]["S"] for item in items)
 
     # Django's asynchronous forms of these send several requests (`aincr` reads and then writes).
     # These send the same single requests as above.

@@ -25,7 +25,7 @@ from django.test import SimpleTestCase
 from django.test.runner import DiscoverRunner
 
 from dynamo._internal import engine
-from dynamo._internal.bulk import write_batches
+from dynamo._internal.bulk import query_pages, write_batches
 from dynamo._internal.client import sending
 from dynamo._internal.client.addressing import TEST_ENDPOINT
 from dynamo._internal.processes import PerProcess
@@ -95,17 +95,13 @@ class Tables:
 
 def _empty(table: Table) -> None:
     names = {f"#{number}": name for number, (name, _type) in enumerate(table.key)}
-    request: dict[str, Any] = {
+    request = {
         "TableName": table.name,
         "ProjectionExpression": ", ".join(names),
         "ExpressionAttributeNames": names,
     }
-    while True:
-        page = sending.send("Scan", request)
-        write_batches(table.name, [{"DeleteRequest": {"Key": key}} for key in page["Items"]])
-        if not page.get("LastEvaluatedKey"):
-            return
-        request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+    for keys, _has_more in query_pages(request, "Scan"):
+        write_batches(table.name, [{"DeleteRequest": {"Key": key}} for key in keys])
 
 
 _engine_of_process = PerProcess(engine.start_temporary)
@@ -122,15 +118,11 @@ def max_requests(most: int) -> Iterator[Tally]:
         AssertionError: it names each request and the line that asked for it.
     """
     tally = Tally(keep_calls=True)
-
-    def note(signal: Any, sender: Any, **sent: Any) -> None:
-        tally.note(**sent)
-
-    request_sent.connect(note)
+    request_sent.connect(tally.note)
     try:
         yield tally
     finally:
-        request_sent.disconnect(note)
+        request_sent.disconnect(tally.note)
     if tally.requests > most:
         calls = "".join(f"\n{call.operation} {call.table} {call.asked_by}" for call in tally.calls)
         raise AssertionError(f"{tally}; at most {most} expected:{calls}")

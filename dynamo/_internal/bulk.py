@@ -72,8 +72,10 @@ def pages(
                 yield answer["Items"]
 
 
-def query_pages(request: Mapping[str, Any]) -> Iterator[tuple[list[Item], bool]]:
-    """The items of each answer to the Query `request`, and whether more may follow.
+def query_pages(
+    request: Mapping[str, Any], operation: str = "Query"
+) -> Iterator[tuple[list[Item], bool]]:
+    """The items of each answer to the Query (or Scan) `request`, and whether more may follow.
 
     Costs 1 request per page of 1 MB (or of `Limit` items, if the request names one).
 
@@ -82,7 +84,7 @@ def query_pages(request: Mapping[str, Any]) -> Iterator[tuple[list[Item], bool]]
     """
     page = dict(request)
     while True:
-        answer = send("Query", page)
+        answer = send(operation, page)
         has_more = bool(answer.get("LastEvaluatedKey"))
         yield answer["Items"], has_more
         if not has_more:

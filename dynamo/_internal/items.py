@@ -81,8 +81,6 @@ class PlainModel(PynamoModel):
     #: The item as it was last read or written; what a change is compared with.
     stored: Item
 
-    _named: ClassVar[list[tuple[str, str, Attribute[Any]]]]
-    _key_parts: ClassVar[list[tuple[str, str, Attribute[Any]]]]
     _discriminator: ClassVar[str | None]
 
     #: The stored name of the attribute by which DynamoDB's TTL deletes items; None if none expire.
@@ -102,24 +100,18 @@ class PlainModel(PynamoModel):
         return [stored_name for _name, stored_name, _attribute in cls._key_attributes()]
 
     @classmethod
+    @cache
     def _named_attributes(cls) -> list[tuple[str, str, Attribute[Any]]]:
         """Each attribute with its Python and its stored name, which PynamoDB looks up slowly."""
-        named = cls.__dict__.get("_named")
-        if named is None:
-            attributes = cls.get_attributes().items()
-            named = [(name, str(each.attr_name), each) for name, each in attributes]
-            cls._named = named
-        return named
+        attributes = cls.get_attributes().items()
+        return [(name, str(each.attr_name), each) for name, each in attributes]
 
     @classmethod
+    @cache
     def _key_attributes(cls) -> list[tuple[str, str, Attribute[Any]]]:
         """Those of the partition key and of any sort key."""
-        key = cls.__dict__.get("_key_parts")
-        if key is None:
-            names = [name for name in (cls._hash_keyname, cls._range_keyname) if name]
-            named = {each[0]: each for each in cls._named_attributes()}
-            key = cls._key_parts = [named[name] for name in names]
-        return key
+        named = {each[0]: each for each in cls._named_attributes()}
+        return [named[name] for name in (cls._hash_keyname, cls._range_keyname) if name]
 
     def _address(self) -> dict[str, Any]:
         """The parameters of a request that name this item."""

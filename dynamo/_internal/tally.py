@@ -87,8 +87,9 @@ class Tally:
         error: BaseException | None,
         retries: int,
         seconds: float,
+        **_signal: Any,
     ) -> None:
-        """Count an attempt (see `dynamo.signals`), here and on the tallies around this one."""
+        """Count an attempt (see `request_sent`), here and on the tallies around this one."""
         outcome = "ok" if error is None else outcome_of(error)
         read = write = 0.0
         for _table, reads, writes in consumed_units(operation, response):
@@ -149,9 +150,7 @@ def current() -> Tally | None:
 
 
 def _note(**sent: Any) -> None:
-    tally = _current.get()
-    if tally is not None:
-        del sent["signal"], sent["sender"]
+    if tally := _current.get():
         tally.note(**sent)
 
 

@@ -41,9 +41,9 @@ class _Turn:
         self._is_held = False
 
     def take(self) -> None:
-        if not self._turns.acquire(timeout=page_seconds_left()):
+        self._is_held = self._turns.acquire(timeout=page_seconds_left())
+        if not self._is_held:
             raise TooManyPages
-        self._is_held = True
 
     def take_if_free(self) -> None:
         self._is_held = self._turns.acquire(blocking=False)

@@ -433,7 +433,7 @@ def test_a_file_is_not_uploaded_while_a_provider_hangs(
     monkeypatch.delenv("AWS_ENDPOINT_URL_S3", raising=False)
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", 0.5)
     s3.client.reset()
-    credentials.reset()
+    credentials.of_process.reset()
     try:
         with (
             Stopwatch() as watch,
@@ -442,7 +442,7 @@ def test_a_file_is_not_uploaded_while_a_provider_hangs(
             s3.head("bucket", "key")
     finally:
         s3.client.reset()
-        credentials.reset()
+        credentials.of_process.reset()
 
     assert watch.seconds < SOON_SECONDS
 

@@ -122,9 +122,9 @@ def through(url: str) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_S3", url)
         s3.client.reset()
-        credentials.reset()
+        credentials.of_process.reset()
         try:
             yield
         finally:
             s3.client.reset()
-            credentials.reset()
+            credentials.of_process.reset()

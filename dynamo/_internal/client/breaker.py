@@ -100,18 +100,16 @@ class Breaker:
                 self._prober = None
                 self._probes_at = now + OPEN_SECONDS
             # An answer to another request since `began` shows that DynamoDB is reachable.
-            if not self.is_open and _is_unreachable(error) and began >= self._answered_at:
-                self._count(began, now, error)
-
-    def _count(self, began: float, now: float, error: BaseException) -> None:
-        if not self._failures:
-            self._failing_since = began
-        self._failures += 1
-        lasts = now - self._failing_since >= OPENING_SECONDS
-        if self._failures >= OPENING_FAILURES and lasts:
-            self.is_open = True
-            self._probes_at = now + OPEN_SECONDS
-            log.warning("DynamoDB cannot be reached, so pages fail fast: %s", error)
+            if self.is_open or not _is_unreachable(error) or began < self._answered_at:
+                return
+            if not self._failures:
+                self._failing_since = began
+            self._failures += 1
+            lasts = now - self._failing_since >= OPENING_SECONDS
+            if self._failures >= OPENING_FAILURES and lasts:
+                self.is_open = True
+                self._probes_at = now + OPEN_SECONDS
+                log.warning("DynamoDB cannot be reached, so pages fail fast: %s", error)
 
     def _close(self) -> None:
         with self._lock:

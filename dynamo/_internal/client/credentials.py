@@ -212,11 +212,6 @@ def of_engine() -> ProcessCredentials | None:
     return None if fixed is None else ProcessCredentials(fixed)
 
 
-def reset() -> None:
-    """Forget the credentials; the next use loads them again."""
-    of_process.reset()
-
-
 class _Provider(CredentialProvider):
     METHOD = "django-on-dynamodb"
 

@@ -36,16 +36,8 @@ from http.client import HTTPException, IncompleteRead, RemoteDisconnected
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import quote, urlsplit
 
+from botocore import exceptions as botocore_errors
 from botocore.credentials import Credentials
-from botocore.exceptions import (
-    ChecksumError,
-    ConnectionClosedError,
-    ConnectTimeoutError,
-    EndpointConnectionError,
-    HTTPClientError,
-    ReadTimeoutError,
-    SSLError,
-)
 from botocore.parsers import JSONParser, ResponseParserError, ResponseParserFactory
 from botocore.utils import get_environ_proxies, normalize_url_path
 from urllib3 import exceptions as urllib3_errors
@@ -69,11 +61,11 @@ _PORTS = {"http": 80, "https": 443}
 
 #: botocore's error for each of a connection's; the first one that matches.
 _ERRORS: tuple[tuple[Any, Any], ...] = (
-    ((ssl.SSLError, CertificateError), SSLError),
-    (urllib3_errors.NewConnectionError, EndpointConnectionError),
-    (urllib3_errors.ConnectTimeoutError, ConnectTimeoutError),
-    (TimeoutError, ReadTimeoutError),
-    ((OSError, HTTPException), ConnectionClosedError),
+    ((ssl.SSLError, CertificateError), botocore_errors.SSLError),
+    (urllib3_errors.NewConnectionError, botocore_errors.EndpointConnectionError),
+    (urllib3_errors.ConnectTimeoutError, botocore_errors.ConnectTimeoutError),
+    (TimeoutError, botocore_errors.ReadTimeoutError),
+    ((OSError, HTTPException), botocore_errors.ConnectionClosedError),
 )
 
 #: http.client's bounds, in bytes and in headers.
@@ -151,7 +143,7 @@ class LeanClient:
                 if isinstance(error, kinds):
                     raise raised(endpoint_url=self._url, error=error) from error
             # A ValueError is a line break in a header, for example in pasted credentials.
-            raise HTTPClientError(error=error) from error
+            raise botocore_errors.HTTPClientError(error=error) from error
 
     def _exchange_on(self, connection: Any, body: bytes, headers: dict[str, str]) -> HttpAnswer:
         if connection.sock is None:
@@ -344,7 +336,7 @@ _MAYBE_BINARY = (b'"B"', b'"BS"', b"\\u")
 def _check_crc(expected: str | None, data: bytes) -> None:
     found = str(zlib.crc32(data))
     if expected is not None and expected.strip() != found:
-        raise ChecksumError(
+        raise botocore_errors.ChecksumError(
             checksum_type="crc32", expected_checksum=expected, actual_checksum=found
         )
 
@@ -362,7 +354,7 @@ def _read(data: bytes) -> dict[str, Any]:
         if not isinstance(read, dict):
             raise ValueError("not an object")
     except UNREADABLE as error:
-        raise HTTPClientError(error=error) from error
+        raise botocore_errors.HTTPClientError(error=error) from error
     # botocore leaves out null members as well.
     return {name: value for name, value in read.items() if value is not None}
 
@@ -404,7 +396,7 @@ class AnswerParser(JSONParser):
             for reason in parsed.get("CancellationReasons") or ():
                 _check_error(reason)
         except (*UNREADABLE, ResponseParserError) as error:
-            raise HTTPClientError(error=error) from error
+            raise botocore_errors.HTTPClientError(error=error) from error
         return parsed
 
     def _handle_json_body(self, raw_body: bytes, shape: Any) -> Any:

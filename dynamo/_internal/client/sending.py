@@ -27,6 +27,7 @@ from botocore.exceptions import (
 from django.conf import settings
 from django.utils.asyncio import async_unsafe
 
+from dynamo import exceptions
 from dynamo._internal.client import addressing, connections, credentials
 from dynamo._internal.client.breaker import Breaker, fails_fast
 from dynamo._internal.client.credentials import ProcessCredentials
@@ -44,16 +45,6 @@ from dynamo._internal.client.retries import (
     pause_seconds,
 )
 from dynamo._internal.processes import PerProcess
-from dynamo.exceptions import (
-    CancellationReason,
-    ConditionFailed,
-    DynamoError,
-    Rejected,
-    TableMissing,
-    TransactionCancelled,
-    TransactionConflict,
-    Unavailable,
-)
 from dynamo.signals import request_sent
 
 log = logging.getLogger(__name__)
@@ -73,7 +64,7 @@ def client() -> Any:
 def reset() -> None:
     """Forget the client and its credentials; the next request makes new ones from the settings."""
     _shared.reset()
-    credentials.reset()
+    credentials.of_process.reset()
 
 
 def is_unreachable() -> bool:
@@ -193,7 +184,7 @@ def send(
             repeated write was rejected.
     """
     if page_is_over():
-        raise Unavailable(operation, "the page's time is over")
+        raise exceptions.Unavailable(operation, "the page's time is over")
     request = _completed(operation, request)
     if repeatable is None:
         repeatable = is_repeatable(operation, request)
@@ -211,14 +202,14 @@ def send(
             stalled = stalled or is_stalled(error)
             if not (repeat_conflicts or maybe_done) and cancellation_codes(error):
                 throttled = outcome_of(error) == "throttled"
-                raise TransactionConflict(operation, throttled) from error
+                raise exceptions.TransactionConflict(operation, throttled) from error
             pause = _pause(attempt, ends_at)
             if pause is None and stalled:
                 pause = _pause_until_recovery(began, attempt_began)
             fails_now = fails_fast() and is_unreachable()
             if pause is None or fails_now or (maybe_done and not repeatable):
-                written = maybe_done and not is_read(operation)
-                raise Unavailable(operation, _reason(error), maybe_written=written) from error
+                unknown = maybe_done and not is_read(operation)
+                raise exceptions.Unavailable(operation, _reason(error), unknown) from error
         time.sleep(pause)
     raise AssertionError("unreachable: the loop ends by return or raise")
 
@@ -293,7 +284,7 @@ def _final(
     error: BotoCoreError | ClientError,
     *,
     maybe_done: bool,
-) -> DynamoError:
+) -> exceptions.DynamoError:
     code, message = type(error).__name__, str(error)
     if isinstance(error, ClientError):
         code = code_of(error) or "Unknown"
@@ -301,23 +292,23 @@ def _final(
         # Members that botocore's type does not have.
         answer: dict[str, Any] = dict(error.response)
         if code == "ConditionalCheckFailedException":
-            return ConditionFailed(operation, maybe_done, answer.get("Item"))
+            return exceptions.ConditionFailed(operation, maybe_done, answer.get("Item"))
         if code == "TransactionCanceledException":
             reasons = [
-                CancellationReason(
+                exceptions.CancellationReason(
                     each.get("Code", "None"), each.get("Message", ""), each.get("Item")
                 )
                 for each in answer.get("CancellationReasons", [])
             ]
             # Without one reason per action the answer does not say which condition was false.
             if cancellation_codes(error) and len(reasons) == len(request["TransactItems"]):
-                return TransactionCancelled(operation, reasons)
+                return exceptions.TransactionCancelled(operation, reasons)
     if maybe_done and not is_read(operation):
         # This refuses the repetition, for example by expired credentials, not the first attempt.
-        return Unavailable(operation, code, maybe_written=True)
+        return exceptions.Unavailable(operation, code, maybe_written=True)
     if code == "ResourceNotFoundException":
-        return TableMissing(operation, code, message)
-    return Rejected(operation, code, message)
+        return exceptions.TableMissing(operation, code, message)
+    return exceptions.Rejected(operation, code, message)
 
 
 def _reason(error: BotoCoreError | ClientError) -> str:

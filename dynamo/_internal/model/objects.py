@@ -55,14 +55,6 @@ def new_version() -> int:
     return _LEAST_VERSION + secrets.randbelow(_RANDOM_VERSIONS)
 
 
-def stored_version(typed: Mapping[str, Any]) -> int:
-    """The version that is stored as `typed`. Raises ValueError if it cannot be one."""
-    version = int(typed.get("N", "no number"))
-    if not 0 <= version < _MOST_VERSION:
-        raise ValueError(version)
-    return version
-
-
 def next_version(version: int | None) -> int:
     """The version that a write gives to an item that has `version`.
 
@@ -399,11 +391,15 @@ class ItemObject(PlainModel):
     @classmethod
     def _version_of(cls, item: Item) -> int | None:
         """The version of the stored `item`, None if it has none. Raises DamagedItem."""
-        typed = item.get(VERSION)
+        if VERSION not in item:
+            return None
         try:
-            return None if typed is None else stored_version(typed)
+            version = int(item[VERSION].get("N", "no number"))
         except ValueError as error:
             raise cls._damaged(item, VERSION) from error
+        if not 0 <= version < _MOST_VERSION:
+            raise cls._damaged(item, VERSION)
+        return version
 
     def is_same_item(self, stored: Item) -> bool:
         """Whether `stored` is this item, perhaps changed, and not another one under its key."""

@@ -234,9 +234,9 @@ class Writable(Readable):
         if not (changed or add or condition is not None):
             self._become(self.stored, self.stored, values)
             return
-        implied = self._implied_by(values)
+        implied = {name: each for name, each in self._implied(values).items() if name not in values}
         self._update(
-            implied | changed,
+            self._wire_of(implied, removals=True) | changed,
             self._added(add or {}),
             condition,
             # By the changed values: those that they imply may be drawn at random.
@@ -252,13 +252,6 @@ class Writable(Readable):
     def _implied(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """The attributes that a change to `values` also changes, for subclasses."""
         return {}
-
-    def _implied_by(self, values: Mapping[str, Any]) -> dict[str, dict[str, Any] | None]:
-        """The same without `values`, by stored name."""
-        implied = self._implied(values).items()
-        return self._wire_of(
-            {name: value for name, value in implied if name not in values}, removals=True
-        )
 
     def _changed(self, values: Mapping[str, Any]) -> dict[str, dict[str, Any] | None]:
         """Those of `values` that are not stored, by stored name; None for one that is removed."""
