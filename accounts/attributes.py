@@ -36,8 +36,7 @@ from dynamo.auth.usernames import (
 )
 from web import identifiers, kinds
 from web.choices import currency_choices, is_time_zone, time_zone_choices
-from web.kinds import Choice, FormField, Kind, SingleLine
-from web.selects import LanguageSelect, LongSelect
+from web.kinds import Choice, FormField, Kind, LanguageSelect, LongSelect, SingleLine
 
 MOST_PAYMENT_DAYS = 365
 _DAYS = re.compile(r"\d{1,3}", re.ASCII)

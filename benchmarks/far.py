@@ -8,7 +8,6 @@ import time
 from asyncio import Queue, StreamReader, StreamWriter
 from collections.abc import Coroutine
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Self
 
 from tests.requests import round_trips
@@ -32,12 +31,7 @@ class FarAway:
         self._server = self._done(asyncio.start_server(self._serve, "127.0.0.1", 0))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._done(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()

@@ -33,8 +33,8 @@ LAYERS = {
     "translation": r"django/utils/translation/|gettext\.py",
     "sessions, messages": r"django/contrib/(sessions|messages)",
     "invoices": r"invoices/|web/",
-    "middlewares": r"middleware|languages\.py|django/utils/deprecation|handlers/exception|^csp/"
-    r"|django_guid|permissions_policy",
+    "middlewares": r"middleware|languages\.py|django/utils/deprecation|handlers/exception"
+    r"|django_guid",
     "accounts, views": r"accounts/|django/views|django/contrib/auth",
     "server, WSGI": r"granian/|handlers/",
 }

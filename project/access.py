@@ -14,16 +14,21 @@ from urllib.parse import urlsplit
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
+from django.dispatch import Signal
 from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
 
 from accounts.sessions.visitor import address, known_account
 from dynamo.extending import Tally, counted_on, counting, printable
-from project.hiding import hide
-from project.signals import page_answered
+from project.logs import hide
 
 log = logging.getLogger(__name__)
+
+#: A request was answered. Arguments: url (str): the name in the URL map, "static" or "none"; method
+#: (str): as the client sent it; status (int); seconds (float): how long it took until the answer
+#: was sent or handed to the server. Errors of receivers are only logged.
+page_answered = Signal()
 
 #: Requested every few seconds: their lines are at DEBUG unless they fail. They are answered before
 #: the URL map is used.

@@ -8,10 +8,10 @@ class ProjectConfig(AppConfig):
     name = "project"
 
     def ready(self) -> None:
-        from project import checks, logs, secret_keys  # noqa: F401 - checks registers itself
+        from project import checks, logs, parameters  # noqa: F401 - checks registers itself
 
         if settings.SECRET_KEY_PARAMETER:
-            secret_keys.load()
+            parameters.load_keys()
         if settings.METRICS_TOKEN:
             from project import metrics  # here, because nothing else needs prometheus-client
 

@@ -1,5 +1,4 @@
-from project.requests import AsgiApplication
-from project.start import load_pages, start
+from project.start import AsgiApplication, load_pages, start
 
 start()
 application = AsgiApplication()

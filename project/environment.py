@@ -171,7 +171,6 @@ def _is_endpoint(value: str) -> bool:
 
 
 def has_phone_numbers(region: str) -> bool:
-    """Whether phone numbers of `region` are known."""
     from phonenumbers import SUPPORTED_REGIONS  # here, because the setting is empty by default
 
     return region in SUPPORTED_REGIONS

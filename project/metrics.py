@@ -29,7 +29,7 @@ from accounts.signals import value_taken
 from dynamo import request_sent
 from dynamo.extending import cancellation_codes, consumed_units, outcome_of, table_names
 from locks import lease_lost, lock_awaited
-from project.signals import page_answered
+from project.access import page_answered
 from sequences import numbers_given
 
 # When each series began: half of all lines, which we do not use.
@@ -103,14 +103,8 @@ _units = cache(UNITS.labels)
 
 def listen() -> None:
     """Count from now on what the library does. Without receivers its signals cost nothing."""
-    for signal, receiver in _RECEIVERS.items():
+    for signal, receiver in RECEIVERS.items():
         signal.connect(receiver)
-
-
-def stop_listening() -> None:
-    """Undo `listen`."""
-    for signal, receiver in _RECEIVERS.items():
-        signal.disconnect(receiver)
 
 
 def shown() -> HttpResponse:
@@ -137,8 +131,8 @@ def _count_page(*, url: str, method: str, status: int, seconds: float, **_signal
 def _count_request(
     *,
     operation: str,
-    request: dict[str, Any],
-    response: dict[str, Any],
+    request: Any,
+    response: Any,
     error: BaseException | None,
     retries: int,
     seconds: float,
@@ -164,7 +158,7 @@ def _count_numbers(*, kind: str, callers: int, numbers: int, **_signal: Any) -> 
     GROUPS.labels(label).observe(callers)
 
 
-_RECEIVERS: dict[Signal, Callable[..., None]] = {
+RECEIVERS: dict[Signal, Callable[..., None]] = {
     page_answered: _count_page,
     value_taken: lambda attribute, **_signal: TAKEN.labels(attribute).inc(),
     request_sent: _count_request,

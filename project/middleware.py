@@ -7,9 +7,6 @@ import re
 import threading
 from typing import Any
 
-from csp.constants import HEADER
-from csp.middleware import CSPMiddleware
-from csp.utils import build_policy
 from django.conf import settings
 from django.core.exceptions import BadRequest, DisallowedHost, MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -21,7 +18,7 @@ from django.utils.log import log_response
 
 from dynamo.extending import TooManyPages, in_turn, printable
 from dynamo.middleware import unavailable
-from project import secret_keys
+from project import parameters
 from project.errors import bad_request
 
 log = logging.getLogger(__name__)
@@ -64,17 +61,15 @@ class MetricsMiddleware(MiddlewareMixin):
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        if request.path_info != "/metrics" or not _has_token(request):
+        given = request.META.get("HTTP_AUTHORIZATION", "")
+        token: str = settings.METRICS_TOKEN
+        if not token or request.path_info != "/metrics":
+            return None
+        if not constant_time_compare(given, f"Bearer {token}"):
             return None
         from project import metrics  # here, because prometheus-client is not needed without a token
 
         return metrics.shown()
-
-
-def _has_token(request: HttpRequest) -> bool:
-    given = request.META.get("HTTP_AUTHORIZATION", "")
-    token: str = settings.METRICS_TOKEN
-    return bool(token) and constant_time_compare(given, f"Bearer {token}")
 
 
 class HeadersMiddleware(MiddlewareMixin):
@@ -90,33 +85,17 @@ class HeadersMiddleware(MiddlewareMixin):
     def process_response(
         self, request: HttpRequest, response: HttpResponseBase
     ) -> HttpResponseBase:
+        headers = response.headers
         for name, value in settings.ANSWER_HEADERS.items():
-            response.headers.setdefault(name, value)
+            headers.setdefault(name, value)
+        if settings.DEBUG and response.status_code in {404, 500}:
+            # Django's own pages have inline styles and scripts.
+            del headers["Content-Security-Policy"]
         session = getattr(request, "session", None)
-        if session is not None and session.accessed and not _is_not_cached(response):
-            response.headers["Cache-Control"] = "private, no-store"
+        is_personal = session is not None and session.accessed
+        if is_personal and "no-store" not in headers.get("Cache-Control", ""):
+            headers["Cache-Control"] = "private, no-store"
         return response
-
-
-class PolicyMiddleware(CSPMiddleware):
-    """django-csp's, which builds the policy for each answer. Here only if a view changes it."""
-
-    def __init__(self, get_response: Any) -> None:
-        super().__init__(get_response)
-        self._usual = build_policy()
-
-    def process_response(
-        self, request: HttpRequest, response: HttpResponseBase
-    ) -> HttpResponseBase:
-        # Django's own error pages, under DEBUG, have no policy.
-        if settings.DEBUG or any(name.startswith("_csp") for name in vars(response)):
-            return super().process_response(request, response)
-        response.headers.setdefault(HEADER, self._usual)
-        return response
-
-
-def _is_not_cached(response: HttpResponseBase) -> bool:
-    return "no-store" in response.headers.get("Cache-Control", "")
 
 
 class HostMiddleware(MiddlewareMixin):
@@ -209,4 +188,4 @@ class SecretKeysMiddleware(MiddlewareMixin):
         super().__init__(get_response)
 
     def process_request(self, request: HttpRequest) -> None:
-        secret_keys.refresh()
+        parameters.refresh_keys()

@@ -1,12 +1,24 @@
-"""Secrets in SecureString parameters of AWS Systems Manager (SSM).
+"""Secrets in SecureString parameters of AWS Systems Manager (SSM), such as Django's secret keys.
 
-One request, signed by botocore and sent by its HTTP session. botocore's client for SSM would take
-0.1 s of CPU and 14 MB at every cold start, to read its description of SSM.
+Each read is one request, signed by botocore and sent by its HTTP session. botocore's client for SSM
+would take 0.1 s of CPU and 14 MB at every cold start, to read its description of SSM.
+
+The parameter of the secret keys contains one key per line. The first one signs; signatures made
+with the others are valid, too. So a key can be replaced without signing anybody out.
+
+The keys are read at the start, in every process restored from a snapshot, and by the first page
+that begins `FRESH_SECONDS` or more after that. There is no thread for it: a frozen function would
+not run it, and an idle one would be charged for it.
 """
 
 from __future__ import annotations
 
 import json
+import logging
+import math
+import random
+import threading
+import time
 from contextlib import suppress
 
 from botocore.auth import SigV4Auth
@@ -18,11 +30,19 @@ from botocore.utils import get_environ_proxies
 from django.conf import settings
 from django.views.decorators.debug import sensitive_variables
 
-from dynamo.extending import addressing, connections, credentials
+from dynamo.extending import PerProcess, addressing, connections, credentials, within
+
+log = logging.getLogger(__name__)
 
 #: The time-outs of one attempt.
 CONNECT_SECONDS = 1.0
 READ_SECONDS = 1.5
+
+#: After how long the keys are read again.
+FRESH_SECONDS = 300.0
+
+#: How long the start tries. AWS Lambda ends a start after 10 s.
+START_SECONDS = 5.0
 
 _TEMPORARY = {"InternalServerError", "ThrottlingException"}
 
@@ -31,7 +51,7 @@ class ParameterUnavailable(OSError):
     """A parameter was not read, or is not usable; `is_temporary`: another try may help."""
 
     def __init__(self, name: str, problem: str, *, is_temporary: bool = False) -> None:
-        super().__init__(f"{name}: {problem}".rstrip("."))
+        super().__init__(f"{name}: {' '.join(problem.split())[:300]}".rstrip("."))
         self.is_temporary = is_temporary
 
 
@@ -49,8 +69,7 @@ def read(name: str) -> str:
             code = answer["__type"].rpartition("#")[2]
             text = answer.get("message") or answer.get("Message") or ""
             is_temporary = status >= 500 or code in _TEMPORARY
-            problem = _in_one_line(f"{code} {text}")
-            raise ParameterUnavailable(name, problem, is_temporary=is_temporary)
+            raise ParameterUnavailable(name, f"{code} {text}", is_temporary=is_temporary)
         kind, value = answer["Parameter"]["Type"], str(answer["Parameter"]["Value"])
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         # Not with its text, which could contain the secret.
@@ -63,7 +82,9 @@ def read(name: str) -> str:
 
 @sensitive_variables()
 def _exchange(name: str) -> tuple[int, bytes]:
-    url = addressing.configured_endpoint("ssm") or _endpoint(settings.AWS_REGION)
+    suffix = "com.cn" if settings.AWS_REGION.startswith("cn-") else "com"
+    usual = f"https://ssm.{settings.AWS_REGION}.amazonaws.{suffix}/"
+    url = addressing.configured_endpoint("ssm") or usual
     body = json.dumps({"Name": name, "WithDecryption": True})
     headers = {
         "Content-Type": "application/x-amz-json-1.1",
@@ -86,17 +107,85 @@ def _exchange(name: str) -> tuple[int, bytes]:
         return answer.status_code, answer.content
     except BotoCoreError as error:
         is_temporary = not isinstance(error, NoCredentialsError)
-        raise ParameterUnavailable(
-            name, _in_one_line(str(error)), is_temporary=is_temporary
-        ) from error
+        raise ParameterUnavailable(name, str(error), is_temporary=is_temporary) from error
     finally:
         http.close()
 
 
-def _endpoint(region: str) -> str:
-    suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
-    return f"https://ssm.{region}.{suffix}/"
+class _Reading:
+    """When this process last began to read the keys."""
+
+    def __init__(self) -> None:
+        self.at = -math.inf
+        self._lock = threading.Lock()
+
+    def is_due(self) -> bool:
+        """Whether the caller must read the keys now. True for one thread per period."""
+        with self._lock:
+            # The wall clock: others may stand still while a function is frozen. It may be set back.
+            now = time.time()
+            is_due = abs(now - self.at) >= FRESH_SECONDS
+            if is_due:
+                self.at = now
+        return is_due
 
 
-def _in_one_line(text: str) -> str:
-    return " ".join(text.split())[:300]
+_reading = PerProcess(_Reading)
+
+
+def load_keys() -> None:
+    """Read the keys for a process that starts. Takes at most `START_SECONDS` and one attempt.
+
+    Raises:
+        SystemExit: they cannot be read; with one line for the operator.
+    """
+    ends_at = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            with within(ends_at - time.monotonic()):
+                _use(_read_keys())
+            _reading().at = time.time()
+            return
+        except ParameterUnavailable as error:
+            pause = random.uniform(0.1, 0.5)  # noqa: S311 - spreads load
+            if not error.is_temporary or time.monotonic() + pause >= ends_at:
+                problem = f"DJANGO_SECRET_KEY_PARAMETER cannot be used: {error}."
+                raise SystemExit(f"The site cannot start: {problem}") from error
+        time.sleep(pause)
+
+
+def refresh_keys() -> None:
+    """Read the keys again if they are old. One attempt; if it fails, the old keys stay.
+
+    One thread reads, and the others use the old keys meanwhile. Costs nothing while they are fresh.
+    """
+    if not _reading().is_due():
+        return
+    try:
+        with within(CONNECT_SECONDS):
+            _use(_read_keys())
+    except ParameterUnavailable as error:
+        log.warning("The secret keys cannot be read again, so the old ones are used: %s", error)
+
+
+@sensitive_variables()
+def _use(keys: list[str]) -> None:
+    # Each assignment is one step for other threads. In this order, and with all keys as fallbacks,
+    # every key is valid at each moment.
+    settings.SECRET_KEY_FALLBACKS = keys
+    settings.SECRET_KEY = keys[0]
+
+
+@sensitive_variables()
+def _read_keys() -> list[str]:
+    """The keys in the parameter, at least one. Costs 1 request.
+
+    Raises:
+        ParameterUnavailable
+    """
+    lines = [line.strip() for line in read(settings.SECRET_KEY_PARAMETER).splitlines()]
+    keys = list(dict.fromkeys(filter(None, lines)))
+    if not keys:
+        problem = "it contains no key: put one key in each line"
+        raise ParameterUnavailable(settings.SECRET_KEY_PARAMETER, problem)
+    return keys

@@ -28,9 +28,8 @@ from django_guid import set_guid
 from snapshot_restore_py import register_after_restore, register_before_snapshot
 
 from dynamo.extending import at_most, begin_process
-from project import secret_keys
-from project.requests import WsgiApplication
-from project.start import load_pages, start
+from project import parameters
+from project.start import WsgiApplication, load_pages, start
 from web.helper import compute_here
 
 #: How much of the function's time remains after a page's deadline: the last attempt may begin just
@@ -193,7 +192,7 @@ def _after_restore() -> None:
     begin_process()
     if settings.SECRET_KEY_PARAMETER:
         # A snapshot may be weeks old.
-        secret_keys.load()
+        parameters.load_keys()
 
 
 def _before_snapshot() -> None:

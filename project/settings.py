@@ -8,7 +8,6 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError
 from botocore.session import Session
-from csp.constants import NONE, SELF
 
 from accounts.limits.windows import DEFAULTS as LIMITS
 from project import environment
@@ -22,7 +21,7 @@ DEBUG = env.read("DJANGO_DEBUG", flag)
 PRODUCTION = not DEBUG
 
 SECRET_KEY = env.read("DJANGO_SECRET_KEY", str)
-# Instead: where `project.secret_keys` reads it, and older keys.
+# Instead: where `project.parameters` reads it, and older keys.
 SECRET_KEY_PARAMETER = env.read("DJANGO_SECRET_KEY_PARAMETER", environment.parameter_name)
 _is_known = bool(SECRET_KEY or SECRET_KEY_PARAMETER)
 env.check(
@@ -90,10 +89,8 @@ DYNAMODB_LOCAL_DIR = BASE_DIR / "var"
 # makes them. Without them exports are made while they are sent.
 EXPORTS_BUCKET = env.read("EXPORTS_BUCKET", environment.bucket)
 EXPORTS_FUNCTION = env.read("EXPORTS_FUNCTION", environment.function)
-for _name, _other in (
-    ("EXPORTS_BUCKET", "EXPORTS_FUNCTION"),
-    ("EXPORTS_FUNCTION", "EXPORTS_BUCKET"),
-):
+_exports = ("EXPORTS_BUCKET", "EXPORTS_FUNCTION")
+for _name, _other in (_exports, _exports[::-1]):
     _is_alone = bool(vars()[_name]) and not vars()[_other]
     env.check(not _is_alone, _name, f"is set without a valid {_other}")
 
@@ -120,10 +117,8 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    # These add headers; to the 500 page as well, if another one raises an error.
+    # Adds headers to the 500 page as well, if another one raises an error.
     "project.middleware.HeadersMiddleware",
-    "project.middleware.PolicyMiddleware",
-    "django_permissions_policy.PermissionsPolicyMiddleware",
     "project.middleware.RequestIdMiddleware",
     "django_guid.middleware.guid_middleware",
     "project.access.AccessMiddleware",
@@ -149,7 +144,6 @@ MIDDLEWARE = [
 
 ROOT_URLCONF = "project.urls"
 WSGI_APPLICATION = "project.wsgi.application"
-ASGI_APPLICATION = "project.asgi.application"
 
 TEMPLATES = [
     {
@@ -258,7 +252,6 @@ FORMAT_MODULE_PATH = ["project.formats"]
 LANGUAGE_COOKIE_AGE = 365 * 24 * 60 * 60
 # Decides on which day an invoice is issued, and so in which year's series.
 TIME_ZONE = env.read("DJANGO_TIME_ZONE", environment.time_zone) or "UTC"
-USE_TZ = True
 
 # A content delivery network with this site as its origin; empty: browsers get the files from here.
 STATIC_HOST = env.read("DJANGO_STATIC_HOST", text("https:// and a single host", _is_site_origin))
@@ -273,8 +266,7 @@ STORAGES = {
     },
 }
 # In development files are served from the apps, and changes show at once.
-WHITENOISE_USE_FINDERS = DEBUG
-WHITENOISE_AUTOREFRESH = DEBUG
+WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 
@@ -342,47 +334,6 @@ if PRODUCTION:
     if env.read("DJANGO_BEHIND_TLS_PROXY", flag):
         SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
-# Headers of every answer -----------------------------------------------------------------------
-
-# Everything comes from the site itself, static files from their host if they have one. Pages
-# contain no inline scripts, styles or handlers.
-CONTENT_SECURITY_POLICY = {
-    "DIRECTIVES": {
-        "default-src": [NONE],
-        "script-src": [STATIC_HOST or SELF],
-        "style-src": [STATIC_HOST or SELF],
-        "img-src": [STATIC_HOST or SELF],
-        "font-src": [NONE],
-        "connect-src": [NONE],
-        "object-src": [NONE],
-        "base-uri": [NONE],
-        "form-action": [SELF],
-        "frame-ancestors": [NONE],
-    }
-}
-# Only features that browsers know: for another one they print a warning on their console.
-_FORBIDDEN_FEATURES = """
-    accelerometer autoplay browsing-topics camera clipboard-read clipboard-write display-capture
-    encrypted-media fullscreen gamepad geolocation gyroscope hid identity-credentials-get
-    idle-detection keyboard-map local-fonts magnetometer microphone midi otp-credentials payment
-    picture-in-picture publickey-credentials-create publickey-credentials-get screen-wake-lock
-    serial storage-access sync-xhr usb window-management xr-spatial-tracking
-"""
-PERMISSIONS_POLICY: dict[str, list[str]] = {name: [] for name in _FORBIDDEN_FEATURES.split()}
-# Set by `project.middleware.HeadersMiddleware`.
-ANSWER_HEADERS = {
-    "Cross-Origin-Embedder-Policy": "require-corp",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    # Not "no-referrer": browsers would hide where a form comes from, and Django would refuse it.
-    "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-}
-X_FRAME_OPTIONS = ANSWER_HEADERS["X-Frame-Options"]
-SECURE_REFERRER_POLICY = ANSWER_HEADERS["Referrer-Policy"]
-SECURE_CROSS_ORIGIN_OPENER_POLICY = ANSWER_HEADERS["Cross-Origin-Opener-Policy"]
-
 # Logs and metrics ------------------------------------------------------------------------------
 
 LOG_FORMAT = env.read("DJANGO_LOG_FORMAT", one_of("json", "plain")) or (
@@ -422,11 +373,43 @@ if DEBUG_TOOLBAR:
         # Django's tests switch DEBUG off, and with it the toolbar, which would refuse to run.
         "IS_RUNNING_TESTS": False,
     }
-    # Its script requests its panels.
-    CONTENT_SECURITY_POLICY["DIRECTIVES"]["connect-src"] = [SELF]
 
-DEFAULT_EXCEPTION_REPORTER = "project.hiding.CrashReporter"
-DEFAULT_EXCEPTION_REPORTER_FILTER = "project.hiding.ReporterFilter"
+# Headers of every answer -----------------------------------------------------------------------
+
+# Everything comes from the site itself, static files from their host if they have one. Pages
+# contain no inline scripts, styles or handlers.
+_files = STATIC_HOST or "'self'"
+_POLICY = (
+    f"default-src 'none'; script-src {_files}; style-src {_files}; img-src {_files}; "
+    "font-src 'none'; connect-src {}; object-src 'none'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'"
+)
+# Of pages whose script sends requests.
+REQUESTING_POLICY = _POLICY.format("'self'")
+# Only features that browsers know: for another one they print a warning on their console.
+_FORBIDDEN_FEATURES = """
+    accelerometer autoplay browsing-topics camera clipboard-read clipboard-write display-capture
+    encrypted-media fullscreen gamepad geolocation gyroscope hid identity-credentials-get
+    idle-detection keyboard-map local-fonts magnetometer microphone midi otp-credentials payment
+    picture-in-picture publickey-credentials-create publickey-credentials-get screen-wake-lock
+    serial storage-access sync-xhr usb window-management xr-spatial-tracking
+"""
+# Set by `project.middleware.HeadersMiddleware`.
+ANSWER_HEADERS = {
+    # The toolbar's script requests its panels.
+    "Content-Security-Policy": REQUESTING_POLICY if DEBUG_TOOLBAR else _POLICY.format("'none'"),
+    "Cross-Origin-Embedder-Policy": "require-corp",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": ", ".join(f"{name}=()" for name in _FORBIDDEN_FEATURES.split()),
+    # Not "no-referrer": browsers would hide where a form comes from, and Django would refuse it.
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+DEFAULT_EXCEPTION_REPORTER = "project.logs.CrashReporter"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "project.logs.ReporterFilter"
 
 LOGGING = {
     "version": 1,

@@ -1,11 +1,15 @@
-"""What the entry points do before the site answers: WSGI, ASGI and AWS Lambda."""
+"""The entry points of WSGI, ASGI and AWS Lambda: what they do before the site answers, and with."""
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import django
 from django.conf import settings
+from django.core.handlers.asgi import ASGIHandler, ASGIRequest
+from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import translation
 
@@ -36,3 +40,30 @@ def load_pages() -> None:
             reverse("home")
             country_choices()
             currency_choices()
+
+
+class _Request(HttpRequest):
+    def _set_content_type_params(self, meta: dict[str, Any]) -> None:
+        """Read only the type.
+
+        Django reads the parameters and the query, too, in any charset that the client names. An
+        error would have no page yet. `project.middleware.FormMiddleware` reads the parameters.
+        """
+        kind = meta.get("CONTENT_TYPE", "").partition(";")[0]
+        self.content_type, self.content_params = kind.strip().lower(), {}
+
+
+class _WsgiRequest(_Request, WSGIRequest):
+    pass
+
+
+class _AsgiRequest(_Request, ASGIRequest):
+    pass
+
+
+class WsgiApplication(WSGIHandler):
+    request_class = _WsgiRequest
+
+
+class AsgiApplication(ASGIHandler):
+    request_class = _AsgiRequest

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import asdict
-from typing import Any
 
 from debug_toolbar.panels import Panel
 from debug_toolbar.panels.request import RequestPanel as ToolbarsRequestPanel
@@ -15,7 +14,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from dynamo.extending import Tally, counting
+from dynamo.extending import counting
 
 #: A proxy adds them: then the connection is from this machine, but the visitor is not.
 _FORWARDED = {"HTTP_FORWARDED", "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_HOST", "HTTP_VIA"}
@@ -44,7 +43,15 @@ class DynamoPanel(Panel):
     def process_request(self, request: HttpRequest) -> HttpResponseBase:
         with counting(keep_calls=True) as tally:
             response: HttpResponseBase = super().process_request(request)
-        self.record_stats(_stats(tally))
+        # The toolbar keeps it as JSON.
+        self.record_stats(
+            {
+                "summary": str(tally),
+                "milliseconds": round(tally.seconds * 1000, 1),
+                "calls": [asdict(call) for call in tally.calls],
+                "left_out": tally.requests - len(tally.calls),
+            }
+        )
         return response
 
 
@@ -64,13 +71,3 @@ class RequestPanel(ToolbarsRequestPanel):
         finally:
             if session is not None:
                 request.session = session
-
-
-def _stats(tally: Tally) -> dict[str, Any]:
-    # The toolbar keeps it as JSON.
-    return {
-        "summary": str(tally),
-        "milliseconds": round(tally.seconds * 1000, 1),
-        "calls": [asdict(call) for call in tally.calls],
-        "left_out": tally.requests - len(tally.calls),
-    }

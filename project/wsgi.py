@@ -1,5 +1,4 @@
-from project.requests import WsgiApplication
-from project.start import load_pages, start
+from project.start import WsgiApplication, load_pages, start
 
 start()
 application = WsgiApplication()

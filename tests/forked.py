@@ -9,7 +9,6 @@ import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from types import TracebackType
 from typing import IO
 
 SECONDS = 120
@@ -86,12 +85,7 @@ class Forked:
     def __enter__(self) -> Forked:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         for stream in (self.stdin, self.stdout, self.stderr):
             if stream is not None:
                 # Its input may have text that it has not read.

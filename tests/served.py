@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from tests.commands import ROOT
@@ -82,12 +81,7 @@ class Server:
         wait_until(lambda: self.log.count("Started worker") == 2 or self.process.poll() is not None)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         # Not a graceful end: no test waits for it here.
         workers = self.workers() if self.process.poll() is None else set()
         self.process.kill()

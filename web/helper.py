@@ -159,7 +159,11 @@ def _serve(parent: int) -> None:
         signal.signal(number, signal.SIG_IGN)
     pipe = Connection(0)
     values, most_bytes = pipe.recv()
-    _limit_memory(most_bytes)
+    # Some systems cannot limit the memory.
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (most_bytes, most_bytes))
     settings.configure(**values)
     django.setup(set_prefix=False)
     let_pages_go_first()
@@ -189,14 +193,6 @@ def _limit_time(cpu_seconds: float, seconds: float) -> None:
     """End this process, also within a library, when it has used so much time from now on."""
     signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
     signal.setitimer(signal.ITIMER_REAL, seconds)
-
-
-def _limit_memory(most_bytes: int) -> None:
-    import resource
-
-    # Some systems cannot limit it.
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_DATA, (most_bytes, most_bytes))
 
 
 if __name__ == "__main__":

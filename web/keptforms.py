@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from django.core import signing
 from django.http import HttpRequest, QueryDict
 from django.utils.html import format_html
+from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
 from dynamo.middleware import typed_fields
@@ -39,8 +40,8 @@ OWNER = "form_owner"
 LEAVE = "leave"
 #: A button that forgets a form that came back.
 START_EMPTY = "start_empty"
-#: Whether the visitor left the page of the form.
-_LEFT = "left"
+#: It is among the kept values if the visitor left the page of the form, instead of sending it.
+LEFT = "left"
 
 #: A session keeps a form for this long after the sign-in.
 KEPT_SECONDS = 60 * 60
@@ -66,10 +67,7 @@ class KeptForm:
     account: str
 
     def values(self) -> QueryDict:
-        values = QueryDict(mutable=True)
-        for name, value in self.fields:
-            values.appendlist(name, value)
-        return values
+        return QueryDict(urlencode(self.fields), mutable=True)
 
 
 def owner_field(account: str) -> SafeString:
@@ -97,7 +95,7 @@ def pack(request: HttpRequest, left: str = "") -> str:
         return ""
     if not fields:
         return ""
-    fields += [(_LEFT, "yes")] if left else []
+    fields += [(LEFT, "yes")] if left else []
     kept = [left or request.get_full_path(), fields, account]
     packed = signing.dumps(kept, salt=_SALT, compress=True)
     if len(packed) > MAX_PACKED:
@@ -132,11 +130,6 @@ def keep_left(request: HttpRequest, url: str, account: str) -> bool:
     except FormTooLarge:
         return False
     return True
-
-
-def was_left(sent: QueryDict) -> bool:
-    """Whether the visitor left the page of the form, instead of sending it."""
-    return _LEFT in sent
 
 
 def kept_for(request: HttpRequest) -> QueryDict | None:

@@ -208,7 +208,7 @@ class SignedInFormMixin(LoginRequiredMixin):
         sent = keptforms.kept_for(request)
         if sent is None:
             return None
-        if keptforms.was_left(sent):
+        if keptforms.LEFT in sent:
             messages.info(request, NOT_SENT_YET, "kept")
         else:
             messages.warning(request, NOT_SENT, "kept")

@@ -36,8 +36,7 @@ from invoices.document.fields import (
 )
 from invoices.exceptions import UnknownInvoice
 from web.identifiers import tidy_vat_id
-from web.kinds import COUNTRY, CURRENCY, Choice
-from web.selects import LanguageSelect
+from web.kinds import COUNTRY, CURRENCY, Choice, LanguageSelect
 
 Status = Literal["issued", "voided"]
 

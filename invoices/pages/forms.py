@@ -48,8 +48,8 @@ from invoices.document.requirements import (
 )
 from invoices.store.issuing import check_seller, is_named, seller_of, today
 from invoices.store.settlement import CREDIT_REASON, PAID_ON, VOID_REASON, check_paid_on
+from web.kinds import LongSelect
 from web.requestids import RequestIdForm
-from web.selects import LongSelect
 
 #: How many lines a rejected form can show. With more, Django would not parse so many fields.
 SHOWN_LINES = 240

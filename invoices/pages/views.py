@@ -6,8 +6,6 @@ import logging
 from datetime import date, timedelta
 from typing import Any
 
-from csp.constants import SELF
-from csp.decorators import csp_replace
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.mixins import LoginRequiredMixin
@@ -18,7 +16,6 @@ from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.utils.cache import get_conditional_response
-from django.utils.decorators import method_decorator
 from django.utils.formats import date_format
 from django.utils.http import content_disposition_header, quote_etag
 from django.utils.translation import get_language, gettext as _, gettext_lazy
@@ -225,12 +222,16 @@ class InvoiceXmlView(OwnInvoicesMixin, InLineMixin, View):
         return HttpResponse(xml, content_type="application/xml", headers=headers)
 
 
-@method_decorator(csp_replace({"connect-src": [SELF]}), name="dispatch")
 class InvoiceNewView(InLineMixin, OwnFormView):
     """Issues an invoice. Lines are added and removed by a script, or by buttons of the form."""
 
     template_name = "invoices/invoice_new.html"
     form_class = forms.InvoiceForm
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        response = super().dispatch(request, *args, **kwargs)
+        response.headers["Content-Security-Policy"] = settings.REQUESTING_POLICY
+        return response
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """A form with one line, or, with `?from=`, the form that issues an invoice again."""

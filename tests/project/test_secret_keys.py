@@ -21,9 +21,8 @@ from django.test import Client, RequestFactory
 from accounts.emails import links
 from accounts.exceptions import BadLink
 from accounts.models import User
-from project import secret_keys
-from project.parameters import CONNECT_SECONDS, READ_SECONDS
-from project.secret_keys import FRESH_SECONDS
+from project import parameters
+from project.parameters import CONNECT_SECONDS, FRESH_SECONDS, READ_SECONDS
 from tests.factories import make_user
 from tests.faults.kinds import Answer, CloseBefore, Fault, Hold, Reply
 from tests.fork_server import fork_server
@@ -38,12 +37,12 @@ OLD, NEW = ("the old key of these tests " * 3).strip(), ("the new key of these t
 def keys(parameter: Parameter, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Parameter:
     """A parameter with one key, which this process has read."""
     settings.SECRET_KEY_PARAMETER = parameter.name
-    # Undone after the test, together with what `secret_keys` assigns.
+    # Undone after the test, together with what `parameters` assigns.
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "", []
     monkeypatch.setenv("AWS_ENDPOINT_URL_SSM", parameter.proxy.url)
-    secret_keys._reading.reset()
+    parameters._reading.reset()
     parameter.put(OLD)
-    secret_keys.load()
+    parameters.load_keys()
     return parameter
 
 
@@ -60,8 +59,8 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 def rotate(keys: Parameter, *values: str) -> None:
     keys.put(*values)
-    secret_keys._reading.reset()
-    secret_keys.refresh()
+    parameters._reading.reset()
+    parameters.refresh_keys()
 
 
 # What a key signs ------------------------------------------------------------------------------
@@ -167,7 +166,7 @@ def test_a_clock_that_was_set_back_does_not_keep_old_keys(
     keys.put(NEW, OLD)
 
     later(-2 * FRESH_SECONDS)
-    secret_keys.refresh()
+    parameters.refresh_keys()
 
     assert settings.SECRET_KEY == NEW
 
@@ -177,7 +176,7 @@ def test_one_of_many_threads_reads_the_keys_and_the_others_do_not_wait(
 ) -> None:
     later(FRESH_SECONDS)
 
-    at_once(lambda _number: secret_keys.refresh())
+    at_once(lambda _number: parameters.refresh_keys())
 
     assert keys.times_read == 2
 
@@ -204,7 +203,7 @@ def test_keys_that_cannot_be_read_again_stay(
     keys.proxy.plan(READ, fault)
     later(FRESH_SECONDS)
 
-    secret_keys.refresh()
+    parameters.refresh_keys()
 
     assert (settings.SECRET_KEY, keys.times_read) == (OLD, 2)
     [line] = [record.getMessage() for record in caplog.records]
@@ -219,7 +218,7 @@ def test_a_page_does_not_wait_long_for_keys(
     later(FRESH_SECONDS)
 
     began = time.monotonic()
-    secret_keys.refresh()
+    parameters.refresh_keys()
 
     assert READ_SECONDS <= time.monotonic() - began < CONNECT_SECONDS + READ_SECONDS + 5
     assert settings.SECRET_KEY == OLD
@@ -262,7 +261,7 @@ def test_the_start_repeats_what_fails_temporarily(keys: Parameter) -> None:
     keys.proxy.plan(READ, Answer(400, "ThrottlingException"))
     keys.proxy.plan(READ, CloseBefore())
 
-    secret_keys.load()
+    parameters.load_keys()
 
     assert keys.times_read == 4
 
@@ -270,13 +269,22 @@ def test_the_start_repeats_what_fails_temporarily(keys: Parameter) -> None:
 def test_the_start_does_not_repeat_forever(
     keys: Parameter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(secret_keys, "START_SECONDS", 1.0)
+    monkeypatch.setattr(parameters, "START_SECONDS", 1.0)
     keys.proxy.plan(READ, Answer(500, "InternalServerError"), times=100)
 
     with pytest.raises(SystemExit, match="InternalServerError"):
-        secret_keys.load()
+        parameters.load_keys()
 
     assert keys.times_read > 2
+
+
+def test_the_start_does_not_repeat_what_is_refused(keys: Parameter) -> None:
+    keys.proxy.plan(READ, Answer(400, "AccessDeniedException"))
+
+    with pytest.raises(SystemExit, match="AccessDeniedException"):
+        parameters.load_keys()
+
+    assert keys.times_read == 2
 
 
 @pytest.mark.parametrize(
@@ -304,7 +312,6 @@ def test_a_start_without_keys_ends_with_one_line(
     )
     assert said in line
     assert NEW not in line
-    assert parameter.times_read == 1
 
 
 def test_a_key_and_a_parameter_are_one_too_many(checkout: Path, parameter: Parameter) -> None:

@@ -16,8 +16,14 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import URLResolver, get_resolver, include, path
 
-from project.hiding import HIDDEN, hide
-from project.logs import TALKATIVE, HidingFormatter, HidingJsonFormatter, TalkativeFilter
+from project.logs import (
+    HIDDEN,
+    TALKATIVE,
+    HidingFormatter,
+    HidingJsonFormatter,
+    TalkativeFilter,
+    hide,
+)
 from tests.factories import stored_items
 from tests.faults.proxy import NOWHERE, through
 from tests.pages import form_values

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django import forms
 
-from web.selects import LongSelect
+from web.kinds import LongSelect
 
 CHOICES = [("", "–"), ("a", "A & B"), ('"', "<i>"), (3, "three"), ("z", "あ")]
 

@@ -311,8 +311,8 @@ def test_the_toolbar_is_there_only_under_debug(
 
     for read, is_there in ((production, False), (debug, True), (absent, False)):
         assert ("debug_toolbar" in read["INSTALLED_APPS"]) is is_there
-        connect = read["CONTENT_SECURITY_POLICY"]["DIRECTIVES"]["connect-src"]
-        assert connect == (["'self'"] if is_there else ["'none'"])
+        connect = f"connect-src '{'self' if is_there else 'none'}'"
+        assert connect in read["ANSWER_HEADERS"]["Content-Security-Policy"]
     # It mixes up the CSRF tokens of pages that are served at once.
     assert "debug_toolbar.panels.templates.TemplatesPanel" not in debug["DEBUG_TOOLBAR_PANELS"]
     # Django's own test runner runs with the toolbar installed.

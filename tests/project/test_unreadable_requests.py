@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.conf import settings as site
 
-from project.requests import WsgiApplication
+from project.start import WsgiApplication
 
 pytestmark = pytest.mark.usefixtures("engine")
 

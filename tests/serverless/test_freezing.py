@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from dynamo._internal.client.connections import IDLE_SECONDS
-from locks._internal.lock import Lock
-from sequences._internal.counters import next_value
 from tests.dynamo.providers import Provider
 from tests.faults.kinds import TimeOut
 from tests.faults.proxy import FaultProxy
@@ -30,41 +27,6 @@ def function(
     through = environment | {"AWS_ENDPOINT_URL_DYNAMODB": proxy.url}
     with Function(through, folder=site_folder, handler=HANDLER, log=tmp_path / "log") as function:
         yield function
-
-
-def freeze_for(function: Function, seconds: float) -> None:
-    function.freeze()
-    time.sleep(seconds)
-    function.thaw()
-
-
-def test_requests_after_a_long_pause_use_no_connection_of_before(
-    function: Function, proxy: FaultProxy
-) -> None:
-    sign_up(function)
-    first, value = issue(function), function.invoke({"do": "next"})
-
-    freeze_for(function, IDLE_SECONDS + 0.5)
-    proxy.drop_connections()
-    others = next_value("of functions")
-    assert (others, function.invoke({"do": "next"})) == (value + 1, value + 2)
-    before = proxy.count("TransactWriteItems")
-    second = issue(function)
-
-    assert second != first
-    # Neither lost nor sent twice.
-    assert proxy.count("TransactWriteItems") == before + 1
-
-
-def test_a_lease_that_ended_while_the_function_was_frozen_is_lost(function: Function) -> None:
-    fence = function.invoke({"do": "hold"})
-    assert function.invoke({"do": "check"}) == "held"
-
-    function.freeze()
-    with Lock("of a function", wait_seconds=30) as lease:
-        function.thaw()
-        assert lease.fence > fence
-        assert function.invoke({"do": "check"}) == "lost"
 
 
 def test_restored_functions_share_nothing_that_was_drawn_before_the_snapshot(

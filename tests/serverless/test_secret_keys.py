@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 from django.core import signing
 
-from project.secret_keys import FRESH_SECONDS
 from tests.faults.kinds import Answer
 from tests.parameters import READ, Parameter
 from tests.serverless.runtime import Function, FunctionError
 from tests.serverless.test_freezing import HANDLER
-from tests.serverless.test_story import issue, sign_up
 from tests.waiting import wait_until
 
 OLD, NEW = "the old key of these functions " * 2, "the new key of these functions " * 2
@@ -45,31 +43,6 @@ def signed_by(key: str, function: Function, settings: Any) -> bool:
     except signing.BadSignature:
         return False
     return True
-
-
-def test_a_warm_function_takes_a_new_key_and_nobody_is_signed_out(
-    function: Function, parameter: Parameter, settings: Any
-) -> None:
-    sign_up(function)
-    issue(function)
-    parameter.put(NEW, OLD)
-    issue(function)
-    assert signed_by(OLD, function, settings)
-    assert parameter.times_read == 1
-
-    function.jump(FRESH_SECONDS)
-
-    assert function.request("GET", "/accounts/profile/").status == 200
-    issue(function)
-    assert signed_by(NEW, function, settings)
-    assert parameter.times_read == 2
-
-    parameter.put(NEW)
-    function.jump(2 * FRESH_SECONDS)
-
-    # The session was signed again while both keys were valid.
-    assert function.request("GET", "/accounts/profile/").status == 200
-    assert parameter.times_read == 3
 
 
 def test_a_restored_function_reads_the_keys_again(

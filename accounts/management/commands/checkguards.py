@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from accounts.models import User
 from dynamo.extending import Progress
 from dynamo.management.commands import checkunique
-from web.progress import progress_bars
+from web.commands import progress_bars
 
 
 class Command(checkunique.Command):

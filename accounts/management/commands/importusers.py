@@ -16,7 +16,7 @@ from accounts.exceptions import ImportStopped
 from accounts.imports.files import COLUMNS, RejectedRows, RowFile, open_rows
 from accounts.imports.services import Outcome, Result, import_users, preview_users
 from dynamo.management.base import DynamoCommand, up_to
-from web.signals import stop_on_signals
+from web.commands import stop_on_signals
 
 MAX_WORKERS = 64
 

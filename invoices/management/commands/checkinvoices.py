@@ -12,7 +12,7 @@ from invoices.management.base import find_owner
 from invoices.store.check import check_with_credits
 from sequences.extending import SeriesReport
 from sequences.management.base import SeriesCheckCommand
-from web.progress import progress_bars
+from web.commands import progress_bars
 
 
 class Command(SeriesCheckCommand):

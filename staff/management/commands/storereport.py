@@ -14,7 +14,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from dynamo.management.base import DynamoCommand
 from staff.reports import KINDS, make_report, store
-from web.progress import progress_bars
+from web.commands import progress_bars
 
 
 class Command(DynamoCommand):

@@ -20,7 +20,7 @@ from uploads.check import (
 )
 from uploads.management.base import UploadCommand, destination
 from uploads.sources import Destination
-from web.progress import progress_bars
+from web.commands import progress_bars
 
 #: The kind of finding that each option removes, and the operation.
 _FORGETS: dict[str, tuple[Difference, Callable[[Destination, Iterable[str]], Iterator[str]]]] = {

@@ -21,7 +21,7 @@ from uploads.run import upload_files
 from uploads.sources import Selection, Source, Unusable, sources, walk
 from uploads.transfer import Result, Summary
 from web import s3
-from web.signals import stop_on_signals
+from web.commands import stop_on_signals
 
 #: Each worker may send a file and a part at once, which takes two connections.
 MAX_WORKERS = s3.CONNECTIONS // 2

@@ -1,12 +1,17 @@
-"""Commands that end in order when they are asked to."""
+"""What long commands share: progress bars, and ending in order when they are asked to."""
 
 from __future__ import annotations
 
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FrameType
+from typing import Any
+
+from tqdm import tqdm
+
+from dynamo.extending import Progress
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -34,3 +39,17 @@ def stop_on_signals() -> Iterator[threading.Event]:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+@contextmanager
+def progress_bars(*, shown: bool) -> Iterator[Progress]:
+    """One bar on stderr for each thing that is done."""
+    with ExitStack() as open_bars:
+        bars: dict[str, tqdm[Any]] = {}
+
+        def progress(what: str, count: int) -> None:
+            if what not in bars:
+                bars[what] = open_bars.enter_context(tqdm(desc=what, unit="", disable=not shown))
+            bars[what].update(count)
+
+        yield progress
