@@ -34,6 +34,11 @@ class ValueTaken(AccountError):
     attribute: str
     value: str
 
+    @property
+    def uniques(self) -> list[tuple[str]]:
+        """As of `dynamo.exceptions.Taken`, for forms."""
+        return [(self.attribute,)]
+
     def __str__(self) -> str:
         label = self.label or self.attribute.replace("_", " ")
         return f"Another account has the {label} {self.value}."

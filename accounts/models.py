@@ -38,7 +38,7 @@ from pynamodb.expressions.operand import Path
 
 from accounts import attributes
 from accounts.attributes import IntegerValue, PaymentDays, TextValue, Value
-from accounts.exceptions import StaleUser, taken
+from accounts.exceptions import StaleUser, ValueTaken, taken
 from accounts.signals import value_taken
 from dynamo import IntegerAttribute, Transaction, Unique
 from dynamo.auth import AbstractUser
@@ -129,7 +129,7 @@ class User(AbstractUser):
     pending_id = UnicodeAttribute(attr_name="pendingReservation", null=True)
     pending_until = IntegerAttribute(attr_name="pendingUntil", null=True)
 
-    Stale = StaleUser  # type: ignore[assignment]  # not of the library's tree
+    Stale, Taken = StaleUser, ValueTaken  # type: ignore[assignment]  # not of the library's tree
     # `accounts.sessions.visitor` does, together with the session.
     records_sign_ins = False
 

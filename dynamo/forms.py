@@ -47,6 +47,7 @@ from pynamodb.attributes import Attribute
 
 from dynamo import exceptions
 from dynamo._internal import items
+from dynamo._internal.errors import ErrorWithValues
 from dynamo._internal.fields import AttributeField
 from dynamo._internal.model.objects import VERSION
 from dynamo.attributes import number_text
@@ -315,12 +316,12 @@ class ModelForm(djangos.BaseModelForm, Generic[M], metaclass=ModelFormMetaclass)
         if not all(isinstance(each, (*own_errors, exceptions.AlreadyDone)) for each in errors):
             raise error
         for each in errors:
-            if isinstance(each, exceptions.Taken):
+            if isinstance(each, model.Taken):
                 for names in each.uniques:
                     self._add_taken(names)
-            elif isinstance(each, exceptions.AlreadyExists):
+            elif isinstance(each, model.AlreadyExists):
                 self._add_taken(key_names(self.instance.__class__))
-            elif isinstance(each, exceptions.RequestIdReused):
+            elif isinstance(each, model.RequestIdReused):
                 self._refuse(USED, "request_id")
             elif isinstance(each, exceptions.AlreadyDone):
                 self._refuse(DONE, "done")
@@ -375,7 +376,7 @@ class ModelForm(djangos.BaseModelForm, Generic[M], metaclass=ModelFormMetaclass)
         """As `save`, but if the write is refused, show why in the form and return None."""
         try:
             return self.save()
-        except (exceptions.DynamoError, exceptions.Refused) as error:
+        except (ErrorWithValues, exceptions.Refused) as error:
             self.add_refusal(error)
             return None
 

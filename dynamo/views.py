@@ -26,8 +26,9 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as djangos_text
 from pynamodb.attributes import UnicodeAttribute
 
+from dynamo._internal.errors import ErrorWithValues
 from dynamo.attributes import TextAttribute
-from dynamo.exceptions import BadCursor, DynamoError, Refused
+from dynamo.exceptions import BadCursor, Refused
 from dynamo.forms import ModelForm, key_names, modelform_factory, storable
 from dynamo.models import Model
 from dynamo.pages import Page
@@ -153,7 +154,7 @@ class _FormMixin(DetailMixin):
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
             answer: HttpResponse = super().post(request, *args, **kwargs)
-        except (DynamoError, Refused) as error:
+        except (ErrorWithValues, Refused) as error:
             if not isinstance(self._form, ModelForm):
                 raise
             self._form.add_refusal(error)

@@ -22,6 +22,7 @@ from django.utils.translation import gettext as djangos_text, gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters
 
 from dynamo._internal import bulk
+from dynamo._internal.errors import ErrorWithValues
 from dynamo.admin.changelist import ListAdmin
 from dynamo.admin.helpers import (
     DELETE,
@@ -35,7 +36,7 @@ from dynamo.admin.helpers import (
 )
 from dynamo.admin.models import LogEntry
 from dynamo.admin.shown import DamagedRow, Shown, id_of, id_of_key, name_of, with_id
-from dynamo.exceptions import BadCursor, DamagedItem, DynamoError, Refused, Stale
+from dynamo.exceptions import BadCursor, DamagedItem, Refused, Stale
 from dynamo.models import Model
 from dynamo.transactions import Transaction
 
@@ -338,11 +339,11 @@ class ActionAdmin(ListAdmin):
             )
         except PermissionDenied:
             text = _("You do not have the right to do this.")
-        except Stale:
+        except (Stale, self.model.Stale):
             text = OVERTAKEN
         except ValidationError as error:
             text = get_text_list(error.messages, djangos_text("and"))
-        except (DynamoError, Refused) as error:
+        except (ErrorWithValues, Refused) as error:
             text = error
         else:
             if not done:

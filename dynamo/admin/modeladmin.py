@@ -20,12 +20,13 @@ from django.utils.translation import gettext as djangos_text, gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters
 from pynamodb.attributes import UnicodeSetAttribute
 
+from dynamo._internal.errors import ErrorWithValues
 from dynamo._internal.model.objects import VERSION
 from dynamo.admin.actions import ActionAdmin, as_stored
 from dynamo.admin.helpers import DELETE, REASON, LinesField
 from dynamo.admin.models import journal_of, list_entries
 from dynamo.admin.shown import Shown, is_sensitive, name_of, with_id
-from dynamo.exceptions import DamagedItem, DynamoError, Refused
+from dynamo.exceptions import DamagedItem, Refused
 from dynamo.forms import ModelForm
 from dynamo.transactions import Transaction
 
@@ -235,7 +236,7 @@ class ModelAdmin(ActionAdmin):
         try:
             self.save_model(request, obj, form, is_change, write)
             self.commit(request, write, operation, obj, permission=operation, **about)
-        except (DynamoError, Refused) as error:
+        except (ErrorWithValues, Refused) as error:
             form.add_refusal(error)
             return False
         return True
