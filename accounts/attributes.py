@@ -49,6 +49,12 @@ class Clean(str):
     by = ""
 
 
+def in_camel_case(name: str) -> str:
+    """The stored name of a Python name: `fullName`."""
+    first, *others = name.split("_")
+    return "".join([first, *map(str.capitalize, others)])
+
+
 class Value:
     """Adds the kind of its values to an attribute of the account, which cleans them by it."""
 
@@ -69,8 +75,7 @@ class Value:
 
     def __set_name__(self, owner: Any, name: str) -> None:
         """Unless it is given, the stored name is `name` in camel case: `fullName`."""
-        first, *others = name.split("_")
-        self.attr_name = self.attr_name or "".join([first, *map(str.capitalize, others)])
+        self.attr_name = self.attr_name or in_camel_case(name)
 
     def clean(self, typed: Any) -> Any:
         """What is stored for a typed text: None if it is empty and may be. `Clean` texts stay.

@@ -80,7 +80,14 @@ class AccountForm(forms.Form):
 
     def account_values(self) -> dict[str, Any]:
         """The clean values, as `register` takes them."""
-        return {name: self.cleaned_data[name] for name in AccountForm.base_fields}
+        return {name: value for name, value in self.cleaned_data.items() if name in VALUES}
+
+    def faults(self) -> list[str]:
+        """The errors for people who see no form, each with the label of its field."""
+        return [
+            f"{self.fields[name].label}: {' '.join(map(str, errors))}"
+            for name, errors in self.errors.items()
+        ]
 
 
 class OperatorsAccountForm(AccountForm):
@@ -98,6 +105,11 @@ class SignUpForm(BoundedPasswordsMixin, SetPasswordMixin, AccountForm, RequestId
         "This form was open for more than a day, or did not come from this site. "
         "Enter the password again and send the form again."
     )
+
+    def account_values(self) -> dict[str, Any]:
+        sent = self.cleaned_data
+        given = {"password": sent["password1"], "request_id": sent["request_id"]}
+        return super().account_values() | given
 
     def clean_time_zone(self) -> str:
         """The zone of the browser; empty if this site does not know it."""

@@ -193,6 +193,14 @@ class User(AbstractUser):
         """Whether the account has all of `values` already."""
         return all(getattr(self, name) == value for name, value in values.items())
 
+    def has_name(self, **values: str) -> bool:
+        """Whether the unique `values` are those of the account, in any spelling.
+
+        Raises:
+            ValueError: no account can have one of them.
+        """
+        return not self.moves_guard(self._wire_of(values))
+
     def await_email(self, email: str, seconds: int, *, write: Transaction | None = None) -> None:
         """Note that the account gets the address `email` when its link is followed.
 
@@ -231,7 +239,7 @@ class User(AbstractUser):
         """
         implied = super()._implied(values)
         email = values.get("email")
-        if email and self.moves_guard({"email": {"S": email}}):
+        if email and not self.has_name(email=email):
             # Another address is not confirmed, and links to the old one are void.
             implied |= {"email_confirmed_at": None, "confirmation_id": new_confirmation_id()}
         deactivates = values.get("is_active") is False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from accounts.attributes import in_camel_case
 from accounts.models import VALUES, User
 from accounts.sessions import services as sessions
 
@@ -27,13 +28,8 @@ def account_of(user: User) -> dict[str, Any]:
 
 def sessions_of(user: User) -> list[dict[str, Any]]:
     """The sessions that have not ended."""
+    shown = ("browser", "address", "signed_in_at", "seen_at", "expires_at")
     return [
-        {
-            "browser": session.browser,
-            "address": session.address,
-            "signedInAt": session.signed_in_at,
-            "seenAt": session.seen_at,
-            "expiresAt": session.expires_at,
-        }
+        {in_camel_case(name): getattr(session, name) for name in shown}
         for session in sessions.alive(user)
     ]

@@ -23,12 +23,7 @@ from django.views.generic import FormView, TemplateView
 from accounts.forms import PasswordConfirmedForm
 from accounts.limits.lines import InLineMixin
 from accounts.models import User
-from accounts.pages.base import (
-    FormPageMixin,
-    KeepSessionMixin,
-    SignedInFormMixin,
-    signed_in,
-)
+from accounts.pages.base import FormPageMixin, SignedInFormMixin, signed_in
 from dynamo import DamagedItem, admin
 from dynamo.admin.models import journal_of, list_entries, month_of
 from invoices.document.invoice import Invoice
@@ -163,7 +158,7 @@ class BreakLockForm(PasswordConfirmedForm):
     )
 
 
-class LockView(SignedInFormMixin, KeepSessionMixin, FormPageMixin, FormView):
+class LockView(SignedInFormMixin, FormPageMixin, FormView):
     """The lock `?name=`, and the form that breaks it. Costs 1 request.
 
     The name is not part of the path because it may be any text, even `..`.

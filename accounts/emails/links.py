@@ -172,7 +172,7 @@ def request_change(user: User, email: str, *, write: Transaction | None = None) 
         StaleUser: the account changed or was deleted since `user` was read.
     """
     values = User.cleaned(email=email)
-    if User.guard_key_of(email=values["email"]) == User.guard_keys_of(user.stored).get(("email",)):
+    if user.has_name(email=values["email"]):
         services.change_email(user, email, write=write)
         return
     user.await_email(values["email"], VALID_SECONDS, write=write)

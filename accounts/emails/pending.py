@@ -31,8 +31,8 @@ SIGN_UP = "signup"
 
 
 @sensitive_variables()
-def hold(values: dict[str, Any], *, password: str, request_id: str) -> str | None:
-    """Store a sign-up, with `values` as `services.register` takes them.
+def hold(*, password: str, request_id: str, **values: Any) -> str | None:
+    """Store a sign-up, with values as `services.register` takes them.
 
     Returns the token of the link that makes the account, or None if an account has the address.
     Costs 3 requests, 2 read units and 1 write unit per KB in either case; 1 request and 1 read unit

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,14 +85,14 @@ def checked(row: Row, first: FirstLines) -> Candidate:
         raise ValidationError(row.fault, code="unreadable")
     form = _RowForm(row.values)
     if not form.is_valid():
-        raise ValidationError([_at_field(name, errors) for name, errors in form.errors.items()])
+        raise ValidationError(form.faults())
     values = form.account_values()
     name_fault = ""
     try:
         values |= User.cleaned(username=values["username"])
         check_reserved(values["username"])
     except ValidationError as error:
-        name_fault = _at_field("username", error.messages)
+        name_fault = f"{form.fields['username'].label}: {' '.join(error.messages)}"
     keys = {
         name: key
         for name in User.unique_names()
@@ -105,10 +105,6 @@ def checked(row: Row, first: FirstLines) -> Candidate:
     if line != row.line:
         raise ValidationError(f"This is the same as line {line}.", code="again")
     return Candidate(row, values, password_hash, request_id, keys, name_fault)
-
-
-def _at_field(name: str, messages: Iterable[object]) -> str:
-    return f"{AccountForm.base_fields[name].label}: {' '.join(map(str, messages))}"
 
 
 class FirstLines:

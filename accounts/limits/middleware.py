@@ -37,7 +37,6 @@ class TooManyAttemptsMiddleware(MiddlewareMixin):
             response=response,
             request=request,
             logger=logger,
-            level="warning",
         )
         return response
 

@@ -19,7 +19,7 @@ from django.views.i18n import set_language
 
 from accounts import services
 from accounts.attributes import readable_phone_number
-from accounts.exceptions import AccountError, StaleUser
+from accounts.exceptions import StaleUser
 from accounts.forms import (
     OwnPasswordChangeForm,
     PasswordConfirmedForm,
@@ -34,15 +34,13 @@ from accounts.pages.base import (
     TOO_LONG_TO_KEEP,
     FormPageMixin,
     KeepFormMixin,
-    KeepSessionMixin,
     PasswordConfirmedView,
     SignedInFormMixin,
-    show_errors,
     sign_in_page,
     signed_in,
 )
 from accounts.signals import account_deleted
-from dynamo import Refused, TableMissing, Unavailable
+from dynamo import TableMissing, Unavailable
 from dynamo.middleware import unavailable
 from web import keptforms
 from web.identifiers import readable_iban
@@ -77,11 +75,7 @@ class ProfileView(
     def form_valid(self, form: ProfileForm) -> HttpResponse:
         user = form.instance
         before = User.from_raw_data(user.stored).language
-        try:
-            form.save()
-        except (AccountError, Refused) as error:
-            show_errors(form, error)
-            return self.form_invalid(form)
+        form.save()
         if user.language == before:
             return self._saved(form)
         with translation.override(language_of(user) or _browser_language(self.request)):
@@ -130,17 +124,13 @@ class AccountDeleteView(PasswordConfirmedView):
         notices.tell(self.request, "deleted", user)
 
 
-class PasswordChangeView(KeepSessionMixin, FormPageMixin, auth_views.PasswordChangeView):
+class PasswordChangeView(FormPageMixin, auth_views.PasswordChangeView):
     """Django's view. It ends the account's other sessions."""
 
     form_class = OwnPasswordChangeForm
 
     def form_valid(self, form: Any) -> HttpResponse:
-        try:
-            response = super().form_valid(form)
-        except StaleUser as error:
-            show_errors(form, error)
-            return self.form_invalid(form)
+        response = super().form_valid(form)
         notices.remember(self.request, response, form.user)
         notices.tell(self.request, "password_changed", form.user)
         return response
@@ -234,10 +224,7 @@ def _has_signed_in(request: HttpRequest, url_name: str | None) -> bool:
         typed = {"username": username, "email": request.POST.get("email", "").strip()}
     else:
         typed = {User.attribute_of(username): username}
-    held = User.guard_keys_of(signed_in(request).stored)
     try:
-        return all(
-            User.guard_key_of(**{name: text}) == held.get((name,)) for name, text in typed.items()
-        )
+        return signed_in(request).has_name(**typed)
     except ValueError:
         return False  # not a valid name

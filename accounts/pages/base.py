@@ -10,7 +10,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.mixins import LoginRequiredMixin
-from django.core.exceptions import SuspiciousOperation, ValidationError
+from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -71,9 +71,7 @@ def show_errors(form: forms.BaseForm, error: Exception) -> None:
     """Add the errors of an operation to the fields that they concern. Raises any other error."""
     for each in error.exceptions if isinstance(error, Refused) else [error]:
         texts = (text for kind, text in _REFUSALS.items() if isinstance(each, kind))
-        if isinstance(each, ValidationError):
-            form.add_error(None, each)
-        elif isinstance(each, StaleUser):
+        if isinstance(each, StaleUser):
             form.add_error(None, stale_text(each))
         elif text := next(texts, None):
             form.add_error(getattr(each, "attribute", None), text)
@@ -98,9 +96,10 @@ def signed_in(request: HttpRequest) -> User:
 
 
 class FormPageMixin:
-    """A page with a form. Crash reports do not show the values of the form.
+    """A page with a form, which shows the errors of its operation at the fields.
 
-    The cursor is in the first field with an error, or else in the first field.
+    The cursor is in the first field with an error, or else in the first field. Crash reports do not
+    show the values of the form.
     """
 
     # Without PUT, which Django handles as a POST without values: it would empty a profile.
@@ -109,6 +108,22 @@ class FormPageMixin:
     @method_decorator([sensitive_post_parameters(), sensitive_variables()])
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         return super().dispatch(request, *args, **kwargs)  # type: ignore[misc, no-any-return]  # a View's
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        view: Any = self
+        form = view.get_form()
+        user = getattr(form, "user", None)
+        read = user and user.password
+        try:
+            is_valid = form.is_valid()
+            if user and user.password != read:
+                # The check of the password upgraded an outdated hash.
+                update_session_auth_hash(request, user)
+            response: HttpResponse = (view.form_valid if is_valid else view.form_invalid)(form)
+        except (AccountError, Refused) as error:
+            show_errors(form, error)
+            response = view.form_invalid(form)
+        return response
 
     def form_invalid(self, form: Any) -> HttpResponse:
         """Show the form again."""
@@ -227,41 +242,24 @@ def sign_in_page(request: HttpRequest) -> HttpResponse | None:
 
     Its base template has no links, which would lose the form.
     """
-    packed, is_too_large = "", False
+    packed: str | None
     try:
         packed = keptforms.pack(request)
     except keptforms.FormTooLarge:
-        is_too_large = True
-    if not packed and not is_too_large:
+        packed = None
+    if packed == "":
         return None
     context = {
         "form": SignInForm(request),
         "next": request.get_full_path(),
         "kept_form": packed,
-        "is_too_large": is_too_large,
+        "is_too_large": packed is None,
         "skeleton": "base_plain.html",
     }
     return TemplateResponse(request, "registration/login.html", context)
 
 
-class KeepSessionMixin:
-    """Keeps the visitor signed in if checking the password upgraded an outdated hash."""
-
-    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        view: Any = self
-        user = signed_in(request)
-        read = user.password
-        form = view.get_form()
-        valid = form.is_valid()
-        if user.password != read:
-            update_session_auth_hash(request, cast(Any, user))
-        response: HttpResponse = view.form_valid(form) if valid else view.form_invalid(form)
-        return response
-
-
-class PasswordConfirmedView(
-    SignedInFormMixin, KeepFormMixin, KeepSessionMixin, FormPageMixin, FormView, ABC
-):
+class PasswordConfirmedView(SignedInFormMixin, KeepFormMixin, FormPageMixin, FormView, ABC):
     """A page that asks for the password and then makes a change."""
 
     success_url = reverse_lazy("profile")
@@ -275,10 +273,6 @@ class PasswordConfirmedView(
         """Call the operation."""
 
     def form_valid(self, form: PasswordConfirmedForm) -> HttpResponse:
-        try:
-            self.change(signed_in(self.request), form)
-        except (AccountError, Refused) as error:
-            show_errors(form, error)
-            return self.form_invalid(form)
+        self.change(signed_in(self.request), form)
         messages.success(self.request, self.success_message)
         return super().form_valid(form)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
@@ -131,19 +132,16 @@ class ConfirmationSendView(LoginRequiredMixin, View):
         user = signed_in(request)
         if user.is_confirmed:
             messages.info(request, _("Your email address is already confirmed."))
-        elif _is_sent(user, request):
+            return redirect("profile")
+        attempts.begin_mail("confirm", user.email, counted_client(request))
+        is_sent = False
+        with suppress(StaleUser):
+            is_sent = mails.send_confirmation(user)
+        if is_sent:
             messages.success(request, _("The link was sent. Check your email."))
         else:
             messages.error(request, _("The mail could not be sent. Please try again later."))
         return redirect("profile")
-
-
-def _is_sent(user: User, request: HttpRequest) -> bool:
-    attempts.begin_mail("confirm", user.email, counted_client(request))
-    try:
-        return mails.send_confirmation(user)
-    except StaleUser:
-        return False
 
 
 class EmailChangeView(PasswordConfirmedView):
@@ -160,24 +158,18 @@ class EmailChangeView(PasswordConfirmedView):
     def change(self, user: User, form: PasswordConfirmedForm) -> None:
         """Change the address, or send the link that changes it."""
         email = form.cleaned_data["email"]
-        is_another = User.guard_key_of(email=email) != User.guard_keys_of(user.stored).get(
-            ("email",)
-        )
-        if is_another:
-            attempts.begin_mail("change", email, counted_client(self.request))
-        if is_another and _needs_link():
+        if user.has_name(email=email):
+            services.change_email(user, email)
+            return
+        attempts.begin_mail("change", email, counted_client(self.request))
+        if _needs_link():
             self._send_link(user, email)
-        else:
-            self._change_now(user, email)
-
-    def _change_now(self, user: User, email: str) -> None:
-        """Change the address, notify the old one if it was confirmed, and send a link."""
-        old, confirmation_id, was_confirmed = user.email, user.confirmation_id, user.is_confirmed
+            return
+        old, was_confirmed = user.email, user.is_confirmed
         services.change_email(user, email)
-        if user.confirmation_id != confirmation_id:
-            if was_confirmed:
-                notices.tell(self.request, "email_changed", user, to=old)
-            mails.send_confirmation(user)
+        if was_confirmed:
+            notices.tell(self.request, "email_changed", user, to=old)
+        mails.send_confirmation(user)
 
     def _send_link(self, user: User, email: str) -> None:
         links.request_change(user, email)

@@ -15,12 +15,11 @@ from django.views.generic import FormView
 from accounts.attributes import EMAIL
 from accounts.clients import counted_client
 from accounts.emails import mails
-from accounts.exceptions import StaleUser
 from accounts.forms import NewPasswordForm
 from accounts.limits import attempts
 from accounts.models import VALUES
 from accounts.pages import notices
-from accounts.pages.base import FormPageMixin, show_errors, show_not_sent
+from accounts.pages.base import FormPageMixin, show_not_sent
 
 
 class ResetForm(PasswordResetForm):
@@ -63,11 +62,7 @@ class PasswordResetConfirmView(FormPageMixin, auth_views.PasswordResetConfirmVie
 
     def form_valid(self, form: Any) -> HttpResponse:
         """Store the new password, and clear the count of failed sign-ins."""
-        try:
-            response = super().form_valid(form)
-        except StaleUser as error:
-            show_errors(form, error)
-            return self.form_invalid(form)
+        response = super().form_valid(form)
         attempts.forget(self.user)
         notices.tell(self.request, "password_changed", self.user)
         return response

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
@@ -24,7 +25,7 @@ from accounts.clients import readable
 from accounts.exceptions import StaleUser
 from accounts.forms import PasswordConfirmedForm, SignInForm
 from accounts.pages import notices
-from accounts.pages.base import FormPageMixin, KeepSessionMixin, show_errors, signed_in
+from accounts.pages.base import FormPageMixin, signed_in
 from accounts.sessions import services as sessions, visitor
 from web import keptforms
 
@@ -50,10 +51,9 @@ class SignInView(FormPageMixin, auth_views.LoginView):
         is_known = notices.is_known(self.request, user)
         try:
             response = super().form_valid(form)
-        except StaleUser as error:
+        except StaleUser:
             logout(self.request)
-            show_errors(form, error)
-            return self.form_invalid(form)
+            raise
         keptforms.keep(self.request, self._kept_form, user.pk)
         remembered = form.cleaned_data["remember_me"]
         self.request.session.set_expiry(settings.SESSION_COOKIE_AGE if remembered else None)
@@ -85,9 +85,7 @@ class FreshSignInMixin(LoginRequiredMixin):
 
 
 @method_decorator(never_cache, name="dispatch")
-class ReauthenticateView(
-    LoginRequiredMixin, KeepSessionMixin, FormPageMixin, RedirectURLMixin, FormView
-):
+class ReauthenticateView(LoginRequiredMixin, FormPageMixin, RedirectURLMixin, FormView):
     """Asks for the password and redirects to `next`, on this site only."""
 
     template_name = "accounts/reauthenticate.html"
@@ -129,12 +127,10 @@ class SessionEndView(FreshSignInMixin, View):
         if ending == user.session_id:
             logout(request)
             return redirect("home")
-        try:
+        # If the visitor's own session has ended, the next page asks for a sign-in.
+        with suppress(StaleUser):
             sessions.end(user, ending)
-        except StaleUser:
-            # The visitor's own session has ended: the next page asks for a sign-in.
-            return redirect(self.return_to)
-        messages.success(request, _("The session is ended."))
+            messages.success(request, _("The session is ended."))
         return redirect(self.return_to)
 
 
@@ -144,11 +140,9 @@ class SessionsEndOthersView(FreshSignInMixin, View):
 
     def post(self, request: HttpRequest) -> HttpResponse:
         user = signed_in(request)
-        try:
+        # If not, as above, the other sessions have not ended.
+        with suppress(StaleUser):
             sessions.end_others(user)
-        except StaleUser:
-            # As above; the other sessions have not ended.
-            return redirect(self.return_to)
-        visitor.keep(request, user)
-        messages.success(request, _("All your other sessions have ended."))
+            visitor.keep(request, user)
+            messages.success(request, _("All your other sessions have ended."))
         return redirect(self.return_to)

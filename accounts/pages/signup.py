@@ -17,11 +17,11 @@ from django.views.generic import FormView
 
 from accounts.clients import counted_client
 from accounts.emails import mails, pending
-from accounts.exceptions import AccountError, AccountRequestReused, StaleUser, TooManyAttempts
+from accounts.exceptions import AccountError, AccountRequestReused, StaleUser
 from accounts.forms import SignUpForm
 from accounts.limits import attempts
 from accounts.pages import notices
-from accounts.pages.base import FormPageMixin, KeepFormMixin, show_errors, show_not_sent
+from accounts.pages.base import FormPageMixin, KeepFormMixin, show_not_sent
 from accounts.pages.emails import LinkView
 from accounts.sessions import visitor
 from dynamo import Busy, Refused
@@ -47,27 +47,17 @@ class SignUpView(KeepFormMixin, FormPageMixin, FormView):
         attempt = attempts.begin_sign_up(form.cleaned_data["email"], counted_client(self.request))
         try:
             return act(form)
-        except (Busy, TooManyAttempts):
+        except (AccountError, Refused, Busy) as error:
             attempt.was_not_made()
-            raise
-        except (AccountError, Refused) as error:
-            attempt.was_not_made()
-            show_errors(form, error)
             if isinstance(error, AccountRequestReused):
                 form.renew_request_id()
             if isinstance(error, StaleUser):
                 logout(self.request)
-            return self.form_invalid(form)
+            raise
 
     def _register(self, form: SignUpForm) -> HttpResponse:
         """Make the account and sign in. The same form sent again signs in to the same account."""
-        user = visitor.register_signed_in(
-            self.request,
-            **form.account_values(),
-            time_zone=form.cleaned_data["time_zone"],
-            password=form.cleaned_data["password1"],
-            request_id=form.cleaned_data["request_id"],
-        )
+        user = visitor.register_signed_in(self.request, **form.account_values())
         if not user.is_active:
             raise AccountRequestReused(form.cleaned_data["request_id"])
         visitor.leave_as_another(self.request, user)
@@ -86,11 +76,7 @@ class SignUpView(KeepFormMixin, FormPageMixin, FormView):
 
     def _hold(self, form: SignUpForm) -> HttpResponse:
         """Store the sign-up and send its link. The answer does not tell if the address is known."""
-        token = pending.hold(
-            form.account_values() | {"time_zone": form.cleaned_data["time_zone"]},
-            password=form.cleaned_data["password1"],
-            request_id=form.cleaned_data["request_id"],
-        )
+        token = pending.hold(**form.account_values())
         email = form.cleaned_data["email"]
         if not mails.send_sign_up_link(email, token):
             return show_not_sent(self, form)

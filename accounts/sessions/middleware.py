@@ -7,6 +7,7 @@ account cookie (`accounts.cookies`).
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import cast
 
@@ -77,12 +78,9 @@ def _read_user(request: HttpRequest) -> User | AnonymousUser:
         request.session.flush()
         return AnonymousUser()
     user.session_id = session.id
-    try:
-        with within(NOTING_SECONDS):
-            sessions.seen(user, session, address=visitor.address(request))
-    except Unavailable:
-        # The page may still get its answer. The next page records it.
-        pass
+    # If it cannot be recorded, the page may still get its answer. The next page records it.
+    with suppress(Unavailable), within(NOTING_SECONDS):
+        sessions.seen(user, session, address=visitor.address(request))
     return user
 
 

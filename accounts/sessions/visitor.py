@@ -104,12 +104,8 @@ def leave_as_another(request: HttpRequest, user: User) -> None:
     Costs then 1 read and the write of `sessions.end`.
     """
     other, ending = request.session.get(SESSION_KEY), session_id(request)
-    if not other or not ending or other == user.pk:
-        return
-    try:
-        sessions.end(User.get(other), ending)
-    except User.DoesNotExist:
-        return
+    if other and ending and other != user.pk and (left := User.get_or_none(other)):
+        sessions.end(left, ending)
 
 
 def note_password_checked(request: HttpRequest) -> None:

@@ -8,7 +8,7 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
-from accounts.forms import AccountForm, OperatorsAccountForm
+from accounts.forms import OperatorsAccountForm
 from accounts.management.base import as_json
 from accounts.models import User
 from accounts.services import register
@@ -50,7 +50,10 @@ class Command(DynamoCommand):
             self.parser.error("give --password-stdin or --unusable-password: no terminal to ask on")
         if not is_text(options["request_id"] or ""):
             raise CommandError("The request id is not valid text.")
-        values = _checked({name: options[name] for name in AccountForm.base_fields})
+        form = OperatorsAccountForm(options)
+        if not form.is_valid():
+            raise CommandError(" ".join(form.faults()))
+        values = form.account_values()
         password = None if options["unusable_password"] else self._password(options, values)
         user = register(
             **values,
@@ -85,14 +88,3 @@ class Command(DynamoCommand):
         while (password := getpass.getpass("Password: ")) != getpass.getpass("Password (again): "):
             self.stderr.write("The passwords differ. Please try again.")
         return password
-
-
-def _checked(typed: dict[str, str]) -> dict[str, Any]:
-    form = OperatorsAccountForm(typed)
-    if not form.is_valid():
-        errors = (
-            f"{form.fields[name].label}: {' '.join(map(str, errors))}"
-            for name, errors in form.errors.items()
-        )
-        raise CommandError(" ".join(errors))
-    return form.account_values()
