@@ -166,8 +166,6 @@ CURRENCY = replace(kinds.CURRENCY, choices=lambda: [("", "–"), *currency_choic
 class PaymentDays(Kind):
     """A number of days from 0 to 365."""
 
-    wire_type = "N"
-
     def clean(self, typed: str) -> int:
         digits = typed.strip()
         days = int(digits) if _DAYS.fullmatch(digits) else -1

@@ -55,7 +55,10 @@ def client_address(request: HttpRequest) -> Address | None:
     If the header has fewer entries than there are proxies, the request did not come through them.
     Then the header is ignored, and the address is that of the connection.
     """
-    return _forwarded(request) or _parsed(request.META.get("REMOTE_ADDR", ""))
+    hops: int = settings.ACCOUNTS_TRUSTED_HOPS
+    entries = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
+    forwarded = _parsed(entries[-hops]) if 0 < hops <= len(entries) else None
+    return forwarded or _parsed(request.META.get("REMOTE_ADDR", ""))
 
 
 def counted_client(request: HttpRequest) -> str:
@@ -73,14 +76,6 @@ def wider_network(client: str) -> str | None:
     if "/" not in client:
         return None
     return str(ipaddress.IPv6Network(client).supernet(new_prefix=IPV6_WIDER_PREFIX))
-
-
-def _forwarded(request: HttpRequest) -> Address | None:
-    hops: int = settings.ACCOUNTS_TRUSTED_HOPS
-    entries = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
-    if not hops or len(entries) < hops:
-        return None
-    return _parsed(entries[-hops])
 
 
 def _parsed(text: str) -> Address | None:

@@ -15,9 +15,8 @@ not change it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator
-from contextlib import contextmanager, suppress
-from typing import Any, cast
+from contextlib import suppress
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.conf import settings
@@ -64,24 +63,26 @@ class LanguageMiddleware(MiddlewareMixin):
     request activates.
     """
 
-    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        if self.async_mode:  # type: ignore[attr-defined]  # absent from the stubs
-            return self.__acall__(request)
-        with _override(request):
-            return _finished(request, cast(HttpResponseBase, self.get_response(request)))
+    def process_request(self, request: HttpRequest) -> None:
+        translation.activate(translation.get_language_from_request(request))
+        timezone.deactivate()
 
-    async def __acall__(self, request: HttpRequest) -> HttpResponseBase:
-        with _override(request):
-            return _finished(
-                request, await cast(Awaitable[HttpResponseBase], self.get_response(request))
-            )
-
-
-@contextmanager
-def _override(request: HttpRequest) -> Iterator[None]:
-    language = translation.get_language_from_request(request)
-    with translation.override(language), timezone.override(None):
-        yield
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        """Add the headers about the language, and the cookie if the profile has another language."""
+        # Files are the same in every language.
+        if response.headers.get("Content-Type", "").startswith("text/html"):
+            response.headers.setdefault("Content-Language", translation.get_language() or "")
+            patch_vary_headers(response, ("Accept-Language", "Cookie"))
+        # Only if the page has read the user: this must not cost a request.
+        chosen = language_of(getattr(request, "_cached_user", None))
+        name = settings.LANGUAGE_COOKIE_NAME
+        if chosen and chosen != request.COOKIES.get(name) and name not in response.cookies:
+            remember(response, chosen)
+        translation.deactivate()
+        timezone.deactivate()
+        return response
 
 
 class ProfileLanguageMiddleware(MiddlewareMixin):
@@ -98,17 +99,3 @@ class ProfileLanguageMiddleware(MiddlewareMixin):
         with suppress(Unavailable, TableMissing):
             bool(request.user.is_authenticated)
         return response
-
-
-def _finished(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    """Add the headers about the language, and the cookie if the profile has another language."""
-    # Files are the same in every language.
-    if response.headers.get("Content-Type", "").startswith("text/html"):
-        response.headers.setdefault("Content-Language", translation.get_language() or "")
-        patch_vary_headers(response, ("Accept-Language", "Cookie"))
-    # Only if the page has read the user: this must not cost a request.
-    chosen = language_of(getattr(request, "_cached_user", None))
-    name = settings.LANGUAGE_COOKIE_NAME
-    if chosen and chosen != request.COOKIES.get(name) and name not in response.cookies:
-        remember(response, chosen)
-    return response

@@ -32,14 +32,17 @@ LINE_MAX_BYTES = 100_000
 class Row:
     """One row, which begins at `line` of the file and has `cells` there.
 
-    `values` has a text for each of `COLUMNS`. If the row cannot be read, `values` is empty and
-    `fault` says why.
+    If the row cannot be read, `fault` says why.
     """
 
     line: int
     cells: dict[str, Any]
-    values: dict[str, str]
     fault: str = ""
+
+    @property
+    def values(self) -> dict[str, str]:
+        """A text for each of `COLUMNS`, if the row can be read."""
+        return {name: self.cells.get(name) or "" for name in COLUMNS}
 
 
 class RowFile(ABC):
@@ -126,7 +129,7 @@ class CsvFile(RowFile):
                     raise UnreadableFile(
                         f"The quotation mark in line {line} is never closed ({error})."
                     ) from error
-                yield Row(line, {}, {}, f"This is not CSV: {error}.")
+                yield Row(line, {}, f"This is not CSV: {error}.")
                 continue
             if not _is_blank(fields):
                 yield self._row(line, fields)
@@ -135,10 +138,10 @@ class CsvFile(RowFile):
         found = dict(zip_longest(self.columns, fields[: len(self.columns)], fillvalue=""))
         cells = {name: text for name, text in found.items() if name not in ADDED}
         if len(fields) == len(self.columns):
-            return Row(line, cells, {name: cells.get(name, "") for name in COLUMNS})
+            return Row(line, cells)
         surplus = ", ".join(fields[len(self.columns) :])
         fault = f"There are {len(fields)} fields for {len(self.columns)} columns"
-        return Row(line, cells, {}, f"{fault}: {surplus}" if surplus else f"{fault}.")
+        return Row(line, cells, f"{fault}: {surplus}" if surplus else f"{fault}.")
 
     def writer(self, file: TextIO) -> Callable[[dict[str, Any]], object]:
         columns = [*(name for name in self.columns if name not in ADDED), *ADDED]
@@ -160,18 +163,15 @@ class JsonLinesFile(RowFile):
             found = json.loads(text)
         # A number with many digits is a ValueError too; many brackets are a RecursionError.
         except (ValueError, RecursionError) as error:
-            return Row(self.line, {"text": text.rstrip("\r\n")}, {}, f"This is not JSON: {error}")
+            return Row(self.line, {"text": text.rstrip("\r\n")}, f"This is not JSON: {error}")
         if not isinstance(found, dict):
-            return Row(self.line, {"text": text.rstrip("\r\n")}, {}, "This is not a JSON object.")
+            return Row(self.line, {"text": text.rstrip("\r\n")}, "This is not a JSON object.")
         cells = {name: value for name, value in found.items() if name not in ADDED}
         if unknown := [name for name in cells if name not in COLUMNS]:
-            return Row(self.line, cells, {}, f"There is an unknown key: {', '.join(unknown)}.")
-        values = {name: cells.get(name) for name in COLUMNS}
-        if wrong := [name for name, value in values.items() if not isinstance(value, str | None)]:
-            return Row(
-                self.line, cells, {}, f"There is a value that is not text: {', '.join(wrong)}."
-            )
-        return Row(self.line, cells, {name: value or "" for name, value in values.items()})
+            return Row(self.line, cells, f"There is an unknown key: {', '.join(unknown)}.")
+        if wrong := [name for name, value in cells.items() if not isinstance(value, str | None)]:
+            return Row(self.line, cells, f"There is a value that is not text: {', '.join(wrong)}.")
+        return Row(self.line, cells)
 
     def writer(self, file: TextIO) -> Callable[[dict[str, Any]], object]:
         return lambda row: file.write(json.dumps(row, ensure_ascii=False) + "\n")

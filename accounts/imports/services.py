@@ -11,12 +11,14 @@ earlier one always gets the value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from itertools import islice
 from threading import Event
+from typing import TypeVar
 
 from django.core.exceptions import ValidationError
 
@@ -35,6 +37,9 @@ ROWS_PER_WORKER = 64
 MOST_WRITES = 25
 
 CHANGED_SINCE = "This row was imported before, and the account has changed since."
+
+
+T = TypeVar("T")
 
 
 class Outcome(StrEnum):
@@ -74,27 +79,24 @@ def import_users(
     failure: DynamoError | None = None
 
     def attempt(entries: list[Candidate | Result]) -> list[Result | None]:
-        nonlocal failure
         if stop.is_set():
             return [None for _entry in entries]
-        made: dict[int, Result] = {}
-        if failure is None:
-            try:
-                valid = [each for each in entries if isinstance(each, Candidate)]
-                made = _register_together([each for each in valid if not each.name_fault])
-            except DynamoError as error:
-                failure = error
+        valid = [each for each in entries if isinstance(each, Candidate) and not each.name_fault]
+        made = unless_over(partial(_register_together, valid)) or {}
         return [
-            each if isinstance(each, Result) else made.get(each.row.line) or attempt_one(each)
+            each
+            if isinstance(each, Result)
+            else made.get(each.row.line) or unless_over(partial(_register, each))
             for each in entries
         ]
 
-    def attempt_one(candidate: Candidate) -> Result | None:
+    def unless_over(act: Callable[[], T]) -> T | None:
+        """What `act` returns; None if it fails, or if the import is over."""
         nonlocal failure
         # After a failed row, each further one would wait until its own deadline.
         if failure is None and not stop.is_set():
             try:
-                return _register(candidate)
+                return act()
             except DynamoError as error:
                 failure = error
         return None
@@ -209,11 +211,7 @@ def _registered(candidate: Candidate, user: User, began_at: datetime) -> Result:
     """Whether the registration that began at `began_at` made the account of `candidate`."""
     # The date shows it, even if the reply to the attempt that made it was lost. All three times
     # come from the clock of this machine.
-    joined_at = user.date_joined
-    made_now = (
-        joined_at is not None  # type: ignore[redundant-expr]  # PynamoDB's types know no null
-        and began_at <= joined_at <= datetime.now(UTC)
-    )
+    made_now = bool(user.date_joined) and began_at <= user.date_joined <= datetime.now(UTC)
     return Result(candidate.row, Outcome.CREATED if made_now else Outcome.UNCHANGED)
 
 

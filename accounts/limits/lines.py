@@ -13,6 +13,7 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.template.response import SimpleTemplateResponse
 
 from accounts.exceptions import TooManyAttempts
 from dynamo import Busy
@@ -79,9 +80,8 @@ class InLineMixin:
         """Make it, with its template, when it is first in the account's line."""
         account: Any = request.user
         with in_line(account.pk):
-            response: Any = super().dispatch(request, *args, **kwargs)  # type: ignore[misc]  # a View's
-            # Otherwise rendered after the view.
-            answer: HttpResponseBase = (
-                response.render() if hasattr(response, "render") else response
-            )
-            return answer
+            response: HttpResponseBase = super().dispatch(request, *args, **kwargs)  # type: ignore[misc]  # a View's
+            if isinstance(response, SimpleTemplateResponse):
+                # Otherwise rendered after the view.
+                response.render()
+            return response

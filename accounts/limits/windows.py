@@ -101,7 +101,7 @@ class Limit:
                 # The window ended or was cleared after `add` was refused.
                 continue
             if taken > self.times:
-                raise TooManyAttempts(_seconds_until(ends_ms), self.name)
+                raise TooManyAttempts(max(0, ends_ms - _now_ms()) // 1000 + 1, self.name)
             return Slot(key, ends_ms)
         raise TooManyAttempts(1, self.name)
 
@@ -178,7 +178,3 @@ def _counted(key: str) -> int:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
-
-
-def _seconds_until(ends_ms: int) -> int:
-    return max(0, ends_ms - _now_ms()) // 1000 + 1

@@ -32,6 +32,8 @@ class UserCommand(DynamoCommand):
     #: It gets the account and the texts of the further `arguments`.
     operation: ClassVar[Callable[..., object]]
     arguments: tuple[str, ...] = ()
+    #: Further options without a value, and their help.
+    flags: tuple[tuple[str, str | None], ...] = ()
     #: What to print afterwards, of the account as it then is.
     said = ""
 
@@ -40,13 +42,16 @@ class UserCommand(DynamoCommand):
         parser.add_argument("who", metavar="WHO", help=who)
         for name in self.arguments:
             parser.add_argument(name.lower(), metavar=name)
+        for name, help_text in self.flags:
+            parser.add_argument(name, action="store_true", help=help_text)
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        self.act(find_user(options["who"]), **options)
+    def handle(self, *args: Any, **options: Any) -> str:
+        return self.act(find_user(options["who"]), **options)
 
-    def act(self, user: User, **options: Any) -> None:
+    def act(self, user: User, **options: Any) -> str:
+        """Call the operation. Returns what to print."""
         type(self).operation(user, *(options[name.lower()] for name in self.arguments))
-        self.stdout.write(self.said.format(user=user))
+        return self.said.format(user=user)
 
 
 def _shown(user: User) -> dict[str, Any]:

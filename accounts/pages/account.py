@@ -171,10 +171,14 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     Another form was open in a second tab while its user signed in again. It is shown again, unsent.
     """
     match = request.resolver_match
+    # Scripts cannot set this header. A form of another site is not shown, because a visitor could
+    # take it for their own and send it.
+    is_own = request.headers.get("Sec-Fetch-Site") == "same-origin"
     try:
         if match and _has_signed_in(request, match.url_name):
-            return _kept_again(request) or redirect("home")
-        if match and (shown := _form_again(request, match)):
+            packed = request.POST.get(keptforms.FIELD, "") if is_own else ""
+            return _kept(request, packed) or redirect("home")
+        if match and is_own and (shown := _form_again(request, match)):
             return shown
     except (Unavailable, TableMissing) as error:
         # The middleware that handles these errors only wraps views.
@@ -182,35 +186,20 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     return csrf.csrf_failure(request, reason)
 
 
-def _is_from_this_site(request: HttpRequest) -> bool:
-    """Whether the browser says that a page of this site sent the form.
-
-    Scripts cannot set the header. A form of another site is not shown, because a visitor could
-    take it for their own and send it.
-    """
-    return request.headers.get("Sec-Fetch-Site") == "same-origin"
-
-
-def _kept_again(request: HttpRequest) -> HttpResponse | None:
-    """The answer to a sign-in form, sent again, that has a form to keep."""
-    packed = request.POST.get(keptforms.FIELD, "")
-    if not packed or not _is_from_this_site(request):
-        return None
-    kept = keptforms.keep(request, packed, signed_in(request).pk)
-    return HttpResponseRedirect(kept.path) if kept else None
-
-
 def _form_again(request: HttpRequest, match: ResolverMatch) -> HttpResponse | None:
     """The page of the form that was sent, with its values; None if it is not to be shown again."""
-    view = getattr(match.func, "view_class", type(None))
-    if not issubclass(view, SignedInFormMixin) or not _is_from_this_site(request):
+    if not issubclass(getattr(match.func, "view_class", type(None)), SignedInFormMixin):
         return None
     if not request.user.is_authenticated:
         return sign_in_page(request)
     try:
-        packed = keptforms.pack(request)
+        return _kept(request, keptforms.pack(request))
     except keptforms.FormTooLarge:
         return None
+
+
+def _kept(request: HttpRequest, packed: str) -> HttpResponse | None:
+    """The way to the page of a form, which shows it; None if it is not one of the visitor's."""
     kept = keptforms.keep(request, packed, signed_in(request).pk)
     return HttpResponseRedirect(kept.path) if kept else None
 

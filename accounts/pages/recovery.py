@@ -1,4 +1,4 @@
-"""The pages for users who forgot their password (Django's password reset) or username."""
+"""The pages for users who forgot their password or username."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth import views as auth_views
-from django.contrib.auth.forms import PasswordResetForm
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse_lazy
@@ -22,26 +21,34 @@ from accounts.pages import notices
 from accounts.pages.base import FormPageMixin, show_not_sent
 
 
-class ResetForm(PasswordResetForm):
+class AddressForm(forms.Form):
     email = VALUES["email"].form_field(EMAIL)
 
-    #: Whether a mail server took the mail, after `save`.
-    is_sent = False
 
-    def save(self, *, request: HttpRequest, **_options: Any) -> None:  # type: ignore[override]  # Django's options, which the view passes, are fixed here
-        """Send the mail. Costs as `send_reset`."""
-        self.is_sent = mails.send_reset(self.cleaned_data["email"])
+class ForgottenView(FormPageMixin, FormView):
+    """Sends a mail to an address, and answers the same whether or not an account has it."""
+
+    form_class = AddressForm
+    #: What is limited, and what sends the mail.
+    kind: str
+    send: staticmethod[[str], bool]
+
+    def form_valid(self, form: AddressForm) -> HttpResponse:
+        email = form.cleaned_data["email"]
+        attempts.begin_mail(self.kind, email, counted_client(self.request))
+        return super().form_valid(form) if self.send(email) else show_not_sent(self, form)
 
 
-class PasswordResetView(FormPageMixin, auth_views.PasswordResetView):
-    """Django's view. It answers the same whether or not an account has the address."""
+class PasswordResetView(ForgottenView):
+    template_name = "registration/password_reset_form.html"
+    success_url = reverse_lazy("password_reset_done")
+    kind, send = "reset", staticmethod(mails.send_reset)
 
-    form_class = ResetForm
 
-    def form_valid(self, form: Any) -> HttpResponse:
-        attempts.begin_mail("reset", form.cleaned_data["email"], counted_client(self.request))
-        response = super().form_valid(form)
-        return response if form.is_sent else show_not_sent(self, form)
+class UsernameReminderView(ForgottenView):
+    template_name = "accounts/username_reminder.html"
+    success_url = reverse_lazy("username_reminder_done")
+    kind, send = "reminder", staticmethod(mails.send_reminder)
 
 
 class PasswordResetConfirmView(FormPageMixin, auth_views.PasswordResetConfirmView):
@@ -66,22 +73,3 @@ class PasswordResetConfirmView(FormPageMixin, auth_views.PasswordResetConfirmVie
         attempts.forget(self.user)
         notices.tell(self.request, "password_changed", self.user)
         return response
-
-
-class ReminderForm(forms.Form):
-    email = VALUES["email"].form_field(EMAIL)
-
-
-class UsernameReminderView(FormPageMixin, FormView):
-    """Answers the same whether or not an account has the address."""
-
-    template_name = "accounts/username_reminder.html"
-    form_class = ReminderForm
-    success_url = reverse_lazy("username_reminder_done")
-
-    def form_valid(self, form: ReminderForm) -> HttpResponse:
-        email = form.cleaned_data["email"]
-        attempts.begin_mail("reminder", email, counted_client(self.request))
-        if not mails.send_reminder(email):
-            return show_not_sent(self, form)
-        return super().form_valid(form)

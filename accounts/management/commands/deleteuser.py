@@ -19,12 +19,12 @@ class Command(UserCommand):
             "--no-input", "--noinput", action="store_false", dest="interactive", help="do not ask"
         )
 
-    def act(self, user: User, **options: Any) -> None:
+    def act(self, user: User, **options: Any) -> str:
         if options["interactive"] and not self._confirmed(user):
             raise CommandError("Nothing was deleted.")
         delete(user)
         account_deleted.send_robust(User, account=user.pk)
-        self.stdout.write(f"The account of {user.username} was deleted.")
+        return f"The account of {user.username} was deleted."
 
     def _confirmed(self, user: User) -> bool:
         question = f"Delete the account of {user.username} ({user.email})? Type yes to continue: "

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from accounts.management.base import UserCommand
 from accounts.models import User
 from accounts.services import grant_staff
@@ -11,13 +9,8 @@ from accounts.services import grant_staff
 
 class Command(UserCommand):
     help = "Let an account use the staff pages. Harmless to repeat."
+    flags = (("--superuser", "also allow actions on other staff"),)
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument(
-            "--superuser", action="store_true", help="also allow actions on other staff"
-        )
-
-    def act(self, user: User, **options: Any) -> None:
+    def act(self, user: User, **options: Any) -> str:
         grant_staff(user, superuser=options["superuser"])
-        self.stdout.write(f"{user.username} is {'a superuser' if user.is_superuser else 'staff'}.")
+        return f"{user.username} is {'a superuser' if user.is_superuser else 'staff'}."

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from accounts.management.base import UserCommand
 from accounts.services import revoke_staff
 

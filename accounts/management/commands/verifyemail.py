@@ -10,7 +10,7 @@ from accounts.models import User
 class Command(UserCommand):
     help = "Confirm an account's email address without a link."
 
-    def act(self, user: User, **options: Any) -> None:
+    def act(self, user: User, **options: Any) -> str:
         if not user.is_confirmed:
             mark_confirmed(user)
-        self.stdout.write(f"{user.email} is confirmed.")
+        return f"{user.email} is confirmed."
