@@ -15,7 +15,6 @@ not change it.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -27,7 +26,6 @@ from django.utils.cache import patch_vary_headers
 from django.utils.deprecation import MiddlewareMixin
 
 from accounts.cookies import set_cookie
-from dynamo import TableMissing, Unavailable
 
 
 def site_language(language: str | None) -> str | None:
@@ -70,7 +68,7 @@ class LanguageMiddleware(MiddlewareMixin):
     def process_response(
         self, request: HttpRequest, response: HttpResponseBase
     ) -> HttpResponseBase:
-        """Add the headers about the language, and the cookie if the profile has another language."""
+        """Add headers about the language, and the cookie if the profile has another language."""
         # Files are the same in every language.
         if response.headers.get("Content-Type", "").startswith("text/html"):
             response.headers.setdefault("Content-Language", translation.get_language() or "")
@@ -82,20 +80,4 @@ class LanguageMiddleware(MiddlewareMixin):
             remember(response, chosen)
         translation.deactivate()
         timezone.deactivate()
-        return response
-
-
-class ProfileLanguageMiddleware(MiddlewareMixin):
-    """Activates the language and the time zone of the profile before a template is rendered.
-
-    `accounts.sessions.middleware` activates it when the user is read, which in a template would be
-    after the head of the page. This costs no request: every such page reads the user.
-    """
-
-    def process_template_response(
-        self, request: HttpRequest, response: HttpResponseBase
-    ) -> HttpResponseBase:
-        # If DynamoDB does not answer, rendering fails too, where the error becomes a 503 page.
-        with suppress(Unavailable, TableMissing):
-            bool(request.user.is_authenticated)
         return response

@@ -105,14 +105,22 @@ def form_values(client: Client, url: str, **values: Any) -> dict[str, Any]:
 
 SIGN_UP = "/accounts/signup/"
 
+
+def new_account(username: str, password: str = PASSWORD) -> dict[str, str]:
+    """The values of a sign-up form that must be typed."""
+    return {
+        "username": username,
+        "email": f"{username}@example.org",
+        "password1": password,
+        "password2": password,
+    }
+
+
 #: What Ann types in the sign-up form.
-ANN = {
-    "username": "Ann",
+ANN = new_account("Ann") | {
     "email": "ann@example.org",
     "full_name": "Ann Example",
     "phone_number": "+1 202-555-0124",
-    "password1": PASSWORD,
-    "password2": PASSWORD,
 }
 
 

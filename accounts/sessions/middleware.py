@@ -27,7 +27,7 @@ from accounts.backends import AccountBackend
 from accounts.languages import language_of, zone_of
 from accounts.models import User
 from accounts.sessions import services as sessions, visitor
-from dynamo import Unavailable
+from dynamo import TableMissing, Unavailable
 from dynamo.extending import within
 from dynamo.sessions import SessionStore
 
@@ -44,6 +44,18 @@ class AuthenticationMiddleware(middleware.AuthenticationMiddleware):
         super().process_request(request)
         request.user = SimpleLazyObject(lambda: _user_of(request))  # type: ignore[assignment]  # as Django does
         request.auser = partial(sync_to_async(_user_of), request)  # type: ignore[assignment]  # as above
+
+    def process_template_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        """Read the visitor, whose profile has the page's language, before its head is rendered.
+
+        This costs no request: every such page reads the visitor.
+        """
+        # If DynamoDB does not answer, rendering fails too, where the error becomes a 503 page.
+        with suppress(Unavailable, TableMissing):
+            bool(request.user.is_authenticated)
+        return response
 
     def process_response(
         self, request: HttpRequest, response: HttpResponseBase

@@ -33,7 +33,7 @@ from django.conf import settings
 from pynamodb.expressions.condition import Condition, size
 from pynamodb.expressions.update import Action
 
-from accounts.exceptions import AccountError, StaleUser
+from accounts.exceptions import StaleUser
 from accounts.models import User
 from dynamo import Transaction, joined
 from dynamo.auth.models import new_session_epoch
@@ -156,8 +156,8 @@ def seen(user: User, session: Session, *, address: str, write: Transaction | Non
     entry = User.sessions[session.id]
     seconds, place = int(now.timestamp()), _plain(address)[:ADDRESS_MAX_LENGTH]
     entries[session.id] = entries[session.id] | {"seenAt": seconds, "address": place}
-    refused = _NotNoted() if write is None else None
-    with suppress(_NotNoted), joined(write) as write:
+    refused = StaleUser(user.pk) if write is None else None
+    with suppress(StaleUser), joined(write) as write:
         user.join(
             write,
             [entry["seenAt"].set(seconds), entry["address"].set(place)],
@@ -243,10 +243,6 @@ def end_others(user: User, *, write: Transaction | None = None) -> None:
 
 #: An update of the account: actions, condition, and the values that it sets; see `User.join`.
 _Update = tuple[list[Action], Condition, dict[str, Any]]
-
-
-class _NotNoted(AccountError):
-    """The session has ended, or was recorded as seen by another request."""
 
 
 class _Raced(StaleUser):

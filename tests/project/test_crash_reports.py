@@ -19,7 +19,7 @@ from accounts.models import User
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
-from tests.pages import form_values
+from tests.pages import form_values, new_account
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -57,12 +57,7 @@ def hashes() -> set[str]:
 
 
 def sign_up(user: User) -> tuple[str, dict[str, str]]:
-    return "/accounts/signup/", {
-        "username": "bob",
-        "email": "bob@example.org",
-        "password1": NEW,
-        "password2": NEW,
-    }
+    return "/accounts/signup/", new_account("bob", NEW)
 
 
 def sign_in(user: User) -> tuple[str, dict[str, str]]:

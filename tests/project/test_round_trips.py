@@ -16,6 +16,7 @@ from tests.factories import PASSWORD
 from tests.faults.kinds import Delay
 from tests.faults.proxy import FaultProxy
 from tests.invoices.forms import NEW, typed
+from tests.pages import new_account
 from tests.requests import Requests, round_trips
 
 #: Longer than a thread needs to send its request after another one.
@@ -77,13 +78,7 @@ def sign_in_as_ann(client: Client) -> None:
 
 
 def sign_up(client: Client) -> None:
-    form = {
-        "username": "Ben",
-        "email": "ben@example.org",
-        "password1": PASSWORD,
-        "password2": PASSWORD,
-        "request_id": SignUpForm.new_request_id(),
-    }
+    form = new_account("Ben") | {"request_id": SignUpForm.new_request_id()}
     assert client.post("/accounts/signup/", form).status_code == 302
 
 

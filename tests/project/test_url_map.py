@@ -26,6 +26,7 @@ from invoices.pages.sending import SendForm
 from tests.factories import PASSWORD, make_user
 from tests.invoice_factories import DAY, issued
 from tests.invoices.forms import typed
+from tests.pages import new_account
 from tests.policies import rights, rights_for
 from tests.requests import Requests
 
@@ -83,14 +84,8 @@ def sign_in_values(user: User) -> dict[str, Any]:
 
 
 def sign_up_values(user: User) -> dict[str, Any]:
-    name = get_random_string(8)
-    return {
-        "username": name,
-        "email": f"{name}@example.org",
-        "password1": NEW_PASSWORD,
-        "password2": NEW_PASSWORD,
-        "request_id": SignUpForm.new_request_id(),
-    }
+    values = new_account(get_random_string(8), NEW_PASSWORD)
+    return values | {"request_id": SignUpForm.new_request_id()}
 
 
 def password_values(user: User) -> dict[str, Any]:

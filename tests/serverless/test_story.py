@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from tests.factories import PASSWORD, make_user
+from tests.pages import new_account
 from tests.serverless.runtime import CLIENT, Function, event
 
 
@@ -29,16 +30,7 @@ def post(function: Function, path: str, *, shown_at: str = "", **fields: str) ->
 
 
 def sign_up(function: Function, username: str = "ann") -> None:
-    target = post(
-        function,
-        "/accounts/signup/",
-        username=username,
-        email=f"{username}@example.org",
-        full_name="Ann Example",
-        password1=PASSWORD,
-        password2=PASSWORD,
-    )
-    assert target == "/"
+    assert post(function, "/accounts/signup/", **new_account(username)) == "/"
 
 
 INVOICE = {
