@@ -411,7 +411,7 @@ def test_of_two_links_of_one_form_the_first_that_is_followed_makes_the_account(
 def test_a_link_does_not_answer_for_the_account_of_another_link_of_its_form() -> None:
     def token(username: str) -> str:
         values = {"username": username, "email": f"{username}@example.org"}
-        held = pending.hold(values, password=PASSWORD, request_id="form")
+        held = pending.hold(password=PASSWORD, request_id="form", **values)
         assert held is not None
         return held
 
@@ -427,7 +427,7 @@ def test_a_link_does_not_answer_for_the_account_of_another_link_of_its_form() ->
 
 def test_a_pending_sign_up_joins_a_transaction() -> None:
     token = pending.hold(
-        {"username": "ann", "email": "ann@example.org"}, password=PASSWORD, request_id="form"
+        username="ann", email="ann@example.org", password=PASSWORD, request_id="form"
     )
     assert token
 
