@@ -12,8 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
-from functools import cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 from django.conf import settings
 from django.utils.functional import classproperty
@@ -38,6 +37,8 @@ TABLE_NAME_PATTERN = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
 Item = dict[str, dict[str, Any]]
 """An item as DynamoDB sends it: attribute names to typed values, `{"pk": {"S": "…"}}`."""
 
+
+_Value = TypeVar("_Value")
 
 #: What attributes raise for a value of another type.
 UNUSABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -69,6 +70,22 @@ def not_supported(advice: str) -> Any:
     return method
 
 
+def per_class(compute: Callable[[Any], _Value]) -> Callable[[Any], _Value]:
+    """`compute`, called once for each class.
+
+    The value ends with its class. A cache of functools would keep the class, and so a class whose
+    declaration was refused would remain among the models.
+    """
+    name = f"{compute.__name__} of this class"
+
+    def value_of(cls: Any) -> _Value:
+        if name not in vars(cls):
+            setattr(cls, name, compute(cls))
+        return cast("_Value", vars(cls)[name])
+
+    return value_of
+
+
 class PlainModel(PynamoModel):
     """A table's items. A subclass names its table, without the prefix, in `Meta.table_name`.
 
@@ -76,7 +93,7 @@ class PlainModel(PynamoModel):
     """
 
     #: What Django's forms, auth and admin read of a model.
-    _meta: ClassVar[Any] = classproperty(cache(Options))
+    _meta: ClassVar[Any] = classproperty(per_class(Options))
 
     #: The item as it was last read or written; what a change is compared with.
     stored: Item
@@ -100,14 +117,14 @@ class PlainModel(PynamoModel):
         return [stored_name for _name, stored_name, _attribute in cls._key_attributes()]
 
     @classmethod
-    @cache
+    @per_class
     def _named_attributes(cls) -> list[tuple[str, str, Attribute[Any]]]:
         """Each attribute with its Python and its stored name, which PynamoDB looks up slowly."""
         attributes = cls.get_attributes().items()
         return [(name, str(each.attr_name), each) for name, each in attributes]
 
     @classmethod
-    @cache
+    @per_class
     def _key_attributes(cls) -> list[tuple[str, str, Attribute[Any]]]:
         """Those of the partition key and of any sort key."""
         named = {each[0]: each for each in cls._named_attributes()}

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from copy import copy
 from datetime import UTC, datetime, timedelta
-from functools import cache, partial
+from functools import partial
 from typing import Any, ClassVar, Self
 
 from asgiref.sync import sync_to_async
@@ -43,7 +43,7 @@ from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
 from dynamo._internal.fields import Options
-from dynamo._internal.items import Item
+from dynamo._internal.items import Item, per_class
 from dynamo._internal.threads import in_thread
 from dynamo.attributes import BooleanAttribute, DateTimeAttribute, TextAttribute
 from dynamo.auth.addresses import EMAIL_MAX_LENGTH, clean_new_email, comparable_email
@@ -229,7 +229,7 @@ class AbstractUser(PermissionsMixin, Model):
     unique_username = Unique("username", normalize=comparable_username)
     unique_email = Unique("email", normalize=comparable_email)
 
-    _meta: ClassVar[Any] = classproperty(cache(UserOptions))
+    _meta: ClassVar[Any] = classproperty(per_class(UserOptions))
     _default_manager = UserManager()
     objects = UserManager()
 
