@@ -69,7 +69,10 @@ from dynamo._internal.turns import (
     turn_passed_on as turn_passed_on,
 )
 from dynamo._internal.updates import Update as Update
-from dynamo.management.commands.cloudformation import template as template
+from dynamo.management.commands.cloudformation import (
+    parts_of_apps as parts_of_apps,
+    template as template,
+)
 from dynamo.transactions import (
     READ_TOGETHER as READ_TOGETHER,
     Otherwise as Otherwise,

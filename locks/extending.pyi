@@ -1,6 +1,6 @@
-from locks._internal.holders import HolderWatch as HolderWatch
 from locks._internal.registry import (
     BREAK_ATTEMPTS as BREAK_ATTEMPTS,
+    HolderWatch as HolderWatch,
     LockView as LockView,
     State as State,
     all_locks as all_locks,

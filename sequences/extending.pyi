@@ -1,4 +1,4 @@
-from sequences._internal.seriesreport import SeriesReport as SeriesReport, last_of as last_of
+from sequences._internal.check import SeriesReport as SeriesReport, last_of as last_of
 from sequences.models import (
     REQUEST_PREFIX as REQUEST_PREFIX,
     Counter as Counter,

@@ -40,6 +40,11 @@ class Counter(PlainModel):
 
     name = UnicodeAttribute(hash_key=True, attr_name="counterName")
 
+    @classmethod
+    def address(cls, name: str) -> dict[str, Any]:
+        """Table and key of a counter, as in a request."""
+        return {"TableName": cls.table(), "Key": {"counterName": {"S": name}}}
+
 
 _counter_prefixes: set[str] = set()
 

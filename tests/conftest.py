@@ -24,7 +24,7 @@ from dynamo._internal import engine as local_engine
 from dynamo._internal.client import deadline, sending
 from dynamo._internal.client.addressing import TEST_ENDPOINT
 from dynamo.test import Tables
-from locks._internal import heartbeats
+from locks._internal import leases
 from project import settings as site_settings
 from tests import engines
 from tests.clocks import StallProofClock, use_clock
@@ -250,7 +250,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> float:
 def _no_lease_is_left_behind() -> Iterator[None]:
     """Otherwise it would be renewed in other tests, and released when the engine is gone."""
     yield
-    heartbeats._of_process().drop_all()
+    leases._of_process().drop_all()
 
 
 @pytest.fixture

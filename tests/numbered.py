@@ -89,12 +89,12 @@ def entry(series: str, day: str, *, request_id: str | None = None) -> Entry:
 
 def forget_all() -> None:
     """Let this process forget all series."""
-    issuing._memory._begin()
+    issuing._known.cache_clear()
 
 
 def remember(model: Model, series: str, number: int, last: tuple[str, str] | None = None) -> None:
     """Let this process remember that the series has come so far."""
-    issuing._memory.put((model, series), issuing._Known(Head(number, last)))
+    issuing._known((model, series)).head = Head(number, last)
 
 
 def stored_items(model: Model, series: str) -> list[Item]:

@@ -221,12 +221,11 @@ def _claimed(url: str, lease: ProcessLease, gone: dict[Holder, bool]) -> Claim |
     row = UploadItem.from_raw_data(item)
     if row.state != UPLOADING:
         return None
-    holder = claims.holder_of(row)
-    if holder is not None and holder not in gone:
-        watch = HolderWatch(holder.lease, holder.fence)
-        gone[holder] = watch.wait_until_gone(claims.POLL_SECONDS)
-    if holder is not None and not gone[holder]:
-        return None
+    if (holder := claims.holder_of(row)) is not None:
+        if holder not in gone:
+            gone[holder] = HolderWatch(*holder).wait_until_gone(claims.POLL_SECONDS)
+        if not gone[holder]:
+            return None
     answer = claims.take(url, row.size or 0, lease.current(), holder)
     return answer if isinstance(answer, Claim) else None
 

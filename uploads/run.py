@@ -258,7 +258,7 @@ class _HeldFiles:
 
     def add(self, job: Job, holder: Holder) -> None:
         if holder not in self._queues:
-            self._queues[holder] = _HolderQueue(HolderWatch(holder.lease, holder.fence))
+            self._queues[holder] = _HolderQueue(HolderWatch(*holder))
         self._queues[holder].waiting.append(job)
 
     def add_again(self, job: Job, holder: Holder) -> None:

@@ -168,9 +168,18 @@ def walk(
     are `Unusable`, such as a path that does not exist, a folder that cannot be read, and one whose
     files' keys would all be too long. Files are not opened here.
     """
-    walker = _Walk(destination, selection or Selection())
+    walk = _Walk(destination, selection or Selection())
     for path in paths:
-        yield from walker.find(path)
+        try:
+            status = os.stat(path)  # noqa: PTH116 - the path as the shell gave it
+        except (OSError, ValueError) as error:
+            yield _unusable(path, error)
+            continue
+        name = os.path.basename(path)  # noqa: PTH119 - as above
+        if stat.S_ISDIR(status.st_mode):
+            yield from walk.below(path, "", status, frozenset())
+        elif walk.selection.takes(name):
+            yield walk.file(path, name, status)
 
 
 @dataclass(frozen=True)
@@ -178,20 +187,7 @@ class _Walk:
     destination: Destination
     selection: Selection
 
-    def find(self, path: str) -> Iterator[Source | Unusable]:
-        try:
-            status = os.stat(path)  # noqa: PTH116 - the path as the shell gave it
-        except (OSError, ValueError) as error:
-            yield _unusable(path, error)
-            return
-        if stat.S_ISDIR(status.st_mode):
-            yield from self._below(path, "", status, frozenset())
-        else:
-            name = os.path.basename(path)  # noqa: PTH119 - as above
-            if self.selection.takes(name):
-                yield self._file(path, name, status)
-
-    def _below(
+    def below(
         self, path: str, below: str, status: os.stat_result, outer: frozenset[tuple[int, int]]
     ) -> Iterator[Source | Unusable]:
         """The files of a folder; `below` precedes their names, `outer` are the folders around it.
@@ -230,11 +226,11 @@ class _Walk:
                     continue
                 if not stat.S_ISDIR(found.st_mode):
                     if self.selection.takes(relative):
-                        yield self._file(entry.path, relative, found)
+                        yield self.file(entry.path, relative, found)
                 elif not self.selection.excludes_all_below(relative):
-                    yield from self._below(entry.path, f"{relative}/", found, outer | {identity})
+                    yield from self.below(entry.path, f"{relative}/", found, outer | {identity})
 
-    def _file(self, path: str, relative: str, status: os.stat_result) -> Source | Unusable:
+    def file(self, path: str, relative: str, status: os.stat_result) -> Source | Unusable:
         if not stat.S_ISREG(status.st_mode):
             return _unusable(path, "It is not a regular file")
         try:

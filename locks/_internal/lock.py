@@ -37,15 +37,12 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import cache
 
-from dynamo._internal.client.deadline import within
-from dynamo._internal.clock import now
-from dynamo._internal.items import Item
-from dynamo._internal.processes import on_new_process
+from dynamo import DynamoError, Unavailable
 from dynamo._internal.threads import submit
-from dynamo.exceptions import DynamoError, Unavailable
-from locks._internal import heartbeats, requests
-from locks._internal.holders import LONGEST_LEASE_MILLISECONDS, Watch, is_free, lease_seconds_of
+from dynamo.extending import Item, now, on_new_process, within
+from locks._internal import leases, requests
 from locks._internal.leases import Lease
+from locks._internal.registry import LONGEST_LEASE_SECONDS, Watch, is_free, lease_seconds_of
 from locks.exceptions import LockError, LockTaken
 from locks.models import LockItem
 from locks.signals import lock_awaited
@@ -56,7 +53,6 @@ LEASE_SECONDS = 20.0
 
 #: A shorter lease would end before the reply: a request takes milliseconds, at worst 4 s.
 SHORTEST_LEASE_SECONDS = 0.1
-LONGEST_LEASE_SECONDS = LONGEST_LEASE_MILLISECONDS / 1000
 
 #: How often a lock is taken again whose lease ended before the reply arrived.
 MOST_LATE_ANSWERS = 3
@@ -180,7 +176,7 @@ class Lock:
         self._tell("acquired", now() - asked_at)
         try:
             lease = self._alive(lease)
-            heartbeats.keep(lease)
+            leases.keep(lease)
         except BaseException:
             # Nothing would renew it, and nothing else can release it.
             with suppress(DynamoError, LockError):
@@ -220,7 +216,9 @@ class Lock:
             elif at >= gives_up_at:
                 raise LockTaken(self.name, stored.owner or "", lease_seconds_of(stored))
             else:
-                yield self._pause_seconds(min(watch.ends_at, gives_up_at))
+                # Random, so that many waiters do not look at the same moment.
+                pause = self.poll_seconds * random.uniform(0.5, 1.5)  # noqa: S311 - no secret
+                yield max(0.0, min(pause, min(watch.ends_at, gives_up_at) - now()))
                 if now() < watch.ends_at:
                     stored = requests.read(self.name)
         return lease
@@ -239,11 +237,6 @@ class Lock:
             lease.release()
         return lease
 
-    def _pause_seconds(self, at_most_until: float) -> float:
-        # Random, so that many waiters do not look at the same moment.
-        pause = self.poll_seconds * random.uniform(0.5, 1.5)  # noqa: S311 - guards no secret
-        return max(0.0, min(pause, at_most_until - now()))
-
     def _take(self, instead_of: Item | None = None) -> tuple[Lease | None, LockItem | None]:
         owner = _process_name() if self._owner is None else self._owner
         version = requests.new_version()
@@ -257,16 +250,13 @@ class Lock:
             raise
         except BaseException:
             # From a signal handler, for example: the lock may be taken, by a lease that is lost.
-            self._give_up(owner, version)
+            # One attempt to release it, as the caller must end.
+            with suppress(DynamoError), within(0):
+                requests.release_held(self.name, owner, [version], requests.new_version())
             raise
         if taken and item is not None:
             return Lease(version, item, self.lease_seconds, sent_at), None
         return None, LockItem.from_raw_data(item) if item else None
-
-    def _give_up(self, owner: str, version: str) -> None:
-        """Release the lock if it was taken under `version`. One attempt, as the caller must end."""
-        with suppress(DynamoError), within(0):
-            requests.release_held(self.name, owner, [version], requests.new_version())
 
     def __enter__(self) -> Lease:
         return self._entered(threading.get_ident(), self.acquire())

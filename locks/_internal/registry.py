@@ -1,25 +1,33 @@
-"""List locks, and break one that its holder does not release."""
+"""Locks as other processes see them: whether the holder is gone, what is stored, how to break one.
+
+A process learns that a holder is gone without comparing two machines' clocks: each renewal gives a
+lock a new record version. A process that has seen the same version for the holder's whole lease, on
+its own clock, knows that the holder did not renew in that time.
+
+Source: "Building Distributed Locks with the DynamoDB Lock Client", AWS Database Blog, 2017.
+"""
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
-from functools import partial
 from typing import Any, TypeVar
 
-from dynamo._internal import bulk
-from dynamo._internal.items import Item
-from dynamo.exceptions import DamagedItem, Unavailable
-from dynamo.transactions import Transaction
+from dynamo import DamagedItem, Transaction, Unavailable
+from dynamo.extending import Item, bulk, now
 from locks._internal import requests
-from locks._internal.holders import lease_seconds_of
 from locks.exceptions import LockChanged, UnknownLock
 from locks.models import RELEASED, LockItem
 
 Value = TypeVar("Value")
+
+#: A longer lease (30 years) is taken for damage.
+LONGEST_LEASE_SECONDS = 1_000_000_000
 
 #: A running holder rarely renews between our read and our write.
 BREAK_ATTEMPTS = 5
@@ -29,6 +37,109 @@ _SHOWN = (
     *("key", "ownerName", "leaseDuration", "recordVersionNumber"),
     *("isReleased", "fencingToken", "renewedAt"),
 )
+
+
+def is_free(stored: LockItem | None) -> bool:
+    """Whether the lock has no holder: it was released, or never taken."""
+    return stored is None or stored.released == RELEASED
+
+
+def lease_seconds_of(stored: LockItem) -> float:
+    """The lease of a lock's holder; infinity for a claim.
+
+    Raises:
+        DamagedItem: it is not a whole number of milliseconds.
+    """
+    text: str | None = stored.lease_milliseconds
+    if text is None:
+        return math.inf
+    # The text may have any length, so it is not parsed if it is longer than the longest lease.
+    if not (text.isascii() and text.isdigit() and len(text) <= 13):
+        raise DamagedItem(LockItem.table(), stored.name, f"leaseDuration is {text[:40]!r}")
+    return int(text) / 1000
+
+
+class Watch:
+    """Watches one lock by its record version until its holder is certainly gone."""
+
+    def __init__(self) -> None:
+        self.seen: LockItem | None = None
+        #: When the holder's lease will have been watched as a whole, on `dynamo._internal.clock`.
+        self.ends_at = math.inf
+
+    def saw_whole_lease(self, stored: LockItem, at: float) -> bool:
+        """Whether the holder did not renew for its whole lease, if nothing changed until `at`.
+
+        `stored` is what the last consistent read returned; its reply had arrived by `at`. If True,
+        a write decides under the condition that `stored` has not changed.
+
+        Raises:
+            DamagedItem: the lease is not a whole number of milliseconds.
+        """
+        if self.seen is None or stored.version != self.seen.version:
+            self.ends_at = at + lease_seconds_of(stored)
+            self.seen = stored
+        return at >= self.ends_at
+
+
+class HolderWatch:
+    """Watches the holder of the lock `name` with the fencing token `fence` until it is gone.
+
+    For a process that wants what the holder worked on, not the lock itself.
+    """
+
+    def __init__(self, name: str, fence: int) -> None:
+        self._name = name
+        self._fence = fence
+        self._watch = Watch()
+        #: Whether the holder renewed its lease between two looks.
+        self.has_renewed = False
+
+    @property
+    def ends_at(self) -> float:
+        """When the lease will have been watched as a whole, on `dynamo._internal.clock`.
+
+        Infinity before the first look, and for a claim.
+        """
+        return self._watch.ends_at
+
+    def is_gone(self) -> bool:
+        """Read the lock once: did the holder release it, lose it, or let a whole lease pass?
+
+        If so, it renews no more, and no transaction commits under its lease: after a whole lease
+        the lock is deleted, because a holder that was only slow could still renew it. Costs 1
+        request and 1 read unit; 1 request and 1 write unit more, once, to delete the lock.
+
+        Raises:
+            DamagedItem: the lock has no usable lease.
+            Unavailable: no answer; a later look will tell.
+        """
+        lock = requests.read(self._name)
+        seen_at = now()
+        if lock is None or is_free(lock) or lock.fence != self._fence:
+            return True
+        before = self._watch.seen
+        self.has_renewed |= before is not None and before.version != lock.version
+        if not self._watch.saw_whole_lease(lock, seen_at):
+            return False
+        try:
+            requests.break_seen(self._name, lock.stored, delete=True)
+        except LockChanged:
+            # It renewed at this moment.
+            return False
+        return True
+
+    def wait_until_gone(self, poll_seconds: float) -> bool:
+        """Watch the holder for up to one lease; return whether it is gone.
+
+        False if it renewed, or if it is a claim. Costs one `is_gone` every `poll_seconds`, and
+        raises the same.
+        """
+        while not self.is_gone():
+            if self.has_renewed or self.ends_at == math.inf:
+                return False
+            time.sleep(max(0.0, min(poll_seconds, self.ends_at - now())))
+        return True
 
 
 class State(Enum):
@@ -56,7 +167,10 @@ class LockView:
 
     @property
     def holding(self) -> tuple[Any, ...]:
-        """What all views of one lease, or of one claim, have in common."""
+        """What all views of one lease of one holder, or of one claim, have in common.
+
+        Two leases of one holder cannot be told apart if it is a Java client, which writes no token.
+        """
         return self.owner, self.fence, self.state, self.claim
 
     def age_seconds(self, at: datetime) -> float | None:
@@ -71,13 +185,6 @@ class LockView:
         """
         age = self.age_seconds(at)
         return age is None or self.lease_seconds is None or age > self.lease_seconds
-
-    def is_same_holding(self, other: LockView) -> bool:
-        """Whether both views show the same lease of the same holder, or the same claim.
-
-        Two leases of one holder cannot be told apart if it is a Java client, which writes no token.
-        """
-        return self.holding == other.holding
 
 
 def all_locks() -> Iterator[LockView]:
@@ -126,10 +233,10 @@ def break_lock(
     for _attempt in range(BREAK_ATTEMPTS):
         item = _read(name)
         view = view_of(item)
-        if sent is not None and not view.is_same_holding(sent):
+        if sent is not None and view.holding != sent.holding:
             # That holder is gone. Our request, whose reply was lost, may have done it.
             return sent.state
-        if as_seen is not None and not view.is_same_holding(as_seen):
+        if as_seen is not None and view.holding != as_seen.holding:
             raise LockChanged(name)
         if view.state is State.RELEASED:
             return State.RELEASED
@@ -159,7 +266,10 @@ def view_of(item: Item) -> LockView:
         name=name,
         owner=_text(item, "ownerName"),
         state=state,
-        lease_seconds=_read_as(partial(_lease_seconds, name), _text(item, "leaseDuration")),
+        lease_seconds=_read_as(
+            lambda text: lease_seconds_of(LockItem(name, lease_milliseconds=text)),
+            _text(item, "leaseDuration"),
+        ),
         fence=_read_as(int, item.get("fencingToken", {}).get("N")),
         renewed_at=_read_as(_time, _text(item, "renewedAt")),
         claim=version if state is State.CLAIMED else None,
@@ -176,10 +286,6 @@ def _read_as(kind: Callable[[str], Value], text: str | None) -> Value | None:
         return None if text is None else kind(text)
     except (DamagedItem, ValueError):
         return None
-
-
-def _lease_seconds(name: str, text: str) -> float:
-    return lease_seconds_of(LockItem(name, lease_milliseconds=text))
 
 
 def _time(text: str) -> datetime:

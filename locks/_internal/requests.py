@@ -20,11 +20,9 @@ from datetime import UTC, datetime
 from time import time_ns
 from typing import Any
 
-from dynamo._internal.client.sending import send
-from dynamo._internal.items import PARTITION_KEY_MAX_BYTES, Item
-from dynamo._internal.updates import Update
-from dynamo.exceptions import ConditionFailed
-from dynamo.transactions import Refusal, Transaction, Write, joined
+from dynamo import ConditionFailed, Transaction, joined
+from dynamo._internal.items import PARTITION_KEY_MAX_BYTES
+from dynamo.extending import Item, Refusal, Update, Write, send
 from locks.exceptions import BadLockName, LockChanged
 from locks.models import RELEASED, LockItem
 

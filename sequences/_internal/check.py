@@ -3,12 +3,19 @@
 The engine is `dynamo._internal.checking.findings`. The counters are read first, then the items and
 guard items; each says to which series and number it belongs. Sorted by these, a series without
 damage needs no further reads. Sorted by request id, two items with the same one follow each other:
-twins. Everything suspect is read again at one instant (`seriesreport`).
+twins.
+
+A scan is not isolated from transactions, so what it shows is only suspect. Before anything is
+reported, the counter, the suspect numbers and their guard items are read again at one instant.
+Items may be issued meanwhile, so a report is about the numbers that were given out when the check
+began: the counters are read first, and items issued later are neither counted nor missed.
 """
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
@@ -16,6 +23,7 @@ from typing import Any
 from dynamo._internal import bulk
 from dynamo._internal.checking.findings import (
     DEFAULT_SIZES,
+    Findings,
     Progress,
     Sizes,
     Spool,
@@ -24,20 +32,69 @@ from dynamo._internal.checking.findings import (
 )
 from dynamo._internal.items import Item, PlainModel, text_of
 from dynamo.transactions import READ_TOGETHER, read_together
-from sequences._internal.seriesreport import (
-    COUNTER,
-    ITEM,
-    PRESENT_TOGETHER,
-    REQUEST,
-    TWIN,
-    SeriesCheck,
-    SeriesReport,
-    last_of,
-    position,
-)
+from sequences._internal.groups import head_of
+from sequences.exceptions import DamagedSeries
 from sequences.models import REQUEST_PREFIX, Counter, NumberedModel
 
-_COUNTER_ATTRIBUTES = ("counterName", "currentValue", "lastDate")
+# How many numbers one transaction reads besides the counter: if they probably have no item, as many
+# as a transaction takes; otherwise as many items of 400 KB as fit into its 4 MB.
+ABSENT_TOGETHER = READ_TOGETHER - 1
+PRESENT_TOGETHER = 9
+
+# The kinds of entry, in the order in which those of one number are sorted. An entry is the series,
+# the position of the number, the kind, and:
+COUNTER = "counter"  # the last number it has given out; empty if it does not hold one
+ITEM = "item"  # its value of `count_by`, and its request id
+REQUEST = "request"  # the key of a guard item that names the number
+TWIN = "twin"  # nothing more; another item has the same request id
+
+_POSITION_DIGITS = 40
+
+
+def position(number: str) -> str:
+    """A number as on the wire, padded so that texts sort as whole numbers do."""
+    return number.zfill(_POSITION_DIGITS) if number.isdigit() else f"-{number}"
+
+
+@dataclass
+class SeriesReport:
+    """What the check found in a series.
+
+    - `last`: the last number that its counter had given out when the check began; 0 without a
+      counter, None if the counter does not hold a number.
+    - `counts`: how many items have which value of `count_by`. Without damage they add up to `last`.
+    - `gaps`: numbers up to `last` without an item.
+    - `duplicates`: numbers whose item has the same request id as another item.
+    - `beyond`: numbers of items that the counter has not given out.
+    - `guards`: keys of guard items that name an item that does not exist or has another request id.
+      A guard item that names none is reported under its scope instead of a series.
+    - `others`: what further checks of the model found, by the name of the check.
+    """
+
+    series: str
+    last: int | None = 0
+    counts: collections.Counter[str] = field(default_factory=collections.Counter)
+    gaps: Findings[int] = field(default_factory=Findings)
+    duplicates: Findings[int] = field(default_factory=Findings)
+    beyond: Findings[int | str] = field(default_factory=Findings)
+    guards: Findings[str] = field(default_factory=Findings)
+    others: dict[str, Findings[str]] = field(default_factory=dict)
+
+    @property
+    def items(self) -> int:
+        """How many items the series has."""
+        return self.counts.total()
+
+    @property
+    def findings(self) -> dict[str, Findings[Any]]:
+        """All findings by name, those of further checks included."""
+        names = ("gaps", "duplicates", "beyond", "guards")
+        return {name: getattr(self, name) for name in names} | self.others
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the check found no damage."""
+        return self.last is not None and not any(self.findings.values())
 
 
 def check_series(
@@ -72,7 +129,9 @@ def check_series(
     """
     attributes = ("series", "number", "requestId", "owner", *([count_by] if count_by else []))
     if series is None:
-        counters = scanned(Counter.table(), _COUNTER_ATTRIBUTES, unseen, sizes)
+        counters = scanned(
+            Counter.table(), ("counterName", "currentValue", "lastDate"), unseen, sizes
+        )
         items = scanned(model.table(), attributes, progress, sizes)
     else:
         names = list(dict.fromkeys(series))
@@ -180,3 +239,133 @@ def _twins_of(
         for other, request_id in zip(others, stored, strict=True)
         if request_id == stored_first != ""
     ]
+
+
+class SeriesCheck:
+    """Makes the report of one series from its sorted entries."""
+
+    def __init__(self, model: type[NumberedModel], series: str, count_by: str) -> None:
+        self.report = SeriesReport(series)
+        self._model = model
+        self._count_by = count_by
+        self._has_counter = False
+        self._last = 0
+        self._expected = 1
+        #: The position of the current number, and the key of the guard item that its item has.
+        self._at = ""
+        self._guard_key: str | None = None
+        #: Items that may be beyond the counter, which is read again only if there is one.
+        self._outside: list[int] = []
+        self._last_now: int | None = None
+
+    def run(self, entries: Iterable[list[str]]) -> SeriesReport | None:
+        """Return the report; None if the series did not exist yet when the check began."""
+        for _series, at, kind, *details in entries:
+            if at != self._at:
+                self._at, self._guard_key = at, None
+            if kind == COUNTER:
+                [value] = details
+                self._has_counter, self._last = True, int(value or 0)
+                self.report.last = int(value) if value else None
+            elif kind == ITEM:
+                self._take_item(*details)
+            elif kind == REQUEST:
+                self._take_guard(*details)
+            else:
+                self.report.duplicates.add(self._number or 0)
+        self._suspect_gap(self._last + 1)
+        self._confirm_outside()
+        anything = self._has_counter or self.report.items or not self.report.is_sound
+        return self.report if anything else None
+
+    @property
+    def _number(self) -> int | None:
+        """The current number; None if it is not a whole number above 0."""
+        return int(self._at) or None if self._at.isdigit() else None
+
+    def _take_item(self, status: str, request_id: str) -> None:
+        self._guard_key = self._model.guard_key(self.report.series, request_id)
+        number = self._number
+        if number is None:
+            # We never write such a number, so there is no transaction to wait for.
+            self.report.counts[status] += 1
+            self.report.beyond.add(self._at[1:] if self._at.startswith("-") else 0)
+        elif number <= self._last:
+            self._suspect_gap(number)
+            self._expected = number + 1
+            self.report.counts[status] += 1
+        elif not self._is_issued_since(number):
+            self._outside.append(number)
+            if len(self._outside) >= PRESENT_TOGETHER:
+                self._confirm_outside()
+
+    def _take_guard(self, key: str) -> None:
+        if key == self._guard_key:
+            return
+        number = self._number
+        if number is not None and number > self._last and self._is_issued_since(number):
+            return
+        if self.report.guards.is_full or self._is_wrong(key, number):
+            self.report.guards.add(key)
+
+    def _is_issued_since(self, number: int) -> bool:
+        """Whether the counter has given out the number meanwhile."""
+        if self._last_now is None:
+            [counter] = read_together([self._model.counter_of(self.report.series)])
+            self._last_now = last_of(self._model, counter) or 0
+        return number <= self._last_now
+
+    def _suspect_gap(self, end: int) -> None:
+        """Confirm that the numbers from the expected one up to below `end` have no item."""
+        first = self._expected
+        while first < end and not self.report.gaps.is_full:
+            numbers = range(first, min(end, first + ABSENT_TOGETHER))
+            last, items = self._read(numbers)
+            for number in numbers:
+                if number in items:
+                    self.report.counts[text_of(items[number], self._count_by)] += 1
+                elif number <= last:
+                    self.report.gaps.add(number)
+            first = numbers.stop
+        self.report.gaps.more += max(0, end - first)
+
+    def _confirm_outside(self) -> None:
+        if self.report.beyond.is_full:
+            self.report.beyond.more += len(self._outside)
+        elif self._outside:
+            last, items = self._read(self._outside)
+            for number, item in items.items():
+                if number > last:
+                    self.report.counts[text_of(item, self._count_by)] += 1
+                    self.report.beyond.add(number)
+        self._outside = []
+
+    def _read(self, numbers: Iterable[int]) -> tuple[int, dict[int, Item]]:
+        """At one instant: the last number given out, and which of `numbers` has an item."""
+        numbers = list(numbers)
+        series = self.report.series
+        keys = [self._model.at(series, number) for number in numbers]
+        counter, *items = read_together([self._model.counter_of(series), *keys])
+        found = zip(numbers, items, strict=True)
+        return last_of(self._model, counter) or 0, {number: item for number, item in found if item}
+
+    def _is_wrong(self, key: str, number: int | None) -> bool:
+        """Whether the guard item names, at one instant, no item or that of another request."""
+        guard_item = self._model.at(key, 0)
+        if number is None:
+            [guard] = read_together([guard_item])
+            place = self._model.place_of(guard) if guard else None
+            return guard is not None and (place is None or place.number == 0)
+        series = self.report.series
+        guard, item = read_together([guard_item, self._model.at(series, number)])
+        if guard is None or self._model.place_of(guard) != (series, number):
+            return False
+        return item is None or key != self._model.guard_key(series, text_of(item, "requestId"))
+
+
+def last_of(model: type[NumberedModel], counter: Item | None) -> int | None:
+    """The last number that a counter has given out; None if it does not hold one."""
+    try:
+        return head_of("", model, counter).number
+    except DamagedSeries:
+        return None

@@ -45,12 +45,6 @@ Ask = TypeVar("Ask")
 Answer = TypeVar("Answer")
 
 
-def _held_lock() -> threading.Lock:
-    lock = threading.Lock()
-    lock.acquire()
-    return lock
-
-
 @dataclass(eq=False)
 class Caller(Generic[Ask, Answer]):
     """One caller: what it asks, and its answer or error once it is decided."""
@@ -64,7 +58,10 @@ class Caller(Generic[Ask, Answer]):
     #: Held to change or compare the two above.
     _moving: threading.Lock = field(default_factory=threading.Lock)
     #: Held while the caller waits. Each has its own, so that only callers with work wake up.
-    _sleep: threading.Lock = field(default_factory=_held_lock)
+    _sleep: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self._sleep.acquire()
 
     def is_here(self) -> bool:
         """Whether the caller still waits. If so, a request may be sent for it from now on."""

@@ -217,7 +217,7 @@ def delete_counter(name: str) -> bool:
         ReservedName: the name belongs to the counter of a series.
         ValueError, TypeError: the name cannot be a key.
     """
-    request = _request(checked_name(name)) | {"ReturnValues": "ALL_OLD"}
+    request = Counter.address(checked_name(name)) | {"ReturnValues": "ALL_OLD"}
     return bool(send("DeleteItem", request).get("Attributes"))
 
 
@@ -357,12 +357,8 @@ def _pause_seconds(collisions: int, began: float, ends_at: float) -> float:
 _VALUE = "currentValue"
 
 
-def _request(name: str) -> dict[str, Any]:
-    return {"TableName": Counter.table(), "Key": {"counterName": {"S": name}}}
-
-
 def _read(name: str) -> int | None:
-    item = send("GetItem", _request(name)).get("Item", {})
+    item = send("GetItem", Counter.address(name)).get("Item", {})
     return _whole_number(name, item["currentValue"]) if "currentValue" in item else None
 
 
@@ -375,7 +371,7 @@ def _add(
     update = (
         Update(count={_VALUE: (_number(before), span)}) if before else Update(add={_VALUE: span})
     )
-    request = update.request(_request(sequence.name), condition or "", values=values or {})
+    request = update.request(Counter.address(sequence.name), condition or "", values=values or {})
     request["ReturnValues"] = "UPDATED_NEW"
     try:
         answer = send("UpdateItem", request)
@@ -392,7 +388,7 @@ def _add(
 def _set(sequence: Sequence, value: int, condition: str, values: Item) -> bool:
     """Set the counter to `value` if `condition` holds; return whether it did."""
     update = Update(set={_VALUE: _number(value)})
-    request = update.request(_request(sequence.name), condition, values=values)
+    request = update.request(Counter.address(sequence.name), condition, values=values)
     try:
         send("UpdateItem", request, repeatable=True)
     except ConditionFailed:

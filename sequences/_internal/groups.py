@@ -223,7 +223,7 @@ class Group:
             unchanged += " AND lastDate = :lastBefore"
         if not self._head.number:
             unchanged = f"attribute_not_exists(currentValue) OR {unchanged}"
-        address = key_of_counter(self._model, self._series)
+        address = Counter.address(self._model.counter_prefix() + self._series)
         return Update(changes).request(address, unchanged, values=values)
 
     def answer_the_refused(self) -> None:
@@ -246,13 +246,13 @@ class Group:
         """
         refusal = self._write.refusal_of(self._head)
         if refusal is not None:
-            return _head_of(self._series, self._model, refusal.stored)
+            return head_of(self._series, self._model, refusal.stored)
         for number, caller in self._numbered:
             if self._write.refusal_of(caller) is not None:
                 # Both at one instant: the reasons of a refusal may come from different ones.
                 keys = [self._model.counter_of(self._series), self._model.at(self._series, number)]
                 counter, item = read_together([*keys])
-                return _head_of(self._series, self._model, counter) if item else None
+                return head_of(self._series, self._model, counter) if item else None
         return None
 
 
@@ -288,42 +288,30 @@ def _issued_before(
 # How far a series has come -----------------------------------------------------------------------
 
 
-def key_of_counter(model: Model, series: str) -> dict[str, Any]:
-    """Table and key of the counter of a series, as in a request."""
-    name = model.counter_prefix() + series
-    return {"TableName": Counter.table(), "Key": {"counterName": {"S": name}}}
-
-
 def read_head(model: Model, series: str) -> Head:
     """How far the series is now. Costs 1 request and 1 read unit.
 
     Raises:
-        DamagedSeries: its counter does not hold a number.
+        DamagedSeries: as `head_of`.
     """
-    answer = send("GetItem", key_of_counter(model, series))
-    return _head_of(series, model, answer.get("Item"))
+    answer = send("GetItem", Counter.address(model.counter_prefix() + series))
+    return head_of(series, model, answer.get("Item"))
 
 
-def _head_of(series: str, model: Model, stored: Item | None) -> Head:
-    try:
-        return counted(stored, model)
-    except ValueError as error:
-        raise DamagedSeries(series) from error
-
-
-def counted(counter: Item | None, model: Model) -> Head:
+def head_of(series: str, model: Model, counter: Item | None) -> Head:
     """The head that the item of a counter tells; number 0 if there is no item.
 
     Raises:
-        ValueError: it does not hold a whole number, or its last value is not usable.
+        DamagedSeries: it does not hold a whole number, or its last value is not usable.
     """
     stored = counter or {}
-    text = stored.get("currentValue", {"N": "0"}).get("N", "")
-    if not (text.isascii() and text.isdigit()):
-        raise ValueError(f"The counter of a series does not hold a number: {stored!r}.")
-    if "lastDate" not in stored:
-        return Head(int(text))
-    ((kind, value),) = stored["lastDate"].items()
-    last = (kind, str(value))
-    model.check_order(last)
-    return Head(int(text), last)
+    number = stored.get("currentValue", {"N": "0"}).get("N", "")
+    last = next(iter(stored.get("lastDate", {}).items()), None)
+    try:
+        if last is not None:
+            model.check_order(last)
+        if number.isdigit():
+            return Head(int(number), last)
+    except ValueError as error:
+        raise DamagedSeries(series) from error
+    raise DamagedSeries(series)

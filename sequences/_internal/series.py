@@ -25,12 +25,11 @@ after a pause (`pace`) the counter is read, and items that arrived meanwhile joi
 
 from __future__ import annotations
 
-import threading
 import time
 import uuid
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Self, TypeVar
 
 from dynamo._internal.client.deadline import operation_ends_at
@@ -188,40 +187,24 @@ def _checked_guard_key(model: type[NumberedModel], series: str, request_id: str)
     return guard_key
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _Known:
-    """What this process remembers of a series: its head, and when its next group may go."""
+    """What this process remembers of a series: its head, and when its next group may go.
 
-    head: Head
+    `head` is None until it is read. It may be behind; the transaction then tells.
+    """
+
+    head: Head | None = None
     pace: Pace = field(default_factory=Pace)
 
 
-class _Memory:
-    """What this process remembers of series. Those not used for longest are forgotten."""
-
-    def __init__(self) -> None:
-        self._begin()
-        # A fork may happen while another thread, which the child does not have, holds the lock.
-        on_new_process(self._begin)
-        tables_emptied.connect(lambda **_signal: self._begin(), weak=False)
-
-    def _begin(self) -> None:
-        self._lock = threading.Lock()
-        self._known: OrderedDict[Key, _Known] = OrderedDict()
-
-    def get(self, key: Key) -> _Known | None:
-        with self._lock:
-            return self._known.get(key)
-
-    def put(self, key: Key, known: _Known) -> None:
-        with self._lock:
-            self._known[key] = known
-            self._known.move_to_end(key)
-            while len(self._known) > REMEMBERED_SERIES:
-                self._known.popitem(last=False)
+@lru_cache(REMEMBERED_SERIES)
+def _known(_key: Key) -> _Known:
+    return _Known()
 
 
-_memory = _Memory()
+on_new_process(_known.cache_clear)
+tables_emptied.connect(lambda **_signal: _known.cache_clear(), weak=False)
 
 
 def _prepare(key: Key) -> None:
@@ -229,57 +212,51 @@ def _prepare(key: Key) -> None:
 
     A read costs less than a refused group.
     """
-    known = _memory.get(key)
-    if known is None:
-        return
+    known = _known(key)
     begins_at = min(known.pace.begins_at, operation_ends_at())
     if (pause := begins_at - time.monotonic()) > 0:
         time.sleep(pause)
     if known.pace.must_look(time.monotonic()):
-        _memory.put(key, replace(known, head=read_head(*key)))
+        known.head = read_head(*key)
 
 
 def _send_group(key: Key, callers: list[ItemCaller]) -> None:
     """Send one transaction for as many of `callers` as fit; decide those whose outcome it tells."""
     model, series = key
-    known = _memory.get(key)
-    if known is None:
-        known = _Known(read_head(model, series))
-        _memory.put(key, known)
-    elif any(each.ask.contradicts(known.head) for each in callers):
-        known = replace(known, head=read_head(model, series))
-        _memory.put(key, known)
-    chosen = choose(callers, known.head)
+    known = _known(key)
+    head = known.head
+    if head is None or any(each.ask.contradicts(head) for each in callers):
+        head = known.head = read_head(model, series)
+    chosen = choose(callers, head)
     if chosen and time.monotonic() > operation_ends_at():
         raise Unavailable("TransactWriteItems", "the series is contended or throttled")
     chosen = [caller for caller in chosen if caller.is_here()]
     if not chosen:
         return
-    group = Group(model, series, known.head, chosen)
+    group = Group(model, series, head, chosen)
     began = time.monotonic()
     try:
         is_committed = group.commit()
     except TransactionConflict as conflict:
-        now = time.monotonic()
-        pace = known.pace
-        pace = pace.slowed(now) if conflict.throttled else pace.lost(now, now - began, told=False)
-        _memory.put(key, replace(known, pace=pace))
+        now, pace = time.monotonic(), known.pace
+        known.pace = (
+            pace.slowed(now) if conflict.throttled else pace.lost(now, now - began, told=False)
+        )
         return
     except TableMissing:
         raise
     except Rejected as error:
         # One item is at fault, or the head from which it was numbered. From now on each goes alone,
         # and that item gets the error.
-        now_at = read_head(model, series)
-        _memory.put(key, replace(known, head=now_at))
+        known.head = read_head(model, series)
         for caller in chosen:
             caller.ask.is_alone = True
-        if len(chosen) == 1 and now_at == known.head:
+        if len(chosen) == 1 and known.head == head:
             chosen[0].decide(error)
         return
     now = time.monotonic()
     if is_committed:
-        _memory.put(key, _Known(group.head_after, known.pace.won(now, now - began)))
+        known.head, known.pace = group.head_after, known.pace.won(now, now - began)
         numbers_given.send_robust(
             sender=model, kind="series", callers=len(chosen), numbers=len(chosen)
         )
@@ -289,11 +266,11 @@ def _send_group(key: Key, callers: list[ItemCaller]) -> None:
     if true_head is None:
         # Only request ids and writes of `also` were refused. The other items go with the next one.
         return
-    if true_head == known.head:
+    if true_head == head:
         for caller in chosen:
             caller.decide(DamagedSeries(series))
         return
-    _memory.put(key, _Known(true_head, known.pace.lost(now, now - began, told=True)))
+    known.head, known.pace = true_head, known.pace.lost(now, now - began, told=True)
 
 
 _combiner: Combiner[Key, Unnumbered[Any], Any] = Combiner(_send_group, prepare=_prepare)

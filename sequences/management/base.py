@@ -11,8 +11,8 @@ from django.core.management.base import CommandError, CommandParser
 
 from dynamo._internal.checking.findings import Findings
 from dynamo.management.base import DynamoCommand
+from sequences._internal.check import SeriesReport
 from sequences._internal.counters import checked_name
-from sequences._internal.seriesreport import SeriesReport
 from sequences.exceptions import ReservedName
 
 #: How many findings of each kind a line of text lists.

@@ -28,7 +28,7 @@ from dynamo._internal.client.deadline import within
 from dynamo._internal.client.sending import send
 from dynamo._internal.processes import LEAST_SECONDS_BETWEEN, MOST_THREADS, Background
 from dynamo.exceptions import Rejected, Unavailable
-from locks._internal import heartbeats, leases
+from locks._internal import leases
 from locks._internal.lock import Lock
 from sequences._internal.counters import next_value
 from tests.clocks import Stopwatch
@@ -239,7 +239,7 @@ def test_a_lease_is_renewed_once_the_provider_works_again(
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", 0.5)
     process.print_("rubbish")
     sending.reset()  # the credentials are loaded again
-    wait_until(lambda: heartbeats._of_process()._failures.get(lease))
+    wait_until(lambda: leases._of_process()._failures.get(lease))
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", SOON_SECONDS)
     sent_at = lease._sent_at
     process.print_keys()

@@ -12,7 +12,7 @@ from dynamo.exceptions import DynamoError
 from invoices.document.invoice import Invoice
 from invoices.models import InvoiceItem, InvoiceState
 from invoices.store.records import from_item
-from sequences._internal.groups import Head, key_of_counter
+from sequences._internal.groups import Head
 from sequences.exceptions import SequenceError
 from sequences.models import Counter
 from tests.emptying import empty
@@ -130,5 +130,5 @@ def stored() -> list[Item]:
 
 def counted(series: str) -> int:
     """The value of the counter of a series."""
-    answer = send("GetItem", key_of_counter(InvoiceItem, series))
+    answer = send("GetItem", Counter.address(InvoiceItem.counter_prefix() + series))
     return int(answer.get("Item", {"currentValue": {"N": "0"}})["currentValue"]["N"])

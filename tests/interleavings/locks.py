@@ -10,7 +10,7 @@ import pytest
 
 from dynamo._internal.client.sending import send
 from dynamo.exceptions import DynamoError
-from locks._internal import heartbeats
+from locks._internal import leases
 from locks._internal.leases import Lease
 from locks._internal.lock import Lock
 from locks._internal.requests import read
@@ -29,7 +29,7 @@ class Leases:
         self.all: list[Lease] = []
 
     def keep(self, lease: Lease) -> None:
-        """`heartbeats.keep`."""
+        """`leases.keep`."""
         self.all.append(lease)
 
     def assert_exclusive(self) -> None:
@@ -42,10 +42,10 @@ class Leases:
 @contextmanager
 def noted() -> Iterator[Leases]:
     """Note the leases that are taken, instead of renewing them."""
-    leases = Leases()
+    kept = Leases()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(heartbeats, "keep", leases.keep)
-        yield leases
+        patch.setattr(leases, "keep", kept.keep)
+        yield kept
 
 
 class LockScenario:

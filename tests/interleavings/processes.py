@@ -7,6 +7,7 @@ process.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -23,13 +24,13 @@ from tests.interleavings.operations import running
 
 class _Process:
     def __init__(self) -> None:
-        self.memory = issuing._Memory()
+        self.known: dict[Key, issuing._Known] = defaultdict(issuing._Known)
         self.combiner: Combiner[Key, Unnumbered[Any], Any] = Combiner(
             issuing._send_group, prepare=issuing._prepare
         )
 
     def begin(self) -> None:
-        self.memory._begin()
+        self.known.clear()
         self.combiner._begin()
 
 
@@ -51,22 +52,18 @@ class Processes:
         for process in _all:
             process.begin()
 
-    _begin = begin  # `_Memory._begin`
+    cache_clear = begin  # that of `_known`
 
     def remember(self, process: int, series: str, head: Head) -> None:
         """Let a process know the last number of a series of invoices."""
-        _all[process].memory.put((InvoiceItem, series), issuing._Known(head))
+        _all[process].known[InvoiceItem, series].head = head
 
-    def get(self, key: Key) -> Any:
-        """`_Memory.get`."""
-        return self._own().memory.get(key)
+    def __call__(self, key: Key) -> Any:
+        """`_known`."""
+        return self._own().known[key]
 
-    def put(self, key: Key, known: Any) -> None:
-        """`_Memory.put`."""
-        self._own().memory.put(key, known)
-
-    def __call__(self, key: Key, ask: Unnumbered[Any]) -> Any:
-        """`Combiner.__call__`."""
+    def issue(self, key: Key, ask: Unnumbered[Any]) -> Any:
+        """`_combiner`."""
         return self._own().combiner(key, ask)
 
     def _own(self) -> _Process:
@@ -79,6 +76,6 @@ def apart() -> Iterator[Processes]:
     """Run the operations of scenarios as if in different processes."""
     processes = Processes()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(issuing, "_memory", processes)
-        patch.setattr(issuing, "_combiner", processes)
+        patch.setattr(issuing, "_known", processes)
+        patch.setattr(issuing, "_combiner", processes.issue)
         yield processes

@@ -14,7 +14,7 @@ from dynamo._internal.checking.findings import Sizes
 from dynamo._internal.client.sending import send
 from invoices.store.check import check_invoices
 from invoices.store.settlement import credit, mark_paid, void
-from sequences._internal.seriesreport import SeriesReport
+from sequences._internal.check import SeriesReport
 from sequences.models import Counter
 from tests.factories import make_user
 from tests.invoice_factories import (

@@ -12,7 +12,7 @@ import pytest
 from dynamo._internal.client.sending import send
 from dynamo._internal.clock import now
 from dynamo._internal.items import Item
-from locks._internal import heartbeats
+from locks._internal import leases
 from locks._internal.leases import Lease
 from locks._internal.lock import Lock
 from locks.exceptions import LeaseLost
@@ -40,7 +40,7 @@ def taken(name: str, *, lease_seconds: float = 600, **settings: Any) -> Lease:
 def abandoned(name: str, *, lease_seconds: float = 0.3, **settings: Any) -> Lease:
     """Acquire a lock whose lease is never renewed, as after a crash of its holder."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(heartbeats, "keep", lambda lease: None)
+        patch.setattr(leases, "keep", lambda lease: None)
         return taken(name, lease_seconds=lease_seconds, **settings)
 
 

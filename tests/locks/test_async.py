@@ -12,7 +12,7 @@ import pytest
 from dynamo._internal import threads
 from dynamo._internal.processes import PerProcess
 from locks import Lock, LockTaken
-from locks._internal.heartbeats import _of_process as heartbeats
+from locks._internal.leases import _of_process
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.locks.items import stored, taken
@@ -111,7 +111,7 @@ def test_a_lock_that_was_acquired_for_a_cancelled_task_is_released(proxy: FaultP
     asyncio.run(cancel())
 
     wait_until(lambda: is_released("a"))
-    wait_until(lambda: not heartbeats()._due)
+    wait_until(lambda: not _of_process()._due)
 
 
 @pytest.mark.parametrize("when", ["in the block", "while it releases"])

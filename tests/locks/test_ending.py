@@ -9,7 +9,7 @@ import pytest
 
 from dynamo._internal.clock import now
 from dynamo.transactions import Transaction
-from locks._internal import heartbeats
+from locks._internal import leases
 from locks._internal.lock import Lock
 from locks.exceptions import LeaseLost
 from tests.faults.kinds import CloseBefore
@@ -27,16 +27,16 @@ BRIEFLY = 0.3
 @pytest.fixture(autouse=True)
 def _the_process_goes_on(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     # So long that a stall of the machine does not use it up.
-    monkeypatch.setattr(heartbeats, "ENDING_SECONDS", 60.0)
+    monkeypatch.setattr(leases, "ENDING_SECONDS", 60.0)
     yield
-    for lease in list(heartbeats._of_process()._due):
-        heartbeats._of_process().drop(lease)
-    heartbeats._of_process.reset()
+    for lease in list(leases._of_process()._due):
+        leases._of_process().drop(lease)
+    leases._of_process.reset()
 
 
 def end() -> None:
     """Do what the process does at its end."""
-    heartbeats._of_process().end()
+    leases._of_process().end()
 
 
 def is_free(name: str) -> bool:
@@ -105,7 +105,7 @@ def test_no_lock_can_be_acquired_while_the_process_ends() -> None:
 def test_the_end_does_not_wait_for_an_engine_that_is_down(
     proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(heartbeats, "ENDING_SECONDS", BRIEFLY)
+    monkeypatch.setattr(leases, "ENDING_SECONDS", BRIEFLY)
     for number in range(20):
         taken(f"{number}")
     proxy.plan("UpdateItem", CloseBefore(), times=10_000)
@@ -122,7 +122,7 @@ def test_the_end_does_not_wait_for_an_engine_that_is_down(
 def test_a_renewal_without_an_answer_does_not_delay_the_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(heartbeats, "ENDING_SECONDS", BRIEFLY)
+    monkeypatch.setattr(leases, "ENDING_SECONDS", BRIEFLY)
     waiting = taken("a")
     with waiting._writing:
         end()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dynamo._internal.clock import now
-from locks._internal import heartbeats, leases
+from locks._internal import leases
 from locks._internal.lock import Lock
 from locks.exceptions import LeaseLost
 from tests.clocks import LeapingClock
@@ -132,7 +132,7 @@ def test_the_thread_leaves_a_lease_alone_that_is_lost_and_renews_the_others() ->
 def test_the_thread_tries_again_while_the_lease_lasts(proxy: FaultProxy) -> None:
     lease = taken("a", lease_seconds=LEASE_SECONDS)
     proxy.plan("UpdateItem", Answer(500, "InternalServerError"), times=10_000)
-    wait_until(lambda: heartbeats._of_process()._failures.get(lease, 0) >= 2)
+    wait_until(lambda: leases._of_process()._failures.get(lease, 0) >= 2)
     proxy.forget()
 
     wait_for_renewals("a")
@@ -269,7 +269,7 @@ def test_a_child_forked_during_a_renewal_does_not_wait_for_it() -> None:
         with pytest.raises(LeaseLost):
             lease.leave(b"")
 
-    with lease._writing, lease._changing, heartbeats._of_process()._changed:
+    with lease._writing, lease._changing, leases._of_process()._changed:
         assert in_a_child(child) == 0
 
 

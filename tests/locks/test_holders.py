@@ -9,9 +9,9 @@ import pytest
 
 from dynamo._internal.clock import now
 from dynamo.exceptions import DamagedItem, Unavailable
-from locks._internal.holders import HolderWatch
 from locks._internal.leases import Lease
 from locks._internal.lock import Lock
+from locks._internal.registry import HolderWatch
 from locks.exceptions import LeaseLost
 from tests.faults.kinds import Answer, Meanwhile
 from tests.faults.proxy import FaultProxy

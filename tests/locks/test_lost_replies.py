@@ -13,7 +13,7 @@ import pytest
 from dynamo._internal.client.deadline import within
 from dynamo._internal.client.sending import send
 from dynamo.exceptions import ConditionFailed, Unavailable
-from locks._internal import heartbeats
+from locks._internal import leases
 from locks._internal.lock import Lock
 from locks.exceptions import LeaseLost
 from tests.clocks import LeapingClock
@@ -121,7 +121,7 @@ def test_an_acquisition_without_a_reply_leaves_no_lease(proxy: FaultProxy) -> No
 
     # It is not renewed, so it expires.
     taken("a", poll_seconds=0.02, wait_seconds=60)
-    assert len(heartbeats._of_process()._due) == 1
+    assert len(leases._of_process()._due) == 1
 
 
 def test_a_lock_whose_reply_arrives_after_the_lease_is_acquired_again(

@@ -129,8 +129,7 @@ def test_a_taken_lock_is_one_line_and_its_own_exit_code(
 def test_warnings_about_leases_are_only_off_while_it_runs() -> None:
     run("withlock", "a", "--", "true")
 
-    for name in ("locks._internal.heartbeats", "locks._internal.leases"):
-        assert logging.getLogger(name).isEnabledFor(logging.WARNING)
+    assert logging.getLogger("locks._internal.leases").isEnabledFor(logging.WARNING)
 
 
 def test_a_claimed_lock_is_taken_for_good() -> None:

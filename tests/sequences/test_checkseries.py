@@ -15,9 +15,7 @@ from django.core.management import CommandError, call_command
 from dynamo._internal.checking import findings
 from dynamo._internal.checking.findings import Sizes
 from dynamo._internal.client.sending import send
-from sequences._internal import seriesreport
-from sequences._internal.check import check_series
-from sequences._internal.seriesreport import SeriesCheck, SeriesReport
+from sequences._internal.check import SeriesCheck, SeriesReport, check_series, position as place
 from sequences.models import Counter
 from tests import commands
 from tests.numbered import (
@@ -321,7 +319,7 @@ def test_an_item_that_the_scan_missed_is_not_a_gap(series: str) -> None:
 def test_a_series_that_began_meanwhile_is_not_reported() -> None:
     series = new_series()
     ticket(series, request_id="a")
-    at = seriesreport.position("1")
+    at = place("1")
     guard = [at, "request", Ticket.guard_key(series, "a")]
 
     assert report_on(series, [at, "item", "", "a"], guard) is None
@@ -337,7 +335,7 @@ def test_a_guard_that_looks_wrong_is_confirmed_first(
     report = report_on(
         series,
         ["", "counter", counted],
-        [seriesreport.position(position), "request", Ticket.guard_key(series, "c")],
+        [place(position), "request", Ticket.guard_key(series, "c")],
     )
 
     assert report is not None
@@ -345,7 +343,7 @@ def test_a_guard_that_looks_wrong_is_confirmed_first(
 
 
 def test_a_guard_seen_without_a_name_is_confirmed_first(series: str) -> None:
-    guard = [seriesreport.position("none"), "request", Ticket.guard_key(series, "c")]
+    guard = [place("none"), "request", Ticket.guard_key(series, "c")]
 
     assert report_on(series, guard) is None
 

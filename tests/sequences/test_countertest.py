@@ -17,8 +17,7 @@ from django.core.management import CommandError, call_command
 
 from dynamo._internal.client.sending import send
 from sequences._internal.counters import last_value, next_value
-from sequences.management import tasks
-from sequences.management.tasks import Draw
+from sequences.management.commands import countertest
 from sequences.models import Counter as CounterItem
 from tests import commands
 from tests.faults.kinds import DropReply
@@ -222,10 +221,10 @@ def test_more_processes_than_tasks_are_not_started() -> None:
 def test_a_duplicate_or_a_gap_is_named(
     monkeypatch: pytest.MonkeyPatch, values: list[int], fault: str
 ) -> None:
-    def bad_draws(*_arguments: Any) -> tasks.Draws:
-        yield from (Draw("A", "Key1", value) for value in values)
+    def bad_draws(*_arguments: Any) -> countertest.Draws:
+        yield from (countertest.Draw("A", "Key1", value) for value in values)
 
-    monkeypatch.setattr("sequences.management.commands.countertest.draws", bad_draws)
+    monkeypatch.setattr(countertest, "draws", bad_draws)
 
     with pytest.raises(CommandError) as failed:
         run("countertest", "--keys", "Key1")
@@ -275,7 +274,7 @@ def test_a_closed_pipe_ends_it_silently(engine: str) -> None:
 @pytest.mark.usefixtures("engine")
 def test_a_killed_process_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     killed: list[int] = []
-    real_line_of = tasks._line_of
+    real_line_of = countertest._line_of
 
     def kill_first(process: Any) -> str:
         line = real_line_of(process)
@@ -284,7 +283,7 @@ def test_a_killed_process_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
             os.kill(process.pid, signal.SIGKILL)
         return line
 
-    monkeypatch.setattr(tasks, "_line_of", kill_first)
+    monkeypatch.setattr(countertest, "_line_of", kill_first)
 
     with pytest.raises(CommandError, match="ended early, with code -9"):
         run("countertest", "--processes", "2", "--rounds", "1000")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import pytest
@@ -24,7 +24,6 @@ from sequences.exceptions import (
     RequestIdReused,
 )
 from tests.dynamo.desk.models import Customer
-from tests.forked import in_a_child
 from tests.numbered import (
     Entry,
     Reading,
@@ -632,22 +631,13 @@ def test_how_many_units_issuing_costs(series: str, requests_sent: Requests) -> N
 def test_the_series_unused_for_longest_are_forgotten(
     series: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(issuing, "REMEMBERED_SERIES", 2)
-    forget_all()
+    assert issuing._known.cache_parameters()["maxsize"] == issuing.REMEMBERED_SERIES
+    monkeypatch.setattr(issuing, "_known", lru_cache(2)(issuing._known.__wrapped__))
     for each in (series, new_series(), new_series()):
         ticket(each)
 
-    assert issuing._memory.get((Ticket, series)) is None
-    assert len(issuing._memory._known) == 2
+    assert issuing._known((Ticket, series)).head is None
     assert ticket(series).number == 2
-
-
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_fork_while_the_memory_is_locked_does_not_block_the_child() -> None:
-    remembered = issuing._Memory()
-
-    with remembered._lock:
-        assert in_a_child(lambda: remembered.get((Ticket, "series"))) == 0
 
 
 def test_callers_that_wait_share_transactions_of_at_most_forty_nine_items(

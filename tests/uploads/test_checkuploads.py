@@ -14,7 +14,7 @@ import pytest
 
 from dynamo._internal.checking import findings
 from dynamo.extending import Sizes
-from locks._internal import heartbeats
+from locks._internal import leases
 from tests.commands import run
 from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
@@ -279,7 +279,7 @@ def test_a_row_whose_lease_is_lost_meanwhile_is_kept_and_the_next_is_deleted(
         s3.create_multipart_upload(Bucket=bucket, Key=key)
 
     def stand_still() -> None:
-        for lease in list(heartbeats._of_process()._due):
+        for lease in list(leases._of_process()._due):
             lease._sent_at -= lease.lease_seconds
 
     s3_proxy.plan("ListMultipartUploads", Meanwhile(stand_still))

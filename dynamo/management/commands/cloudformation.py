@@ -1,7 +1,7 @@
 """`cloudformation`: the tables as a CloudFormation template.
 
-An app that needs more than tables sets the attribute `cloudformation` of its AppConfig to a `Part`:
-sections of the template with the entries that it adds.
+An app that needs more than tables has a file `cloudformation.json` beside its `models.py`: sections
+of the template with the entries that it adds.
 
 Source: https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-dynamodb-table.html
 """
@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from django.apps import apps
@@ -27,9 +28,15 @@ class Command(DynamoCommand):
     requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:
-        parts = (getattr(config, "cloudformation", None) for config in apps.get_app_configs())
-        made = template(all_tables(), (part for part in parts if part))
-        self.stdout.write(json.dumps(made, indent=2))
+        self.stdout.write(json.dumps(template(all_tables(), parts_of_apps()), indent=2))
+
+
+def parts_of_apps() -> Iterator[Part]:
+    """What the apps need besides their tables."""
+    for config in apps.get_app_configs():
+        file = Path(config.path, "cloudformation.json")
+        if file.exists():
+            yield json.loads(file.read_text(encoding="utf-8"))
 
 
 def template(tables: Iterable[Table], parts: Iterable[Part] = ()) -> dict[str, Any]:

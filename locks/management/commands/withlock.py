@@ -4,21 +4,43 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
+import select
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from types import FrameType
+from typing import Any, Self
 
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo.management.base import DynamoCommand
+from locks._internal.leases import Lease
 from locks._internal.lock import LEASE_SECONDS, POLL_SECONDS, Lock
-from locks.exceptions import LeaseLost, LockTaken
+from locks.exceptions import LeaseLost, LockError, LockTaken
 from locks.management.base import lock_name
-from locks.management.running import GRACE_SECONDS, CannotRun, Signals, run_while_held
 
 #: From sysexits.h: EX_TEMPFAIL (try again later) and EX_SOFTWARE.
 TAKEN, LOST = 75, 70
+
+#: From SIGTERM to SIGKILL, if the lease is lost.
+GRACE_SECONDS = 10.0
+
+#: How soon a refused renewal is noticed. The end of the lease and of the command are at once.
+LOOK_SECONDS = 0.25
+
+_TO_ALL = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
+_TO_ONE = (signal.SIGUSR1, signal.SIGUSR2)
+#: Ctrl-Z; SIGSTOP cannot be handled.
+_TO_STOP = signal.SIGTSTP
+#: A terminal sends these to all its foreground processes, so also to the command.
+_FROM_TERMINAL = {signal.SIGINT, signal.SIGQUIT}
+
+_ENVIRONMENT = Path("/proc/self/environ")
 
 
 class Command(DynamoCommand):
@@ -76,14 +98,14 @@ class Command(DynamoCommand):
         """Acquire the lock, run COMMAND, release the lock, and exit as COMMAND did."""
         lock = self._lock(options)
         try:
-            with _lease_warnings_off(), Signals() as signals, lock as lease:
-                code = run_while_held(lease, self._command, signals, options["grace"])
+            with _lease_warnings_off(), _Signals() as signals, lock as lease:
+                code = _run_while_held(lease, self._command, signals, options["grace"])
         except LockTaken as taken:
             said = _with_its_lease(taken, lock.wait_seconds)
             raise CommandError(said, returncode=options["conflict_exit_code"]) from taken
         except LeaseLost as lost:
             raise CommandError(f"{lost} The command has ended.", returncode=LOST) from lost
-        except CannotRun as error:
+        except _CannotRun as error:
             raise CommandError(str(error), returncode=error.exit_code) from error
         sys.exit(code)
 
@@ -131,3 +153,179 @@ def _lease_warnings_off() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(before)
+
+
+class _CannotRun(LockError):
+    """The command did not start; `exit_code` is what a shell returns then."""
+
+    command: str
+    reason: str
+    exit_code: int
+
+    text = "Cannot run {command!r}: {reason}."
+
+
+class _Signals:
+    """Collects the signals that are meant for the command, within its `with` block.
+
+    For the main thread only. Until `pass_on` is set, as there is no command yet, a signal N ends
+    this process with 128 + N, and SIGTSTP stops it. Signals that this process ignores (nohup) stay
+    ignored, also by the command.
+    """
+
+    def __init__(self) -> None:
+        self.pass_on = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        # The pipe wakes `wait` when a signal arrives.
+        self._reads, self._writes = os.pipe()
+        for end in (self._reads, self._writes):
+            os.set_blocking(end, False)
+        self._wakeup = signal.set_wakeup_fd(self._writes, warn_on_full_buffer=False)
+        for each in (*_TO_ALL, *_TO_ONE, _TO_STOP, signal.SIGCHLD):
+            if signal.getsignal(each) is not signal.SIG_IGN or each == signal.SIGCHLD:
+                self._before[each] = signal.signal(each, self._arrived)
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        for each, handler in self._before.items():
+            signal.signal(each, handler)
+        signal.set_wakeup_fd(self._wakeup)
+        os.close(self._reads)
+        os.close(self._writes)
+
+    def _arrived(self, number: int, _frame: FrameType | None) -> None:
+        if self.pass_on or number == signal.SIGCHLD:
+            return
+        if number != _TO_STOP:
+            raise SystemExit(128 + number)
+        _stop_ourselves()
+        # It has been handled, so do not pass it on later.
+        self.wait(0)
+
+    def wait(self, seconds: float) -> list[int]:
+        """Wait for signals, for at most `seconds`; return the numbers of those that arrived."""
+        if not select.select([self._reads], [], [], seconds)[0]:
+            return []
+        return list(os.read(self._reads, 4096))
+
+
+def _stop_ourselves() -> None:
+    """Stop this process as SIGTSTP does by default; return when it is continued.
+
+    Returns at once if nothing could continue it: the kernel does not stop an orphaned group.
+    """
+    before = signal.signal(_TO_STOP, signal.SIG_DFL)
+    signal.raise_signal(_TO_STOP)
+    signal.signal(_TO_STOP, before)
+
+
+def _run_while_held(
+    lease: Lease, command: Sequence[str], signals: _Signals, grace_seconds: float
+) -> int:
+    """Run `command` to its end; return its exit code, or 128 + N if signal N ended it.
+
+    It gets the environment that this process was started with, LOCK_FENCE, and the same standard
+    streams. On a terminal it stays in our process group. Otherwise it leads its own group, which
+    ends with it if the lease is lost, and which SIGTSTP stops together with this process. The lease
+    is not renewed while this process is stopped, so the command continues only if it still holds.
+
+    Raises:
+        LeaseLost: the lease is over; the command has ended.
+        _CannotRun: the command did not start.
+    """
+    signals.pass_on = True
+    child = _Child(command, _environment(lease.fence), in_own_group=not os.isatty(0))
+    try:
+        while (code := child.exit_code()) is None:
+            for number in signals.wait(min(LOOK_SECONDS, lease.remaining_seconds)):
+                if number == _TO_STOP:
+                    child.pause()
+                    _stop_ourselves()
+                else:
+                    child.pass_on(number)
+            lease.check()
+            child.resume()
+    finally:
+        child.end(grace_seconds)
+    return code
+
+
+class _Child:
+    def __init__(
+        self, command: Sequence[str], env: dict[bytes, bytes], *, in_own_group: bool
+    ) -> None:
+        self._in_own_group = in_own_group
+        self._is_paused = False
+        group = 0 if in_own_group else None
+        try:
+            self._process = subprocess.Popen(command, env=env, process_group=group)
+        except FileNotFoundError as error:
+            raise _CannotRun(command[0], "it was not found", 127) from error
+        except OSError as error:
+            raise _CannotRun(command[0], error.strerror or str(error), 126) from error
+
+    def exit_code(self) -> int | None:
+        """The exit code as a shell shows it; None while the command runs."""
+        code = self._process.poll()
+        return code if code is None or code >= 0 else 128 - code
+
+    def pass_on(self, number: int) -> None:
+        """Send a signal that this process received."""
+        if number in _TO_ONE:
+            self._process.send_signal(number)
+        elif number in _TO_ALL and (self._in_own_group or number not in _FROM_TERMINAL):
+            self._send(number)
+
+    def pause(self) -> None:
+        """Stop its group; a terminal stops its foreground processes itself."""
+        if self._in_own_group:
+            self._send(signal.SIGSTOP)
+            self._is_paused = True
+
+    def resume(self) -> None:
+        """Continue its group if it was paused."""
+        if self._is_paused:
+            self._send(signal.SIGCONT)
+            self._is_paused = False
+
+    def end(self, grace_seconds: float) -> None:
+        """End the command and its group, unless the command has ended by itself."""
+        if self._process.poll() is not None:
+            return
+        self._send(signal.SIGTERM)
+        # A stopped process does not handle SIGTERM.
+        self._send(signal.SIGCONT)
+        ends_at = time.monotonic() + grace_seconds
+        while self._is_there() and time.monotonic() < ends_at:
+            time.sleep(0.02)
+        self._send(signal.SIGKILL)
+        self._process.wait()
+
+    def _send(self, number: int) -> bool:
+        """Send a signal, 0 for none; return whether there was a process to get it."""
+        if not self._in_own_group:
+            self._process.send_signal(number)
+            return self._process.returncode is None
+        # Other processes of the group may run after its leader has ended.
+        try:
+            os.killpg(self._process.pid, number)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+    def _is_there(self) -> bool:
+        return self._process.poll() is None or self._send(0)
+
+
+def _environment(fence: int) -> dict[bytes, bytes]:
+    """The environment that this process was started with, without what it or `.env` added.
+
+    Systems without /proc do not tell; then the present one.
+    """
+    ours = dict(os.environb)
+    if _ENVIRONMENT.exists():
+        pairs = (each.partition(b"=") for each in _ENVIRONMENT.read_bytes().split(b"\0") if each)
+        ours = {name: value for name, _sign, value in pairs}
+    return ours | {b"LOCK_FENCE": str(fence).encode()}

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.apps import apps
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from dynamo.extending import all_tables, template
+from dynamo.extending import all_tables, parts_of_apps, template
 from dynamo.management.base import DynamoCommand
 
 
@@ -33,8 +32,7 @@ def lambda_template() -> dict[str, Any]:
         ImportError: PyYAML is not installed.
         OSError: a file in deploy/ cannot be read.
     """
-    parts = (getattr(config, "cloudformation", None) for config in apps.get_app_configs())
-    made = template(all_tables(), filter(None, parts))
+    made = template(all_tables(), parts_of_apps())
     for name, resource in made["Resources"].items():
         if resource["Type"] == "AWS::DynamoDB::Table":
             for each in (resource, made["Outputs"][f"{name}Name"], made["Outputs"][f"{name}Arn"]):

@@ -8,9 +8,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from dynamo.management.base import model_type
-from sequences._internal.check import check_series
+from sequences._internal.check import SeriesReport, check_series
 from sequences._internal.series import NumberedItem
-from sequences._internal.seriesreport import SeriesReport
 from sequences.management.base import SeriesCheckCommand
 
 
