@@ -29,7 +29,7 @@ from django.utils.translation import gettext_lazy as _, ngettext_lazy
 
 from dynamo.extending import Item
 from invoices.document.fonts import as_shown, missing_characters, packages_for
-from invoices.document.money import NUMBER_MAX_LENGTH, readings, with_another_decimal
+from invoices.document.money import NUMBER_MAX_LENGTH, plain_decimal, readings, with_another_decimal
 from web import kinds
 from web.kinds import FormField, Kind
 
@@ -151,11 +151,7 @@ class Number(Kind):
         return number or Decimal(0)  # not minus zero
 
     def to_text(self, value: Decimal) -> str:
-        """The number without trailing zeros and without an exponent."""
-        # `normalize` would round to the 28 digits of the context.
-        whole, point, decimals = f"{value:f}".partition(".")
-        text = whole + (point + decimals).rstrip("0").rstrip(".")
-        return "0" if text == "-0" else text
+        return plain_decimal(value)
 
     def from_text(self, text: str) -> Decimal:
         return Decimal(text)

@@ -82,6 +82,14 @@ def plain_amount(amount: int, currency: str) -> str:
     return f"{_with_decimals(in_major_units(amount, currency), currency):f}"
 
 
+def plain_decimal(number: Decimal) -> str:
+    """A number for programs: in full, without trailing zeros and without an exponent."""
+    # `normalize` would round to the 28 digits of the context.
+    whole, point, decimals = f"{number:f}".partition(".")
+    text = whole + (point + decimals).rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
 @cache
 def _symbol(currency: str, locale: str) -> str:
     """What stands before an amount: `€`, or `KWD` and a no-break space."""

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.utils.translation import gettext_lazy as _
@@ -110,23 +110,22 @@ def _is_vat_id(text: str, country: str) -> bool:
         return False
 
 
-@dataclass(frozen=True)
-class Requirement:
-    """Something that the law requires. `field` is one of the form, or of the profile."""
+class Lack(NamedTuple):
+    """What an invoice should say and does not. `field` is one of the form, or of the profile."""
 
-    field: str
-    message: Any
-    in_profile: bool
+    text: Any
+    field: str = ""
+    in_profile: bool = False
 
 
-def missing(case: Case) -> Iterator[Requirement]:
+def missing(case: Case) -> Iterator[Lack]:
     """What the law requires and `case` lacks. Nothing if the seller names no country."""
     seen = set()
     for in_profile, found in ((True, _missing_in_profile(case)), (False, _missing_here(case))):
-        for field, message in found:
+        for field, text in found:
             if field not in seen:
                 seen.add(field)
-                yield Requirement(field, message, in_profile)
+                yield Lack(text, field, in_profile)
 
 
 def _missing_in_profile(case: Case) -> Iterator[tuple[str, Any]]:
@@ -188,7 +187,7 @@ def check_requirements(contents: Contents, seller: Seller, *, is_named: bool) ->
             else _("Your country’s law requires this: %(what)s.")
         )
         field = NON_FIELD_ERRORS if each.in_profile else each.field
-        error = ValidationError(message, "required_by_law", {"what": each.message})
+        error = ValidationError(message, "required_by_law", {"what": each.text})
         errors.setdefault(field, []).append(error)
     if errors:
         raise ValidationError(errors)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from django import template
 from django.utils.translation import gettext as _
@@ -21,7 +21,8 @@ from django.utils.translation import gettext as _
 from invoices.document.amounts import Line, VatShare
 from invoices.document.fields import fields_of
 from invoices.document.invoice import Invoice, Party
-from invoices.document.money import minor_units, plain_amount
+from invoices.document.money import minor_units, plain_amount, plain_decimal
+from invoices.document.requirements import Lack
 from web.choices import is_country
 
 #: The name of the file within a PDF, which Factur-X fixes.
@@ -49,14 +50,6 @@ _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 _TEMPLATES = template.Engine(dirs=[str(Path(__file__).parent)])
 _BLANK_LINES = re.compile(r">\s*\n(?=[ \t]*<)")
 _EXACT = Context(prec=60, rounding=ROUND_HALF_UP)
-
-
-class Lack(NamedTuple):
-    """What the standard asks and an invoice does not say, and the field for it, if there is one."""
-
-    text: str
-    field: str = ""
-    in_profile: bool = False
 
 
 def missing(invoice: Invoice) -> list[str]:
@@ -153,11 +146,11 @@ def _line(line: Line, net: int, invoice: Invoice) -> dict[str, str]:
         price = (price * 100 / (100 + line.vat_rate)).quantize(_PRICE_DECIMALS)
     return {
         "name": line.description,
-        "price": _plain(price),
-        "quantity": _plain(quantity),
+        "price": plain_decimal(price),
+        "quantity": plain_decimal(quantity),
         "unit": line.unit or _ONE,
         "category": _CATEGORIES[line.category][0],
-        "rate": _plain(line.vat_rate),
+        "rate": plain_decimal(line.vat_rate),
         "net": _amount(net, invoice),
     }
 
@@ -175,7 +168,7 @@ def _tax(shares: list[VatShare], invoice: Invoice) -> dict[str, str]:
     return {
         "category": category,
         "reason": reason,
-        "rate": _plain(shares[0].rate),
+        "rate": plain_decimal(shares[0].rate),
         "net": _amount(sum(each.net for each in shares), invoice),
         "vat": _amount(sum(each.vat for each in shares), invoice),
     }
@@ -206,9 +199,3 @@ def _sign(invoice: Invoice) -> int:
 
 def _amount(amount: int, invoice: Invoice) -> str:
     return plain_amount(_sign(invoice) * amount, invoice.currency)
-
-
-def _plain(number: Decimal) -> str:
-    """A number without exponent and trailing zeros."""
-    text = f"{number:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -25,6 +26,7 @@ from invoices.document.amounts import (
     MAX_LINES,
     WITHOUT_VAT,
     Line,
+    Totals,
     check_line,
     check_totals,
     line_fields,
@@ -40,7 +42,7 @@ from invoices.document.invoice import (
 )
 from invoices.document.requirements import (
     Case,
-    Requirement,
+    Lack,
     check_requirements,
     is_reduced,
     missing,
@@ -48,6 +50,7 @@ from invoices.document.requirements import (
 )
 from invoices.store.issuing import check_seller, is_named, seller_of, today
 from invoices.store.settlement import CREDIT_REASON, PAID_ON, VOID_REASON, check_paid_on
+from web.choices import is_currency
 from web.kinds import LongSelect
 from web.requestids import RequestIdForm
 
@@ -93,15 +96,12 @@ class LineForm(forms.Form):
             del self.errors["vat_rate"]
             self.cleaned_data["vat_rate"] = Decimal(0)
         if not self.errors:
-            line = self.line()
+            line = Line(**self.cleaned_data)
             if self.country == "JP" and not line.tax_category and is_reduced(line.vat_rate, "JP"):
                 # Its law wants these lines to be marked.
                 self.cleaned_data["tax_category"] = "reduced"
             check_line(line)
         return self.cleaned_data
-
-    def line(self) -> Line:
-        return Line(**self.cleaned_data)
 
     def known(self) -> Line | None:
         """The line as far as it is known, if it has an amount."""
@@ -157,6 +157,38 @@ LineFormSet = forms.formset_factory(
     validate_max=True,
     absolute_max=SHOWN_LINES,
 )
+
+
+def _lines_of(data: Any, about: dict[str, str], initial: Any = None) -> _Lines:
+    return cast(_Lines, LineFormSet(data, prefix=_PREFIX, initial=initial, form_kwargs=about))
+
+
+def preview(data: Mapping[str, str]) -> tuple[list[int | None], Totals | None]:
+    """The amounts of an invoice form that is not sent yet: of each line, and their sums.
+
+    In minor units; None for what is not known. If a text is not a number, the sums are not known,
+    because it will count once it is corrected. Of a line without a rate, the VAT is left out.
+    """
+    currency = data.get("currency", "")
+    typed = _lines_of(data, {"currency": currency}).forms
+    if not is_currency(currency):
+        return [None] * len(typed), None
+    is_wrong = any(
+        form.has_error(name) and not form.has_error(name, "required")
+        for form in typed
+        for name in ("quantity", "unit_price", "vat_rate")
+    )
+    lines = [form.known() for form in typed]
+    amounts = [line.amount(currency) if line else None for line in lines]
+    with_rate = ("vat_rate" in form.cleaned_data for form in typed)
+    rated = [line for line, has_rate in zip(lines, with_rate, strict=True) if line and has_rate]
+    sums = totals(rated, currency, bool(data.get("prices_include_tax")))
+    unrated = sum(filter(None, amounts)) - sum(line.amount(currency) for line in rated)
+    sums = Totals(sums.net + unrated, sums.shares)
+    with suppress(ValidationError):
+        check_totals(sums)
+        return amounts, None if is_wrong else sums
+    return amounts, None
 
 
 #: The fields of the form by the parts of the page. Those of a part with a title are folded away
@@ -228,8 +260,7 @@ class InvoiceForm(RequestIdForm):
         data = self.data if self.is_bound else None
         currency = str(self["currency"].value() or "").strip().upper()
         about = {"currency": currency, "country": self.seller.country}
-        formset = LineFormSet(data, prefix=_PREFIX, initial=lines or [{}], form_kwargs=about)
-        self.lines = cast(_Lines, formset)
+        self.lines = _lines_of(data, about, lines or [{}])
 
     @cached_property
     def parts(self) -> dict[str, Part]:
@@ -250,7 +281,7 @@ class InvoiceForm(RequestIdForm):
         return rates_of(self.seller.country)
 
     @cached_property
-    def required_by_law(self) -> list[Requirement]:
+    def required_by_law(self) -> list[Lack]:
         """What the law of the seller's country requires in the first place, before it is typed."""
         return list(missing(Case(self.seller, self.is_named)))
 
@@ -287,7 +318,7 @@ class InvoiceForm(RequestIdForm):
             new = {name: each for name, each in errors.items() if name not in wrong}
             self.add_error(None, ValidationError(new))
 
-    def lacking(self) -> list[Requirement]:
+    def lacking(self) -> list[Lack]:
         """What the law of the seller's country requires, and this invoice lacks."""
         return list(missing(Case(self.seller, self.is_named, self.draft())))
 

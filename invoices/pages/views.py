@@ -29,7 +29,7 @@ from accounts.pages.base import FormPageMixin, SignedInFormMixin, signed_in
 from dynamo import Unavailable
 from dynamo.middleware import as_unavailable, typed_fields
 from invoices import exceptions
-from invoices.document.amounts import MAX_LINES, preview
+from invoices.document.amounts import MAX_LINES
 from invoices.document.invoice import DEFAULT_LANGUAGE, Invoice, draw_up, series_of, typed_values_of
 from invoices.document.money import readable_amount
 from invoices.models import CustomerItem
@@ -412,13 +412,11 @@ class PreviewView(View):
     def post(self, request: HttpRequest) -> HttpResponse:
         if not previews.take(counted_client(request)):
             return HttpResponse(status=429, headers={"Retry-After": str(previews.seconds)})
-        values, typed = forms.typed_values(request.POST), forms.typed_lines(request.POST)
-        shown = preview(typed, values["currency"], bool(values["prices_include_tax"]))
-        lines = [
-            "" if amount is None else readable_amount(amount, shown.currency)
-            for amount in shown.amounts
-        ]
-        html = render_to_string("invoices/_totals.html", {"invoice": shown}) if shown.totals else ""
+        amounts, sums = forms.preview(request.POST)
+        currency = request.POST.get("currency", "")
+        lines = ["" if each is None else readable_amount(each, currency) for each in amounts]
+        shown = {"invoice": {"totals": sums, "currency": currency}}
+        html = render_to_string("invoices/_totals.html", shown) if sums else ""
         return JsonResponse({"lines": lines, "totals": html})
 
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from dynamo.extending import Write, read_together
-from invoices.document.fields import Day, Field, check_printable, fields_of
+from invoices.document.fields import Field, check_printable, fields_of
 from invoices.document.invoice import (
     CREDIT_PREFIX,
     DEFAULT_LANGUAGE,
@@ -43,7 +43,6 @@ def _not_reserved(request_id: str) -> str:
 
 #: A request id that a caller may choose.
 REQUEST_ID = Field("request_id", SingleLine(100, _not_reserved))
-ISSUE_DATE = Field("issue_date", Day(), default=None)
 
 _YEAR = re.compile(r"\d{4}", re.ASCII)
 

@@ -82,10 +82,10 @@ def void(account: str, label: str, reason: str, *, write: Transaction | None = N
         # This very write was carried out before: no other one has its time and its reason.
         if changes.is_done(refusal.stored):
             return None
-        return why_not_issued(label, refusal)
+        return _why_not_issued(label, refusal)
 
     with joined(write) as write:
-        write.add(check_not_credited(account, label))
+        write.add(_check_not_credited(account, label))
         write.add(Write.update(invoice_at(account, label), changes, ISSUED, otherwise=refused))
 
 
@@ -123,15 +123,27 @@ def credit(account: str, label: str, reason: str, *, time_zone: str | None = Non
         raise AlreadyVoided(label, invoice.void_reason)
     if (day := today(time_zone)) < invoice.issued_at:
         raise DateTooEarly(day, invoice.issued_at)
+    draft = Draft(
+        **{name: getattr(invoice, name) for name in _REPEATED},
+        lines=negated(invoice.lines),
+        credits=label,
+        credit_reason=reason,
+    )
+    credited = Write.update(
+        record.state,
+        [InvoiceState.credited_by.set(credit_request_id(label))],
+        InvoiceState.credited_by.does_not_exist(),
+        otherwise=AlreadyCredited(label),
+    )
     try:
         return issue_invoice(
-            _draft(invoice, reason),
+            draft,
             account=account,
             seller=invoice.seller,
             request_id=credit_request_id(label),
             language=invoice.language,
             time_zone=time_zone,
-            also=[check_issued(account, label), mark_credited(account, label)],
+            also=[_check_issued(account, label), credited],
         )
     except (AlreadyCredited, InvoiceRequestReused):
         # Another call was faster, perhaps with another reason.
@@ -146,12 +158,6 @@ _REPEATED = (
     *("customer", "currency", "prices_include_tax", "supplied_from", "supplied_to"),
     *("buyer_reference", "exemption_reason"),
 )
-
-
-def _draft(invoice: Invoice, reason: str) -> Draft:
-    repeated = {name: getattr(invoice, name) for name in _REPEATED}
-    lines = negated(invoice.lines)
-    return Draft(**repeated, lines=lines, credits=invoice.label, credit_reason=reason)
 
 
 def negated(lines: Iterable[Line]) -> tuple[Line, ...]:
@@ -197,7 +203,7 @@ def mark_paid(account: str, label: str, day: date, *, write: Transaction | None 
         return AlreadyPaid(label, stored.paid_on)
 
     with joined(write) as write:
-        write.add(check_issued(account, label))
+        write.add(_check_issued(account, label))
         write.add(
             Write.update(
                 state,
@@ -237,16 +243,16 @@ def _state_of(refusal: Refusal) -> InvoiceState:
 # What the operations check ------------------------------------------------------------------
 
 
-def check_issued(account: str, label: str) -> Write:
+def _check_issued(account: str, label: str) -> Write:
     """The check that this is an invoice that is not voided, for a transaction.
 
     Its refusal means UnknownInvoice, IsCreditNote, AlreadyVoided, or DamagedItem.
     """
     key = invoice_at(account, label)
-    return Write.check(key, ISSUED, otherwise=lambda refusal: why_not_issued(label, refusal))
+    return Write.check(key, ISSUED, otherwise=lambda refusal: _why_not_issued(label, refusal))
 
 
-def why_not_issued(label: str, refusal: Refusal) -> Exception:
+def _why_not_issued(label: str, refusal: Refusal) -> Exception:
     """What it means that an item does not meet `ISSUED`."""
     if not refusal.stored:
         return UnknownInvoice(label)
@@ -256,21 +262,11 @@ def why_not_issued(label: str, refusal: Refusal) -> Exception:
     return AlreadyVoided(label, invoice.void_reason)
 
 
-def check_not_credited(account: str, label: str) -> Write:
+def _check_not_credited(account: str, label: str) -> Write:
     """The check that no credit note cancels the invoice; its refusal means AlreadyCredited."""
     guard = credit_guard(invoice_at(account, label).series, label)
     return Write.check(
         guard,
         InvoiceItem.series.does_not_exist(),
         otherwise=lambda refusal: AlreadyCredited(label, label_of_guard(refusal.stored or {})),
-    )
-
-
-def mark_credited(account: str, label: str) -> Write:
-    """The write that notes in the state of an invoice that it is credited."""
-    return Write.update(
-        state_at(account, label),
-        [InvoiceState.credited_by.set(credit_request_id(label))],
-        InvoiceState.credited_by.does_not_exist(),
-        otherwise=AlreadyCredited(label),
     )

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from invoices.document.amounts import TAX_CATEGORIES, Line, preview
+from invoices.document.amounts import TAX_CATEGORIES, Line
 from invoices.document.fields import fields_of
 from invoices.document.invoice import Customer, Draft, Seller, draw_up
 from invoices.pages import views
+from invoices.pages.forms import preview
 from invoices.store.records import from_item, to_item
 from tests.factories import make_user
 from tests.pages import Page
@@ -73,33 +74,33 @@ def test_random_drafts_have_the_amounts_that_are_stored() -> None:
         draft = random_draft(chance)
         stored = from_item(to_item(draw_up(draft, "a", Seller("We"), date(2026, 1, 1), "r")))
 
-        shown = preview(
-            [as_typed(line) for line in draft.lines], draft.currency, draft.prices_include_tax
-        )
+        lines, gross = map(as_typed, draft.lines), "on" if draft.prices_include_tax else ""
+        form = form_of(*lines, currency=draft.currency, prices_include_tax=gross)
+        amounts, sums = preview(form)
 
-        assert shown.totals == stored.totals
-        assert shown.amounts == tuple(line.amount(draft.currency) for line in stored.lines)
+        assert sums == stored.totals
+        assert amounts == [line.amount(draft.currency) for line in stored.lines]
 
 
 def test_an_unfinished_line_counts_as_far_as_it_is_known() -> None:
     lines = [typed(), typed(rate=""), typed(price=""), typed(quantity="")]
 
-    shown = preview(lines, "EUR", False)
+    amounts, sums = preview(form_of(*lines))
 
-    assert shown.amounts == (10000, 10000, None, None)
-    assert shown.totals is not None
-    assert (shown.totals.net, shown.totals.vat, shown.totals.gross) == (20000, 1900, 21900)
-    assert [share.rate for share in shown.totals.shares] == [19]
+    assert amounts == [10000, 10000, None, None]
+    assert sums is not None
+    assert (sums.net, sums.vat, sums.gross) == (20000, 1900, 21900)
+    assert [share.rate for share in sums.shares] == [19]
 
 
 @pytest.mark.parametrize(
     "wrong", [typed("x"), typed(price="1.234"), typed(rate="101"), typed("9" * 9, "9" * 12)]
 )
 def test_totals_are_unknown_while_a_number_is_wrong(wrong: dict[str, str]) -> None:
-    shown = preview([typed(), wrong], "EUR", False)
+    amounts, sums = preview(form_of(typed(), wrong))
 
-    assert shown.amounts[0] == 10000
-    assert shown.totals is None
+    assert amounts[0] == 10000
+    assert sums is None
 
 
 def form_of(*lines: dict[str, str], **values: str) -> dict[str, str]:
@@ -185,8 +186,7 @@ def test_forty_nine_lines_at_four_rates_equal_the_sum_by_hand(currency: str) -> 
         "19": 656,
     }
     assert sums.gross == 49 * 345 + 190 + 242 + 656
-    shown = preview([as_typed(line) for line in lines], currency, False)
-    assert shown.totals == sums
+    assert preview(form_of(*map(as_typed, lines), currency=currency))[1] == sums
 
 
 def test_japans_tax_is_rounded_once_for_each_rate() -> None:

@@ -12,12 +12,11 @@ from django.core.management.base import CommandParser
 from accounts.languages import language_of
 from accounts.services import find_user
 from invoices.document.amounts import Line, check_line, check_line_count, check_totals, totals
-from invoices.document.fields import Flag, fields_of
+from invoices.document.fields import Day, Flag, fields_of
 from invoices.document.invoice import DEFAULT_LANGUAGE, TYPED_FIELDS, Draft, draft_of
 from invoices.document.requirements import check_requirements
 from invoices.management.base import InvoiceCommand, errors_about, repeatable, request_id_of
 from invoices.store.issuing import (
-    ISSUE_DATE,
     REQUEST_ID,
     check_may_issue,
     check_seller,
@@ -99,10 +98,9 @@ def _line_values(text: str) -> list[str]:
 
 def _date(text: str) -> date:
     try:
-        day: date = ISSUE_DATE.kind.clean(text)
+        return Day().clean(text)
     except ValidationError as error:
         raise argparse.ArgumentTypeError(f"{text!r}: {' '.join(error.messages)}") from error
-    return day
 
 
 def _draft(options: dict[str, Any]) -> Draft:
