@@ -1,4 +1,4 @@
-"""The forms of the invoices' pages: issuing, voiding, searching. No form touches DynamoDB.
+"""The forms of issuing invoices and of lists. No form touches DynamoDB.
 
 The fields of an invoice are declared in `invoices.document.invoice`, with their rules.
 """
@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date
 from decimal import Decimal
 from itertools import chain
 from typing import Any, cast
@@ -49,7 +48,6 @@ from invoices.document.requirements import (
     rates_of,
 )
 from invoices.store.issuing import check_seller, is_named, seller_of, today
-from invoices.store.settlement import CREDIT_REASON, PAID_ON, VOID_REASON, check_paid_on
 from web.choices import is_currency
 from web.kinds import LongSelect
 from web.requestids import RequestIdForm
@@ -370,31 +368,6 @@ def _count_lines(data: Iterable[str]) -> int:
     """How many lines `data` has values for, whatever it says about their number; at least one."""
     matches = map(_LINE_INPUT.fullmatch, data)
     return min(SHOWN_LINES, 1 + max((int(match[1]) for match in matches if match), default=0))
-
-
-class VoidForm(forms.Form):
-    """Why an invoice is voided."""
-
-    reason = VOID_REASON.form_field()
-
-
-class CreditForm(forms.Form):
-    """Why an invoice is credited."""
-
-    reason = CREDIT_REASON.form_field()
-
-
-class PaidForm(forms.Form):
-    """When an invoice was paid."""
-
-    paid_on = PAID_ON.form_field()
-
-    def __init__(self, *args: Any, today: date, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.today = today
-
-    def clean_paid_on(self) -> date:
-        return check_paid_on(self.cleaned_data["paid_on"], self.today)
 
 
 #: What the list can be limited to: its name, and the standings of the documents.

@@ -5,7 +5,7 @@ from typing import Any
 from django.urls import path, register_converter
 from django.urls.converters import IntConverter, StringConverter
 
-from invoices.pages import customers, downloads, sending, settlement, views
+from invoices.pages import changes, customers, downloads, views
 
 
 class LabelConverter(StringConverter):
@@ -52,9 +52,9 @@ urlpatterns = [
     path("<label:label>/", views.InvoiceView.as_view(), name="invoice"),
     path("<label:label>.pdf", views.InvoicePdfView.as_view(), name="invoice_pdf"),
     path("<label:label>.xml", views.InvoiceXmlView.as_view(), name="invoice_xml"),
-    path("<label:label>/send/", sending.InvoiceSendView.as_view(), name="invoice_send"),
-    path("<label:label>/void/", settlement.InvoiceVoidView.as_view(), name="invoice_void"),
-    path("<label:label>/credit/", settlement.InvoiceCreditView.as_view(), name="invoice_credit"),
-    path("<label:label>/paid/", settlement.InvoicePaidView.as_view(), name="invoice_paid"),
-    path("<label:label>/unpaid/", settlement.InvoiceUnpaidView.as_view(), name="invoice_unpaid"),
+    path("<label:label>/send/", changes.InvoiceSendView.as_view(), name="invoice_send"),
+    path("<label:label>/void/", changes.InvoiceVoidView.as_view(), name="invoice_void"),
+    path("<label:label>/credit/", changes.InvoiceCreditView.as_view(), name="invoice_credit"),
+    path("<label:label>/paid/", changes.InvoicePaidView.as_view(), name="invoice_paid"),
+    path("<label:label>/unpaid/", changes.InvoiceUnpaidView.as_view(), name="invoice_unpaid"),
 ]

@@ -176,9 +176,10 @@ def _credit_note(account: str, label: str, invoice: Invoice) -> Invoice:
 
 
 def check_paid_on(day: date, today: date) -> date:
-    """Return `day`. Raises ValidationError if people cannot know yet of a payment on it."""
+    """Return `day`. Raises ValidationError at `paid_on` if it is in the future."""
     if day > today:
-        raise ValidationError(_("Enter a day that is not in the future."), "future")
+        message = _("Enter a day that is not in the future.")
+        raise ValidationError({"paid_on": ValidationError(message, "future")})
     return day
 
 

@@ -17,7 +17,7 @@ from accounts.models import User
 from invoices.document.invoice import Customer
 from invoices.document.money import bare_price, readable_amount
 from invoices.output.contents import contents_of
-from invoices.pages.sending import SendForm
+from invoices.pages.changes import SendForm
 from invoices.store.lists import all_invoices
 from tests import catalogue
 from tests.factories import make_user

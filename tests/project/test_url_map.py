@@ -21,8 +21,8 @@ from django.utils.crypto import get_random_string
 from accounts.forms import SignUpForm
 from accounts.models import User
 from accounts.services import account_key, deactivate
+from invoices.pages.changes import SendForm
 from invoices.pages.customers import CustomerForm
-from invoices.pages.sending import SendForm
 from tests.factories import PASSWORD, make_user
 from tests.invoice_factories import DAY, issued
 from tests.invoices.forms import typed

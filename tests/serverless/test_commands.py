@@ -106,4 +106,4 @@ def test_the_alarm_of_failed_mails_counts_their_log_lines(
 
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     counted = [line["logger"] for line in lines if line.get("logger") in re.findall(term, pattern)]
-    assert counted[-2:] == ["accounts.emails.mails", "invoices.pages.sending"]
+    assert counted[-2:] == ["accounts.emails.mails", "invoices.pages.changes"]

@@ -1,0 +1,295 @@
+"""The pages that change what became of an invoice: it is voided, credited, paid, or sent."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.forms import Form
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.utils.functional import cached_property
+from django.utils.translation import gettext as _, gettext_lazy
+from django.views import View
+
+from accounts.clients import counted_client
+from accounts.exceptions import TooManyAttempts
+from accounts.limits.middleware import in_words
+from accounts.pages.base import KeepFormMixin
+from dynamo import Unavailable
+from dynamo.middleware import as_unavailable
+from invoices.exceptions import (
+    AlreadyVoided,
+    InvoiceError,
+    NotPaid,
+    SendingReused,
+    TooManySendings,
+    UnknownInvoice,
+)
+from invoices.output.sending import MESSAGE, TO, send_invoice
+from invoices.pages.views import OwnFormView, OwnInvoicesMixin, refusal_text
+from invoices.store.issuing import check_may_issue
+from invoices.store.records import Record, find_record
+from invoices.store.settlement import (
+    CREDIT_REASON,
+    PAID_ON,
+    VOID_REASON,
+    check_paid_on,
+    credit,
+    mark_paid,
+    mark_unpaid,
+    void,
+)
+from sequences import SequenceError
+from web.requestids import RequestIdForm
+
+# Logs a line for each mail that was not sent, and nothing else: `deploy/lambda.yaml` counts them.
+logger = logging.getLogger(__name__)
+
+#: Why the mail did not go out, by the outcome. The form then has a new request id.
+_NOT_SENT = {
+    "refused": gettext_lazy("The mail server refused the mail to %(to)s. Check the address."),
+    "failed": gettext_lazy(
+        "The mail server cannot be reached, so nothing was sent. Try again later."
+    ),
+    "unknown": gettext_lazy(
+        "It is not known whether the mail to %(to)s was sent. If you send this form again, it may "
+        "arrive twice."
+    ),
+}
+#: Why nothing was sent.
+_REFUSALS: dict[type[InvoiceError], Any] = {
+    AlreadyVoided: gettext_lazy("A voided invoice cannot be sent."),
+    SendingReused: gettext_lazy(
+        "This form has already sent the invoice to %(to)s. To send it to another address, too, "
+        "send the form again."
+    ),
+    TooManySendings: gettext_lazy(
+        "This invoice was sent too often. You can send it again in two days."
+    ),
+}
+
+
+class VoidForm(Form):
+    """Why an invoice is voided."""
+
+    reason = VOID_REASON.form_field()
+
+
+class CreditForm(Form):
+    """Why an invoice is credited."""
+
+    reason = CREDIT_REASON.form_field()
+
+
+class PaidForm(Form):
+    """When an invoice was paid."""
+
+    paid_on = PAID_ON.form_field()
+
+
+class SendForm(RequestIdForm):
+    """The recipient of an invoice, and the message."""
+
+    request_id_salt = "invoices.sending"
+    request_id_refused = gettext_lazy(
+        "This form was open for more than a day, or it is not from this site. Nothing was sent. "
+        "Send it again."
+    )
+
+    to = TO.form_field()
+    message = MESSAGE.form_field()
+
+
+class ChangeView(OwnFormView):
+    """Asks for one value and makes one change of an invoice. Subclasses make it."""
+
+    @cached_property
+    def record(self) -> Record:
+        return find_record(self.account, self.kwargs["label"], self.today)
+
+    @property
+    def is_possible(self) -> bool:
+        return self.record.can_be_canceled
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """The form. If the change is not possible, the invoice's page, which shows why."""
+        if not self.is_possible:
+            return redirect("invoice", self.record.invoice.label)
+        return super().get(request, *args, **kwargs)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(
+            invoice=self.record.invoice,
+            record=self.record,
+            may_void=settings.INVOICES_ALLOW_VOID,
+            **kwargs,
+        )
+
+    def change(self, label: str, form: Form) -> HttpResponse:
+        """Make the change, and lead to the page of the invoice, with a message."""
+        raise NotImplementedError
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        try:
+            return self.change(self.kwargs["label"], form)
+        except ValidationError as error:
+            form.add_error(None, error)
+        except UnknownInvoice:
+            raise
+        except SequenceError as error:
+            # The only field: an error stands where the visitor types.
+            form.add_error(next(iter(form.fields)), refusal_text(error))
+        except Unavailable as error:
+            text = _(
+                "The database did not answer in time, so we do not know whether this was done. "
+                "Send the form again: it is done only once."
+            )
+            form.add_error(None, text)
+            return as_unavailable(self.request, self.form_invalid(form), error)
+        return self.form_invalid(form)
+
+
+class InvoiceVoidView(ChangeView):
+    """Asks for the reason, and voids an invoice. 404 if the site does not allow it."""
+
+    template_name = "invoices/invoice_void.html"
+    form_class = VoidForm
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if request.user.is_authenticated and not settings.INVOICES_ALLOW_VOID:
+            raise Http404("Invoices cannot be voided: INVOICES_ALLOW_VOID is off.")
+        return super().dispatch(request, *args, **kwargs)
+
+    def change(self, label: str, form: Form) -> HttpResponse:
+        void(self.account, label, form.cleaned_data["reason"])
+        return self.redirect(_("Invoice %(number)s was voided."), "invoice", label, number=label)
+
+
+class InvoiceCreditView(ChangeView):
+    """Asks for the reason, issues the credit note, and leads to its page."""
+
+    template_name = "invoices/invoice_credit.html"
+    form_class = CreditForm
+
+    def change(self, label: str, form: Form) -> HttpResponse:
+        check_may_issue(self.user)
+        reason, zone = form.cleaned_data["reason"], self.user.time_zone
+        note = credit(self.account, label, reason, time_zone=zone)
+        text = _("Invoice %(number)s was credited by credit note %(credit_note)s.")
+        return self.redirect(text, "invoice", note.label, number=label, credit_note=note.label)
+
+
+class InvoicePaidView(ChangeView):
+    """Asks for the day, by default today, and marks an invoice as paid."""
+
+    template_name = "invoices/invoice_paid.html"
+    form_class = PaidForm
+
+    @property
+    def is_possible(self) -> bool:
+        return self.record.can_be_paid
+
+    def get_initial(self) -> dict[str, Any]:
+        return {"paid_on": self.today.isoformat()}
+
+    def change(self, label: str, form: Form) -> HttpResponse:
+        mark_paid(self.account, label, check_paid_on(form.cleaned_data["paid_on"], self.today))
+        text = _("Invoice %(number)s was marked as paid.")
+        return self.redirect(text, "invoice", label, number=label)
+
+
+class InvoiceUnpaidView(OwnInvoicesMixin, View):
+    """Undoes the payment of the day that the page showed."""
+
+    http_method_names = ("get", "head", "options", "post")
+
+    def get(self, request: HttpRequest, label: str) -> HttpResponse:
+        """The invoice's page: a sign-in leads here if the session had ended."""
+        return redirect("invoice", label)
+
+    def post(self, request: HttpRequest, label: str) -> HttpResponse:
+        find_record(self.account, label)
+        try:
+            mark_unpaid(self.account, label, PAID_ON.clean(request.POST.get("paid_on", "")))
+        except (ValidationError, NotPaid):
+            text = _("The payment was changed meanwhile. Please look at it again.")
+            return self.redirect(text, "invoice", label, level=messages.ERROR)
+        text = _("Invoice %(number)s is no longer marked as paid.")
+        return self.redirect(text, "invoice", label, number=label)
+
+
+class InvoiceSendView(KeepFormMixin, ChangeView):
+    """Asks for the recipient and a message, and sends the invoice."""
+
+    template_name = "invoices/invoice_send.html"
+    form_class = SendForm
+
+    @property
+    def is_possible(self) -> bool:
+        return not self.record.invoice.is_voided
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        # Read first, because the page needs it if the database does not answer later.
+        self.record  # noqa: B018
+        return super().post(request, *args, **kwargs)
+
+    def get_initial(self) -> dict[str, Any]:
+        to = self.record.invoice.customer.email
+        return {"to": to, "request_id": SendForm.new_request_id()}
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(
+            reply_to=self.user.email, must_confirm=not self.user.is_confirmed, **kwargs
+        )
+
+    def form_valid(self, form: SendForm) -> HttpResponse:
+        """Send it. The same form sent again sends nothing, and shows what became of the first."""
+        values, label = form.cleaned_data, self.record.invoice.label
+        try:
+            sending = send_invoice(
+                self.user,
+                self.record,
+                values["to"],
+                values["message"],
+                request_id=values["request_id"],
+                client=counted_client(self.request),
+            )
+        except ValidationError as error:
+            form.add_error(None, error)
+            return self.form_invalid(form)
+        except (AlreadyVoided, SendingReused, TooManySendings) as error:
+            problem = _REFUSALS[type(error)] % vars(error)
+        except TooManyAttempts as error:
+            return self.too_many(form, error)
+        else:
+            if sending.outcome == "sent":
+                text = _("%(number)s was sent to %(to)s.")
+                return self.redirect(text, "invoice", label, number=label, to=sending.to)
+            if sending.may_be_under_way:
+                # A second click on the button: the browser dropped the first request.
+                text = _("The mail is still being sent. Load this page again to see the outcome.")
+                return self.redirect(text, "invoice", label, level=messages.INFO)
+            # Without the address and the text.
+            logger.warning("An invoice was not sent: %s. %s", sending.outcome, sending.error)
+            problem = _NOT_SENT[sending.outcome] % {"to": sending.to}
+        form.add_error(None, problem)
+        form.renew_request_id()
+        return self.form_invalid(form)
+
+    def too_many(self, form: SendForm, error: TooManyAttempts) -> HttpResponse:
+        """The form again, as a 429."""
+        text = (
+            _("This address has received too many invoices. You can try again in %(wait)s.")
+            if error.limit in {"mail_account_recipient", "mail_recipient"}
+            else _("You have sent too many mails. You can try again in %(wait)s.")
+        )
+        form.add_error(None, text % {"wait": in_words(error.retry_after_seconds)})
+        response = self.form_invalid(form)
+        response.status_code = 429
+        response["Retry-After"] = str(error.retry_after_seconds)
+        return response
