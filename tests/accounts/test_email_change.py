@@ -123,7 +123,9 @@ def test_the_same_request_again_waits_longer_and_voids_the_older_link() -> None:
         request_change(user, "NEW@example.org")
 
     assert user.pending_until >= until + DAY - 60
+    assert links.address_to_change_to(first) == ""
     assert refusal_of(lambda: confirm_change(first)) is BadLink
+    assert links.address_to_change_to(token_of(user)) == "NEW@example.org"
     assert confirm_change(token_of(user)).user.email == "NEW@example.org"
     assert_guards_are_correct()
 

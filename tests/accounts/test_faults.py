@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from accounts.emails.links import confirm_change
+from accounts.emails.links import Confirmed, confirm_change, mark_confirmed
 from accounts.exceptions import AccountRequestReused, StaleUser
 from accounts.models import User
 from accounts.services import (
@@ -160,12 +160,14 @@ def test_the_second_of_two_who_follow_a_link_at_once_learns_the_former_address_t
 ) -> None:
     # The first one may have died before it sent the mail to the former address.
     user = waiting_user(email="old@example.org")
+    mark_confirmed(user)
     proxy.plan("TransactWriteItems", Meanwhile(lambda: confirm_change(token_of(user))))
 
     confirmed = confirm_change(token_of(user))
 
-    assert (confirmed.user.email, confirmed.former) == (NEW, "old@example.org")
-    assert changes_of(user) == 2
+    assert confirmed == Confirmed(user, "old@example.org", was_confirmed=True)
+    assert confirmed.user.email == NEW
+    assert changes_of(user) == 3
 
 
 def test_a_link_is_followed_although_the_account_changes_meanwhile(proxy: FaultProxy) -> None:

@@ -431,6 +431,8 @@ def test_a_missing_value_is_refused_before_a_request_is_sent(requests_sent: Requ
         Member.create(email="ann@example.org")
     with pytest.raises(ValueError, match="email"):
         Member.create(email=None, club="chess")
+    with pytest.raises(ValueError, match="request id must not be empty"):
+        ann(request_id=" ")
     assert requests_sent.operations == []
 
 
@@ -817,8 +819,10 @@ class Place(Model):
 
     id: Any = NumberAttribute(hash_key=True)
     email = TextAttribute()
+    size: Any = NumberAttribute(null=True)
 
     unique_email = Unique("email", normalize=casefolded)
+    unique_size = Unique("size")
 
 
 def test_a_caller_who_goes_on_after_a_taken_value_does_not_write_its_item() -> None:
@@ -858,12 +862,12 @@ def test_a_request_of_a_model_with_random_keys_is_recognized_beside_its_unique_v
 
 
 @pytest.mark.fault_of("ministack", "compares the numbers of keys as texts")
-@pytest.mark.parametrize("key", [1.0, 1e2, 1e-05, 1e22])
-def test_the_guard_items_of_a_number_in_any_form_are_freed(key: float) -> None:
-    place = Place.create(id=key, email="ann@example.org")
+@pytest.mark.parametrize("number", [1.0, 1e2, 1e-05, 1e22])
+def test_the_guard_items_of_a_number_in_any_form_are_freed(number: float) -> None:
+    place = Place.create(id=number, email="ann@example.org", size=number)
 
-    assert Place.find(email="ann@example.org") == place
-    Place.get(key).delete()
+    assert Place.find(email="ann@example.org") == Place.find(size=number) == place
+    Place.get(number).delete()
     assert stored_items("tests-places-guards") == {}
 
 

@@ -99,6 +99,13 @@ def test_a_search_finds_items_by_their_first_letters_in_order(
     assert found("annx") == found("zz") == []
 
 
+def test_a_value_that_is_too_long_for_the_index_is_found_by_its_first_letters() -> None:
+    # 1,024 bytes end in the middle of a letter.
+    made = fan("a" + "é" * 600)
+
+    assert list(Fan.search("nick", "aéé").items) == [made]
+
+
 def test_pages_of_a_search_lead_through_all_items() -> None:
     made = [fan(f"anna{number}") for number in range(5)]
     fan("anton")

@@ -104,6 +104,8 @@ def test_a_new_user_is_one_request_and_found_by_every_name(requests_sent: Reques
     boss = Reader.objects.create_superuser("boss", "boss@example.org", PASSWORD)
     assert (boss.is_staff, boss.is_superuser) == (True, True)
     assert asyncio.run(Reader.objects.acreate_user("cid", "cid@example.org")).pk
+    admin = asyncio.run(Reader.objects.acreate_superuser("dan", "dan@example.org", PASSWORD))
+    assert (admin.username, admin.is_superuser) == ("dan", True)
 
 
 @pytest.mark.parametrize(

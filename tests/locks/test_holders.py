@@ -125,6 +125,14 @@ def test_the_wait_for_a_holder_ends_at_its_first_renewal(proxy: FaultProxy) -> N
     assert proxy.count("GetItem") == 2
 
 
+def test_a_wait_with_long_pauses_ends_with_the_lease() -> None:
+    lease = abandoned("a", lease_seconds=0.3)
+    began = now()
+
+    assert watch_of(lease).wait_until_gone(60)
+    assert now() - began < 60
+
+
 def test_there_is_no_wait_for_a_claim() -> None:
     put("a", ownerName={"S": "x"}, fencingToken={"N": "7"}, recordVersionNumber={"S": "v"})
 

@@ -342,6 +342,13 @@ def test_a_lease_that_is_not_a_number_is_reported_as_damage(text: str) -> None:
         Lock("a").try_acquire()
 
 
+def test_a_fencing_token_that_is_not_a_whole_number_is_reported_as_damage() -> None:
+    put("a", fencingToken={"N": "1.5"}, isReleased={"S": "1"}, recordVersionNumber={"S": "v"})
+
+    with pytest.raises(DamagedItem, match=r"'a' of .*: fencingToken"):
+        Lock("a").try_acquire()
+
+
 def test_an_attribute_of_another_type_is_reported_as_damage() -> None:
     put("a", ownerName={"S": "x"}, recordVersionNumber={"N": "1"})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from io import StringIO
 from typing import Any
@@ -311,6 +311,18 @@ def test_items_issued_meanwhile_are_neither_counted_nor_missed(
 
 def test_an_item_that_the_scan_missed_is_not_a_gap(series: str) -> None:
     report = report_on(series, ["", "counter", "3"])
+
+    assert report is not None
+    assert (report.items, report.is_sound) == (3, True)
+
+
+def test_an_item_that_is_issued_after_its_counter_was_read_is_not_beyond_it(series: str) -> None:
+    def entries() -> Iterator[list[str]]:
+        yield [series, "", "counter", "3"]
+        yield [series, place("4"), "item", "", "d"]
+        ticket(series, request_id="d")
+
+    report = SeriesCheck(Ticket, series, "").run(entries())
 
     assert report is not None
     assert (report.items, report.is_sound) == (3, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -336,27 +337,27 @@ def test_an_unusable_name_is_refused_without_a_request(
 
 @both
 @pytest.mark.parametrize(
-    "call",
+    ("call", "reason"),
     [
-        lambda **how: next_value("a", increment=0, **how),
-        lambda **how: next_value("a", 5, reset_value=5, **how),
-        lambda **how: next_value("a", 5, reset_value=4, **how),
-        lambda **how: next_value("a", 5, increment=-1, reset_value=6, **how),
-        lambda **how: next_value("a", 10**38, **how),
-        lambda **how: next_value("a", -(10**38) + 1, increment=10, **how),
-        lambda **how: next_value("a", increment=-(10**38), **how),
-        lambda **how: next_value("a", reset_value=10**38, **how),
-        lambda **how: next_values(0, "a", **how),
-        lambda **how: next_values(-1, "a", **how),
-        lambda **how: next_values(2, "a", increment=5 * 10**37, **how),
-        lambda **how: next_values(2, "a", increment=-5 * 10**37, **how),
-        lambda strategy: next_value("a", strategy=strategy[:3]),
+        (lambda **how: next_value("a", increment=0, **how), "must not be 0"),
+        (lambda **how: next_value("a", 5, reset_value=5, **how), "beyond initial_value: 5"),
+        (lambda **how: next_value("a", 5, reset_value=4, **how), "beyond initial_value: 4"),
+        (lambda **how: next_value("a", 5, increment=-1, reset_value=6, **how), "steps of -1"),
+        (lambda **how: next_value("a", 10**38, **how), "at most 38 digits"),
+        (lambda **how: next_value("a", -(10**38) + 1, increment=10, **how), "at most 38 digits"),
+        (lambda **how: next_value("a", increment=-(10**38), **how), "at most 38 digits"),
+        (lambda **how: next_value("a", reset_value=10**38, **how), "at most 38 digits"),
+        (lambda **how: next_values(0, "a", **how), "1 or more, not 0"),
+        (lambda **how: next_values(-1, "a", **how), "1 or more, not -1"),
+        (lambda **how: next_values(2, "a", increment=5 * 10**37, **how), "pass 38 digits"),
+        (lambda **how: next_values(2, "a", increment=-5 * 10**37, **how), "pass 38 digits"),
+        (lambda strategy: next_value("a", strategy=strategy[:3]), "atomic or optimistic, not"),
     ],
 )
 def test_contradictory_arguments_are_refused_and_nothing_is_written(
-    call: Callable[..., object], strategy: Strategy
+    call: Callable[..., object], reason: str, strategy: Strategy
 ) -> None:
-    with pytest.raises(ValueError, match=r"\w"):
+    with pytest.raises(ValueError, match=reason):
         call(strategy=strategy)
 
     assert stored("a") is None
@@ -440,6 +441,18 @@ def test_callers_with_other_settings_use_the_same_counter(
 
     assert len(set(drawn)) == 16
     assert last_value("a") == 8 * 10 + 8
+
+
+def test_pauses_grow_with_each_collision_and_shrink_towards_the_deadline() -> None:
+    def longest(collisions: int, passed: float = 0) -> float:
+        began = time.monotonic() - passed
+        return max(counters._pause_seconds(collisions, began, began + 10_000) for _ in range(200))
+
+    first, last = counters.FIRST_PAUSE_SECONDS, counters.LONGEST_PAUSE_SECONDS
+    assert first / 2 < longest(0) <= first < longest(3) <= 8 * first
+    assert last / 2 < longest(100) <= last
+    assert longest(100, 5_000) < last / 8
+    assert longest(100, 10_001) == 0
 
 
 @pytest.mark.parametrize("how", [{"strategy": "optimistic"}, {"reset_value": 10}])

@@ -63,6 +63,13 @@ def test_a_process_that_has_lost_for_long_hardly_pauses() -> None:
     assert max(pauses(each, 100.3)) < 0.2 * max(pauses(each, 100.0))
 
 
+def test_the_time_of_an_attempt_is_an_average_that_counts_later_ones_more() -> None:
+    each = Pace().lost(100.0, 0.1, told=True).lost(100.0, 0.3, told=False)
+
+    assert each.attempt_seconds == pytest.approx(0.2)
+    assert each.won(100.0, 0.1).attempt_seconds == pytest.approx(0.15)
+
+
 def test_a_success_ends_the_hurry() -> None:
     each = lost_often(10).won(101.0, TOOK)
 
