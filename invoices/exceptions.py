@@ -11,9 +11,8 @@ InvoiceError (a SequenceError)
 ├── NotPaid              the invoice is not marked as paid on this day
 ├── SendingReused        the request id sent the invoice to another address
 ├── TooManySendings      the invoice was sent too often within two days
-└── ExportError          base of errors of exports that are stored in S3
-    ├── ExportUnavailable  S3 or Lambda refused, or did not answer
-    └── ExportTooSlow      the function's time is not enough to make the file
+├── ExportUnavailable    of an export that is stored in S3: S3 or Lambda refused, or did not answer
+└── ExportTooSlow        of such an export: the function's time is not enough to make the file
 """
 
 from __future__ import annotations
@@ -118,17 +117,13 @@ class TooManySendings(InvoiceError):
     text = "Invoice {number} was sent too often. Try again in two days."
 
 
-class ExportError(InvoiceError):
-    """Base of errors of exports that are stored in S3."""
-
-
-class ExportUnavailable(ExportError):
+class ExportUnavailable(InvoiceError):
     """S3 or Lambda refused, or did not answer."""
 
     text = "The export cannot be reached. Try again later."
 
 
-class ExportTooSlow(ExportError):
+class ExportTooSlow(InvoiceError):
     """The function's time is not enough to make the file."""
 
     text = "The function's time is not enough to make the file."

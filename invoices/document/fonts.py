@@ -60,14 +60,10 @@ class Family:
         found = [_in_package(*place) for place in self.wheels]
         return [path for path in found if path] if all(found) else []
 
-    def from_debian(self) -> list[Path]:
-        """The files of the Debian package; empty if it is not installed."""
-        found = [DEBIAN_FOLDER / name for name in self.debian_files]
-        return found if all(path.is_file() for path in found) else []
-
     def files(self) -> list[Path]:
         """The installed files, the regular weight first; empty if there are none."""
-        return self.from_wheels() or self.from_debian()
+        of_debian = [DEBIAN_FOLDER / name for name in self.debian_files]
+        return self.from_wheels() or (of_debian if all(map(Path.is_file, of_debian)) else [])
 
 
 def _of_noto_core(script: str, *wheels: tuple[str, str]) -> Family:

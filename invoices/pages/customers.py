@@ -37,7 +37,7 @@ class VersionForm(forms.Form):
         required=False, widget=forms.HiddenInput, min_value=0, max_value=2**63
     )
 
-    def shown_version(self) -> int:
+    def clean_version(self) -> int:
         """No customer has 0, which stands for none."""
         return self.cleaned_data["version"] or 0
 
@@ -166,7 +166,7 @@ class CustomerView(CustomerMixin, KeepFormMixin, OwnFormView):
 
     def form_valid(self, form: CustomerForm) -> HttpResponse:
         # The condition is about what the page showed, not about what is stored now.
-        self.item.expect_version(form.shown_version())
+        self.item.expect_version(form.cleaned_data["version"])
         try:
             book.change_customer(self.item, form.customer())
         except CustomerItem.Stale:
@@ -192,7 +192,7 @@ class CustomerDeleteView(CustomerMixin, OwnFormView):
         return super().get_context_data(item=self.item, **kwargs)
 
     def form_valid(self, form: VersionForm) -> HttpResponse:
-        self.item.expect_version(form.shown_version())
+        self.item.expect_version(form.cleaned_data["version"])
         try:
             self.item.delete()
         except CustomerItem.Stale:

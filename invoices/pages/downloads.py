@@ -116,13 +116,12 @@ class AccountExportView(FreshSignInMixin, DownloadView):
         return account_as_json(signed_in(self.request))
 
 
-#: The page from which each kind of file is started.
-_STARTED_AT = {
+#: The names of the URLs of `YEAR_FILES`.
+YEAR_URLS = {
     "csv": "invoices_csv",
     "lines.csv": "invoices_lines",
     "bookings.csv": "invoices_bookings",
     "zip": "invoices_zip",
-    "json": "account_export",
 }
 
 
@@ -179,7 +178,8 @@ def _export_page(
     request: HttpRequest, export: Export, state: str = "", *, status: int = 200
 ) -> HttpResponse:
     """The page that shows the state of the file, or, without one, offers to make it."""
-    start_url = reverse(_STARTED_AT[export.kind], args=[export.year] if export.year else [])
+    year = [export.year] if export.year else []
+    start_url = reverse(YEAR_URLS.get(export.kind, "account_export"), args=year)
     context = {"export": export, "state": state, "start_url": start_url}
     return render(request, "invoices/export.html", context, status=status)
 

@@ -341,11 +341,6 @@ def line_values_of(invoice: Invoice) -> list[dict[str, str]]:
     ]
 
 
-def typed_values(data: Mapping[str, str]) -> dict[str, str]:
-    """What was typed into an invoice form above and below its lines, unchecked."""
-    return {name: data.get(name, "") for name in InvoiceForm.base_fields}
-
-
 def typed_lines(data: Mapping[str, str]) -> list[dict[str, str]]:
     """What was typed into the lines, unchecked."""
     return [

@@ -1,7 +1,5 @@
 """The pages of invoices. In a URL, a number has the one form that is printed: `2026-000042`."""
 
-from typing import Any
-
 from django.urls import path, register_converter
 from django.urls.converters import IntConverter, StringConverter
 
@@ -24,18 +22,17 @@ register_converter(LabelConverter, "label")
 register_converter(YearConverter, "invoice_year")
 
 
-def _year_file(ending: str, name: str) -> Any:
-    view = downloads.YearDownloadView.as_view(ending=ending)
-    return path(f"<invoice_year:year>.{ending}", view, name=name)
-
-
 urlpatterns = [
     path("", views.InvoiceListView.as_view(), name="invoice_list"),
     path("new/", views.InvoiceNewView.as_view(), name="invoice_new"),
-    _year_file("csv", "invoices_csv"),
-    _year_file("lines.csv", "invoices_lines"),
-    _year_file("bookings.csv", "invoices_bookings"),
-    _year_file("zip", "invoices_zip"),
+    *(
+        path(
+            f"<invoice_year:year>.{ending}",
+            downloads.YearDownloadView.as_view(ending=ending),
+            name=name,
+        )
+        for ending, name in downloads.YEAR_URLS.items()
+    ),
     path("new/preview.pdf", views.InvoicePreviewPdfView.as_view(), name="invoice_preview_pdf"),
     path("preview/", views.PreviewView.as_view(), name="invoice_preview"),
     path("customers/", customers.CustomerListView.as_view(), name="customer_list"),

@@ -276,7 +276,8 @@ class InvoiceNewView(InLineMixin, OwnFormView):
 
     def show_sent(self, sent: QueryDict) -> HttpResponse:
         """The form with the values in `sent`, changed as the pressed button says."""
-        values, lines = forms.typed_values(sent), forms.typed_lines(sent)
+        values = {name: sent.get(name, "") for name in forms.InvoiceForm.base_fields}
+        lines = forms.typed_lines(sent)
         focus, customers = None, None
         # Without the script, the key Enter does not say in which field it was pressed.
         is_search = "enter" in sent and values["customer_name"] and not forms.any_typed(lines)

@@ -89,7 +89,12 @@ def issue_invoice(
         try:
             issued = issue(item, series=invoice.series, request_id=request_id, also=also)
         except RequestIdReused as error:
-            raise _request_id_reused(error, invoice.series) from error
+            year = error.series.rpartition("#")[2]
+            if not _YEAR.fullmatch(year):
+                # The guard item of the request id was damaged and does not name an invoice.
+                raise DamagedSeries(invoice.series) from error
+            label = label_of(int(year), error.number)
+            raise InvoiceRequestReused(error.request_id, label) from error
         except OutOfOrder as error:
             # Midnight may have passed since `today` was asked.
             if not draft.issued_on and day != today(time_zone):
@@ -117,14 +122,6 @@ def today(time_zone: str | None = None) -> date:
     zone = ZoneInfo(time_zone) if time_zone else timezone.get_default_timezone()
     # Without USE_TZ, `localdate` rejects Django's own time, which has no zone.
     return timezone.localdate(timezone=zone) if settings.USE_TZ else datetime.now(zone).date()
-
-
-def _request_id_reused(error: RequestIdReused, series: str) -> Exception:
-    year = error.series.rpartition("#")[2]
-    if not _YEAR.fullmatch(year):
-        # The guard item of the request id was damaged and does not name an invoice.
-        return DamagedSeries(series)
-    return InvoiceRequestReused(error.request_id, label_of(int(year), error.number))
 
 
 # Who issues --------------------------------------------------------------------------------------

@@ -93,10 +93,6 @@ class Record:
     credit_note: str = ""
 
     @property
-    def is_credited(self) -> bool:
-        return bool(self.credit_note or self.state.credited_by)
-
-    @property
     def is_paid(self) -> bool:
         return bool(self.state.paid_on)
 
@@ -117,7 +113,7 @@ class Record:
             self.today,
             voided=self.invoice.is_voided,
             credit_note=self.invoice.is_credit_note,
-            credited=self.is_credited,
+            credited=bool(self.credit_note or self.state.credited_by),
             paid=self.is_paid,
         )
 

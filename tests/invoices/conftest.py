@@ -1,4 +1,4 @@
-"""Ann, who issues invoices."""
+"""Who issues invoices: Ann, or an account that is only a key."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
+from tests.invoice_factories import new_account
 
 
 @pytest.fixture
@@ -13,3 +14,9 @@ def ann(ann: User, client: Client) -> User:
     """An account whose owner is signed in as `client`."""
     client.force_login(ann)
     return ann
+
+
+@pytest.fixture
+def account(engine: str) -> str:
+    """The primary key of an account without invoices."""
+    return new_account()

@@ -40,11 +40,6 @@ BOOK = "/invoices/customers/"
 BOB = Customer("Bob Ltd", "2 Low Road\nLeeds", "GB123456789", "GB", email="bob@example.org")
 
 
-@pytest.fixture
-def account(engine: str) -> str:
-    return new_account()
-
-
 def added(account: str, customer: Customer = BOB) -> CustomerItem:
     return add_customer(account, customer, request_id=str(uuid.uuid4()))
 

@@ -32,12 +32,6 @@ from tests.invoice_factories import (
 )
 from tests.requests import Requests
 
-
-@pytest.fixture
-def account(engine: str) -> str:
-    return new_account()
-
-
 # Numbers ------------------------------------------------------------------------------------------
 
 

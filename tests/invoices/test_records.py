@@ -8,13 +8,8 @@ import pytest
 
 from invoices.store import lists
 from invoices.store.lists import list_invoices
-from tests.invoice_factories import DAY, issued, new_account
+from tests.invoice_factories import DAY, issued
 from tests.requests import Requests
-
-
-@pytest.fixture
-def account(engine: str) -> str:
-    return new_account()
 
 
 @pytest.fixture

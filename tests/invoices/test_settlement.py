@@ -57,11 +57,6 @@ Act = Callable[[str, str, Any], object]
 
 
 @pytest.fixture
-def account(engine: str) -> str:
-    return new_account()
-
-
-@pytest.fixture
 def invoice(account: str) -> Invoice:
     """An invoice with the label `FIRST`, which is due today."""
     return issued(account, day=TODAY, due_date=TODAY)

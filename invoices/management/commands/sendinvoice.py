@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from accounts.services import find_user
 from invoices.management.base import InvoiceCommand, errors_about, repeatable, request_id_of
-from invoices.output.sending import MESSAGE, TO, Sending, clean_request_id, send_invoice
+from invoices.output.sending import MESSAGE, TO, clean_request_id, send_invoice
 from invoices.store.records import find_record
 
 _FAILURES = {
@@ -44,17 +44,12 @@ class Command(InvoiceCommand):
             message = MESSAGE.clean(options["message"])
         with repeatable(f" with --request-id {request_id}: the mail is sent"):
             sending = send_invoice(user, record, to, message, request_id=request_id)
-        self.stdout.write(_as_json(sending) if options["json"] else _as_row(sending))
-        if sending.outcome != "sent":
+        at, to, outcome = sending.at, sending.to, sending.outcome
+        if options["json"]:
+            shown = {"requestId": request_id, "to": to, "at": at.isoformat(), "outcome": outcome}
+            self.stdout.write(json.dumps(shown, ensure_ascii=False))
+        else:
+            self.stdout.write(f"{at:%Y-%m-%d %H:%M:%S}  {to}  {outcome}")
+        if outcome != "sent":
             cause = f" ({sending.error})" if sending.error else ""
-            raise CommandError(_FAILURES[sending.outcome].format(sending) + cause)
-
-
-def _as_row(sending: Sending) -> str:
-    return f"{sending.at:%Y-%m-%d %H:%M:%S}  {sending.to}  {sending.outcome}"
-
-
-def _as_json(sending: Sending) -> str:
-    at, to = sending.at.isoformat(), sending.to
-    shown = {"requestId": sending.request_id, "to": to, "at": at, "outcome": sending.outcome}
-    return json.dumps(shown, ensure_ascii=False)
+            raise CommandError(_FAILURES[outcome].format(sending) + cause)
