@@ -55,15 +55,7 @@ _WARNINGS = {TTL: "dynamo.W001", RECOVERY: "dynamo.W002"}
 @register(TAG, deploy=True)
 def check_dynamodb(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Check the tables and the engine. Costs 3 requests for each table, and 3 for the engine."""
-    findings: list[CheckMessage] = []
-    if check_declarations(app_configs):
-        return findings
-    try:
-        for finding in _findings():
-            findings.append(finding)  # one by one, to keep those before a failure
-    except DynamoError as error:
-        findings.append(Error(" ".join(str(error).split()), id="dynamo.E005"))
-    return findings
+    return [] if check_declarations(app_configs) else list(_findings())
 
 
 @register(Tags.models, TAG)
@@ -94,6 +86,13 @@ def check_commands(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 
 def _findings() -> Iterator[CheckMessage]:
+    try:
+        yield from _check_tables()
+    except DynamoError as error:
+        yield Error(" ".join(str(error).split()), id="dynamo.E005")
+
+
+def _check_tables() -> Iterator[CheckMessage]:
     correct = []
     for table in all_tables():
         try:

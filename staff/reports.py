@@ -12,6 +12,7 @@ import collections
 import heapq
 import json
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -319,15 +320,17 @@ def store(report: Report) -> None:
         write.put(report, older, otherwise=NewerReport(str(BY_KEY[report.kind].title)))
 
 
-@dataclass(frozen=True)
 class LastReport:
     """The last report of a kind; `result` is None if there is none."""
 
-    kind: ReportKind
-    result: Result | None = None
-    started_at: datetime | None = None
-    ended_at: datetime | None = None
-    stored_by: str = ""
+    def __init__(self, kind: ReportKind, item: Item | None) -> None:
+        report = Report.from_raw_data(item or {"kind": {"S": kind.key}})
+        self.kind, self.stored_by = kind, report.stored_by or ""
+        self.started_at, self.ended_at = _time(report.started_at), _time(report.ended_at)
+        self.result: Result | None = None
+        # Earlier versions also stored the progress of a run, without a result.
+        with suppress(ValueError):
+            self.result = json.loads(report.result or "null", object_hook=_with_times) or None
 
     @property
     def age(self) -> str:
@@ -372,20 +375,7 @@ class LastReport:
 def last_reports(*kinds: ReportKind) -> list[LastReport]:
     """Costs 1 request, and 2 read units per 4 KB of each report."""
     items = read_together([Report(kind.key) for kind in kinds])
-    return [
-        _last_report(kind, Report.from_raw_data(item)) if item else LastReport(kind)
-        for kind, item in zip(kinds, items, strict=True)
-    ]
-
-
-def _last_report(kind: ReportKind, report: Report) -> LastReport:
-    try:
-        result = json.loads(report.result or "null", object_hook=_with_times)
-    except ValueError:
-        result = None
-    # Earlier versions also stored the progress of a run, without a result.
-    times = _time(report.started_at), _time(report.ended_at)
-    return LastReport(kind, result or None, *times, report.stored_by or "")
+    return [LastReport(kind, item) for kind, item in zip(kinds, items, strict=True)]
 
 
 def _with_times(found: Result) -> Result:

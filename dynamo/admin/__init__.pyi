@@ -1,7 +1,7 @@
 from django.contrib.admin.decorators import display as display
 from django.contrib.admin.sites import site as site
 
-from dynamo.admin.helpers import (
+from dynamo.admin.actions import (
     action as action,
 )
 from dynamo.admin.modeladmin import (

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin import helpers, widgets
+from django.contrib.admin import decorators, helpers, widgets
 from django.contrib.admin.utils import model_format_dict
 from django.contrib.auth import get_permission_codename
 from django.core import signing
@@ -18,35 +18,74 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.text import capfirst, get_text_list
-from django.utils.translation import gettext as djangos_text, gettext_lazy as _
+from django.utils.translation import (
+    gettext as djangos_text,
+    gettext_lazy as _,
+    gettext_lazy as djangos_lazy,
+)
 from django.views.decorators.debug import sensitive_post_parameters
 
 from dynamo._internal import bulk
 from dynamo._internal.errors import ErrorWithValues
 from dynamo.admin.changelist import ListAdmin
-from dynamo.admin.helpers import (
-    DELETE,
-    GONE,
-    OVERTAKEN,
-    PASSWORD,
-    REASON,
-    REASON_MAX_LENGTH,
-    SEEN,
-    delete_selected,
-)
 from dynamo.admin.models import LogEntry
 from dynamo.admin.shown import DamagedRow, Shown, id_of, id_of_key, name_of, with_id
 from dynamo.exceptions import BadCursor, DamagedItem, Refused, Stale
 from dynamo.models import Model
 from dynamo.transactions import Transaction
 
+DELETE = "delete_selected"
+REASON, PASSWORD, SEEN = "_reason", "_password", "_seen"
+REASON_MAX_LENGTH = 200
+
+OVERTAKEN = _("It was changed after this page was opened, so nothing was done.")
+GONE = _("It was deleted after this page was opened.")
+
 #: Their stubs know contrib's ModelAdmin only.
 _helpers: Any = helpers
+
+Action = Callable[[Any, HttpRequest, Any, Transaction], object]
+"""Adds the writes of an action on one item to a transaction, which then gets its log entry."""
+
+
+def action(
+    function: Any = None,
+    *,
+    permissions: Sequence[str] | None = None,
+    description: Any = None,
+    dangerous: bool = False,
+) -> Any:
+    """As contrib's, for a method that is called for each selected item, with its transaction.
+
+        @admin.action(description="Block", permissions=["change"], dangerous=True)
+        def block(self, request, obj, write):
+            obj.change(is_blocked=True, write=write)
+
+    The transaction also gets the entry in the audit log, and requires that the user still has one
+    of the permissions. A dangerous action asks for the password.
+    """
+
+    def decorated(made: Any) -> Any:
+        made.dangerous = dangerous
+        return decorators.action(made, permissions=permissions, description=description)
+
+    return decorated if function is None else decorated(function)
+
+
+def delete_selected(model_admin: Any, request: HttpRequest, obj: Any, write: Transaction) -> None:
+    model_admin.delete_model(request, obj, write)
+
+
+action(
+    delete_selected,
+    permissions=["delete"],
+    description=djangos_lazy("Delete selected %(verbose_name_plural)s"),
+)
 
 
 def as_stored(item: Any) -> Any:
     """The item without what a form has put into it."""
-    return type(item).from_raw_data(item.stored) if item.stored else item
+    return item.from_raw_data(item.stored) if item.stored else item
 
 
 class ActionAdmin(ListAdmin):
@@ -153,7 +192,9 @@ class ActionAdmin(ListAdmin):
 
     # Actions ------------------------------------------------------------------------------------
 
-    def get_actions(self, request: HttpRequest) -> dict[str, tuple[Any, str, Any]]:
+    def get_actions(
+        self, request: HttpRequest, action_location: object = None
+    ) -> dict[str, tuple[Any, str, Any]]:
         """By name: the function, its name and its description, of those that the user may call."""
         found = {}
         named = {} if self.actions is None else self._named_actions()
@@ -161,8 +202,8 @@ class ActionAdmin(ListAdmin):
             needed = getattr(function, "allowed_permissions", ())
             has = [getattr(self, f"has_{each}_permission")(request) for each in needed]
             if any(has) or not has:
-                text = str(self._get_action_description(function, name))
-                found[name] = function, name, capfirst(text % model_format_dict(self.opts))
+                text = self._get_action_description(function, name)
+                found[name] = function, name, capfirst(str(text))
         return found
 
     def _named_actions(self) -> dict[str, Any]:
@@ -178,49 +219,33 @@ class ActionAdmin(ListAdmin):
     @method_decorator(sensitive_post_parameters())
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Shows the list, and runs actions on the selected items."""
+        actions = self.get_actions(request)
+        if request.method != "POST" or not actions:
+            try:
+                page: HttpResponse = super().changelist_view(request, extra_context)
+            except BadCursor:
+                page = HttpResponseRedirect(request.path)
+            return page
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
-        actions = self.get_actions(request)
-        if request.method == "POST" and actions:
-            selected = request.POST.getlist(_helpers.ACTION_CHECKBOX_NAME)
-            name, back = request.POST.get("action", ""), request.get_full_path()
-            # What a search shows at most: of each field, those that begin so and the very one.
-            most = (self.list_per_page + 1) * (len(self.get_search_fields(request)) or 1)
-            if len(selected) > most:
-                bound = _("Select at most %(count)s items. No items have been changed.")
-                text = bound % {"count": most}
-            elif not selected:
-                text = djangos_text(
-                    "Items must be selected in order to perform actions on them. No items have "
-                    "been changed."
-                )
-            elif name not in actions:
-                text = djangos_text("No action selected.")
-            else:
-                return self._confirmed(request, actions[name], self._selected(selected), back)
-            self.message_user(request, text, messages.WARNING)
-            return HttpResponseRedirect(back)
-        try:
-            changelist = self.get_changelist_instance(request)
-        except BadCursor:
-            return HttpResponseRedirect(request.path)
-        action_form = _helpers.ActionForm(auto_id=None) if actions else None
-        if action_form:
-            choices = ((name, text) for _function, name, text in actions.values())
-            action_form.fields["action"].choices = [("", "---------"), *choices]
-        count = len(changelist.result_list)
-        context = {
-            "module_name": str(self.opts.verbose_name_plural),
-            "selection_note": djangos_text("0 of %(cnt)s selected") % {"cnt": count},
-            "title": changelist.title,
-            "cl": changelist,
-            "action_form": action_form,
-            "actions_on_top": True,
-            "actions_on_bottom": False,
-            "actions_selection_counter": True,
-            **(extra_context or {}),
-        }
-        return self._render(request, "change_list.html", self.change_list_template, context)
+        selected = request.POST.getlist(_helpers.ACTION_CHECKBOX_NAME)
+        name, back = request.POST.get("action", ""), request.get_full_path()
+        # What a search shows at most: of each field, those that begin so and the very one.
+        most = (self.list_per_page + 1) * (len(self.get_search_fields(request)) or 1)
+        if len(selected) > most:
+            bound = _("Select at most %(count)s items. No items have been changed.")
+            text = bound % {"count": most}
+        elif not selected:
+            text = djangos_text(
+                "Items must be selected in order to perform actions on them. No items have "
+                "been changed."
+            )
+        elif name not in actions:
+            text = djangos_text("No action selected.")
+        else:
+            return self._confirmed(request, actions[name], self._selected(selected), back)
+        self.message_user(request, text, messages.WARNING)
+        return HttpResponseRedirect(back)
 
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
@@ -280,7 +305,7 @@ class ActionAdmin(ListAdmin):
             return HttpResponseRedirect(back)
         context = {
             "title": _("Are you sure?"),
-            "subtitle": title,
+            "subtitle": title % model_format_dict(self.opts),
             "objects": [(name_of(each), self.url("change", each)) for each in whole.values()],
             "form": form,
             "action": name,

@@ -86,7 +86,7 @@ class Filter:
 class ChangeList:
     """What contrib.admin's template of a list reads."""
 
-    formset = date_hierarchy = to_field = None
+    formset = list_editable = date_hierarchy = to_field = None
     preserved_filters = ""
     is_popup = is_facets_optional = add_facets = show_full_result_count = False
 

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, cast
 
-from django.contrib import messages
+from django import forms
 from django.contrib.admin import helpers, widgets
 from django.contrib.admin.utils import flatten_fieldsets
 from django.core.checks import CheckMessage
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.urls import path
 from django.utils.decorators import method_decorator
-from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext as djangos_text, gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters
@@ -22,8 +21,7 @@ from pynamodb.attributes import UnicodeSetAttribute
 
 from dynamo._internal.errors import ErrorWithValues
 from dynamo._internal.model.objects import VERSION
-from dynamo.admin.actions import ActionAdmin, as_stored
-from dynamo.admin.helpers import DELETE, REASON, LinesField
+from dynamo.admin.actions import DELETE, REASON, ActionAdmin, as_stored
 from dynamo.admin.models import journal_of, list_entries
 from dynamo.admin.shown import Shown, is_sensitive, name_of, with_id
 from dynamo.exceptions import DamagedItem, Refused
@@ -32,6 +30,23 @@ from dynamo.transactions import Transaction
 
 #: The id of an entry in the audit log is shorter.
 BEFORE_MAX_LENGTH = 100
+
+
+class LinesField(forms.CharField):
+    """A set of texts, one in each line."""
+
+    widget = widgets.AdminTextareaWidget
+
+    def prepare_value(self, value: Any) -> Any:
+        return value if value is None or isinstance(value, str) else "\n".join(sorted(value))
+
+    def clean(self, value: Any) -> Any:
+        return set(filter(None, map(str.strip, super().clean(value).splitlines()))) or None
+
+    @classmethod
+    def can_show(cls, value: Any) -> bool:
+        """Whether lines hold this set without loss."""
+        return all(text.splitlines() == [text.strip()] for text in value or ())
 
 
 class ModelAdmin(ActionAdmin):
@@ -141,7 +156,9 @@ class ModelAdmin(ActionAdmin):
             if obj is not None and obj == request.user:
                 self._keep_own_rights(form)
             if form.is_valid() and self._save(request, form, operation):
-                return self._after_save(request, form.instance, operation)
+                respond = self.response_add if add else self.response_change
+                answer: HttpResponse = respond(request, Shown(form.instance))
+                return answer
         adminform = helpers.AdminForm(form, fieldsets, {}, readonly, model_admin=self)
         titles = {"add": "Add %s", "change": "Change %s", "view": "View %s"}
         title = djangos_text(titles[operation if may_write else "view"])
@@ -164,7 +181,7 @@ class ModelAdmin(ActionAdmin):
             "absolute_url": getattr(obj, "get_absolute_url", str)(),
             "item_actions": [
                 (self.url("action", obj, name), text)
-                for _function, name, text in self.get_actions(request).values()
+                for name, text in self.get_action_choices(request, [])
                 if obj is not None and name != DELETE
             ],
             "save_as": False,
@@ -240,18 +257,6 @@ class ModelAdmin(ActionAdmin):
             form.add_refusal(error)
             return False
         return True
-
-    def _after_save(self, request: HttpRequest, obj: Any, operation: str) -> HttpResponse:
-        """As contrib's `response_add` and `response_change`."""
-        name, did = self.opts.verbose_name, {"add": "added", "change": "changed"}[operation]
-        done = djangos_text(f"The {{name}} “{{obj}}” was {did} successfully.")
-        link = format_html('<a href="{}">{}</a>', self.url("change", obj), name_of(obj))
-        self.message_user(request, format_html(done, name=name, obj=link), messages.SUCCESS)
-        if "_continue" in request.POST:
-            return HttpResponseRedirect(self.url("change", obj))
-        if "_addanother" in request.POST:
-            return HttpResponseRedirect(self.url("add"))
-        return HttpResponseRedirect(self.url("changelist"))
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None

@@ -143,19 +143,14 @@ def record(
     """Add the entries of an action to its transaction: one, or two of an action on an item."""
     now = datetime.now(UTC)
     entry_id = f"{now.isoformat(timespec='microseconds')}#{uuid.uuid4()}"
-    shown: dict[str, Any] = {
-        "action": action,
-        "by": by,
-        "by_name": by_name,
-        "on": None if on is None else id_of(on),
-        "on_name": on_name[:WHAT_MAX_LENGTH] or None,
-        "model_label": None if on is None else on._meta.label_lower,
-        "what": what[:WHAT_MAX_LENGTH] or None,
-        "address": address or None,
-        "reason": reason or None,
-    }
+    shown: dict[str, Any] = {"action": action, "by": by, "by_name": by_name, "reason": reason}
+    shown |= {"on_name": on_name[:WHAT_MAX_LENGTH], "what": what[:WHAT_MAX_LENGTH]}
+    shown["address"] = address
+    if on is not None:
+        shown |= {"on": id_of(on), "model_label": on._meta.label_lower}
+    texts: Any = {name: text or None for name, text in shown.items()}
     for journal in [month_of(now), *([] if on is None else [journal_of(on)])]:
-        entry = LogEntry(journal, entry_id, **shown)
+        entry = LogEntry(journal, entry_id, **texts)
         write.put(entry, LogEntry.journal.does_not_exist(), otherwise=_stored_before)
 
 

@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.i18n import JavaScriptCatalog
 from pynamodb.expressions.condition import Condition
 
-from dynamo.admin.helpers import DELETE, delete_selected
+from dynamo.admin.actions import DELETE, delete_selected
 from dynamo.admin.modeladmin import ModelAdmin
 from dynamo.admin.models import LogEntry, list_entries, month_of, record
 from dynamo.admin.shown import name_of

@@ -21,12 +21,6 @@ _validate_email = EmailValidator()
 class MissingIdna(ImproperlyConfigured, ValueError):
     """The domain of an email address cannot be compared without the package idna."""
 
-    def __str__(self) -> str:
-        return (
-            "An email address with letters beyond ASCII in its domain needs the package idna: "
-            "pip install 'django-on-dynamodb[idna]'."
-        )
-
 
 def clean_email(address: str) -> str:
     """An email address with a domain that IDNA accepts."""
@@ -73,6 +67,9 @@ def comparable_domain(domain: str) -> str:
     try:
         import idna
     except ImportError as error:
-        raise MissingIdna from error
+        raise MissingIdna(
+            "An email address with letters beyond ASCII in its domain needs the package idna: "
+            "pip install 'django-on-dynamodb[idna]'."
+        ) from error
 
     return idna.encode(domain, uts46=True, std3_rules=True).decode("ascii")

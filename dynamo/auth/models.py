@@ -29,6 +29,7 @@ from asgiref.sync import sync_to_async
 from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.hashers import is_password_usable
+from django.contrib.auth.models import PermissionsMixin
 from django.contrib.auth.signals import user_logged_in
 from django.core.exceptions import ValidationError
 from django.dispatch import receiver
@@ -53,7 +54,6 @@ from dynamo.auth.passwords import (
     make_password,
     verify_password,
 )
-from dynamo.auth.permissions import PermissionsMixin
 from dynamo.auth.usernames import (
     USERNAME_MAX_LENGTH,
     as_uuid,
@@ -180,7 +180,11 @@ class UserManager:
         return [user] if user and user.is_active == is_active else []
 
 
-class AbstractUser(PermissionsMixin, Model):
+# Typed as Any because its methods are annotated for models of `django.db`.
+_permissions: Any = PermissionsMixin
+
+
+class AbstractUser(Model):
     """A user with username, email address, password, flags and permissions; see the module."""
 
     USERNAME_FIELD = "username"
@@ -233,6 +237,9 @@ class AbstractUser(PermissionsMixin, Model):
     _default_manager = UserManager()
     objects = UserManager()
 
+    #: The model of the groups that `groups` names; None: users cannot be in groups.
+    group_model: ClassVar[type[AbstractGroup] | None] = None
+
     #: Whether `record_sign_in` is called after each sign-in.
     records_sign_ins: ClassVar[bool] = True
 
@@ -281,6 +288,21 @@ class AbstractUser(PermissionsMixin, Model):
         if errors:
             raise ValidationError(errors)
         return values
+
+    # Permissions: the authentication backends decide ----------------------------------------------
+
+    get_user_permissions = _permissions.get_user_permissions
+    aget_user_permissions = _permissions.aget_user_permissions
+    get_group_permissions = _permissions.get_group_permissions
+    aget_group_permissions = _permissions.aget_group_permissions
+    get_all_permissions = _permissions.get_all_permissions
+    aget_all_permissions = _permissions.aget_all_permissions
+    has_perm = _permissions.has_perm
+    ahas_perm = _permissions.ahas_perm
+    has_perms = _permissions.has_perms
+    ahas_perms = _permissions.ahas_perms
+    has_module_perms = _permissions.has_module_perms
+    ahas_module_perms = _permissions.ahas_module_perms
 
     # Finding --------------------------------------------------------------------------------------
 

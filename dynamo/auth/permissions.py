@@ -10,9 +10,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from django.contrib.auth.models import PermissionsMixin as DjangosMixin
 from django.core.exceptions import ImproperlyConfigured
 from django.dispatch import receiver
 
@@ -103,34 +102,3 @@ def read_group(model: type[AbstractGroup], name: str) -> AbstractGroup | None:
 @receiver(tables_emptied)
 def _forget(**_signal: Any) -> None:
     _read.clear()
-
-
-# Typed as Any because its methods are annotated for models of `django.db`.
-_djangos: Any = DjangosMixin
-
-
-class PermissionsMixin:
-    """Django's, on our own attributes: the authentication backends decide.
-
-    A superuser may do everything.
-    """
-
-    is_superuser: Any
-    permissions: Any
-    groups: Any
-
-    #: The model of the groups that `groups` names; None: users cannot be in groups.
-    group_model: ClassVar[type[AbstractGroup] | None] = None
-
-    get_user_permissions = _djangos.get_user_permissions
-    aget_user_permissions = _djangos.aget_user_permissions
-    get_group_permissions = _djangos.get_group_permissions
-    aget_group_permissions = _djangos.aget_group_permissions
-    get_all_permissions = _djangos.get_all_permissions
-    aget_all_permissions = _djangos.aget_all_permissions
-    has_perm = _djangos.has_perm
-    ahas_perm = _djangos.ahas_perm
-    has_perms = _djangos.has_perms
-    ahas_perms = _djangos.ahas_perms
-    has_module_perms = _djangos.has_module_perms
-    ahas_module_perms = _djangos.ahas_module_perms

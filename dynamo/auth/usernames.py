@@ -8,11 +8,9 @@ permits, and no username that looks like ASCII letters but is not.
 from __future__ import annotations
 
 import re
-import sys
 import unicodedata
 import uuid
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -91,7 +89,7 @@ def check_new_username(name: str) -> None:
             _("Use letters of one script only, such as Latin or Cyrillic."),
             "scripts",
         )
-    lookalikes = _table().lookalikes
+    _ranges, lookalikes = _table()
     if foreign and all(char in lookalikes for char in foreign):
         raise ValidationError(
             _(
@@ -126,7 +124,7 @@ def _ascii_letter(char: str) -> str:
     # Letters such as ł have no decomposition, but Unicode names the letter that they are made of.
     if based := _BASED_ON_LATIN.fullmatch(unicodedata.name(char, "")):
         return based[1]
-    return _OTHER_LATIN.get(char) or _table().lookalikes.get(char, char)
+    return _OTHER_LATIN.get(char) or _table()[1].get(char, char)
 
 
 def _is_highly_restrictive(used: list[frozenset[str]]) -> bool:
@@ -138,37 +136,32 @@ def _is_highly_restrictive(used: list[frozenset[str]]) -> bool:
     return any(all(scripts & mixed for scripts in others) for mixed in _MIXED)
 
 
-@dataclass(frozen=True)
-class _Table:
-    """The contents of `usernames.txt`. The ranges are sorted by their first code point."""
-
-    ranges: list[tuple[int, int, frozenset[str]]]
-    #: The ASCII letters that other characters look like.
-    lookalikes: dict[str, str]
-
-
 @cache
-def _table() -> _Table:
-    table = _Table([], {})
+def _table() -> tuple[list[tuple[int, int, frozenset[str]]], dict[str, str]]:
+    """The contents of `usernames.txt`.
+
+    Ranges of code points with their scripts, sorted; and ASCII letters that others look like.
+    """
+    ranges, lookalikes = [], {}
     for line in TABLE.read_text(encoding="ascii").splitlines():
         if not line or line.startswith("#"):
             continue
         codes, *values = line.split()
         if values[0] == "=":
-            table.lookalikes[chr(int(codes, 16))] = values[1]
+            lookalikes[chr(int(codes, 16))] = values[1]
             continue
         first, _dash, last = codes.partition("-")
         scripts = frozenset(values) - {"-"}
-        table.ranges.append((int(first, 16), int(last or first, 16), scripts))
-    return table
+        ranges.append((int(first, 16), int(last or first, 16), scripts))
+    return ranges, lookalikes
 
 
 @lru_cache(4096)
 def _scripts(char: str) -> frozenset[str] | None:
     """The scripts that `char` belongs to, empty for any. None if it is not allowed."""
-    ranges = _table().ranges
-    # After every range that begins at `char` or before it.
-    at = bisect_right(ranges, (ord(char), sys.maxunicode + 1)) - 1
+    ranges, _lookalikes = _table()
+    # The last range that begins at `char` or before it.
+    at = bisect_right(ranges, ord(char), key=lambda each: each[0]) - 1
     if at < 0 or ord(char) > ranges[at][1]:
         return None
     return ranges[at][2]

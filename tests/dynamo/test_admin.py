@@ -25,7 +25,7 @@ from dynamo import Transaction
 from dynamo._internal.bulk import write_batches
 from dynamo._internal.client.sending import send
 from dynamo.admin import AdminSite, ModelAdmin
-from dynamo.admin.helpers import OVERTAKEN
+from dynamo.admin.actions import OVERTAKEN
 from dynamo.admin.models import LogEntry, journal_of, list_entries, month_of
 from dynamo.admin.shown import id_of, is_sensitive
 from dynamo.auth import permissions

@@ -15,6 +15,7 @@ from django.db import connections
 class NothingToMigrate(BaseCommand):
     """Goes before one of Django's commands. Without a database it does nothing and says so."""
 
+    help = "Says that there is nothing to migrate; createtables creates the tables."
     requires_system_checks = ()
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
@@ -34,7 +35,7 @@ class NothingToMigrate(BaseCommand):
 
 
 class Command(NothingToMigrate, migrate.Command):
-    help = "Says that there is nothing to migrate; createtables creates the tables."
+    pass
 
 
 def _has_database() -> bool:
