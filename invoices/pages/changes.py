@@ -20,18 +20,15 @@ from accounts.clients import counted_client
 from accounts.exceptions import TooManyAttempts
 from accounts.limits.middleware import in_words
 from accounts.pages.base import KeepFormMixin
-from dynamo import Unavailable
-from dynamo.middleware import as_unavailable
 from invoices.exceptions import (
     AlreadyVoided,
     InvoiceError,
     NotPaid,
     SendingReused,
     TooManySendings,
-    UnknownInvoice,
 )
 from invoices.output.sending import MESSAGE, TO, send_invoice
-from invoices.pages.views import OwnFormView, OwnInvoicesMixin, refusal_text
+from invoices.pages.views import OwnFormView, OwnInvoicesMixin
 from invoices.store.issuing import check_may_issue
 from invoices.store.records import Record, find_record
 from invoices.store.settlement import (
@@ -44,7 +41,6 @@ from invoices.store.settlement import (
     mark_unpaid,
     void,
 )
-from sequences import SequenceError
 from web.requestids import RequestIdForm
 
 # Logs a line for each mail that was not sent, and nothing else: `deploy/lambda.yaml` counts them.
@@ -108,9 +104,15 @@ class SendForm(RequestIdForm):
 class ChangeView(OwnFormView):
     """Asks for one value and makes one change of an invoice. Subclasses make it."""
 
+    refused_at = "reason"
+
+    @property
+    def label(self) -> str:
+        return str(self.kwargs["label"])
+
     @cached_property
     def record(self) -> Record:
-        return find_record(self.account, self.kwargs["label"], self.today)
+        return find_record(self.account, self.label, self.today)
 
     @property
     def is_possible(self) -> bool:
@@ -130,29 +132,6 @@ class ChangeView(OwnFormView):
             **kwargs,
         )
 
-    def change(self, label: str, form: Form) -> HttpResponse:
-        """Make the change, and lead to the page of the invoice, with a message."""
-        raise NotImplementedError
-
-    def form_valid(self, form: Any) -> HttpResponse:
-        try:
-            return self.change(self.kwargs["label"], form)
-        except ValidationError as error:
-            form.add_error(None, error)
-        except UnknownInvoice:
-            raise
-        except SequenceError as error:
-            # The only field: an error stands where the visitor types.
-            form.add_error(next(iter(form.fields)), refusal_text(error))
-        except Unavailable as error:
-            text = _(
-                "The database did not answer in time, so we do not know whether this was done. "
-                "Send the form again: it is done only once."
-            )
-            form.add_error(None, text)
-            return as_unavailable(self.request, self.form_invalid(form), error)
-        return self.form_invalid(form)
-
 
 class InvoiceVoidView(ChangeView):
     """Asks for the reason, and voids an invoice. 404 if the site does not allow it."""
@@ -165,9 +144,10 @@ class InvoiceVoidView(ChangeView):
             raise Http404("Invoices cannot be voided: INVOICES_ALLOW_VOID is off.")
         return super().dispatch(request, *args, **kwargs)
 
-    def change(self, label: str, form: Form) -> HttpResponse:
-        void(self.account, label, form.cleaned_data["reason"])
-        return self.redirect(_("Invoice %(number)s was voided."), "invoice", label, number=label)
+    def act(self, form: Form) -> HttpResponse:
+        void(self.account, self.label, form.cleaned_data["reason"])
+        text = _("Invoice %(number)s was voided.")
+        return self.redirect(text, "invoice", self.label, number=self.label)
 
 
 class InvoiceCreditView(ChangeView):
@@ -176,12 +156,12 @@ class InvoiceCreditView(ChangeView):
     template_name = "invoices/invoice_credit.html"
     form_class = CreditForm
 
-    def change(self, label: str, form: Form) -> HttpResponse:
+    def act(self, form: Form) -> HttpResponse:
         check_may_issue(self.user)
         reason, zone = form.cleaned_data["reason"], self.user.time_zone
-        note = credit(self.account, label, reason, time_zone=zone)
+        note = credit(self.account, self.label, reason, time_zone=zone)
         text = _("Invoice %(number)s was credited by credit note %(credit_note)s.")
-        return self.redirect(text, "invoice", note.label, number=label, credit_note=note.label)
+        return self.redirect(text, "invoice", note.label, number=self.label, credit_note=note.label)
 
 
 class InvoicePaidView(ChangeView):
@@ -189,6 +169,7 @@ class InvoicePaidView(ChangeView):
 
     template_name = "invoices/invoice_paid.html"
     form_class = PaidForm
+    refused_at = "paid_on"
 
     @property
     def is_possible(self) -> bool:
@@ -197,10 +178,10 @@ class InvoicePaidView(ChangeView):
     def get_initial(self) -> dict[str, Any]:
         return {"paid_on": self.today.isoformat()}
 
-    def change(self, label: str, form: Form) -> HttpResponse:
-        mark_paid(self.account, label, check_paid_on(form.cleaned_data["paid_on"], self.today))
+    def act(self, form: Form) -> HttpResponse:
+        mark_paid(self.account, self.label, check_paid_on(form.cleaned_data["paid_on"], self.today))
         text = _("Invoice %(number)s was marked as paid.")
-        return self.redirect(text, "invoice", label, number=label)
+        return self.redirect(text, "invoice", self.label, number=self.label)
 
 
 class InvoiceUnpaidView(OwnInvoicesMixin, View):

@@ -98,6 +98,34 @@ class OwnInvoicesMixin(LoginRequiredMixin):
 class OwnFormView(SignedInFormMixin, OwnInvoicesMixin, FormPageMixin, FormView):
     """A form about the invoices of the signed-in account."""
 
+    #: The field at which a refusal is shown; by default above the form.
+    refused_at: str | None = None
+    #: What is said if the database does not answer.
+    no_answer: Any = gettext_lazy(
+        "The database did not answer in time, so we do not know whether this was done. "
+        "Send the form again: it is done only once."
+    )
+
+    def act(self, form: Any) -> HttpResponse:
+        """Call the operation, and lead to another page."""
+        raise NotImplementedError
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        """Act, or show why that was refused. Sent again, the same form does nothing more."""
+        try:
+            return self.act(form)
+        except ValidationError as error:
+            form.add_error(None, error)
+        except SequenceError as error:
+            form.add_error(self.refused_at, refusal_text(error))
+            if isinstance(error, exceptions.InvoiceRequestReused):
+                form.renew_request_id()
+        except Unavailable as error:
+            # The form keeps its request id: with a new one it could issue a second invoice.
+            form.add_error(None, self.no_answer)
+            return as_unavailable(self.request, self.form_invalid(form), error)
+        return self.form_invalid(form)
+
 
 class HomeView(TemplateView):
     """The start page: what this is; or what is open, what is overdue, and the newest invoices."""
@@ -227,6 +255,10 @@ class InvoiceNewView(InLineMixin, OwnFormView):
 
     template_name = "invoices/invoice_new.html"
     form_class = forms.InvoiceForm
+    no_answer = gettext_lazy(
+        "The database did not answer in time. The invoice may have been issued. Send the form "
+        "again: the invoice is issued only once."
+    )
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         response = super().dispatch(request, *args, **kwargs)
@@ -340,36 +372,19 @@ class InvoiceNewView(InLineMixin, OwnFormView):
         shown = draw_up(form.shown_draft(), self.account, form.seller, form.issued_on, "")
         return context | {"einvoice_lacks": list(einvoices.lacks(shown))}
 
-    def form_valid(self, form: forms.InvoiceForm) -> HttpResponse:
+    def act(self, form: forms.InvoiceForm) -> HttpResponse:
         """Issue it. The same form sent again leads to the same invoice."""
         if must_confirm(self.user):
             return self.form_invalid(form)
-        try:
-            invoice = issue_invoice(
-                form.draft(),
-                account=self.account,
-                seller=form.seller,
-                request_id=form.cleaned_data["request_id"],
-                language=_language_of(form),
-                time_zone=self.user.time_zone,
-            )
-        except ValidationError as error:
-            # Midnight has passed since the form was checked.
-            form.add_error(None, error)
-            return self.form_invalid(form)
-        except SequenceError as error:
-            form.add_error(None, refusal_text(error))
-            if isinstance(error, exceptions.InvoiceRequestReused):
-                form.renew_request_id()
-            return self.form_invalid(form)
-        except Unavailable as error:
-            # The form keeps its request id: with a new one it could issue a second invoice.
-            text = _(
-                "The database did not answer in time. The invoice may have been issued. Send the "
-                "form again: the invoice is issued only once."
-            )
-            form.add_error(None, text)
-            return as_unavailable(self.request, self.form_invalid(form), error)
+        # Refuses the dates, too, if midnight has passed since the form was checked.
+        invoice = issue_invoice(
+            form.draft(),
+            account=self.account,
+            seller=form.seller,
+            request_id=form.cleaned_data["request_id"],
+            language=_language_of(form),
+            time_zone=self.user.time_zone,
+        )
         number = invoice.label
         return self.redirect(_("Invoice %(number)s was issued."), "invoice", number, number=number)
 
