@@ -100,7 +100,8 @@ CALLS: dict[str, Callable[[Lease], object]] = {
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 @pytest.mark.parametrize(
-    ("end", "reason"), [(end_late, "not renewed in time"), (Lease.release, "it was released")]
+    ("end", "reason"),
+    [(end_late, r": it was not renewed in time\.$"), (Lease.release, r": it was released\.$")],
 )
 def test_a_lease_that_is_over_stays_over_and_writes_nothing(
     requests_sent: Requests,
