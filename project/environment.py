@@ -25,7 +25,9 @@ T = TypeVar("T")
 
 _LIMIT = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,3})([smhd])")
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
-_HOST = re.compile(r"\*|\.?[a-zA-Z0-9_-]+(\.[a-zA-Z0-9_-]+)*|\[[0-9a-fA-F:.]+\]")
+_NAME = r"\.?[a-zA-Z0-9_-]+(\.[a-zA-Z0-9_-]+)*|\[[0-9a-fA-F:.]+\]"
+_HOST = re.compile(rf"\*|{_NAME}")
+_ORIGIN = re.compile(rf"https?://\*?({_NAME})(:[0-9]+)?")
 
 
 class Environment:
@@ -147,14 +149,8 @@ def email_settings(value: str) -> dict[str, Any]:
 
 def is_origin(value: str) -> bool:
     """Whether `value` is an origin such as https://www.example.com or https://*.example.com."""
-    parts = urlsplit(value)
-    port = "" if parts.port is None else f":{parts.port}"
-    host = parts.netloc.removesuffix(port).removeprefix("*")
-    return (
-        parts.scheme in {"http", "https"}
-        and value == f"{parts.scheme}://{parts.netloc}"
-        and _HOST.fullmatch(host) is not None
-    )
+    # A port that is too large is a ValueError.
+    return bool(_ORIGIN.fullmatch(value)) and urlsplit(value).port != 0
 
 
 def _is_sender(value: str) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import runpy
 import shutil
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -61,11 +63,19 @@ def checkout_in(folder: Path) -> Path:
     return folder
 
 
-def collect_into(folder: Path) -> None:
-    """Collect the static files of production into this folder."""
+@cache
+def _collected() -> TemporaryDirectory[str]:
+    """The static files of production, collected once; removed at the end of the process."""
+    folder = TemporaryDirectory()
     storages = settings_of(PRODUCTION | {"DJANGO_DEBUG": "off"}, ROOT)["STORAGES"]
-    with override_settings(STATIC_ROOT=folder, STORAGES=storages):
+    with override_settings(STATIC_ROOT=folder.name, STORAGES=storages):
         call_command("collectstatic", interactive=False, verbosity=0)
+    return folder
+
+
+def collect_into(folder: Path) -> None:
+    """Copy the static files of production, as they are collected, into this folder."""
+    shutil.copytree(_collected().name, folder)
 
 
 def settings_of(environment: dict[str, str], root: Path) -> dict[str, Any]:
@@ -87,4 +97,4 @@ def apply(settings: Any, root: Path) -> None:
         if name.isupper() and not name.startswith(_OF_THE_SUITE):
             setattr(settings, name, value)
     if not settings.STATIC_ROOT.exists():
-        call_command("collectstatic", interactive=False, verbosity=0)
+        collect_into(settings.STATIC_ROOT)

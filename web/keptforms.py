@@ -66,9 +66,6 @@ class KeptForm:
     fields: list[tuple[str, str]]
     account: str
 
-    def values(self) -> QueryDict:
-        return QueryDict(urlencode(self.fields), mutable=True)
-
 
 def owner_field(account: str) -> SafeString:
     """The hidden field `OWNER`, signed, for the forms of pages that `account` opens."""
@@ -141,7 +138,9 @@ def kept_for(request: HttpRequest) -> QueryDict | None:
         del request.session[_KEY]
         return None
     kept = unpack(packed)
-    return kept.values() if kept and kept.path == request.get_full_path() else None
+    if kept is None or kept.path != request.get_full_path():
+        return None
+    return QueryDict(urlencode(kept.fields), mutable=True)
 
 
 def forget(request: HttpRequest) -> None:

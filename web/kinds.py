@@ -30,6 +30,8 @@ _UNKNOWN = _("Select one of the choices.")
 _DIRECTION_OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069]")
 # Control characters, lone surrogates, line and paragraph separators.
 _UNPRINTABLE_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}
+# Accents of Latin, Greek and Cyrillic. The marks of other scripts make other letters.
+_ACCENTS = re.compile("[\u0300-\u036f]")
 
 
 class Kind:
@@ -221,3 +223,9 @@ def check_text(
     # Django puts U+FFFD in place of bytes that are not UTF-8.
     if is_unprintable or _DIRECTION_OVERRIDES.search(text) or "\N{REPLACEMENT CHARACTER}" in text:
         raise ValidationError(unprintable, code="unprintable")
+
+
+def folded(text: str) -> str:
+    """Equal for texts that people search alike: `Café` and `CAFE`, `ｶﾞ` and `ガ`."""
+    apart = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
+    return unicodedata.normalize("NFKC", _ACCENTS.sub("", apart))

@@ -5,21 +5,19 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from dataclasses import dataclass, field
 
 #: Subjects that are counted in one window; more are refused, so that the memory is bounded.
 MOST_SUBJECTS = 10_000
 
 
-@dataclass
 class LocalLimit:
     """At most `times` requests of each subject in a window of `seconds`, in each process."""
 
-    times: int
-    seconds: int
-    _counts: Counter[str] = field(default_factory=Counter, init=False)
-    _ends: float = field(default=0.0, init=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    def __init__(self, times: int, seconds: int) -> None:
+        self.times, self.seconds = times, seconds
+        self._counts: Counter[str] = Counter()
+        self._ends = 0.0
+        self._lock = threading.Lock()
 
     def take(self, subject: str) -> bool:
         """Count a request of `subject`. False if it is one too many."""

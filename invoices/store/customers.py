@@ -12,7 +12,7 @@ from invoices.document.fields import fields_of
 from invoices.document.invoice import Customer
 from invoices.models import CustomerItem
 from sequences import next_value
-from web.search import folded
+from web.kinds import folded
 
 #: A list reads at most so many pages of 1 MB.
 MAX_REQUESTS = 5

@@ -19,7 +19,7 @@ from invoices.document.invoice import Invoice, label_of, parse_label, series_of
 from invoices.exceptions import UnknownInvoice
 from invoices.models import InvoiceItem, InvoiceState
 from invoices.store.records import STANDINGS, Record, from_item, standing_of
-from web.search import folded
+from web.kinds import folded
 
 PAGE_SIZE = 50
 

@@ -1,18 +1,152 @@
-"""What only a browser does with the pages of an account: double clicks, the back button.
-
-The whole story of an account: tests/browser/test_keyboard.py.
-"""
+"""Accounts in a real browser: by keyboard only, by mail, and with a double click."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from django.core.mail import EmailMessage
+from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.factories import PASSWORD, assert_guards_match_users
+from accounts.models import User
+from accounts.sessions import services as sessions
+from tests.browser.test_invoices import let_in
+from tests.factories import (
+    PASSWORD,
+    assert_guards_match_users,
+    guard_owner,
+    make_user,
+    stored_items,
+)
+from tests.mailbox import link
 
 pytestmark = pytest.mark.browser
+
+NEW_PASSWORD = "another horse battery"
+MOST_STEPS = 60
+
+
+@pytest.fixture(params=[True, False], ids=["scripts", "no-scripts"])
+def person(request: pytest.FixtureRequest, browser: Browser, site: str) -> Iterator[Page]:
+    """A user with a keyboard only, in a browser with or without scripts."""
+    context = browser.new_context(base_url=site, locale="en-GB", java_script_enabled=request.param)
+    context.set_default_timeout(60_000)
+    yield context.new_page()
+    context.close()
+
+
+def reach(page: Page, target: Locator) -> None:
+    """Press Tab until `target` has the focus."""
+    expect(target).to_have_count(1)
+    for _step in range(MOST_STEPS):
+        if target.evaluate("element => element === document.activeElement"):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab does not lead to {target}")
+
+
+def enter(page: Page, label: str, text: str) -> None:
+    """Replace the text of the field with that label."""
+    reach(page, page.get_by_label(label, exact=True))
+    page.keyboard.press("ControlOrMeta+A")
+    page.keyboard.type(text)
+
+
+def press(page: Page, role: Any, name: str | re.Pattern[str]) -> None:
+    """Press the first link or button of that name."""
+    reach(page, page.get_by_role(role, name=name, exact=True).first)
+    page.keyboard.press("Enter")
+
+
+@pytest.mark.parametrize("person", [False], indirect=True, ids=["no-scripts"])
+def test_an_account_can_be_created_used_recovered_and_deleted_by_keyboard(
+    person: Page, mailoutbox: list[EmailMessage], settings: Any
+) -> None:
+    settings.ACCOUNTS_EMAIL_CHANGE = "immediate"
+    person.goto("/")
+    press(person, "link", "Create an account")
+    expect(person).to_have_url(re.compile("/signup/$"))
+    enter(person, "Username", "ann")
+    enter(person, "Email address", "ann@example.org")
+    enter(person, "Password", PASSWORD)
+    enter(person, "Password confirmation", PASSWORD)
+    person.keyboard.press("Enter")
+    expect(person.get_by_role("status")).to_contain_text("Welcome")
+
+    press(person, "link", "Add your business details")
+    enter(person, "Business name", "Ann Ltd")
+    press(person, "button", "Save details")
+    expect(person.get_by_role("status")).to_contain_text("saved")
+
+    press(person, "link", "Account")
+    press(person, "link", "Change email address")
+    enter(person, "Email address", "ann@new.example")
+    enter(person, "Current password", PASSWORD)
+    press(person, "button", "Change email address")
+    expect(person.get_by_role("main")).to_contain_text("ann@new.example")
+    assert guard_owner("email#ann@example.org") is None
+
+    user = User.named("ann")
+    sessions.begin(user, browser="Another browser", address="192.0.2.7")
+    person.goto("/accounts/sessions/")
+    expect(person.get_by_role("main")).to_contain_text("192.0.2.7")
+    press(person, "button", re.compile(r"End .* 192\.0\.2\.7"))
+    expect(person.get_by_role("main")).not_to_contain_text("192.0.2.7")
+
+    press(person, "button", "Sign out")
+    press(person, "link", "Sign in")
+    press(person, "link", "Forgot your password?")
+    enter(person, "Email address", "ann@new.example")
+    person.keyboard.press("Enter")
+    expect(person).to_have_url(re.compile("/password_reset/done/$"))
+    person.goto(link(mailoutbox[-1]))
+    enter(person, "New password", NEW_PASSWORD)
+    enter(person, "New password confirmation", NEW_PASSWORD)
+    person.keyboard.press("Enter")
+    expect(person).to_have_url(re.compile("/reset/done/$"))
+    press(person, "link", "Sign in")
+    enter(person, "Username or email address", "ann@NEW.example")
+    enter(person, "Password", NEW_PASSWORD)
+    person.keyboard.press("Enter")
+    expect(person).to_have_url(re.compile(r":\d+/$"))
+
+    press(person, "link", "ann")
+    press(person, "link", "Delete account…")
+    enter(person, "Current password", NEW_PASSWORD)
+    press(person, "button", "Delete my account")
+    expect(person.get_by_role("status")).to_contain_text("deleted")
+    assert stored_items() == {}
+
+
+def test_an_invoice_can_be_written_by_keyboard(person: Page, site: str) -> None:
+    let_in(person.context, site, make_user())
+    person.goto("/")
+    press(person, "link", "Invoices")
+    press(person, "link", "New invoice")
+    enter(person, "Customer’s name", "Bob")
+    enter(person, "Description", "Work")
+    enter(person, "Unit price", "100")
+    enter(person, "VAT %", "19")
+    press(person, "button", "Issue the invoice")
+    expect(person.get_by_role("status")).to_contain_text("was issued")
+
+
+@pytest.mark.parametrize("person", [False], indirect=True, ids=["no-scripts"])
+def test_the_first_tab_key_leads_to_a_link_that_skips_the_header(person: Page) -> None:
+    person.goto("/accounts/profile/")
+    person.goto("/")
+
+    person.keyboard.press("Tab")
+    skip = person.get_by_role("link", name="Skip to content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    person.keyboard.press("Enter")
+    person.keyboard.press("Tab")
+
+    expect(person.get_by_role("main").get_by_role("link").first).to_be_focused()
+
 
 #: The start page, on any port.
 HOME = re.compile(r":\d+/$")
@@ -37,3 +171,30 @@ def test_a_double_click_makes_one_account_and_going_back_shows_it_not_the_form(p
 
     expect(page).to_have_url(HOME)
     assert_guards_match_users()
+
+
+def test_a_user_signs_up_by_mail_and_recovers_the_username(
+    page: Page, mailoutbox: list[EmailMessage], settings: Any
+) -> None:
+    settings.ACCOUNTS_PREVENT_ENUMERATION = True
+    fill_in(page)
+    page.get_by_role("button", name="Create account").click()
+    expect(page).to_have_url(re.compile("/accounts/signup/sent/$"))
+    page.goto(link(mailoutbox.pop()))
+    assert stored_items() == {}
+    page.get_by_role("button", name="Create my account").click()
+    expect(page.get_by_role("status")).to_contain_text("Your account is ready")
+    page.goto("/accounts/login/")
+    page.get_by_label("Username or email address").fill("ann")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.goto("/accounts/profile/")
+    expect(page.get_by_role("main")).to_contain_text("Confirmed")
+    page.get_by_role("button", name="Sign out").click()
+
+    page.goto("/accounts/login/")
+    page.get_by_role("link", name="Forgot your username?").click()
+    page.get_by_label("Email address").fill("ann@example.org")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Check your email")
+    assert "\n\nann\n\n" in mailoutbox.pop().body

@@ -11,9 +11,9 @@ from playwright.sync_api import Browser, Page, expect
 from accounts.models import User
 from accounts.services import edit_profile
 from invoices.store.lists import all_invoices
+from tests.browser.test_accounts import press
 from tests.browser.test_axe import faults
 from tests.browser.test_invoices import TODAY, let_in, stored_totals, totals
-from tests.browser.test_keyboard import press
 from tests.clocks import hold_the_day
 from tests.factories import make_user
 

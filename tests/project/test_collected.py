@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +12,16 @@ from django.contrib.staticfiles.storage import staticfiles_storage
 
 from project.checks import check_collected, stop_without_static_files
 from tests.fork_server import fork_server
-from tests.production import PRODUCTION, checkout_in, collect_into
+from tests.production import PRODUCTION, checkout_in
 
 STYLE = "accounts/site.css"
 
 
 @pytest.fixture
 def static_root(production: None, settings: Any, tmp_path: Path) -> Path:
-    """Where the static files of this test are collected."""
-    collect_into(tmp_path / "staticfiles")
-    settings.STATIC_ROOT = tmp_path / "staticfiles"
-    return tmp_path / "staticfiles"
+    """The collected static files of this test."""
+    settings.STATIC_ROOT = shutil.copytree(settings.STATIC_ROOT, tmp_path / "staticfiles")
+    return Path(settings.STATIC_ROOT)
 
 
 def test_the_site_starts_with_collected_files(static_root: Path) -> None:

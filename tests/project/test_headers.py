@@ -111,9 +111,7 @@ def test_every_url_has_the_headers_and_no_cache_keeps_a_personal_page(
         response = get(browser, reverse(name, args=row.arguments))
         # Probes are answered without TLS, too.
         probe = name in {"healthz", "livez"}
-        assert_whole(
-            response, over_tls=not probe, asks=name in {"invoice_new", "invoice_preview_pdf"}
-        )
+        assert_whole(response, over_tls=not probe, asks=name in ASKING)
         if name not in IMPERSONAL and response.status_code != 405:
             said = response.headers.get("Cache-Control", "").split(", ")
             assert {"private", "no-store"} <= set(said), name

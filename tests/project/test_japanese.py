@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from typing import Any
 
 import pytest
@@ -22,7 +24,6 @@ from invoices.store.settlement import void
 from tests.invoice_factories import DAY, issued
 from tests.invoices.samples import a_line, a_voided_invoice
 from tests.project.test_url_map import ROWS, arrive, path_of, send
-from tests.visible import Visible, foreign_words, untranslated
 
 JAPANESE = {"accept-language": "ja-JP,ja;q=0.9,en;q=0.8"}
 VISITORS = pytest.mark.parametrize("visitor", ["anonymous", "staff"])
@@ -173,3 +174,75 @@ def test_days_and_amounts_have_the_japanese_format() -> None:
     assert "￥119" in invoice
     assert "3月14日" in listed
     assert "￥119" in listed
+
+
+# What a page shows --------------------------------------------------------------------------------
+
+
+#: Words that are in Latin letters in Japanese too.
+ALLOWED = {
+    # names
+    *("Amazon", "EN", "Factur", "X", "ZUGFeRD", "ID", "Dynamo", "DynamoDB", "Ledger"),
+    # kinds of files, and international terms
+    *("CSV", "JSON", "PDF", "UUID", "UTC", "ZIP"),
+    # names of numbers: of bank accounts, and of businesses in France
+    *("BIC", "IBAN", "SIREN", "SIRET", "SWIFT"),
+    # the letter of a registration number
+    "T",
+    # examples of a currency code and of a stored key; units
+    *("EUR", "EU", "userName", "KB"),
+}
+_WORD = re.compile(r"[A-Za-z\u00c0-\u024f]+")
+# Each choice of a currency begins with its code; some names have another code, or only one.
+_CURRENCY = re.compile(r"^[A-Z]{3} – ")
+_CODE = re.compile(r"\b[A-Z]{3}\b")
+_VOID = {"br", "hr", "img", "input", "link", "meta"}
+_SAID = {"alt", "aria-label", "aria-description", "data-label", "placeholder", "title"}
+
+
+class Visible(HTMLParser):
+    """The texts of a page (`said`), without those that users have typed (`bdi`, `dir="auto"`)."""
+
+    def __init__(self, page: str, language: str = "ja") -> None:
+        super().__init__()
+        self.language = language
+        self.said: list[str] = []
+        #: For each open element, whether its texts count.
+        self._counts = [True]
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        counts = (
+            self._counts[-1]
+            and tag not in {"bdi", "script", "style", "textarea"}
+            and values.get("dir") != "auto"
+            and values.get("lang", self.language) == self.language
+        )
+        if counts:
+            self.said += [values[name] for name in _SAID & values.keys()]
+            if tag == "input" and values.get("type") in {"submit", "button"}:
+                self.said.append(values.get("value", ""))
+        if tag not in _VOID:
+            self._counts.append(counts)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in _VOID:
+            self._counts.pop()
+
+    def handle_data(self, data: str) -> None:
+        if self._counts[-1]:
+            self.said.append(data)
+
+
+def foreign_words(text: str) -> set[str]:
+    """The words of `text` in Latin letters that are not ALLOWED."""
+    text = text.strip()
+    if _CURRENCY.match(text):
+        text = _CODE.sub("", text)
+    return set(_WORD.findall(text)) - ALLOWED
+
+
+def untranslated(page: str) -> list[str]:
+    """The texts of a Japanese page that are not Japanese."""
+    return [text.strip() for text in Visible(page).said if foreign_words(text)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -81,30 +82,26 @@ def test_the_tables_are_those_of_the_tables_template(template: dict[str, Any]) -
     )
 
 
-def test_the_site_has_the_rights_that_its_pages_need_and_no_others(
-    template: dict[str, Any],
+OF_BOTH = {"ssm:GetParameter", "kms:Decrypt", "logs:CreateLogStream", "logs:PutLogEvents"}
+OF_SITE = {
+    *("s3:AbortMultipartUpload", "s3:GetObject", "s3:ListBucket", "s3:PutObject"),
+    "lambda:InvokeFunction",
+}
+
+
+@pytest.mark.parametrize(
+    ("role", "policies", "others"),
+    [
+        # tests/project/test_url_map.py holds the policy against the requests of all pages.
+        ("SiteRole", ["site"], OF_BOTH | OF_SITE),
+        ("CommandsRole", ["site", "reports"], OF_BOTH),
+    ],
+)
+def test_a_role_has_the_rights_of_its_policies_and_no_others(
+    template: dict[str, Any], role: str, policies: list[str], others: set[str]
 ) -> None:
-    # tests/project/test_url_map.py holds the policy against the requests of all pages.
-    assert allowed_on_tables(template, "SiteRole") == set(rights("site"))
-
-    others = {each for each, _resource in allowed(template, "SiteRole") if "dynamodb" not in each}
-    assert others == {
-        *("ssm:GetParameter", "kms:Decrypt"),
-        *("s3:AbortMultipartUpload", "s3:GetObject", "s3:ListBucket", "s3:PutObject"),
-        "lambda:InvokeFunction",
-        *("logs:CreateLogStream", "logs:PutLogEvents"),
-    }
-
-
-def test_commands_also_have_the_rights_of_reports(template: dict[str, Any]) -> None:
-    assert allowed_on_tables(template, "CommandsRole") == {*rights("site"), *rights("reports")}
-
-    others = {
-        each for each, _resource in allowed(template, "CommandsRole") if "dynamodb" not in each
-    }
-    assert others == {
-        *("ssm:GetParameter", "kms:Decrypt", "logs:CreateLogStream", "logs:PutLogEvents")
-    }
+    assert allowed_on_tables(template, role) == {*chain.from_iterable(map(rights, policies))}
+    assert {each for each, _resource in allowed(template, role) if "dynamodb" not in each} == others
 
 
 @pytest.mark.usefixtures("engine")

@@ -30,6 +30,7 @@ from tests.faults.proxy import FaultProxy
 from tests.fork_server import fork_server
 from tests.invoice_factories import issued, new_account
 from tests.pages import sign_in
+from tests.requests import Requests
 from uploads.run import upload_files
 from uploads.sources import Destination, Unusable
 
@@ -86,7 +87,7 @@ def test_without_the_token_there_is_no_such_page(settings: Any) -> None:
 
 
 def test_the_token_shows_all_metrics_also_by_ip_address_and_without_tls(
-    production: None, settings: Any
+    production: None, settings: Any, requests_sent: Requests
 ) -> None:
     settings.METRICS_TOKEN = TOKEN
 
@@ -98,14 +99,6 @@ def test_the_token_shows_all_metrics_also_by_ip_address_and_without_tls(
     families = {family.name for family in text_string_to_metric_families(answer.content.decode())}
     assert {name.removesuffix("_total") for name in defined()} <= families
     assert b"_created" not in answer.content
-
-
-@pytest.mark.usefixtures("engine")
-def test_metrics_touch_no_table(settings: Any, requests_sent: Any) -> None:
-    settings.METRICS_TOKEN = TOKEN
-
-    Client(headers=BEARER).get("/metrics")
-
     assert requests_sent.operations == []
 
 
@@ -145,7 +138,7 @@ def test_requests_to_dynamodb_are_counted_by_operation_table_and_outcome(rise: R
     assert rise("dynamodb_request_seconds_count", operation="TransactWriteItems") == 3
 
 
-def test_faults_and_retries_are_counted(proxy: FaultProxy, rise: Rise) -> None:
+def test_faults_retries_and_reasons_are_counted(proxy: FaultProxy, rise: Rise) -> None:
     get = {"TableName": "users", "Key": {"pk": {"S": "nobody"}}}
     put = {"TableName": "users", "Item": {"pk": {"S": "a"}}}
     proxy.plan("GetItem", Answer(400, "ThrottlingException"))
@@ -159,6 +152,9 @@ def test_faults_and_retries_are_counted(proxy: FaultProxy, rise: Rise) -> None:
     proxy.plan("PutItem", Answer(400, "AccessDeniedException"))
     with pytest.raises(DynamoError):
         send("PutItem", put)
+    reasons = ["None", "SomethingNew", "TransactionConflict"]
+    proxy.plan("TransactWriteItems", Answer(400, "TransactionCanceledException", reasons=reasons))
+    make_user(username="ann")
 
     def of(operation: str, outcome: str) -> float:
         return rise("dynamodb_requests_total", operation=operation, table="users", outcome=outcome)
@@ -168,14 +164,6 @@ def test_faults_and_retries_are_counted(proxy: FaultProxy, rise: Rise) -> None:
     assert [of("PutItem", outcome) for outcome in ("conflict", "ok", "rejected")] == [1, 1, 1]
     assert rise("dynamodb_retries_total", operation="GetItem") == 3
     assert rise("dynamodb_retries_total", operation="PutItem") == 1
-
-
-def test_an_unknown_reason_is_counted_as_other(proxy: FaultProxy, rise: Rise) -> None:
-    reasons = ["None", "SomethingNew", "TransactionConflict"]
-    proxy.plan("TransactWriteItems", Answer(400, "TransactionCanceledException", reasons=reasons))
-
-    make_user(username="ann")
-
     name = "dynamodb_cancellation_reasons_total"
     assert rise(name, reason="other") == 1
     assert rise(name, reason="TransactionConflict") == 1

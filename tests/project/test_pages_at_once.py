@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -52,6 +54,17 @@ class Site:
             response: HttpResponse = self._pages(request)
             return response
 
+    @contextmanager
+    def making(self, pages: int) -> Iterator[ThreadPoolExecutor]:
+        """So many pages are being made, and others may be; all are answered at the end."""
+        with ThreadPoolExecutor(5) as pool:
+            for _number in range(pages):
+                pool.submit(self.visit)
+                assert self.reached.acquire(timeout=60)
+            yield pool
+            self.has_waited.set()
+            self.may_answer.set()
+
 
 @pytest.fixture
 def site(settings: Any) -> Site:
@@ -60,59 +73,40 @@ def site(settings: Any) -> Site:
 
 
 def test_a_page_waits_for_its_turn(site: Site) -> None:
-    with ThreadPoolExecutor(5) as pool:
-        visits = [pool.submit(site.visit) for _number in range(5)]
-        for _number in range(2):
-            assert site.reached.acquire(timeout=60)
+    with site.making(2) as pool:
+        visits = [pool.submit(site.visit) for _number in range(3)]
         assert not site.reached.acquire(timeout=0.2)
-        site.may_answer.set()
 
-        assert [visit.result().status_code for visit in visits] == [200] * 5
-
-
-def test_a_page_that_waits_too_long_is_a_503(site: Site) -> None:
-    with ThreadPoolExecutor(2) as pool:
-        for _number in range(2):
-            pool.submit(site.visit)
-            assert site.reached.acquire(timeout=60)
-
-        response = site.visit(seconds=0.1)
-        site.may_answer.set()
-
-    assert response.status_code == 503
-    assert response["Retry-After"] == "5"
-    assert site.visit().status_code == 200
+    assert [visit.result().status_code for visit in visits] == [200] * 3
 
 
-def test_a_form_that_waits_too_long_is_shown_again(site: Site) -> None:
+def test_a_page_that_waits_too_long_is_a_503_and_shows_a_form_again(site: Site) -> None:
     form = {"csrfmiddlewaretoken": "sent", "full_name": "Ann & Co", "password": "secret"}
-    with ThreadPoolExecutor(2) as pool:
-        for _number in range(2):
-            pool.submit(site.visit)
-            assert site.reached.acquire(timeout=60)
+    with site.making(2):
+        asked = site.visit(0.1)
+        sent = site.visit(0.1, RequestFactory().post("/", form))
 
-        response = site.visit(0.1, RequestFactory().post("/", form))
-        site.may_answer.set()
-
-    shown = Page(response)
+    assert (asked.status_code, asked["Retry-After"], sent.status_code) == (503, "5", 503)
+    shown = Page(sent)
     kept = {name: shown.value(name) for name in shown.fields}
     assert kept == {"csrfmiddlewaretoken": "sent", "full_name": "Ann & Co"}
     assert "Nothing was stored or sent." in shown.text
+    assert site.visit().status_code == 200
 
 
+@pytest.mark.parametrize("request_", [REQUEST, PASSING_ON], ids=["made", "passed its turn on"])
 def test_a_page_beyond_the_queue_is_a_503_at_once(
-    monkeypatch: pytest.MonkeyPatch, settings: Any
+    request_: HttpRequest, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     settings.PAGES_AT_ONCE = 1
     monkeypatch.setattr(middleware, "MOST_WAITING", 0)
     site = Site()
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(site.visit)
-        assert site.reached.acquire(timeout=60)
+    with site.making(0) as pool:
+        pool.submit(site.visit, 60, request_)
+        assert (site.reached if request_ is REQUEST else site.passed_on).acquire(timeout=60)
 
         # Its deadline is in a minute.
         response = site.visit()
-        site.may_answer.set()
 
     assert response.status_code == 503
     assert site.visit().status_code == 200
@@ -186,52 +180,23 @@ def test_a_page_that_sends_a_mail_lets_others_be_made_and_goes_on_without_a_turn
         assert [visit.result().status_code for visit in visits] == [200, 200]
 
 
-def test_a_page_that_passed_its_turn_on_waits_for_another_one(settings: Any) -> None:
+@pytest.mark.parametrize(("seconds", "status"), [(60, 200), (1, 503)])
+def test_a_page_that_passed_its_turn_on_waits_for_another_one_and_adds_none(
+    settings: Any, seconds: float, status: int
+) -> None:
     settings.PAGES_AT_ONCE = 1
     site = Site()
-    with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(site.visit, 60, PASSING_ON)
-        assert site.passed_on.acquire(timeout=60)
-        second = pool.submit(site.visit)
-        assert site.reached.acquire(timeout=60)
-
-        site.has_waited.set()
-        assert not site.reached.acquire(timeout=0.2)
-        site.may_answer.set()
-
-        assert [first.result().status_code, second.result().status_code] == [200, 200]
-
-
-def test_a_page_that_gets_no_turn_again_is_a_503_and_adds_no_turn(settings: Any) -> None:
-    settings.PAGES_AT_ONCE = 1
-    site = Site()
-    with ThreadPoolExecutor(3) as pool:
-        first = pool.submit(site.visit, 1, PASSING_ON)
+    with site.making(0) as pool:
+        first = pool.submit(site.visit, seconds, PASSING_ON)
         assert site.passed_on.acquire(timeout=60)
         visits = [pool.submit(site.visit)]
         assert site.reached.acquire(timeout=60)
 
         site.has_waited.set()
-        assert first.result().status_code == 503
-        visits.append(pool.submit(site.visit))
+        if status == 503:
+            assert first.result().status_code == 503
+            visits.append(pool.submit(site.visit))
         assert not site.reached.acquire(timeout=0.2)
-        site.may_answer.set()
 
-        assert [visit.result().status_code for visit in visits] == [200, 200]
-
-
-def test_a_page_that_passed_its_turn_on_counts_as_one_that_waits(
-    monkeypatch: pytest.MonkeyPatch, settings: Any
-) -> None:
-    settings.PAGES_AT_ONCE = 1
-    monkeypatch.setattr(middleware, "MOST_WAITING", 0)
-    site = Site()
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(site.visit, 60, PASSING_ON)
-        assert site.passed_on.acquire(timeout=60)
-
-        response = site.visit()
-        site.has_waited.set()
-        site.may_answer.set()
-
-    assert response.status_code == 503
+    assert first.result().status_code == status
+    assert [visit.result().status_code for visit in visits] == [200] * len(visits)

@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -75,6 +76,7 @@ def imported(file: Path) -> Iterator[tuple[str, str]]:
         yield from (each for each in names if each[0].partition(".")[0] in LIBRARY)
 
 
+@cache
 def of_packages(folders: tuple[str, ...]) -> set[tuple[str, str]]:
     files = (file for folder in folders for file in (ROOT / folder).rglob("*.py"))
     return {each for file in files for each in imported(file)}

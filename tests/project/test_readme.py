@@ -6,14 +6,14 @@ import ast
 import os
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.commands import ROOT, run
+from tests.fork_server import fork_server
+from tests.tutorial import CHAPTERS, files, type_session
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 #: The settings of a project: the first and the last block of Python.
@@ -90,7 +90,8 @@ def test_the_python_of_a_page_works_with_the_library_alone(
     file.write_text("\n".join(program), encoding="utf-8")
 
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    subprocess.run([sys.executable, file], env=environment, check=True, timeout=120)
+    ended = fork_server.run(str(file), env=environment, folder=tmp_path)
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def statements(program: str) -> Iterator[str]:
@@ -138,3 +139,42 @@ def test_the_commands_of_a_page_work_in_their_order(
     assert needed <= tried
     if "invoicepdf" in needed:
         assert (tmp_path / "invoice.pdf").read_bytes().startswith(b"%PDF-")
+
+
+# The tutorial, which `test_library.py` types with the installed wheel -----------------------------
+
+
+@pytest.mark.parametrize("project", CHAPTERS)
+def test_the_commands_of_the_tutorial_print_what_it_shows(project: str, tmp_path: Path) -> None:
+    told, shown = type_session(project, tmp_path, PYTHONPATH=str(ROOT))
+
+    assert shown == told
+
+
+@pytest.mark.parametrize("project", CHAPTERS)
+def test_the_examples_are_the_tutorials_files(project: str) -> None:
+    example = ROOT / "examples" / project
+    stored = {
+        str(file.relative_to(example)): file.read_text(encoding="utf-8")
+        for file in example.rglob("*.*")
+        if file.suffix in {".py", ".html"} and file.name != "__init__.py"
+    }
+    # The console makes these.
+    short = {name for name, text in stored.items() if text == "{% extends 'page.html' %}\n"}
+
+    assert files(project) == {name: stored[name] for name in stored.keys() - short}
+
+
+def test_users_sign_up_in_thirty_lines() -> None:
+    found = files("users")
+    lines = "".join(
+        found[name] for name in ("members/models.py", "members/views.py", "club/urls.py")
+    )
+
+    assert len([line for line in lines.splitlines() if line]) <= 30
+
+
+def test_a_model_with_an_index_is_in_the_admin_in_twenty_lines() -> None:
+    lines = files("admin")["members/admin.py"].splitlines()
+
+    assert len([line for line in lines if line]) <= 20

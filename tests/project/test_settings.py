@@ -41,19 +41,6 @@ def settings_under(checkout: Path, **changes: str | None) -> dict[str, Any]:
     return settings_of(given, checkout)
 
 
-def assert_stops(ended: subprocess.CompletedProcess[str], *names: str) -> None:
-    assert (ended.returncode, ended.stdout) == (1, "")
-    (line,) = ended.stderr.splitlines()
-    assert all(name in line for name in names)
-
-
-def test_a_complete_environment_starts(checkout: Path) -> None:
-    ended = start(checkout)
-
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert ended.stdout == "System check identified no issues (0 silenced).\n"
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -120,12 +107,10 @@ def test_a_complete_environment_starts(checkout: Path) -> None:
         ("DJANGO_SECRET_KEY_PARAMETER", "two words"),
         ("AWS_ENDPOINT_URL_SSM", "localhost:4566"),
         ("ACCOUNTS_SITE_ORIGIN", "www.example.org"),
-        ("ACCOUNTS_SITE_ORIGIN", "http://www.example.org"),
         ("ACCOUNTS_SITE_ORIGIN", "https://*.example.org"),
         ("ACCOUNTS_SITE_ORIGIN", "https://www.example.org/"),
         ("ACCOUNTS_EMAIL_CHANGE", "later"),
         ("ACCOUNTS_EMAIL_CHANGE", "on"),
-        ("ACCOUNTS_TRUSTED_HOPS", "-1"),
         ("ACCOUNTS_TRUSTED_HOPS", "one"),
         ("ACCOUNTS_LIMIT_SIGN_IN", ""),
         ("ACCOUNTS_LIMIT_SIGN_IN", "10"),
@@ -135,9 +120,6 @@ def test_a_complete_environment_starts(checkout: Path) -> None:
         ("ACCOUNTS_LIMIT_SIGN_UP_CLIENT", "10 / 15m"),
         ("ACCOUNTS_LIMIT_MAIL", "-5/1h"),
         ("ACCOUNTS_LIMIT_MAIL_CLIENT", "none"),
-        ("DJANGO_TIME_ZONE", "Europe/Leipzig"),
-        ("DJANGO_LOG_FORMAT", "xml"),
-        ("DJANGO_LOG_COMMANDS", "maybe"),
         ("DJANGO_METRICS_TOKEN", "short"),
         ("DJANGO_METRICS_TOKEN", "with a blank, and long enough otherwise"),
         ("DJANGO_DEBUG_TOOLBAR", "on"),
@@ -145,6 +127,7 @@ def test_a_complete_environment_starts(checkout: Path) -> None:
         ("DJANGO_HSTS_INCLUDE_SUBDOMAINS", "maybe"),
         ("DJANGO_HSTS_PRELOAD", "maybe"),
         ("DJANGO_HSTS_PRELOAD", "on"),
+        ("DJANGO_TIME_ZONE", "Europe/Leipzig"),
         ("DJANGO_TIME_ZONE", "Europe"),
         ("DJANGO_TIME_ZONE", "../UTC"),
         ("DJANGO_TIME_ZONE", "zone.tab"),
@@ -160,12 +143,6 @@ def test_a_missing_or_malformed_value_stops_the_start_by_name(
     (line,) = str(stopped.value.code).splitlines()
     assert line.startswith(f"The site cannot start: {name} ")
     assert line.count(name) == 1
-
-
-def test_all_problems_are_reported_in_one_line(checkout: Path) -> None:
-    ended = start(checkout, DJANGO_SECRET_KEY=None, AWS_REGION=None, DJANGO_DEBUG="maybe")
-
-    assert_stops(ended, "DJANGO_SECRET_KEY", "AWS_REGION", "DJANGO_DEBUG")
 
 
 @pytest.mark.parametrize(
@@ -236,11 +213,17 @@ def test_a_time_zone_below_posix_is_valid(checkout: Path, time_zones: Path) -> N
     assert settings_under(checkout, DJANGO_TIME_ZONE="posix/Here")["TIME_ZONE"] == "posix/Here"
 
 
-@pytest.mark.parametrize("module", ["project.wsgi", "project.asgi"])
-def test_a_server_prints_the_same_line(checkout: Path, module: str) -> None:
-    ended = start(checkout, "-c", f"import {module}", DJANGO_SECRET_KEY=None)
+@pytest.mark.parametrize(
+    "program",
+    [("manage.py", "check"), ("-c", "import project.wsgi"), ("-c", "import project.asgi")],
+    ids=lambda program: program[-1],
+)
+def test_all_problems_are_reported_in_one_line(checkout: Path, program: tuple[str, ...]) -> None:
+    ended = start(checkout, *program, DJANGO_SECRET_KEY=None, AWS_REGION=None, DJANGO_DEBUG="maybe")
 
-    assert_stops(ended, "DJANGO_SECRET_KEY")
+    assert (ended.returncode, ended.stdout) == (1, "")
+    (line,) = ended.stderr.splitlines()
+    assert all(name in line for name in ("DJANGO_SECRET_KEY", "AWS_REGION", "DJANGO_DEBUG"))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from dynamo._internal.model.objects import new_version
 from locks._internal.lock import Lock
 from locks.exceptions import LeaseLost
 from project import serverless
-from sequences._internal.counters import next_value
 
 _leases: list[Any] = []
 _real_time = time.time
@@ -52,8 +51,6 @@ def handler(event: dict[str, Any], context: Any) -> Any:
             return {each.name: frames[each.ident or 0].f_code.co_name for each in others}
         case "sign":
             return signing.dumps("signed by a function")
-        case "next":
-            return next_value("of functions")
         case "draw":
             return {
                 "random": random.random(),

@@ -14,7 +14,6 @@ import base64
 import json
 import os
 import queue
-import signal
 import subprocess
 import threading
 import time
@@ -192,18 +191,9 @@ class Function:
 
     def invoke(self, event: dict[str, Any], *, seconds: float = 15.0) -> Any:
         """Send `event` with `seconds` of time, and return what the handler returned."""
-        invocation = self.start(event, seconds=seconds)
-        return self.result(invocation)
-
-    def start(self, event: dict[str, Any], *, seconds: float = 15.0) -> _Invocation:
-        """Send `event` and do not wait."""
         # The deadline is told by the clock of the function.
         invocation = _Invocation(event, seconds + self._ahead_seconds)
         self.api.waiting.put(invocation)
-        return invocation
-
-    def result(self, invocation: _Invocation) -> Any:
-        """Wait for what the handler returned."""
         ends_at = time.monotonic() + PATIENCE_SECONDS
         while not invocation.done.wait(0.05):
             if self.process.poll() is not None or self.api.init_error is not None:
@@ -246,14 +236,6 @@ class Function:
         """Set its wall clock so far ahead of this machine's; only with the handlers of tests."""
         self.invoke({"do": "jump", "seconds": seconds})
         self._ahead_seconds = seconds
-
-    def freeze(self) -> None:
-        """Stop the process, as Lambda does between two events."""
-        os.kill(self.process.pid, signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        """Let it go on."""
-        os.kill(self.process.pid, signal.SIGCONT)
 
 
 def event(

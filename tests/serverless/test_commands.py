@@ -15,7 +15,7 @@ from tests.cloudformation import printed
 from tests.commands import run
 from tests.factories import make_user
 from tests.serverless.runtime import Function, FunctionError
-from tests.serverless.test_story import hidden, issue, sign_up
+from tests.serverless.test_story import issue, sign_up, submit
 
 
 @pytest.fixture
@@ -94,15 +94,11 @@ def test_the_alarm_of_failed_mails_counts_their_log_lines(
         # Invoices are sent from a confirmed address only.
         assert run("verifyemail", "ann")[2] == 0
         invoice = issue(function)
-        for path, fields in (
-            ("/accounts/password_reset/", {"email": "ann@example.org"}),
-            (f"{invoice}send/", {"to": "bob@example.org"}),
+        for reply in (
+            submit(function, "/accounts/password_reset/", email="ann@example.org"),
+            submit(function, f"{invoice}send/", to="bob@example.org"),
         ):
-            page = function.request("GET", path).text
-            for name in ("csrfmiddlewaretoken", "request_id"):
-                if f'name="{name}"' in page:
-                    fields[name] = hidden(page, name)
-            assert "errorlist" in function.request("POST", path, fields).text
+            assert "errorlist" in reply.text
 
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     counted = [line["logger"] for line in lines if line.get("logger") in re.findall(term, pattern)]

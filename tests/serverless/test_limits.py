@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.factories import make_user
 from tests.serverless.runtime import Function
-from tests.serverless.test_story import hidden, issue, sign_up
+from tests.serverless.test_story import issue, sign_up, submit
 
 #: docs/lambda.md names it.
 MOST_MEGABYTES = 200
@@ -31,12 +31,7 @@ def test_hashes_and_pdfs_fit_into_the_documented_memory(
     with Function(environment, folder=site_folder, python=(sys.executable,)) as function:
         sign_up(function)
         for _attempt in range(5):
-            page = function.request("GET", "/accounts/login/").text
-            fields = {"username": "ann", "password": "wrong"}
-            token = hidden(page, "csrfmiddlewaretoken")
-            reply = function.request(
-                "POST", "/accounts/login/", fields | {"csrfmiddlewaretoken": token}
-            )
+            reply = submit(function, "/accounts/login/", username="ann", password="wrong")
             assert reply.status == 200
         for customer in ("Bob & Söhne", "株式会社サンプル"):
             invoice = issue(function, customer_name=customer)
@@ -53,12 +48,10 @@ def test_a_mail_server_that_hangs_does_not_use_up_the_function_s_time(
     with socket.create_server(("127.0.0.1", 0)) as silent:
         mail = {"EMAIL_URL": f"smtp://127.0.0.1:{silent.getsockname()[1]}"}
         with Function(environment | mail, folder=site_folder) as function:
-            page = function.request("GET", "/accounts/password_reset/").text
-            token = hidden(page, "csrfmiddlewaretoken")
-            fields = {"email": "ann@example.org", "csrfmiddlewaretoken": token}
-
             began = time.monotonic()
-            reply = function.request("POST", "/accounts/password_reset/", fields, seconds=8.0)
+            reply = submit(
+                function, "/accounts/password_reset/", email="ann@example.org", seconds=8.0
+            )
 
     # The form again, with an error.
     assert (reply.status, "errorlist" in reply.text) == (200, True)

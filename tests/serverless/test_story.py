@@ -1,14 +1,17 @@
-"""The site on AWS Lambda: whole stories through events."""
+"""The site on AWS Lambda: whole stories through events, and events that no browser sends."""
 
 from __future__ import annotations
 
 import html
 import re
 from pathlib import Path
+from typing import Any
+
+from django.conf import settings
 
 from tests.factories import PASSWORD, make_user
 from tests.pages import new_account
-from tests.serverless.runtime import CLIENT, Function, event
+from tests.serverless.runtime import CLIENT, Function, Reply, event
 
 
 def hidden(page: str, name: str) -> str:
@@ -18,13 +21,20 @@ def hidden(page: str, name: str) -> str:
     return html.unescape(found[1])
 
 
+def submit(
+    function: Function, path: str, *, shown_at: str = "", seconds: float = 15.0, **fields: str
+) -> Reply:
+    """Send the form at `path` with its hidden fields."""
+    page = function.request("GET", shown_at or path).text
+    for name in ("csrfmiddlewaretoken", "request_id"):
+        if f'name="{name}"' in page:
+            fields[name] = hidden(page, name)
+    return function.request("POST", path, fields, seconds=seconds)
+
+
 def post(function: Function, path: str, *, shown_at: str = "", **fields: str) -> str:
     """Send the form at `path` with its hidden fields; where it redirects to."""
-    page = function.request("GET", shown_at or path).text
-    fields["csrfmiddlewaretoken"] = hidden(page, "csrfmiddlewaretoken")
-    if 'name="request_id"' in page:
-        fields["request_id"] = hidden(page, "request_id")
-    reply = function.request("POST", path, fields)
+    reply = submit(function, path, shown_at=shown_at, **fields)
     assert reply.status == 302, reply.text
     return reply.headers["location"]
 
@@ -64,16 +74,7 @@ def test_an_account_signs_up_issues_an_invoice_signs_out_and_in_again(function: 
     assert post(function, "/accounts/logout/", shown_at="/") == "/"
     assert function.request("GET", "/accounts/profile/").status == 302
 
-    page = function.request("GET", "/accounts/login/").text
-    reply = function.request(
-        "POST",
-        "/accounts/login/",
-        {
-            "username": "ann",
-            "password": PASSWORD,
-            "csrfmiddlewaretoken": hidden(page, "csrfmiddlewaretoken"),
-        },
-    )
+    reply = submit(function, "/accounts/login/", username="ann", password=PASSWORD)
 
     names = {cookie.strip().split("=")[0] for cookie in reply.cookies}
     # One response sets several cookies.
@@ -116,3 +117,49 @@ def test_static_files_are_kept_by_a_network_whose_origin_the_function_is(
         assert (reply.status, reply.cookies) == (200, [])
         assert reply.headers["cache-control"] == "max-age=315360000, public, immutable"
         assert reply.headers["cross-origin-resource-policy"] == "cross-origin"
+
+
+# Events that no browser sends. The function answers all of them: an error would be an alarm -------
+
+
+TOO_MANY = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS + 1
+CSRF = "__Host-csrftoken=" + "a" * 32
+
+
+#: Changes of a request for the sign-in page, its headers, and the status of the answer.
+ODD: list[tuple[dict[str, Any], dict[str, str], int]] = [
+    ({"rawPath": "/あ/"}, {}, 404),
+    ({"rawPath": "/caf\u00e9/\ud800"}, {}, 404),
+    ({"rawQueryString": "next=あ\ud800"}, {}, 200),
+    ({"cookies": ["sessionid=あ", CSRF]}, {"cookie": "あ"}, 200),
+    ({}, {"referer": "あ", "user-agent": "\ud800", "host": "あ"}, 400),
+    ({}, {"content-type": "text/plain; charset=rot13"}, 400),
+    ({"rawQueryString": "&".join("a" * TOO_MANY)}, {"content-type": "a; charset=utf-8"}, 400),
+    ({"body": "\ud800", "isBase64Encoded": False}, {}, 500),
+]
+
+
+def test_every_request_is_answered(function: Function) -> None:
+    for changes, headers, status in ODD:
+        sent = event("GET", "/accounts/login/", headers=headers) | changes
+        reply = function.reply(function.invoke(sent))
+
+        assert reply.status == status, (changes, headers)
+        assert reply.headers["x-content-type-options"] == "nosniff"
+
+    kind = "application/x-www-form-urlencoded; charset=latin1"
+    unreadable = event("POST", "/accounts/login/", {"a": "b"}, headers={"content-type": kind})
+    assert function.reply(function.invoke(unreadable | {"cookies": [CSRF]})).status == 400
+
+    decoded = event("GET", "/accounts/login/") | {"rawQueryString": "next=/あ/"}
+    assert "/あ/" in function.reply(function.invoke(decoded)).text
+
+
+def test_an_event_that_is_no_request_is_one_log_line(function: Function, tmp_path: Path) -> None:
+    assert function.request("GET", "/livez").status == 200
+
+    reply = function.reply(function.invoke({"version": "2.0", "headers": {}}))
+
+    assert reply.status == 500
+    [line] = [each for each in (tmp_path / "log").read_text().splitlines() if "ERROR" in each]
+    assert "A request could not be answered" in line
