@@ -54,9 +54,13 @@ urlpatterns = [
 ]
 
 
+def new_browser() -> Client:
+    return Client(enforce_csrf_checks=True, raise_request_exception=False, headers={"host": HOST})
+
+
 @pytest.fixture
 def browser() -> Client:
-    return Client(enforce_csrf_checks=True, raise_request_exception=False, headers={"host": HOST})
+    return new_browser()
 
 
 def get(client: Client, path: str, **more: Any) -> Any:
@@ -188,33 +192,32 @@ def out_of_reach(client: Client) -> Any:
         return get(client, "/accounts/profile/")
 
 
-@pytest.mark.urls(__name__)
-@pytest.mark.parametrize(
-    ("ask", "status"),
-    [
-        (bad_host, 400),
-        (bad_host_without_tls, 400),
-        (bad_encoding, 400),
-        (too_large, 400),
-        (without_token, 403),
-        (lambda client: get(client, "/nowhere/"), 404),
-        (lambda client: get(client, "/static/nothing.css"), 404),
-        (lambda client: get(client, "/invoices/?year=x"), 302),
-        (lambda client: get(client, "/accounts/logout/"), 405),
-        (lambda client: get(client, "/accounts/confirm/x/"), 410),
-        (limited, 429),
-        (lambda client: get(client, "/broken/"), 500),
-        (out_of_reach, 503),
-        (lambda client: client.get("/"), 301),
-    ],
-)
-def test_every_refusal_and_failure_has_the_headers(
-    browser: Client, ask: Callable[[Client], Any], status: int
-) -> None:
-    response = ask(browser)
+#: Requests, and the statuses of their answers.
+REFUSED: list[tuple[Callable[[Client], Any], int]] = [
+    (bad_host, 400),
+    (bad_host_without_tls, 400),
+    (bad_encoding, 400),
+    (too_large, 400),
+    (without_token, 403),
+    (lambda client: get(client, "/nowhere/"), 404),
+    (lambda client: get(client, "/static/nothing.css"), 404),
+    (lambda client: get(client, "/invoices/?year=x"), 302),
+    (lambda client: get(client, "/accounts/logout/"), 405),
+    (lambda client: get(client, "/accounts/confirm/x/"), 410),
+    (limited, 429),
+    (lambda client: get(client, "/broken/"), 500),
+    (out_of_reach, 503),
+    (lambda client: client.get("/"), 301),
+]
 
-    assert response.status_code == status
-    assert_whole(response, over_tls=response.wsgi_request.is_secure() and ask is not bad_host)
+
+@pytest.mark.urls(__name__)
+def test_every_refusal_and_failure_has_the_headers() -> None:
+    for number, (ask, status) in enumerate(REFUSED):
+        response = ask(new_browser())
+
+        assert (number, response.status_code) == (number, status)
+        assert_whole(response, over_tls=response.wsgi_request.is_secure() and ask is not bad_host)
 
 
 class Broken:
@@ -236,36 +239,30 @@ OUTERMOST = 1
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("position", range(OUTERMOST, len(site.MIDDLEWARE) + 1))
 def test_an_error_of_a_middleware_is_the_page_500_with_the_headers_and_one_log_line(
-    browser: Client,
-    settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    position: int,
-    when: str,
+    settings: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, when: str
 ) -> None:
     monkeypatch.setattr(Broken, "when", when)
-    settings.MIDDLEWARE = [
-        *site.MIDDLEWARE[:position],
-        f"{__name__}.Broken",
-        *site.MIDDLEWARE[position:],
-    ]
+    usual = site.MIDDLEWARE
+    for position in range(OUTERMOST, len(usual) + 1):
+        settings.MIDDLEWARE = [*usual[:position], f"{__name__}.Broken", *usual[position:]]
+        browser = new_browser()
+        caplog.clear()
 
-    shown = get(browser, "/accounts/login/")
-    lines = [each for each in caplog.records if each.levelno >= logging.WARNING]
-    browser.cookies["__Host-csrftoken"] = "a" * 32
-    sent = bad_encoding(browser)
+        shown = get(browser, "/accounts/login/")
+        lines = [each for each in caplog.records if each.levelno >= logging.WARNING]
+        browser.cookies["__Host-csrftoken"] = "a" * 32
+        sent = bad_encoding(browser)
 
-    assert shown.status_code == 500
-    assert "Something went wrong" in shown.content.decode()
-    assert [line.name for line in lines] == ["django.request"]
-    assert lines[0].exc_info
-    is_form_read = position > site.MIDDLEWARE.index("project.middleware.FormMiddleware")
-    assert sent.status_code == (400 if is_form_read else 500)
-    has_tls = position > site.MIDDLEWARE.index("django.middleware.security.SecurityMiddleware")
-    for response in (shown, sent):
-        assert_whole(response, over_tls=has_tls)
+        assert (position, shown.status_code) == (position, 500)
+        assert "Something went wrong" in shown.content.decode()
+        assert [line.name for line in lines] == ["django.request"]
+        assert lines[0].exc_info
+        is_form_read = position > usual.index("project.middleware.FormMiddleware")
+        assert (position, sent.status_code) == (position, 400 if is_form_read else 500)
+        has_tls = position > usual.index("django.middleware.security.SecurityMiddleware")
+        for response in (shown, sent):
+            assert_whole(response, over_tls=has_tls)
 
 
 def test_cookies_have_names_that_no_other_host_can_set(browser: Client) -> None:

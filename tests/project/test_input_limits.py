@@ -11,14 +11,12 @@ from typing import Any
 import pytest
 from django import forms
 from django.conf import settings
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from accounts.models import User
 from dynamo.forms import ModelForm
 from invoices.document.invoice import Seller
 from tests.factories import make_user
-from tests.pages import Page
 
 TOO_MANY = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS + 1
 LONG = "x" * 100_000
@@ -101,25 +99,3 @@ def test_a_long_header_changes_nothing(header: str) -> None:
         assert client.get("/accounts/login/").status_code == 200
         values = {"username": user.username, "password": LONG}
         assert client.post("/accounts/login/", values).status_code == 200
-
-
-@pytest.mark.usefixtures("engine")
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"username": "x" * 1_000_001},
-        {f"field{number}": "" for number in range(TOO_MANY)},
-        {"file": SimpleUploadedFile("a.txt", b"")},
-    ],
-    ids=["body", "fields", "file"],
-)
-@pytest.mark.parametrize("address", ["/accounts/login/", "/accounts/signup/", "/invoices/new/"])
-def test_a_body_that_is_too_large_is_a_bad_request(address: str, values: dict[str, Any]) -> None:
-    client = Client(raise_request_exception=False)
-    if "invoices" in address:
-        client.force_login(make_user())
-
-    response = client.post(address, values)
-
-    assert response.status_code == 400
-    assert "Bad request" in Page(response).text
