@@ -190,11 +190,8 @@ class NumberedModel(Model):
     def place_of(guard: Item) -> Place | None:
         """The item that a guard item names; None if it does not name one."""
         series, _, number = guard.get("owner", {}).get("S", "").rpartition("#")
-        return Place(series, int(number)) if series and _is_whole(number) else None
+        is_whole = number.isascii() and number.isdigit()
+        return Place(series, int(number)) if series and is_whole else None
 
 
 _KEPT_APART = {"series", "number", "requestId"}
-
-
-def _is_whole(text: str) -> bool:
-    return text.isascii() and text.isdigit()

@@ -83,27 +83,22 @@ class ProcessLease:
             Unavailable: DynamoDB did not answer.
         """
         with self._changing:
-            if self._lease is not None:
-                try:
-                    self._lease.check()
-                except LeaseLost:
-                    self._remove(self._lease)
-                    self._lease = None
-            if self._lease is None:
+            if self._lease is None or not self._lease.remaining_seconds:
+                self._remove()
                 name = f"{LOCK_PREFIX}{uuid.uuid4()}"
-                self._lease = Lock(
-                    name, lease_seconds=self._lease_seconds, wait_seconds=0
-                ).acquire()
+                lock = Lock(name, lease_seconds=self._lease_seconds, wait_seconds=0)
+                self._lease = lock.acquire()
             return self._lease
 
     def release(self) -> None:
         """Remove the lock, so that rows that still name it are free at once."""
         with self._changing:
-            if self._lease is not None:
-                self._remove(self._lease)
-                self._lease = None
+            self._remove()
 
-    def _remove(self, lease: Lease) -> None:
+    def _remove(self) -> None:
+        lease, self._lease = self._lease, None
+        if lease is None:
+            return
         try:
             lease.release(remove=True)
         except LeaseLost:

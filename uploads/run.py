@@ -180,13 +180,12 @@ class _Dispatcher:
                 self._start(Job(source))
 
     def _start(self, job: Job) -> None:
-        waiting = self._keys.get(job.key)
-        if waiting is None:
+        if job.key in self._keys:
+            self._keys[job.key].append(job)
+            self._waiting_for_keys += 1
+        else:
             self._keys[job.key] = deque()
             self._submit(job, None)
-        else:
-            waiting.append(job)
-            self._waiting_for_keys += 1
 
     def _submit(self, job: Job, tried_for: Holder | None) -> None:
         self._running += 1
@@ -223,12 +222,11 @@ class _Dispatcher:
 
     def _free(self, key: str) -> None:
         """Let the next job that waits for the key start."""
-        waiting = self._keys.pop(key)
-        if waiting:
+        if waiting := self._keys[key]:
             self._waiting_for_keys -= 1
-            following = waiting.popleft()
-            self._keys[key] = waiting
-            self._submit(following, None)
+            self._submit(waiting.popleft(), None)
+        else:
+            del self._keys[key]
 
 
 @dataclass
