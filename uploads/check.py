@@ -42,7 +42,6 @@ from web import s3
 from web.s3 import StorageFailed
 
 Difference = Literal["missing", "foreign", "different", "unfinished"]
-DIFFERENCES: tuple[Difference, ...] = get_args(Difference)
 
 #: By whether the row is done (None: there is none), and whether there is an object. A row that is
 #: done is compared with its object.
@@ -67,7 +66,7 @@ class Report:
     rows: int = 0
     objects: int = 0
     findings: dict[Difference, Findings[str]] = field(
-        default_factory=lambda: {each: Findings() for each in DIFFERENCES}
+        default_factory=lambda: {each: Findings() for each in get_args(Difference)}
     )
 
     @property

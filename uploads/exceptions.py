@@ -4,7 +4,7 @@ UploadError
 ├── BadDestination         the text does not name a bucket and a prefix
 ├── BadKey                 an object cannot have this key
 ├── Unreadable             a file cannot be read
-├── FileChanged            a file changed while it was read
+│   └── FileChanged        it changed meanwhile
 ├── Conflict               the key belongs to another object, which is left unchanged
 ├── ClaimLost              another process has taken over the row
 └── Interrupted            the run was told to stop; the next run continues the upload
@@ -39,7 +39,7 @@ class Unreadable(UploadError):
     text = "The file cannot be read: {reason}."
 
 
-class FileChanged(UploadError):
+class FileChanged(Unreadable):
     text = "The file changed while it was read."
 
 

@@ -9,21 +9,12 @@ from itertools import islice
 
 from dynamo import DamagedItem
 from dynamo.extending import READ_MAX_ITEMS, CountingPool, Item, read_batches
+from uploads import transfer
 from uploads.contents import opened
-from uploads.exceptions import UploadError
+from uploads.exceptions import Conflict, UploadError
 from uploads.models import DONE, UploadItem
 from uploads.sources import Destination, Source, Unusable
-from uploads.transfer import (
-    ADOPTED,
-    ANOTHER_STORED,
-    ANOTHER_THERE,
-    STORED_BEFORE,
-    Job,
-    Outcome,
-    Result,
-    Summary,
-    is_equal,
-)
+from uploads.transfer import Job, Result, Summary
 from web import s3
 from web.s3 import StorageFailed
 
@@ -56,7 +47,7 @@ def preview_files(
     def foretold(job: Job, row: Item | None) -> Result | None:
         if stop.is_set():
             return None
-        return _result(job, _outcome, job, row, destination.bucket)
+        return _result(job, _skipped, job, row, destination.bucket)
 
     def note(result: Result) -> None:
         summary.add(result)
@@ -71,46 +62,53 @@ def preview_files(
             urls = [destination.url_for(job.key) for job in jobs]
             keys = [{"key": {"S": url}} for url in dict.fromkeys(urls)]
             rows = {row["key"]["S"]: row for row in read_batches(UploadItem.table(), keys)}
-            for job, result in zip(
-                jobs, pool.map(foretold, jobs, map(rows.get, urls)), strict=True
-            ):
+            results = pool.map(foretold, jobs, map(rows.get, urls))
+            for job, result in zip(jobs, results, strict=True):
                 if result is None:
                     continue
-                path = job.source.path
                 if result.outcome == "uploaded" and job.key in first_paths:
-                    result = _result(job, _compared, first_paths[job.key], path)
+                    result = _result(job, _skipped_after, first_paths[job.key], job)
                 elif result.outcome == "uploaded":
-                    first_paths[job.key] = path
+                    first_paths[job.key] = job.source.path
                 note(result)
     summary.seconds = time.monotonic() - began
     return summary
 
 
-def _result(job: Job, foretell: Callable[..., tuple[Outcome, str]], *arguments: object) -> Result:
+def _result(job: Job, foretell: Callable[..., str], *arguments: object) -> Result:
     try:
-        outcome, reason = foretell(*arguments)
+        skipped = foretell(*arguments)
+    except Conflict as error:
+        return job.result("conflict", job.source.size, error)
     except (UploadError, StorageFailed, DamagedItem) as error:
         return job.result("failed", job.source.size, error)
-    return job.result(outcome, job.source.size, reason)
+    return job.result("skipped" if skipped else "uploaded", job.source.size, skipped)
 
 
-def _outcome(job: Job, item: Item | None, bucket: str) -> tuple[Outcome, str]:
-    """What an upload would do, by the row and the object that exist now."""
+def _skipped(job: Job, item: Item | None, bucket: str) -> str:
+    """Why the file would be skipped, by the row and the object that exist now; "" if it would not.
+
+    Raises:
+        Conflict: the key belongs to another object.
+    """
     row = UploadItem.from_raw_data(item) if item is not None else None
     with opened(job.source.path) as file:
         if row is not None and row.state == DONE:
-            is_same = (row.size, row.sha256) == (file.size, file.sha256)
-            return ("skipped", STORED_BEFORE) if is_same else ("conflict", ANOTHER_STORED)
+            if (row.size, row.sha256) != (file.size, file.sha256):
+                raise Conflict(job.key, transfer.ANOTHER_STORED)
+            return transfer.STORED_BEFORE
         found = s3.head(bucket, job.key)
         if found is None:
             file.assert_unchanged()
-            return "uploaded", ""
-        is_same = is_equal(file, found, bucket, job.key)
-        return ("skipped", ADOPTED) if is_same else ("conflict", ANOTHER_THERE)
+            return ""
+        if not transfer.is_equal(file, found, bucket, job.key):
+            raise Conflict(job.key, transfer.ANOTHER_THERE)
+        return transfer.ADOPTED
 
 
-def _compared(first: str, path: str) -> tuple[Outcome, str]:
-    """What an upload would do after that of an earlier file with the same key."""
-    with opened(first) as earlier, opened(path) as later:
-        is_same = earlier.size == later.size and earlier.sha256 == later.sha256
-    return ("skipped", STORED_BEFORE) if is_same else ("conflict", ANOTHER_STORED)
+def _skipped_after(first: str, job: Job) -> str:
+    """The same, once an earlier file with the same key is uploaded."""
+    with opened(first) as earlier, opened(job.source.path) as later:
+        if earlier.size != later.size or earlier.sha256 != later.sha256:
+            raise Conflict(job.key, transfer.ANOTHER_STORED)
+    return transfer.STORED_BEFORE

@@ -25,28 +25,10 @@ from typing import Literal
 from dynamo import DynamoError, TableMissing
 from dynamo.extending import pause_seconds, printable
 from locks import LeaseLost
-from uploads import claims
+from uploads import claims, contents
 from uploads.claims import Claim, Holder, ProcessLease
-from uploads.contents import (
-    OpenFile,
-    Span,
-    composite_of,
-    crc32_of,
-    is_composite,
-    is_small,
-    opened,
-    parts_of,
-    sha1_of,
-    sha256_of,
-)
-from uploads.exceptions import (
-    ClaimLost,
-    Conflict,
-    FileChanged,
-    Interrupted,
-    Unreadable,
-    UploadError,
-)
+from uploads.contents import OpenFile, Span
+from uploads.exceptions import ClaimLost, Conflict, Interrupted, Unreadable, UploadError
 from uploads.models import DONE, UploadItem
 from uploads.sources import Destination, Source, Unusable
 from web import s3
@@ -171,7 +153,7 @@ def store(job: Job, run: Run) -> Result | Holder:
         if run.halt.is_set():
             raise Interrupted
         try:
-            with opened(job.source.path) as file:
+            with contents.opened(job.source.path) as file:
                 return _store(file, job, run)
         except (ClaimLost, LeaseLost) as error:
             lost = error
@@ -187,7 +169,7 @@ def store(job: Job, run: Run) -> Result | Holder:
 
 
 def _store(file: OpenFile, job: Job, run: Run) -> Result | Holder:
-    if is_small(file.size):
+    if contents.is_small(file.size):
         file.read_whole()
     claim = _claimed(run.destination.url_for(job.key), file.size, run)
     if isinstance(claim, Holder):
@@ -250,18 +232,18 @@ class _Storing:
             claims.finish(self._claim, size, sha256, etag)
         except (ClaimLost, LeaseLost):
             raise
-        except (Conflict, FileChanged, Unreadable, s3.BucketMissing):
+        except (Conflict, Unreadable, s3.BucketMissing):
             self._give_back(keep_parts=False)
             raise
         except (UploadError, StorageFailed, DynamoError):
             self._give_back(keep_parts=True)
             raise
-        if is_small(size):
+        if contents.is_small(size):
             self._run.sent(size)
 
     def _stored(self) -> tuple[str, str, bool]:
         """Returns the object's ETag and checksum, and whether this run stored it."""
-        if is_small(self._file.size):
+        if contents.is_small(self._file.size):
             self._abort()  # the file may have been large before
             attempt = self._put
         else:
@@ -313,7 +295,7 @@ class _Storing:
         self._claim.lease.check()
         self._may_be_completed = True
         etag = s3.complete_upload(*self._place, upload_id, sent)
-        return etag, composite_of([part.sha256 or "" for part in sent]), True
+        return etag, contents.composite_of([part.sha256 or "" for part in sent]), True
 
     def _equal_object(self) -> s3.Found | None:
         """The object with the key; None if there is none. Costs 1 request, and `is_equal`.
@@ -352,7 +334,7 @@ class _Storing:
         sent: list[s3.Part] = []
         waiting: deque[Future[s3.Part]] = deque()
         try:
-            for number, part in enumerate(parts_of(self._file.size), 1):
+            for number, part in enumerate(contents.parts_of(self._file.size), 1):
                 if len(waiting) >= self._run.ahead:
                     sent.append(waiting.popleft().result())
                 span, before = Span(self._file, *part), stored.get(number)
@@ -437,21 +419,22 @@ def is_equal(file: OpenFile, found: s3.Found, bucket: str, key: str) -> bool:
 
     Raises:
         StorageFailed: S3 refused, or did not answer.
-        FileChanged, Unreadable: see `OpenFile`.
+        Unreadable: see `OpenFile`.
     """
     if found.size != file.size:
         return False
+    whole = file.chunks(0, file.size)
     if found.sha256 is not None:
         if found.sha256 == file.sha256:
             return True
-        if not is_composite(found.sha256):
-            return found.sha256 == sha256_of(file.chunks(0, file.size))
+        if not contents.is_composite(found.sha256):
+            return found.sha256 == contents.sha256_of(whole)
         sizes = s3.part_sizes(bucket, key)
         if sizes and sum(sizes) == file.size:
             offsets = accumulate(sizes, initial=0)
             return found.sha256 == file.sha256_over(zip(offsets, sizes, strict=False))
     if found.sha1 is not None:
-        return found.sha1 == sha1_of(file.chunks(0, file.size))
+        return found.sha1 == contents.sha1_of(whole)
     if found.crc32 is not None:
-        return found.crc32 == crc32_of(file.chunks(0, file.size))
-    return sha256_of(s3.download(bucket, key)) == sha256_of(file.chunks(0, file.size))
+        return found.crc32 == contents.crc32_of(whole)
+    return contents.sha256_of(s3.download(bucket, key)) == contents.sha256_of(whole)

@@ -22,7 +22,6 @@ import os
 import threading
 from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from dynamo import DamagedItem, DynamoError, Transaction, Unavailable
 from dynamo._internal import tally
@@ -33,9 +32,6 @@ from locks._internal import requests
 from locks.exceptions import LeaseLost
 from locks.models import LockItem
 from locks.signals import lease_lost
-
-if TYPE_CHECKING:
-    from multiprocessing.util import Finalize
 
 log = logging.getLogger(__name__)
 
@@ -308,7 +304,7 @@ class _Heartbeats:
         self._due: dict[Lease, float] = {}
         self._failures: dict[Lease, int] = {}
         self._is_ending = False
-        self._at_end: Finalize | None = None
+        self._at_end: object = None
 
     def keep(self, lease: Lease) -> None:
         with self._changed:

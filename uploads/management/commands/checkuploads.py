@@ -10,22 +10,15 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo.extending import printable
-from uploads.check import (
-    DIFFERENCES,
-    Difference,
-    Report,
-    check_uploads,
-    forget_missing,
-    forget_unfinished,
-)
+from uploads.check import Difference, Report, check_uploads, forget_missing, forget_unfinished
 from uploads.management.base import UploadCommand, destination
 from uploads.sources import Destination
 from web.commands import progress_bars
 
-#: The kind of finding that each option removes, and the operation.
-_FORGETS: dict[str, tuple[Difference, Callable[[Destination, Iterable[str]], Iterator[str]]]] = {
-    "forget_unfinished": ("unfinished", forget_unfinished),
-    "forget_missing": ("missing", forget_missing),
+#: The operations of `--forget-unfinished` and `--forget-missing`.
+_FORGETS: dict[Difference, Callable[[Destination, Iterable[str]], Iterator[str]]] = {
+    "unfinished": forget_unfinished,
+    "missing": forget_missing,
 }
 
 
@@ -79,13 +72,12 @@ class Command(UploadCommand):
 
 def _forgotten(report: Report, options: dict[str, Any]) -> list[str] | None:
     """Delete what the options ask for, and remove it from the report. None without an option."""
-    asked = [_FORGETS[option] for option in _FORGETS if options[option]]
+    asked = [kind for kind in _FORGETS if options[f"forget_{kind}"]]
     forgotten: list[str] = []
-    for kind, forget in asked:
+    for kind in asked:
         found = report.findings[kind]
-        keys = list(forget(options["destination"], found.listed))
-        gone = set(keys)
-        found.listed = [key for key in found.listed if key not in gone]
+        keys = list(_FORGETS[kind](options["destination"], found.listed))
+        found.listed = sorted({*found.listed} - {*keys})
         report.rows -= len(keys)
         forgotten += keys
     return forgotten if asked else None
@@ -103,4 +95,4 @@ def _as_json(report: Report, forgotten: list[str] | None) -> str:
 
 
 def _counted(report: Report) -> str:
-    return ", ".join(f"{kind} {report.findings[kind].count:,}" for kind in DIFFERENCES)
+    return ", ".join(f"{kind} {found.count:,}" for kind, found in report.findings.items())
