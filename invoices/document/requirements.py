@@ -68,10 +68,6 @@ class Case:
         return {line.category for line in self.contents.lines}
 
     @property
-    def has_vat(self) -> bool:
-        return any(line.vat_rate for line in self.contents.lines)
-
-    @property
     def has_vat_id(self) -> bool:
         """Whether the seller has one that fits the country. The profile may have an older one."""
         return _is_vat_id(self.seller.vat_id, self.seller.country)
@@ -94,13 +90,6 @@ class Case:
         if not self.categories & _OWED_BY_CUSTOMER or customer.country not in EU | {""}:
             return False
         return not _is_vat_id(customer.vat_id, customer.country)
-
-    @property
-    def lacks_other_member_state(self) -> bool:
-        is_intra_community = "intra_community" in self.categories
-        return is_intra_community and self.contents.customer.country not in EU - {
-            self.seller.country
-        }
 
 
 def _is_vat_id(text: str, country: str) -> bool:
@@ -129,7 +118,8 @@ def missing(case: Case) -> Iterator[Lack]:
 
 
 def _missing_in_profile(case: Case) -> Iterator[tuple[str, Any]]:
-    country, lacks_vat_id = case.seller.country, case.has_vat and not case.has_vat_id
+    country, has_vat = case.seller.country, any(line.vat_rate for line in case.contents.lines)
+    lacks_vat_id = has_vat and not case.has_vat_id
     if country in EU | {"GB", "CH", "JP"} and not case.is_named:
         yield "business_name", _("Your name or the name of your business")
     if country in EU | {"GB", "CH"} and not case.seller.address:
@@ -165,7 +155,8 @@ def _missing_here(case: Case) -> Iterator[tuple[str, Any]]:
     if country == "FR" and customer.vat_id and not contents.payment_terms:
         what = _("The payment terms: discount, interest on late payment, EUR 40 for recovery")
         yield "payment_terms", what
-    if country in EU and case.lacks_other_member_state:
+    is_intra_community = country in EU and "intra_community" in case.categories
+    if is_intra_community and customer.country not in EU - {country}:
         yield "customer_country", _("A country of the European Union other than yours")
     if country in EU and case.lacks_customer_vat_id:
         yield "customer_vat_id", _("The customer’s VAT ID, from the customer’s country")

@@ -38,6 +38,7 @@ def contents_of(invoice: Invoice) -> dict[str, Any]:
     title = _("Credit note %(number)s") if invoice.is_credit_note else _("Invoice %(number)s")
     title = _("Draft of an invoice") if invoice.is_draft else title % {"number": invoice.label}
     void = pgettext("across the PDF of a voided invoice", "VOID") if invoice.is_voided else ""
+    credited = _("This credit note cancels invoice %(number)s.") % {"number": invoice.credits}
     code = payment_code(invoice)
     contents: dict[str, Any] = _printable(
         {
@@ -64,7 +65,7 @@ def contents_of(invoice: Invoice) -> dict[str, Any]:
             # Across each page.
             "mark": pgettext("across the PDF of a preview", "DRAFT") if invoice.is_draft else void,
             "voided": _banner(_voided(invoice), invoice.void_reason) if invoice.is_voided else None,
-            "credited": _banner(_credited(invoice), invoice.credit_reason)
+            "credited": _banner(credited, invoice.credit_reason)
             if invoice.is_credit_note
             else None,
             "seller": _party(invoice.seller, invoice),
@@ -109,10 +110,6 @@ def _voided(invoice: Invoice) -> str:
     if not invoice.voided_on:
         return _("VOID: this invoice was voided.")
     return _("VOID: this invoice was voided on %(date)s.") % {"date": _day(invoice.voided_on)}
-
-
-def _credited(invoice: Invoice) -> str:
-    return _("This credit note cancels invoice %(number)s.") % {"number": invoice.credits}
 
 
 def _banner(what: str, reason: str) -> dict[str, str]:

@@ -48,6 +48,7 @@ from invoices.document.requirements import (
     rates_of,
 )
 from invoices.store.issuing import check_seller, is_named, seller_of, today
+from invoices.store.records import STANDINGS
 from web.choices import is_currency
 from web.kinds import LongSelect
 from web.requestids import RequestIdForm
@@ -365,15 +366,8 @@ def _count_lines(data: Iterable[str]) -> int:
     return min(SHOWN_LINES, 1 + max((int(match[1]) for match in matches if match), default=0))
 
 
-#: What the list can be limited to: its name, and the standings of the documents.
-FILTERS = {
-    "open": (_("Open"), ("open", "overdue")),
-    "overdue": (_("Overdue"), ("overdue",)),
-    "paid": (_("Paid"), ("paid",)),
-    "credited": (_("Credited"), ("credited",)),
-    "credit_note": (_("Credit notes"), ("credit_note",)),
-    "voided": (_("Voided"), ("voided",)),
-}
+#: What the list can be limited to, and the standings of the documents.
+FILTERS = {name: (name,) for name in reversed(STANDINGS)} | {"open": ("open", "overdue")}
 
 
 def search_field(label: Any) -> forms.CharField:
@@ -390,7 +384,7 @@ class ListForm(forms.Form):
     state = forms.ChoiceField(
         label=_("Status"),
         required=False,
-        choices=[("", _("All")), *((name, label) for name, (label, _any) in FILTERS.items())],
+        choices=[("", _("All")), *((name, STANDINGS[name]) for name in FILTERS)],
         widget=LongSelect,
     )
     customer = search_field(_("Customer or number"))

@@ -157,9 +157,9 @@ class HomeView(TemplateView):
 
 def figure(state: str, latest: list[Listed]) -> dict[str, Any]:
     """Those of `latest` in a state of the list's filter, and their sums."""
-    title, standings = forms.FILTERS[state]
-    found = [each for each in latest if each.standing in standings]
-    return {"state": state, "title": title, "invoices": found, "sums": sums_of(found)}
+    found = [each for each in latest if each.standing in forms.FILTERS[state]]
+    title, sums = STANDINGS[state], sums_of(found)
+    return {"state": state, "title": title, "invoices": found, "sums": sums}
 
 
 class InvoiceListView(OwnInvoicesMixin, TemplateView):
@@ -181,7 +181,7 @@ class InvoiceListView(OwnInvoicesMixin, TemplateView):
             year,
             before=query["before"],
             customer=query["customer"],
-            standings=forms.FILTERS[state][1] if state else STANDINGS,
+            standings=forms.FILTERS.get(state, STANDINGS),
             today=self.today,
         )
         if page.damaged:

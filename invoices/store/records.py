@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
+from django.utils.translation import gettext_lazy as _
+
 from dynamo import DamagedItem
 from dynamo.extending import Item, read_together, send
 from invoices.document.amounts import Line, Totals, VatShare
@@ -57,7 +59,7 @@ def from_item(item: Item) -> Invoice:
 
 
 def _invoice_of(item: Item) -> Invoice:
-    account, _, year = item["series"]["S"].rpartition("#")
+    account, _hash, year = item["series"]["S"].rpartition("#")
     shares = tuple(VatShare(**from_wire(VatShare, share["M"])) for share in item["vat"]["L"])
     invoice = Invoice(
         **from_wire(Invoice, item),
@@ -75,8 +77,15 @@ def _invoice_of(item: Item) -> Invoice:
 
 # What became of it --------------------------------------------------------------------------------
 
-#: What became of a document; see `Record.standing`.
-STANDINGS = ("voided", "credit_note", "credited", "paid", "overdue", "open")
+#: What became of a document, see `Record.standing`, and its name on pages.
+STANDINGS = {
+    "voided": _("Voided"),
+    "credit_note": _("Credit note"),
+    "credited": _("Credited"),
+    "paid": _("Paid"),
+    "overdue": _("Overdue"),
+    "open": _("Open"),
+}
 
 
 @dataclass(frozen=True)

@@ -10,27 +10,21 @@ from django import template
 from django.urls import reverse
 from django.utils import dateformat
 from django.utils.formats import date_format
-from django.utils.translation import gettext_lazy as _, pgettext
+from django.utils.translation import pgettext
 
 from invoices.document import money
 from invoices.document.amounts import TAX_CATEGORIES, Line, readable_quantity
 from invoices.document.invoice import details_of
 from invoices.output.contents import is_marked, remarks_of
 from invoices.store.lists import Listed, sums_of
+from invoices.store.records import STANDINGS
 from web.choices import country_name
 from web.identifiers import readable_iban
 
 register = template.Library()
 
-#: What became of an invoice, and how the word looks.
-_STATUSES: dict[str, tuple[Any, str]] = {
-    "voided": (_("Voided"), ""),
-    "credit_note": (_("Credit note"), ""),
-    "credited": (_("Credited"), ""),
-    "paid": (_("Paid"), "good"),
-    "overdue": (_("Overdue"), "bad"),
-    "open": (_("Open"), "open"),
-}
+#: How the name of a standing looks.
+_STYLES = {"paid": "good", "overdue": "bad", "open": "open"}
 
 #: `{{ invoice.totals.gross|amount:invoice.currency }}`: minor units with their currency.
 register.filter("amount", money.readable_amount)
@@ -63,7 +57,8 @@ register.filter("iban", readable_iban)
 @register.filter
 def status(standing: str) -> tuple[Any, str] | None:
     """What became of an invoice as a word, and the class of its color."""
-    return _STATUSES.get(standing)
+    name = STANDINGS.get(standing)
+    return (name, _STYLES.get(standing, "")) if name else None
 
 
 @register.inclusion_tag("invoices/_table.html")
@@ -79,7 +74,7 @@ def invoice_table(
         return {"rows": []}
     label = invoices[0].label
     before, _label, after = reverse(view, args=[*args, label]).rpartition(label)
-    statuses = {standing: (str(name), style) for standing, (name, style) in _STATUSES.items()}
+    names = {standing: str(name) for standing, name in STANDINGS.items()}
     day_format = pgettext("a day of the year that is shown, in Django’s letters", "N j")
 
     @cache
@@ -88,7 +83,6 @@ def invoice_table(
 
     rows = []
     for invoice in invoices:
-        status, style = statuses[invoice.standing]
         due = invoice.due_date
         rows.append(
             {
@@ -97,8 +91,8 @@ def invoice_table(
                 "day": invoice.issued_at.isoformat(),
                 "readable_day": readable(invoice.issued_at),
                 "customer": invoice.customer_name,
-                "status": status,
-                "style": style,
+                "status": names[invoice.standing],
+                "style": _STYLES.get(invoice.standing, ""),
                 "due": due.isoformat() if due else "",
                 "readable_due": readable(due) if due else "",
                 "amount": money.readable_amount(invoice.gross, invoice.currency),
