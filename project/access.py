@@ -21,7 +21,7 @@ from django.utils.deprecation import MiddlewareMixin
 
 from accounts.sessions.visitor import address, known_account
 from dynamo.extending import Tally, counted_on, counting, printable
-from project.logs import hide
+from project.logs import hiding
 
 log = logging.getLogger(__name__)
 
@@ -111,8 +111,9 @@ def _log(request: HttpRequest, response: HttpResponseBase, tally: Tally, seconds
     if not log.isEnabledFor(level):
         return
     milliseconds = round(seconds * 1000, 1)
-    # Here as well as in the formatter: other handlers get the record without secrets, too.
-    path = hide(request.path, request)
+    # Here, not in the formatter: every handler gets the record without secrets.
+    hidden = hiding(request)
+    method, path = hidden(method), hidden(request.path)
     account, client = known_account(request), address(request)
     log.log(
         level,
@@ -120,7 +121,6 @@ def _log(request: HttpRequest, response: HttpResponseBase, tally: Tally, seconds
         *(method, printable(path), response.status_code, milliseconds, tally),
         *(account or "nobody", client or "nowhere"),
         extra={
-            "request": request,
             "fields": {
                 "method": method,
                 "path": path,

@@ -71,8 +71,8 @@ FIELDS = (
     *("exception", "stack"),
 )
 
-# The site itself makes the others: there is nothing to hide, and searching takes time.
-_MAY_HOLD_SECRETS = {"message", "method", "path", "exception", "stack"}
+# In the others, `project.access` has hidden them, or the site makes them. Searching takes time.
+_MAY_HOLD_SECRETS = {"message", "exception", "stack"}
 
 log = logging.getLogger(__name__)
 
@@ -89,31 +89,29 @@ def hiding(request: object = None) -> Callable[[str], str]:
         secrets = sorted(_secrets(request), key=len, reverse=True)
     # Without the URL map no request was handled yet, and loading it here could be in mid-import.
     is_mapped = hasattr(sys.modules.get(settings.ROOT_URLCONF), "urlpatterns")
-    paths = _paths_with_tokens(settings.ROOT_URLCONF) if is_mapped else []
+    paths = _paths_with_tokens(settings.ROOT_URLCONF) if is_mapped else None
 
     def hidden(text: str) -> str:
         for secret in secrets:
             text = text.replace(secret, HIDDEN)
-        for path in paths:
-            text = path.sub(rf"\1{HIDDEN}", text)
-        return text
+        return paths.sub(rf"\1{HIDDEN}", text) if paths else text
 
     return hidden
 
 
 @functools.cache
-def _paths_with_tokens(urlconf: str) -> list[re.Pattern[str]]:
-    """A pattern for each path with a token: of what is before it, and of the part after that.
+def _paths_with_tokens(urlconf: str) -> re.Pattern[str] | None:
+    """Finds the paths with a token, if the URL map has any: what is before it, and the part after.
 
     The rest may be missing: a mistyped path shows the token, too.
     """
-    patterns = []
+    found = []
     for route in _routes(get_resolver(urlconf)):
         if f"{_HIDDEN_PARAMETER}>" in route:
             before = route.partition(f"{_HIDDEN_PARAMETER}>")[0].rpartition("<")[0]
             path = re.escape(f"/{before}").replace("/", _SLASH)
-            patterns.append(re.compile(f"({_PARAMETER.sub(lambda _each: _PART, path)}){_PART}"))
-    return patterns
+            found.append(_PARAMETER.sub(lambda _each: _PART, path))
+    return re.compile(f"({'|'.join(found)}){_PART}") if found else None
 
 
 def _routes(resolver: URLResolver, before: str = "") -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import re
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -118,6 +119,23 @@ def test_the_line_sends_no_request_to_dynamodb(ann: User, lines: Lines) -> None:
     assert "account" not in unknown
     client.post("/accounts/logout/")
     assert lines.of_access()[-1]["account"] == ann.pk
+
+
+def test_no_handler_gets_a_secret_of_the_request(ann: User, lines: Lines, caplog: Any) -> None:
+    client = Client()
+    sign_in(client, ann)
+    secret = client.cookies["sessionid"].value
+
+    client.get(f"/{secret}/accounts/confirm/link-token/?next=/accounts/confirm/other/")
+
+    record = [each for each in caplog.records if each.name == "project.access"][-1]
+    written = str(vars(record))
+    assert {secret, "link-token"} & set(re.split(r"[ '/]", written)) == set()
+    assert not hasattr(record, "request")
+    line = lines.of_access()[-1]
+    hidden = f"/{HIDDEN}/accounts/confirm/{HIDDEN}/"
+    assert line["path"] == hidden
+    assert line["message"].startswith(f"GET {hidden} 404")
 
 
 def test_the_address_is_the_one_that_limits_use(lines: Lines, settings: Any) -> None:
