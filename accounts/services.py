@@ -42,9 +42,6 @@ def register(
     email: str,
     password: str | None = None,
     password_hash: str | None = None,
-    full_name: str | None = None,
-    phone_number: str | None = None,
-    time_zone: str | None = None,
     is_staff: bool = False,
     is_superuser: bool = False,
     email_confirmed: bool = False,
@@ -52,8 +49,9 @@ def register(
     sign_in: Mapping[str, Any] | None = None,
     is_password: Callable[[User, str], bool] = _is_password,
     write: Transaction | None = None,
+    **profile: Any,
 ) -> User:
-    """Make an account and the guard items of its unique values.
+    """Make an account, with a `profile` as `edit_profile`, and its guard items.
 
     Without `password` and `password_hash` the account has no usable password. `request_id` names
     this registration (default: a new id). Repeated with the same id and values, at any time, it
@@ -73,13 +71,7 @@ def register(
             `dynamo.exceptions.Refused` with all of them.
         AccountRequestReused: the request id made an account with other values.
     """
-    values = User.cleaned(
-        username=username,
-        email=email,
-        full_name=full_name,
-        phone_number=phone_number,
-        time_zone=time_zone,
-    )
+    values = User.cleaned(username=username, email=email, **profile)
     request_id = request_id or str(uuid.uuid4())
     user = User(
         pk=account_key(request_id),

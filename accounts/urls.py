@@ -9,7 +9,7 @@ from django.contrib.auth.views import (
 from django.urls import path
 from django.views.generic import TemplateView
 
-from accounts.pages import account, emails, recovery, signin, signup
+from accounts.pages import account, emails, signin, signup
 
 _page = TemplateView.as_view
 
@@ -36,15 +36,15 @@ urlpatterns = [
     path("confirm/<str:token>/", emails.EmailConfirmView.as_view(), name="email_confirm"),
     path("password_change/", account.PasswordChangeView.as_view(), name="password_change"),
     path("password_change/done/", PasswordChangeDoneView.as_view(), name="password_change_done"),
-    path("password_reset/", recovery.PasswordResetView.as_view(), name="password_reset"),
+    path("password_reset/", signin.PasswordResetView.as_view(), name="password_reset"),
     path("password_reset/done/", PasswordResetDoneView.as_view(), name="password_reset_done"),
     path(
         "reset/<uidb64>/<token>/",
-        recovery.PasswordResetConfirmView.as_view(),
+        signin.PasswordResetConfirmView.as_view(),
         name="password_reset_confirm",
     ),
     path("reset/done/", PasswordResetCompleteView.as_view(), name="password_reset_complete"),
-    path("username_reminder/", recovery.UsernameReminderView.as_view(), name="username_reminder"),
+    path("username_reminder/", signin.UsernameReminderView.as_view(), name="username_reminder"),
     path(
         "username_reminder/done/",
         _page(template_name="accounts/username_reminder_done.html"),

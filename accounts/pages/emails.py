@@ -149,11 +149,15 @@ class EmailChangeView(PasswordConfirmedView):
     form_class = EmailChangeForm
     success_message = gettext_lazy("Your email address was changed.")
 
+    @property
+    def _needs_link(self) -> bool:
+        return bool(settings.ACCOUNTS_EMAIL_CHANGE == "confirm")
+
     def get_initial(self) -> dict[str, Any]:
         return {"email": signed_in(self.request).email}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(needs_link=_needs_link(), **kwargs)
+        return super().get_context_data(needs_link=self._needs_link, **kwargs)
 
     def change(self, user: User, form: PasswordConfirmedForm) -> None:
         """Change the address, or send the link that changes it."""
@@ -162,7 +166,7 @@ class EmailChangeView(PasswordConfirmedView):
             services.change_email(user, email)
             return
         attempts.begin_mail("change", email, counted_client(self.request))
-        if _needs_link():
+        if self._needs_link:
             self._send_link(user, email)
             return
         old, was_confirmed = user.email, user.is_confirmed
@@ -181,10 +185,6 @@ class EmailChangeView(PasswordConfirmedView):
                 self.request,
                 _("The mail could not be sent. Please request the change again later."),
             )
-
-
-def _needs_link() -> bool:
-    return bool(settings.ACCOUNTS_EMAIL_CHANGE == "confirm")
 
 
 class EmailChangeConfirmView(LinkView):

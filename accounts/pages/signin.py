@@ -1,10 +1,11 @@
-"""Pages: signing in, entering the password again, and the list of sessions."""
+"""Pages: signing in, the password again, sessions; forgotten passwords and usernames."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from typing import Any
 
+from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout, views as auth_views
@@ -13,7 +14,7 @@ from django.contrib.auth.views import RedirectURLMixin, redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
-from django.urls import reverse
+from django.urls import reverse, reverse_lazy
 from django.utils.decorators import method_decorator
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
@@ -21,11 +22,15 @@ from django.views import View
 from django.views.decorators.cache import never_cache
 from django.views.generic import FormView, TemplateView
 
-from accounts.clients import readable
+from accounts.attributes import EMAIL
+from accounts.clients import counted_client, readable
+from accounts.emails import mails
 from accounts.exceptions import StaleUser
-from accounts.forms import PasswordConfirmedForm, SignInForm
+from accounts.forms import NewPasswordForm, PasswordConfirmedForm, SignInForm
+from accounts.limits import attempts
+from accounts.models import VALUES
 from accounts.pages import notices
-from accounts.pages.base import FormPageMixin, signed_in
+from accounts.pages.base import FormPageMixin, show_not_sent, signed_in
 from accounts.sessions import services as sessions, visitor
 from web import keptforms
 
@@ -146,3 +151,60 @@ class SessionsEndOthersView(FreshSignInMixin, View):
             visitor.keep(request, user)
             messages.success(request, _("All your other sessions have ended."))
         return redirect(self.return_to)
+
+
+# Forgotten passwords and usernames ----------------------------------------------------------------
+
+
+class AddressForm(forms.Form):
+    email = VALUES["email"].form_field(EMAIL)
+
+
+class ForgottenView(FormPageMixin, FormView):
+    """Sends a mail to an address, and answers the same whether or not an account has it."""
+
+    form_class = AddressForm
+    #: What is limited, and what sends the mail.
+    kind: str
+    send: staticmethod[[str], bool]
+
+    def form_valid(self, form: AddressForm) -> HttpResponse:
+        email = form.cleaned_data["email"]
+        attempts.begin_mail(self.kind, email, counted_client(self.request))
+        return super().form_valid(form) if self.send(email) else show_not_sent(self, form)
+
+
+class PasswordResetView(ForgottenView):
+    template_name = "registration/password_reset_form.html"
+    success_url = reverse_lazy("password_reset_done")
+    kind, send = "reset", staticmethod(mails.send_reset)
+
+
+class UsernameReminderView(ForgottenView):
+    template_name = "accounts/username_reminder.html"
+    success_url = reverse_lazy("username_reminder_done")
+    kind, send = "reminder", staticmethod(mails.send_reminder)
+
+
+class PasswordResetConfirmView(FormPageMixin, auth_views.PasswordResetConfirmView):
+    """Django's view. Another password or address, or a sign-in, makes the link void."""
+
+    form_class = NewPasswordForm
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        # Reads the visitor first: this deletes a session that has ended, and would otherwise delete
+        # the token that the link stores in the session.
+        bool(request.user.is_authenticated)
+        return super().dispatch(request, *args, **kwargs)
+
+    def get_user(self, uidb64: str) -> Any:
+        """The account of the link; None if it was deactivated."""
+        user = super().get_user(uidb64)
+        return user if user and user.is_active else None
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        """Store the new password, and clear the count of failed sign-ins."""
+        response = super().form_valid(form)
+        attempts.forget(self.user)
+        notices.tell(self.request, "password_changed", self.user)
+        return response
