@@ -12,10 +12,11 @@ import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO, Self, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from accounts.exceptions import UnreadableFile
 
@@ -55,18 +56,13 @@ class RowFile(ABC):
     columns: tuple[str, ...] = COLUMNS
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
-        self.path = path
+        #: Where the rejected rows are written: `users.rejected.csv`.
+        self.rejected = path.with_suffix(f".rejected{path.suffix}")
         self.size_bytes = os.fstat(file.fileno()).st_size
         self.read_bytes = 0
         self.line = 0
         self.fault = ""
         self._file = file
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._file.close()
 
     def __iter__(self) -> Iterator[Row]:
         try:
@@ -183,7 +179,8 @@ _BY_ENDING: dict[str, Callable[[Path, BinaryIO], RowFile]] = {
 }
 
 
-def open_rows(path: Path) -> RowFile:
+@contextmanager
+def open_rows(path: Path) -> Iterator[RowFile]:
     """The file at `path`, in the format of its ending.
 
     Raises:
@@ -192,50 +189,41 @@ def open_rows(path: Path) -> RowFile:
     """
     if path.suffix.lower() not in _BY_ENDING:
         raise UnreadableFile(f"{path.name}: the file name must end in .csv or .jsonl.")
-    file = path.open("rb")
-    try:
-        return _BY_ENDING[path.suffix.lower()](path, file)
-    except UnreadableFile:
-        file.close()
-        raise
+    with path.open("rb") as file:
+        yield _BY_ENDING[path.suffix.lower()](path, file)
 
 
-class RejectedRows:
-    """Writes the rejected rows of `source` to a file: `users.rejected.csv`.
+@contextmanager
+def rejected_rows(source: RowFile) -> Iterator[Callable[[Row, str], None]]:
+    """Writes the rejected rows of `source`, with their reasons, to its `rejected` path.
 
     At the end of the `with` block the file replaces that of an earlier import; without rejected
     rows that one is deleted. Only its owner can read the file, because it may hold hashes.
 
     Raises (on entry and later): OSError
     """
+    write: Callable[[dict[str, Any]], object] | None = None
 
-    def __init__(self, source: RowFile) -> None:
-        self.path = source.path.with_suffix(f".rejected{source.path.suffix}")
-        self._partial = self.path.with_name(f"{self.path.name}.part")
-        self._source = source
-        self._write: Callable[[dict[str, Any]], object] | None = None
+    def add(row: Row, reason: str) -> None:
+        nonlocal write
+        write = write or source.writer(file)
+        write(row.cells | {"line": row.line, "reason": reason})
 
-    def __enter__(self) -> Self:
-        descriptor = os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    partial = source.rejected.with_name(f"{source.rejected.name}.part")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
         # JSON can contain lone surrogates. UTF-8 cannot, so they are written as JSON escapes.
-        self._file = os.fdopen(
+        with os.fdopen(
             descriptor, "w", encoding="utf-8", newline="", errors="backslashreplace"
-        )
-        return self
-
-    def add(self, row: Row, reason: str) -> None:
-        if self._write is None:
-            self._write = self._source.writer(self._file)
-        self._write(row.cells | {"line": row.line, "reason": reason})
-
-    def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        self._file.close()
-        if self._write is not None:
-            self._partial.replace(self.path)
-            return
-        self._partial.unlink()
-        if error is None:
-            self.path.unlink(missing_ok=True)
+        ) as file:
+            yield add
+    finally:
+        if write:
+            partial.replace(source.rejected)
+        else:
+            partial.unlink()
+    if not write:
+        source.rejected.unlink(missing_ok=True)
 
 
 def _is_blank(fields: list[str]) -> bool:

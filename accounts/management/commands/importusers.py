@@ -13,7 +13,7 @@ from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
 from accounts.exceptions import ImportStopped
-from accounts.imports.files import COLUMNS, RejectedRows, RowFile, open_rows
+from accounts.imports.files import COLUMNS, RowFile, open_rows, rejected_rows
 from accounts.imports.services import Outcome, Result, import_users, preview_users
 from dynamo.management.base import DynamoCommand, up_to
 from web.commands import stop_on_signals
@@ -64,11 +64,11 @@ class Command(DynamoCommand):
                 called, place = "Rows that would be rejected", ""
             else:
                 results = import_users(rows, workers=options["workers"], stop=interrupted)
-                with RejectedRows(source) as rejected:
+                with rejected_rows(source) as reject:
                     complaints = self._count(
-                        source, results, lambda result: rejected.add(result.row, result.reason)
+                        source, results, lambda result: reject(result.row, result.reason)
                     )
-                called, place = "Rejected rows", f", see {rejected.path}"
+                called, place = "Rejected rows", f", see {source.rejected}"
             if count := self.counts[Outcome.REJECTED]:
                 complaints.append(f"{called}: {count:,}{place}.")
             self._print_counts(**options)
