@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,18 +10,22 @@ from accounts.attributes import in_camel_case
 from accounts.models import VALUES, User
 from accounts.sessions import services as sessions
 
-_NAMES = (
+SHOWN = (
     "pk",
     *VALUES,
     *("email_confirmed_at", "pending_email", "pending_until"),
     *("is_active", "is_staff", "is_superuser", "date_joined", "last_login"),
 )
-#: Stored name and Python name.
-SHOWN = {str(User.get_attributes()[name].attr_name): name for name in _NAMES}
+
+
+def by_stored_name(user: User, names: Iterable[str]) -> dict[str, Any]:
+    """The values of attributes by their stored names, such as `fullName`."""
+    attributes = user.get_attributes()
+    return {str(attributes[name].attr_name): getattr(user, name) for name in names}
 
 
 def account_of(user: User) -> dict[str, Any]:
-    shown = {name: getattr(user, attribute) for name, attribute in SHOWN.items()}
+    shown = by_stored_name(user, SHOWN)
     if user.pending_until is not None:
         shown["pendingUntil"] = datetime.fromtimestamp(user.pending_until, UTC)
     return shown

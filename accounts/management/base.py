@@ -10,20 +10,14 @@ from typing import Any, ClassVar
 from django.core.management.base import CommandParser
 
 from accounts.models import User
+from accounts.personal_data import by_stored_name
 from accounts.services import find_user
 from dynamo.management.base import DynamoCommand
 
-_SHOWN = {
-    "pk": "pk",
-    "userName": "username",
-    "email": "email",
-    "fullName": "full_name",
-    "phoneNumber": "phone_number",
-    "isActive": "is_active",
-    "isStaff": "is_staff",
-    "joinedAt": "date_joined",
-    "lastLoginAt": "last_login",
-}
+_SHOWN = (
+    *("pk", "username", "email", "full_name", "phone_number"),
+    *("is_active", "is_staff", "date_joined", "last_login"),
+)
 
 
 class UserCommand(DynamoCommand):
@@ -54,18 +48,14 @@ class UserCommand(DynamoCommand):
         return self.said.format(user=user)
 
 
-def _shown(user: User) -> dict[str, Any]:
-    return {key: getattr(user, name) for key, name in _SHOWN.items()}
-
-
 def as_json(user: User) -> str:
     """One JSON object. Times are ISO 8601 in UTC, missing values are null."""
-    return json.dumps(_shown(user), default=datetime.isoformat, ensure_ascii=False)
+    return json.dumps(by_stored_name(user, _SHOWN), default=datetime.isoformat, ensure_ascii=False)
 
 
 def as_lines(user: User) -> str:
     """One line for each value that the account has."""
-    shown = _shown(user) | ({"isSuperuser": True} if user.is_superuser else {})
+    shown = by_stored_name(user, _SHOWN) | ({"isSuperuser": True} if user.is_superuser else {})
     return "\n".join(
         f"{key + ':':<13}{_readable(value)}" for key, value in shown.items() if value is not None
     )

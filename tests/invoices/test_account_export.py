@@ -101,7 +101,7 @@ def test_the_export_has_the_account_as_stored(client: Client, ann: User) -> None
 def test_every_attribute_is_either_shown_or_hidden() -> None:
     attributes = set(User.get_attributes())
 
-    assert set(personal_data.SHOWN.values()) == attributes - HIDDEN
+    assert set(personal_data.SHOWN) == attributes - HIDDEN
     assert attributes > HIDDEN
 
 
