@@ -26,21 +26,21 @@ from dynamo.extending import together
 
 @dataclass(frozen=True)
 class Attempt:
-    """What is allowed, with the slots that it has, by the names of their limits."""
+    """What is allowed, with its slots."""
 
-    slots: dict[str, Slot | None]
+    slots: list[Slot]
 
     def was_not_made(self) -> None:
         """Give the slots back: no password was checked, or no mail server was asked.
 
         Costs 1 request for each slot, sent together.
         """
-        together(*(partial(limit(name).give_back, slot) for name, slot in self.slots.items()))
+        together(*(slot.give_back for slot in self.slots))
 
 
 @dataclass(frozen=True)
 class SignIn(Attempt):
-    """An attempt to sign in that is allowed."""
+    """An attempt to sign in that is allowed: slots of the account and of the client."""
 
     account: str
     client: str | None
@@ -61,19 +61,16 @@ class SignIn(Attempt):
         if self.client is None:
             clear()
             return
-        of_clients = limit("sign_in_client")
+        _of_account, of_client = self.slots
+        success = partial(limit("sign_in_success_client").take, self.client)
         try:
-            together(
-                clear,
-                partial(of_clients.give_back, self.slots["sign_in_client"]),
-                partial(limit("sign_in_success_client").take, self.client),
-            )
+            together(clear, of_client.give_back, success)
         except TooManyAttempts:
-            of_clients.take(self.client)
+            begin_client(self.client)
             raise
 
 
-def begin_client(client: str | None) -> Slot | None:
+def begin_client(client: str | None) -> Slot:
     """Count an attempt to sign in from `client`, for `begin_sign_in`.
 
     `client` comes from `accounts.clients.counted_client`; None is not counted. Costs
@@ -82,10 +79,10 @@ def begin_client(client: str | None) -> Slot | None:
     Raises:
         TooManyAttempts: too many failed from the client's address.
     """
-    return limit("sign_in_client").take(client) if client else None
+    return limit("sign_in_client").take(client) if client else Slot()
 
 
-def begin_sign_in(who: str, pk: str | None, client: str | None, of_client: Slot | None) -> SignIn:
+def begin_sign_in(who: str, pk: str | None, client: str | None, of_client: Slot) -> SignIn:
     """Count an attempt to sign in as `who`, which names the account `pk`, or no account.
 
     An account has one count for its username and its email address. The client's slot must be taken
@@ -95,8 +92,7 @@ def begin_sign_in(who: str, pk: str | None, client: str | None, of_client: Slot 
         TooManyAttempts: too many failed for the account.
     """
     account = _account(pk) if pk else f"name.{_comparable(who)}"
-    slots = {"sign_in": limit("sign_in").take(account), "sign_in_client": of_client}
-    return SignIn(slots, account, client)
+    return SignIn([limit("sign_in").take(account), of_client], account, client)
 
 
 @sensitive_variables()
@@ -136,7 +132,7 @@ def is_password(user: User, password: str) -> bool:
     try:
         is_right = user.check_password(password)
     except Busy:
-        wrong.give_back(slot)
+        slot.give_back()
         raise
     if is_right:
         wrong.clear(session)
@@ -169,7 +165,7 @@ def begin_sign_up(email: str, client: str) -> Attempt:
         return None
 
     mail, refusal = together(partial(_take_mail, "sign_up", email), of_client)
-    attempt = Attempt({"mail": mail})
+    attempt = Attempt([mail])
     if refusal is not None:
         attempt.was_not_made()
         raise refusal
@@ -207,12 +203,10 @@ def begin_mail_to_others(user: User, to: str, client: str | None) -> Attempt:
         "mail_account_recipient": f"{account}.{recipient}",
         "mail_recipient": recipient,
     }
-    return Attempt(
-        {name: limit(name).take(subject) for name, subject in subjects.items() if subject}
-    )
+    return Attempt([limit(name).take(subject) for name, subject in subjects.items() if subject])
 
 
-def _take_mail(kind: str, email: str) -> Slot | None:
+def _take_mail(kind: str, email: str) -> Slot:
     return limit("mail").take(f"{kind}.{_mailbox(email)}")
 
 

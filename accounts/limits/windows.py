@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import re
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from django.conf import settings
@@ -63,12 +64,31 @@ _PLAIN = re.compile(r"[!-~]{1,100}")
 
 @dataclass(frozen=True)
 class Slot:
-    """One of the attempts that a limit allows, in the window that ends at `ends_ms`."""
+    """One of the attempts that a limit allows, in the window that ends at `ends_ms`.
 
-    key: str
-    ends_ms: int
+    The default is that of a limit which is off.
+    """
+
+    key: str = ""
+    ends_ms: int = 0
     #: The slot of the wider network that was taken with it.
     wider: Slot | None = None
+
+    def give_back(self) -> None:
+        """Free the slot, and that of the wider network. Costs 1 request each.
+
+        It must not free a slot of a later window. So near the end of its window it frees none; and
+        if the answer shows that the request came too late anyway (clocks differ, the limit was
+        cleared too), the slot is counted again with 1 request more.
+        """
+        # The window may have ended. A lost slot is better than an error after a success.
+        with suppress(ValueError, Unavailable):
+            if self.ends_ms - _now_ms() >= _NEAR_MS:
+                ends_ms, _taken = divmod(cache.incr(self.key, -1), _WINDOW)
+                if ends_ms != self.ends_ms:
+                    cache.incr(self.key)
+        if self.wider:
+            self.wider.give_back()
 
 
 @dataclass(frozen=True)
@@ -79,8 +99,8 @@ class Limit:
     times: int | None
     seconds: int
 
-    def take(self, subject: str) -> Slot | None:
-        """Take a slot of `subject`. None if nothing is limited.
+    def take(self, subject: str) -> Slot:
+        """Take a slot of `subject`.
 
         Costs 1 request for the first in a window, else 2; after a lost reply 1 and a slot more.
 
@@ -89,7 +109,7 @@ class Limit:
             Unavailable: see `dynamo.extending.send`.
         """
         if self.times is None:
-            return None
+            return Slot()
         key = self._key(subject)
         for _attempt in range(_ATTEMPTS):
             ends_ms = _now_ms() + self.seconds * 1000
@@ -110,24 +130,6 @@ class Limit:
         if self.times is not None:
             cache.delete(self._key(subject))
 
-    def give_back(self, slot: Slot | None) -> None:
-        """Free a slot. Costs 1 request.
-
-        It must not free a slot of a later window. So near the end of its window it frees none; and
-        if the answer shows that the request came too late anyway (clocks differ, the limit was
-        cleared too), the slot is counted again with 1 request more. If the cache does not answer,
-        the slot may stay taken.
-        """
-        if slot is None or slot.ends_ms - _now_ms() < _NEAR_MS:
-            return
-        try:
-            ends_ms, _taken = divmod(cache.incr(slot.key, -1), _WINDOW)
-            if ends_ms != slot.ends_ms:
-                cache.incr(slot.key)
-        except (ValueError, Unavailable):
-            # The window ended. Or one slot is lost, which is better than an error after a success.
-            return
-
     def _key(self, subject: str) -> str:
         # A cache key has at most 250 characters, without spaces and control characters.
         if not _PLAIN.fullmatch(subject):
@@ -138,7 +140,7 @@ class Limit:
 class ClientLimit(Limit):
     """A limit of clients. An IPv6 client, which is a /64, also takes a slot of its /48."""
 
-    def take(self, subject: str) -> Slot | None:
+    def take(self, subject: str) -> Slot:
         """Take a slot of a client, and for IPv6 one of its /48, which costs the same again.
 
         Raises:
@@ -147,15 +149,10 @@ class ClientLimit(Limit):
         """
         slot = super().take(subject)
         network = wider_network(subject)
-        if slot is None or self.times is None or network is None:
+        if self.times is None or network is None:
             return slot
         wider = Limit(self.name, self.times * WIDER_TIMES, self.seconds)
         return replace(slot, wider=wider.take(network))
-
-    def give_back(self, slot: Slot | None) -> None:
-        """Free a slot, and the one of the /48. Costs 1 request each."""
-        super().give_back(slot)
-        super().give_back(slot and slot.wider)
 
 
 def limit(name: str) -> Limit:

@@ -95,7 +95,7 @@ def test_a_limit_that_is_off_refuses_nothing_and_sends_nothing(requests_sent: Re
     off = Limit("tries", None, 0)
 
     assert taken(off, 50) == 50
-    off.give_back(off.take("ann"))
+    off.take("ann").give_back()
     off.clear("ann")
     assert requests_sent.operations == []
 
@@ -161,7 +161,7 @@ def test_a_network_over_its_own_limit_uses_no_slots_of_the_site() -> None:
 
 def test_a_slot_given_back_is_free_for_the_site_too() -> None:
     for client in networks(SITE + 5):
-        CLIENT_LIMIT.give_back(CLIENT_LIMIT.take(client))
+        CLIENT_LIMIT.take(client).give_back()
 
     assert taken(CLIENT_LIMIT, 9, networks(1)[0]) == 3
 
@@ -171,7 +171,7 @@ def test_only_an_ipv6_client_costs_a_second_counter(requests_sent: Requests) -> 
     assert requests_sent.operations == ["PutItem"]
     requests_sent.clear()
 
-    CLIENT_LIMIT.give_back(CLIENT_LIMIT.take(networks(1)[0]))
+    CLIENT_LIMIT.take(networks(1)[0]).give_back()
     assert requests_sent.operations == ["PutItem"] * 2 + ["UpdateItem"] * 2
 
 
@@ -182,7 +182,7 @@ def test_a_slot_given_back_is_free_again() -> None:
     slot = LIMIT.take("ann")
     taken(LIMIT, 2)
 
-    LIMIT.give_back(slot)
+    slot.give_back()
 
     assert taken(LIMIT, 9) == 1
 
@@ -196,7 +196,7 @@ def test_a_slot_of_an_ended_window_is_not_added_to_the_next(
     assert taken(LIMIT, 2) == 2
 
     clock.seconds -= seconds_back
-    LIMIT.give_back(slot)
+    slot.give_back()
     clock.seconds += seconds_back
 
     assert taken(LIMIT, 9) == 1
@@ -205,12 +205,12 @@ def test_a_slot_of_an_ended_window_is_not_added_to_the_next(
 def test_a_slot_of_a_cleared_window_is_not_added_to_the_next(clock: Clock) -> None:
     slot = LIMIT.take("ann")
     LIMIT.clear("ann")
-    LIMIT.give_back(slot)
+    slot.give_back()
     assert stored_counts() == []
 
     clock.seconds += 0.002  # windows are told apart by the millisecond of their end
     assert taken(LIMIT, 2) == 2
-    LIMIT.give_back(slot)
+    slot.give_back()
     assert taken(LIMIT, 9) == 1
 
 
@@ -221,7 +221,7 @@ def test_a_slot_is_not_given_back_shortly_before_its_window_ends(
     clock.seconds += 891
     requests_sent.clear()
 
-    LIMIT.give_back(slot)
+    slot.give_back()
 
     assert requests_sent.operations == []
 
@@ -253,7 +253,7 @@ def test_slots_given_back_in_a_race_are_taken_at_most_once(
             except TooManyAttempts:
                 continue
             if turn % 2:
-                many.give_back(slot)
+                slot.give_back()
             else:
                 kept += 1
         return kept
@@ -283,13 +283,12 @@ def test_a_window_never_has_more_than_its_slots(clock: Clock, steps: list[str | 
                 slot = LIMIT.take("ann")
             except TooManyAttempts:
                 continue
-            assert slot is not None
             slots.append(slot)
             held[slot.ends_ms] = held.get(slot.ends_ms, 0) + 1
             assert held[slot.ends_ms] <= 3
         elif step == "give back" and slots:
             slot = slots.pop(0)
-            LIMIT.give_back(slot)
+            slot.give_back()
             held[slot.ends_ms] -= 1
         elif isinstance(step, int):
             clock.seconds += step
@@ -374,7 +373,7 @@ def test_giving_back_frees_one_slot_although_a_reply_was_lost(proxy: FaultProxy)
     slot = LIMIT.take("ann")  # uses two
 
     proxy.plan("UpdateItem", DropReply())
-    LIMIT.give_back(slot)
+    slot.give_back()
 
     assert taken(LIMIT, 9) == 1
 
