@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from threading import Event
 from typing import TypeVar
 
@@ -106,12 +106,12 @@ def import_users(
         for batch in _batches(seen, rows, workers * ROWS_PER_WORKER):
             parts = [batch[at : at + rows_at_once] for at in range(0, len(batch), rows_at_once)]
             failed_lines = []
-            for part, results in zip(parts, pool.map(attempt, parts), strict=True):
-                for entry, result in zip(part, results, strict=True):
-                    if result is None:
-                        failed_lines.append(entry.row.line)
-                    else:
-                        yield result
+            results = chain.from_iterable(pool.map(attempt, parts))
+            for entry, result in zip(batch, results, strict=True):
+                if result is None:
+                    failed_lines.append(entry.row.line)
+                else:
+                    yield result
             if failure is not None:
                 raise ImportStopped(failed_lines[0], failure) from failure
             if stop.is_set():

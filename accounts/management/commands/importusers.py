@@ -13,7 +13,7 @@ from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
 from accounts.exceptions import ImportStopped
-from accounts.imports.files import COLUMNS, RowFile, open_rows, rejected_rows
+from accounts.imports.files import COLUMNS, Row, RowFile, open_rows, rejected_rows
 from accounts.imports.services import Outcome, Result, import_users, preview_users
 from dynamo.management.base import DynamoCommand, up_to
 from web.commands import stop_on_signals
@@ -59,15 +59,13 @@ class Command(DynamoCommand):
         ):
             rows = takewhile(lambda _row: not interrupted.is_set(), source)
             if options["dry_run"]:
-                show = (lambda _result: None) if options["json"] else self._show
+                show = (lambda _row, _reason: None) if options["json"] else self._show
                 complaints = self._count(source, preview_users(rows), show)
                 called, place = "Rows that would be rejected", ""
             else:
                 results = import_users(rows, workers=options["workers"], stop=interrupted)
                 with rejected_rows(source) as reject:
-                    complaints = self._count(
-                        source, results, lambda result: reject(result.row, result.reason)
-                    )
+                    complaints = self._count(source, results, reject)
                 called, place = "Rejected rows", f", see {source.rejected}"
             if count := self.counts[Outcome.REJECTED]:
                 complaints.append(f"{called}: {count:,}{place}.")
@@ -81,7 +79,7 @@ class Command(DynamoCommand):
             raise CommandError(" ".join(complaints))
 
     def _count(
-        self, source: RowFile, results: Iterable[Result], reject: Callable[[Result], None]
+        self, source: RowFile, results: Iterable[Result], reject: Callable[[Row, str], None]
     ) -> list[str]:
         """Count the results, and hand the rejected ones to `reject`. Returns what went wrong."""
         try:
@@ -89,14 +87,14 @@ class Command(DynamoCommand):
                 self.counts[result.outcome] += 1
                 self.last_line = result.row.line
                 if result.outcome is Outcome.REJECTED:
-                    reject(result)
+                    reject(result.row, result.reason)
         except ImportStopped as stopped:
             return [f"{stopped} Run it again to continue."]
         return []
 
-    def _show(self, rejected: Result) -> None:
+    def _show(self, row: Row, reason: str) -> None:
         with tqdm.external_write_mode(file=sys.stdout):
-            self.stdout.write(f"Line {rejected.row.line}: {rejected.reason}")
+            self.stdout.write(f"Line {row.line}: {reason}")
 
     def _print_counts(self, *, dry_run: bool, **options: Any) -> None:
         if options["json"]:
