@@ -7,7 +7,6 @@ import pytest
 from accounts.exceptions import UnknownUser
 from accounts.models import User
 from accounts.services import find_user
-from dynamo._internal.bulk import read_batches
 from dynamo._internal.client.sending import send
 from tests.factories import make_user
 from tests.requests import Requests
@@ -56,18 +55,3 @@ def test_a_guard_whose_owner_has_another_value_finds_no_account() -> None:
 
     with pytest.raises(UnknownUser):
         find_user("stolen")
-
-
-def test_every_read_is_strongly_consistent(requests_sent: Requests) -> None:
-    user = make_user(username="ann")
-
-    find_user("ann")
-    find_user(user.pk)
-    list(User.scan())
-    list(read_batches(User.table(), [{"pk": {"S": user.pk}}]))
-
-    reads = [request for request in requests_sent.requests if "TransactItems" not in request]
-    for request in reads:
-        tables = request.get("RequestItems", {}).values()
-        assert request.get("ConsistentRead") or all(each["ConsistentRead"] for each in tables)
-    assert len(reads) == 5

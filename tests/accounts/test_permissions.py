@@ -21,7 +21,7 @@ from django.views import View
 
 from accounts.exceptions import StaleUser
 from accounts.models import User
-from accounts.services import deactivate, delete
+from accounts.services import delete
 from project import urls
 from tests.factories import make_user, set_stored, stored_items, stored_user
 from tests.requests import Requests
@@ -169,14 +169,6 @@ def test_a_backend_that_denies_ends_the_search(settings: Any) -> None:
 
     assert not clerk.has_perm("library.burn_book")
     assert clerk.has_perm("library.buy_book")
-
-
-def test_a_deactivated_superuser_has_no_permission() -> None:
-    superuser = make_user(is_superuser=True)
-    deactivate(superuser)
-
-    assert not superuser.has_perm("library.read_book")
-    assert not superuser.has_module_perms("library")
 
 
 def test_an_account_older_than_superusers_is_not_one_and_is_stored_unchanged() -> None:
