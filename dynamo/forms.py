@@ -98,9 +98,12 @@ def storable(attribute: Attribute[Any], value: Any) -> dict[str, Any]:
     return {attribute.attr_type: stored}
 
 
-def key_names(model: type[Model]) -> tuple[str, ...]:
-    """The names of the key attributes."""
-    return tuple(name for name in (model._hash_keyname, model._range_keyname) if name)
+def key_names(model: type[Model], index: Any = None) -> tuple[str, ...]:
+    """The names of the key attributes of the table, or of `index`: first the partition key."""
+    attributes = (index.Meta.attributes if index else model.get_attributes()).values()
+    parts = [each for each in attributes if each.is_hash_key or each.is_range_key]
+    parts.sort(key=lambda each: bool(each.is_range_key))
+    return tuple(model._dynamo_to_python_attr(str(each.attr_name)) for each in parts)
 
 
 class ModelFormMetaclass(djangos.ModelFormMetaclass):

@@ -241,9 +241,7 @@ class ListMixin(_TemplateMixin):
 
     def get_page(self, **options: Any) -> Page[Any]:
         """The page; `options` are those of `Model.page`, such as `scope`."""
-        attributes = self.index.Meta.attributes if self.index else self.model.get_attributes()
-        hash_name = next(name for name, each in attributes.items() if each.is_hash_key)
-        range_names = [name for name, each in attributes.items() if each.is_range_key]
+        hash_name, *range_names = key_names(self.model, self.index)
         ordering = str(self.get_ordering() or "")
         if ordering and ordering.removeprefix("-") not in range_names:
             raise ImproperlyConfigured(f"{type(self).__name__}.ordering must be the sort key.")

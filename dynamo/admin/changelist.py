@@ -19,6 +19,7 @@ from django.utils.translation import gettext as djangos_text
 
 from dynamo.admin.shown import DamagedRow, id_of, name_of
 from dynamo.exceptions import BadCursor, DamagedItem
+from dynamo.forms import key_names
 from dynamo.models import Model
 from dynamo.pages import Page, read_page, read_search, scan_page
 from dynamo.unique import SEARCH_LETTERS
@@ -34,24 +35,16 @@ class Source:
 
     index_name: str | None
     partition: str
-    sort: str | None
+    sort: str | None = None
 
 
 def sources(model: type[Model]) -> list[Source]:
     """The table and its indexes; those that have all attributes first."""
-    found = [Source(None, str(model._hash_keyname), model._range_keyname)]
     indexes = sorted(
         model._indexes.values(), key=lambda each: each.Meta.projection.projection_type != "ALL"
     )
-    for index in indexes:
-        # By whether it is the partition key; the other one is the sort key.
-        key = {
-            bool(each.is_hash_key): model._dynamo_to_python_attr(str(each.attr_name))
-            for each in index.Meta.attributes.values()
-            if each.is_hash_key or each.is_range_key
-        }
-        found.append(Source(str(index.Meta.index_name), key[True], key.get(False)))
-    return found
+    listed = (Source(str(each.Meta.index_name), *key_names(model, each)) for each in indexes)
+    return [Source(None, *key_names(model)), *listed]
 
 
 def source_of(model: type[Model], partition: str, ordering: str = "") -> Source | None:

@@ -23,6 +23,7 @@ from dynamo._internal.items import all_models
 from dynamo._internal.tables import merged, tables_of
 from dynamo.attributes import BooleanAttribute, IntegerAttribute, TextAttribute
 from dynamo.exceptions import Taken
+from dynamo.forms import key_names
 from dynamo.models import Model
 from dynamo.pages import GlobalSecondaryIndex
 from dynamo.unique import Unique, casefolded
@@ -374,3 +375,14 @@ def test_a_subclass_in_the_table_of_its_base_shares_its_unique_values() -> None:
     assert (Cat.get(tom.pk) == tom, tom == Cat.get(tom.pk)) == (True, True)
     assert hash(Cat.get(tom.pk)) == hash(tom)
     assert stored_items("tests-cats").keys() == {tom.pk, "name#tom"}
+
+
+def test_the_key_of_an_index_has_the_names_of_the_attributes_of_its_model() -> None:
+    day = TextAttribute(range_key=True, attr_name="day")
+    thing = declared(
+        town=TextAttribute(attr_name="city"),
+        day=TextAttribute(),
+        by_this=index_on(day, hash_on("city")),
+    )
+
+    assert key_names(thing, thing.by_this) == ("town", "day")
