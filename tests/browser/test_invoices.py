@@ -342,9 +342,8 @@ def test_a_printed_page_has_what_is_printed_and_an_arabic_address_stays_in_its_c
     page: Page, ann: User
 ) -> None:
     customer = Customer("Bob", "شارع الملك\nالرياض")
-    issue_invoice(
-        replace(draft(day=TODAY, due_date=TODAY), customer=customer), account=ann.pk, seller=SELLER
-    )
+    contents = draft(day=TODAY, due_date=TODAY, exemption_reason="§ 4 UStG")
+    issue_invoice(replace(contents, customer=customer), account=ann.pk, seller=SELLER)
     mark_paid(ann.pk, f"{YEAR}-000001", TODAY)
     page.set_viewport_size({"width": 1280, "height": 900})
     page.goto(f"/invoices/{YEAR}-000001/")
@@ -354,6 +353,11 @@ def test_a_printed_page_has_what_is_printed_and_an_arabic_address_stays_in_its_c
     assert address
     assert abs(address["x"] - name["x"]) < 1
     assert address["width"] < 200
+    remark = page.get_by_text("§ 4 UStG").locator("xpath=ancestor::ul").bounding_box()
+    sums = page.locator(".totals").bounding_box()
+    assert remark
+    assert sums
+    assert (remark["x"], remark["width"]) == (sums["x"], sums["width"])
 
     page.emulate_media(media="print")
     expect(page.get_by_text("Bob", exact=True)).to_be_visible()
