@@ -23,10 +23,8 @@ from invoices.document.money import plain_amount
 from invoices.output.files import as_json
 from invoices.store.records import Record, find_invoice
 
-_WHO = "a username, an email address or a primary key"
 #: The arguments that more than one command takes.
 _ARGUMENTS: dict[str, dict[str, Any]] = {
-    "--user": {"metavar": "WHO", "required": True, "help": _WHO},
     "number": {"metavar": "NUMBER", "help": "such as 2026-000042"},
     "--reason": {"required": True},
     "--request-id": {"help": "repeated with the same id, the command has its effect once"},
@@ -38,9 +36,11 @@ class InvoiceCommand(DynamoCommand):
     """A command on the invoices of one account, `--user WHO`, which `takes` other arguments."""
 
     takes: ClassVar[tuple[str, ...]] = ()
+    who = "a username, an email address or a primary key, which may be that of a deleted account"
 
     def add_arguments(self, parser: CommandParser) -> None:
-        for name in ("--user", *self.takes):
+        parser.add_argument("--user", metavar="WHO", required=True, help=self.who)
+        for name in self.takes:
             parser.add_argument(name, **_ARGUMENTS[name])
 
     def show(self, invoice: Invoice, options: dict[str, Any]) -> None:

@@ -76,14 +76,10 @@ class Sending:
     error: str = field(default="", compare=False)
 
     @property
-    def is_unknown(self) -> bool:
-        return self.outcome == "unknown"
-
-    @property
     def may_be_under_way(self) -> bool:
         """Whether another call, which began a moment ago, may still be sending the mail."""
         is_young = datetime.now(UTC) - self.at < UNDER_WAY
-        return self.is_unknown and not self.error and is_young
+        return self.outcome == "unknown" and not self.error and is_young
 
 
 def _deliverable(typed: str) -> str:
@@ -251,7 +247,7 @@ def _with_room(sendings: Sequence[Sending], now: datetime, label: str) -> list[S
     The oldest go, those with an unknown outcome last.
     """
     removable = [each for each in sendings if now - each.at > KEPT_AT_LEAST]
-    removable.sort(key=lambda each: (each.is_unknown, each.at))
+    removable.sort(key=lambda each: (each.outcome == "unknown", each.at))
     excess = max(0, len(sendings) + 1 - MAX_SENDINGS)
     if excess > len(removable):
         raise TooManySendings(label)

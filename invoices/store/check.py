@@ -80,7 +80,10 @@ def check_with_credits(
         for report in check_invoices(account, on_item=claim_note, progress=progress, sizes=sizes):
             if wrong is None:
                 for item in _states(account, sizes):
-                    _claim_state(item, claims)
+                    owner, _hash, year = item["series"]["S"].rpartition("#")
+                    number = item["number"]["N"]
+                    if "creditedBy" in item and year.isdigit() and number.isdigit():
+                        claims.add(owner, label_of(int(year), int(number)), "state")
                 wrong = _differences(claims, progress)
             if found := wrong.get(report.series):
                 report.others["credits"] = found
@@ -91,13 +94,6 @@ def _states(account: str | None, sizes: Sizes) -> Iterator[Item]:
     if account is not None:
         return states_of(account)
     return scanned(InvoiceState.table(), ("series", "number", "creditedBy"), unseen, sizes)
-
-
-def _claim_state(item: Item, claims: Spool) -> None:
-    owner, _, year = item["series"]["S"].rpartition("#")
-    number = item["number"]["N"]
-    if "creditedBy" in item and year.isdigit() and number.isdigit():
-        claims.add(owner, label_of(int(year), int(number)), "state")
 
 
 def _differences(claims: Spool, progress: Progress) -> dict[str, Findings[str]]:

@@ -12,7 +12,7 @@ from invoices.store.settlement import credit
 class Command(InvoiceCommand):
     help = (
         "Issue the credit note that cancels an invoice, dated today. If the invoice is already "
-        "credited, print its credit note. WHO may also be the primary key of a deleted account."
+        "credited, print its credit note."
     )
     takes = ("number", "--reason", "--json")
 

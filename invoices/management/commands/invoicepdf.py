@@ -8,7 +8,7 @@ from invoices.output.pdf import render
 
 
 class Command(InvoiceFileCommand):
-    help = "Write an invoice as a PDF. WHO may also be the primary key of a deleted account."
+    help = "Write an invoice as a PDF."
 
     def content(self, invoice: Invoice) -> bytes:
         return render(invoice)

@@ -10,10 +10,7 @@ from invoices.output import einvoices
 
 
 class Command(InvoiceFileCommand):
-    help = (
-        "Write an invoice as XML by EN 16931 (Factur-X, ZUGFeRD). WHO may also be the primary key "
-        "of a deleted account."
-    )
+    help = "Write an invoice as XML by EN 16931 (Factur-X, ZUGFeRD)."
 
     def content(self, invoice: Invoice) -> bytes:
         if missing := einvoices.missing(invoice):

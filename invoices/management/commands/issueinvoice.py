@@ -37,6 +37,7 @@ class Command(InvoiceCommand):
         "Issue an invoice with the next number of its year. The seller comes from the account's "
         "profile."
     )
+    who = "a username, an email address or a primary key"
     takes = ("--request-id", "--json")
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -14,7 +14,7 @@ from invoices.store.lists import all_invoices, years_of
 
 
 class Command(InvoiceCommand):
-    help = "List an account's invoices. WHO may also be the primary key of a deleted account."
+    help = "List an account's invoices, newest first."
     takes = ("--json",)
 
     def add_arguments(self, parser: CommandParser) -> None:

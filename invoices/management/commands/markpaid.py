@@ -12,10 +12,7 @@ from invoices.store.settlement import PAID_ON, check_paid_on, mark_paid, mark_un
 
 
 class Command(InvoiceCommand):
-    help = (
-        "Mark an invoice as paid. Repeated with the same day, it changes nothing. WHO may also be "
-        "the primary key of a deleted account."
-    )
+    help = "Mark an invoice as paid. Repeated with the same day, it changes nothing."
     takes = ("number",)
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -27,6 +27,7 @@ class Command(InvoiceCommand):
         "Send an invoice by email, as a PDF in the language of the invoice. The account needs a "
         "confirmed email address, to which replies go."
     )
+    who = "a username, an email address or a primary key"
     takes = ("number", "--request-id", "--json")
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -10,10 +10,7 @@ from invoices.store.records import find_record
 
 
 class Command(InvoiceCommand):
-    help = (
-        "Show an invoice, and whether it is paid or credited. WHO may also be the primary key of a "
-        "deleted account."
-    )
+    help = "Show an invoice, and whether it is paid or credited."
     takes = ("number", "--json")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -13,10 +13,7 @@ from invoices.store.settlement import void
 
 
 class Command(InvoiceCommand):
-    help = (
-        "Void an invoice. It keeps its number and shows the reason. WHO may also be the primary "
-        "key of a deleted account."
-    )
+    help = "Void an invoice. It keeps its number and shows the reason."
     takes = ("number", "--reason", "--json")
 
     def handle(self, *args: Any, **options: Any) -> None:
