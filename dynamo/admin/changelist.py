@@ -133,16 +133,13 @@ class ChangeList:
         index_name = str(self.model_admin.list_index.Meta.index_name)
         return indexes[index_name], self.model_admin.list_partition
 
-    def get_query_string(self, new: dict[str, str]) -> str:
+    def get_query_string(self, new: dict[str, str] | None = None) -> str:
         """The address of this list with other parameters, from its first page."""
+        new = new or {}
         now = {**({SEARCH_VAR: self.query} if self.query else {}), **self.filters, **self.params}
         if new.keys() & {each.name for each in self.filter_specs}:
             now = dict(self.params)
         return f"?{urlencode({name: each for name, each in {**now, **new}.items() if each})}"
-
-    @property
-    def first_query_string(self) -> str:
-        return self.get_query_string({})
 
     @property
     def next_query_string(self) -> str:

@@ -28,9 +28,6 @@ from dynamo.exceptions import DamagedItem, Refused
 from dynamo.forms import ModelForm
 from dynamo.transactions import Transaction
 
-#: The id of an entry in the audit log is shorter.
-BEFORE_MAX_LENGTH = 100
-
 
 class LinesField(forms.CharField):
     """A set of texts, one in each line."""
@@ -269,9 +266,7 @@ class ModelAdmin(ActionAdmin):
             obj = self.get_object(request, object_id) or obj
         if not self.has_view_or_change_permission(request, obj):
             raise PermissionDenied
-        before = request.GET.get("before", "")
-        before = before if len(before) <= BEFORE_MAX_LENGTH else ""
-        entries = list_entries(journal_of(obj), before=before or None)
+        entries = list_entries(journal_of(obj), before=request.GET.get("before"))
         context = {
             "title": djangos_text("Change history: %s") % name_of(obj),
             "entries": entries,

@@ -37,6 +37,9 @@ from dynamo.transactions import Refusal, Transaction
 
 PAGE_SIZE = 50
 
+#: A time and a UUID have 69 characters.
+ID_MAX_LENGTH = 100
+
 #: Of the text about an action: a lock's name may have 2,048 bytes.
 WHAT_MAX_LENGTH = 300
 
@@ -168,7 +171,7 @@ class Entries:
 
 def list_entries(journal: str, *, before: str | None = None, limit: int = PAGE_SIZE) -> Entries:
     """A page of a journal, from below the id `before`. Costs 1 request, 1 read unit per 4 KB."""
-    below = LogEntry.id < before if before else None
+    below = LogEntry.id < before[:ID_MAX_LENGTH] if before else None
     options: dict[str, Any] = {"scan_index_forward": False, "limit": limit + 1}
     found = list(LogEntry.query(journal, below, **options))
     return Entries(found[:limit], found[limit - 1].id if len(found) > limit else None)
