@@ -6,8 +6,6 @@ operations that get it do not clean it again. The rules that every user model ha
 addresses are in `dynamo.auth`.
 """
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from dataclasses import replace

@@ -3,8 +3,6 @@
 The module's name is stored in the sessions of visitors who are signed in.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -7,8 +7,6 @@ accounts.W003   a sign-up tells whether an email address is known
 accounts.W004   a new email address counts before its owner has confirmed it
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.conf import settings

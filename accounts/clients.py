@@ -5,8 +5,6 @@ client to `X-Forwarded-For`; anybody can forge the entries before. `ACCOUNTS_TRU
 number of our proxies.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 

@@ -6,8 +6,6 @@ whose session it is (`accounts.sessions.middleware`): a browser without the cook
 value, gets the same page with one request more, and then a new cookie.
 """
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 from django.conf import settings

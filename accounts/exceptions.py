@@ -13,8 +13,6 @@ AccountError
 └── ImportStopped         a request for a row of an import failed
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from dynamo import DynamoError

@@ -3,8 +3,6 @@
 Forms read and write nothing in DynamoDB, except that each attempt at a password is counted.
 """
 
-from __future__ import annotations
-
 from itertools import chain
 from typing import Any, ClassVar
 

@@ -13,8 +13,6 @@ URL, a form without its token, DynamoDB not reachable) have the same language, a
 not change it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 

@@ -22,8 +22,6 @@ on them. Their condition is that the account is the same one (`joinedAt`).
 epoch ends every session, also for code that reads only Django's session.
 """
 
-from __future__ import annotations
-
 import time
 import uuid
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """The personal data of an account that its owner can download. Times are datetimes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any

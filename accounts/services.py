@@ -8,8 +8,6 @@ If not stated otherwise, a change costs 1 request and 1 write unit per KB, and r
 the account changed or was deleted since `user` was read.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime

@@ -15,8 +15,6 @@ not for another account with the same key. The id becomes the `confirmation_id` 
 account, so a link that is followed twice is recognized.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -8,8 +8,6 @@ to anybody.
 Each function returns whether a mail server took the mail.
 """
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 from urllib.parse import urlsplit

@@ -10,8 +10,6 @@ A link can be followed twice. So when it has made its account, the account's key
 values.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.cache import cache

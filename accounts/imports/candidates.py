@@ -5,8 +5,6 @@ broken part, or of an algorithm whose library is not installed, causes an error 
 One with a billion rounds takes hours. So it must be one that this site can check.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -75,6 +73,28 @@ class _RowForm(AccountForm):
     may_be_reserved = True
 
 
+class FirstLines:
+    """The line on which each text came first. Keeps 8 bytes of a hash with a random key per text.
+
+    The probability that two of 10 million texts are confused is 3 in a million.
+    """
+
+    def __init__(self) -> None:
+        self._secret = os.urandom(16)
+        self._lines: dict[int, int] = {}
+
+    def note(self, text: str, line: int) -> int:
+        """The first line of `text`; `line` if it is new."""
+        return self._lines.setdefault(self._digest(text), line)
+
+    def __contains__(self, text: str) -> bool:
+        return self._digest(text) in self._lines
+
+    def _digest(self, text: str) -> int:
+        digest = hashlib.blake2b(text.encode(), digest_size=8, key=self._secret)
+        return int.from_bytes(digest.digest())
+
+
 def checked(row: Row, first: FirstLines) -> Candidate:
     """The row, if it is valid and repeats no row that `first` has noted.
 
@@ -105,28 +125,6 @@ def checked(row: Row, first: FirstLines) -> Candidate:
     if line != row.line:
         raise ValidationError(f"This is the same as line {line}.", code="again")
     return Candidate(row, values, password_hash, request_id, keys, name_fault)
-
-
-class FirstLines:
-    """The line on which each text came first. Keeps 8 bytes of a hash with a random key per text.
-
-    The probability that two of 10 million texts are confused is 3 in a million.
-    """
-
-    def __init__(self) -> None:
-        self._secret = os.urandom(16)
-        self._lines: dict[int, int] = {}
-
-    def note(self, text: str, line: int) -> int:
-        """The first line of `text`; `line` if it is new."""
-        return self._lines.setdefault(self._digest(text), line)
-
-    def __contains__(self, text: str) -> bool:
-        return self._digest(text) in self._lines
-
-    def _digest(self, text: str) -> int:
-        digest = hashlib.blake2b(text.encode(), digest_size=8, key=self._secret)
-        return int.from_bytes(digest.digest())
 
 
 # Password hashes ----------------------------------------------------------------------------------

@@ -5,8 +5,6 @@ Columns (CSV: named in the first line, in any order) or keys (JSON: one object p
 and `reason`, so that a file of rejected rows can be corrected and imported as it is.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import os

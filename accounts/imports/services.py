@@ -9,8 +9,6 @@ same username, email address or other unique value are never in one batch, so of
 earlier one always gets the value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime

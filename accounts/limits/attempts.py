@@ -5,8 +5,6 @@ only as many as the limit allows succeed. A client without slots must not use up
 or of an address: the client's slot is taken first, or the other one is given back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

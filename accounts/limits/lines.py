@@ -4,8 +4,6 @@ The others of the account wait, and pass their turn on meanwhile. So however man
 requests, pages of others have the rest of the process. Nothing is sent to DynamoDB.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The page that says when to try again after too many attempts."""
 
-from __future__ import annotations
-
 import logging
 
 from django.http import HttpRequest, HttpResponse

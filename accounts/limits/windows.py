@@ -11,13 +11,12 @@ slot stays taken and may have been the last: in doubt, a limit refuses. After a 
 in a row there is no third count: in a minute of outage these would take the slots of an hour.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Self
 
 from django.conf import settings
 from django.core.cache import cache
@@ -72,7 +71,7 @@ class Slot:
     key: str = ""
     ends_ms: int = 0
     #: The slot of the wider network that was taken with it.
-    wider: Slot | None = None
+    wider: Self | None = None
 
     def give_back(self) -> None:
         """Free the slot, and that of the wider network. Costs 1 request each.

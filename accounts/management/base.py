@@ -1,7 +1,5 @@
 """What the account commands share: how they find an account and show it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from datetime import datetime

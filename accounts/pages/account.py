@@ -1,7 +1,5 @@
 """The pages of the account itself, the start page and the language switch."""
 
-from __future__ import annotations
-
 from copy import copy
 from typing import Any
 

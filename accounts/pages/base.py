@@ -1,7 +1,5 @@
 """What the account's pages share: each calls one operation and shows its errors at the fields."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any, cast
 from urllib.parse import urlencode, urlsplit

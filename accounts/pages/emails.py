@@ -1,9 +1,8 @@
 """The pages that confirm and change an email address, and the pages of links in mails."""
 
-from __future__ import annotations
-
 import logging
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -51,7 +50,7 @@ class LinkView(View, ABC):
     http_method_names = ("get", "head", "post")
 
     #: The address that a link is about; empty if it is not known. Raises BadLink.
-    address_of: staticmethod[[str], str]
+    address_of: Callable[[str], str]
     question: Any
     button: Any
     #: A refused link leads to this URL name, with this text on the button.

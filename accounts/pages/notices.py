@@ -8,8 +8,6 @@ accounts that signed in there, for a year or until the password is changed elsew
 cookie only costs a mail.
 """
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.core import signing
 from django.http import HttpRequest, HttpResponse

@@ -1,7 +1,6 @@
 """Pages: signing in, the password again, sessions; forgotten passwords and usernames."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -166,7 +165,7 @@ class ForgottenView(FormPageMixin, FormView):
     form_class = AddressForm
     #: What is limited, and what sends the mail.
     kind: str
-    send: staticmethod[[str], bool]
+    send: Callable[[str], bool]
 
     def form_valid(self, form: AddressForm) -> HttpResponse:
         email = form.cleaned_data["email"]

@@ -1,7 +1,5 @@
 """The sign-up page, and the page of its link."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 from django.conf import settings

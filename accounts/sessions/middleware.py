@@ -5,8 +5,6 @@ account, because the account contains its sessions. They are one request if the 
 account cookie (`accounts.cookies`).
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from functools import partial
 from typing import cast

@@ -19,8 +19,6 @@ The map has at most `MOST` entries. With them the account's item, usually below 
 devices, 8 with 20 of the longest names.
 """
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import Callable

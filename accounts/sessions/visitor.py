@@ -3,8 +3,6 @@
 The id is not the session's key; see `accounts.sessions.services`.
 """
 
-from __future__ import annotations
-
 import time
 from functools import partial
 from typing import Any, TypeGuard
