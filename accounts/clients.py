@@ -1,4 +1,4 @@
-"""The client's address, and the client as rate limits count it.
+"""The client of a request: its address, how rate limits count it, the name of its browser.
 
 Behind proxies the connection comes from the last proxy. Each proxy appends the address of its
 client to `X-Forwarded-For`; anybody can forge the entries before. `ACCOUNTS_TRUSTED_HOPS` is the
@@ -90,8 +90,11 @@ def _parsed(text: str) -> Address | None:
     return getattr(address, "ipv4_mapped", None) or address
 
 
-def readable(user_agent: str) -> str:
-    """The browser and its system, as far as they are known, in the language of the page."""
+def browser_name(user_agent: str) -> str:
+    """The browser and its system, as far as they are known, in the language of the page.
+
+    Only for people to recognize a session: a browser can send anything.
+    """
     browser, system = _first(_BROWSERS, user_agent), _first(_SYSTEMS, user_agent)
     if browser and system:
         return _("%(browser)s on %(system)s") % {"browser": browser, "system": system}

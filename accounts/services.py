@@ -51,14 +51,17 @@ def register(
 ) -> User:
     """Make an account, with a `profile` as `edit_profile`, and its guard items.
 
-    Without `password` and `password_hash` the account has no usable password. `request_id` names
-    this registration (default: a new id). Repeated with the same id and values, at any time, it
-    returns the account that it made, as it is stored by then. If a reply was lost and others have
-    changed the account before the request was repeated, so does the first call. A later one raises
-    AccountRequestReused if the account has another username, email address or password by then, or
-    other rights. `sign_in` are attributes of its first session
-    (`accounts.sessions.services.first`); an account that was made before does not get them. To
-    recognize it, `is_password` checks the password; a page passes one that counts the attempt.
+    Without `password` and `password_hash` the account has no usable password.
+
+    `request_id` names this registration (default: a new id). Repeated with the same id and values,
+    at any time, it returns the account that it made, as it is stored by then. It raises
+    AccountRequestReused if the account has got another username, email address, password or other
+    rights since. (A call whose reply was lost repeats its request by itself, and returns the
+    changed account.) To recognize the account, `is_password` checks the password; a page passes one
+    that counts the attempt.
+
+    `sign_in` are attributes of the first session (`accounts.sessions.services.first`); an account
+    that was made before does not get them.
 
     Costs 1 request and 8 write units, 6 without `ACCOUNTS_PREFIX_SEARCH`, as do other writes of
     usernames and addresses.

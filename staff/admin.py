@@ -14,7 +14,7 @@ from django.urls import path
 from django.utils.translation import gettext_lazy as _, override
 
 from accounts import services
-from accounts.clients import readable
+from accounts.clients import browser_name
 from accounts.emails import mails
 from accounts.emails.mails import send_reset
 from accounts.exceptions import StaleUser, TooManyAttempts
@@ -232,7 +232,7 @@ class UserAdmin(StaffAdmin):
         found = sessions.find(user, request.GET["session"])
         sessions.end(user, request.GET["session"], write=write)
         with override(None):  # it is stored for readers of any language
-            return f"{readable(found.browser)}, {found.address}" if found else ""
+            return f"{browser_name(found.browser)}, {found.address}" if found else ""
 
     @_action("sendPasswordReset", _("Send a password reset…"), _("Sent a password reset"))
     def send_password_reset(self, request: HttpRequest, user: User, write: Transaction) -> None:
@@ -347,7 +347,7 @@ class UserAdmin(StaffAdmin):
                 "invoices": invoices,
                 "standing": self.standing(user),
                 "values": [(label, value) for label, value in values if value],
-                "sessions": [(each, readable(each.browser)) for each in sessions.alive(user)],
+                "sessions": [(each, browser_name(each.browser)) for each in sessions.alive(user)],
                 "is_own": user == signed_in(request),
                 "may_act": may_act_on(signed_in(request), user),
             }

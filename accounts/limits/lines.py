@@ -1,7 +1,7 @@
-"""Lines: of the pages that take a core for long, a process makes one at a time for each account.
+"""Lines: a process makes one page at a time for each account, of those that take a core for long.
 
-The others of the account wait, and pass their turn on meanwhile. So however many an account
-requests, pages of others have the rest of the process. Nothing is sent to DynamoDB.
+Further such pages of the account wait. Meanwhile they pass their turn on, so pages of other
+accounts have the rest of the process. Nothing is sent to DynamoDB.
 """
 
 import threading
@@ -65,14 +65,14 @@ def in_line(account: str) -> Any:
     """A context whose body runs when no other one of `account` does.
 
     Raises:
-        TooManyAttempts: so many wait already, or it waited until the page's deadline.
-        Busy: so many of all accounts do.
+        TooManyAttempts: `MOST_WAITING` wait already, or it waited until the page's deadline.
+        Busy: `MOST_IN_LINES` of all accounts run or wait.
     """
     return _lines().place(account)
 
 
 class InLineMixin:
-    """A page that takes long, after the mixin that asks for a sign-in."""
+    """A page that takes long. As a base it stands after the mixin that asks for a sign-in."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Make it, with its template, when it is first in the account's line."""

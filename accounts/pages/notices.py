@@ -15,7 +15,7 @@ from django.utils import timezone, translation
 from django.utils.crypto import salted_hmac
 from django.utils.formats import date_format
 
-from accounts.clients import readable
+from accounts.clients import browser_name
 from accounts.cookies import set_cookie
 from accounts.emails import mails
 from accounts.languages import language_of, zone_of
@@ -38,7 +38,7 @@ def tell(request: HttpRequest, kind: str, user: User, *, to: str = "") -> bool:
         now = timezone.localtime(timezone.now(), zone_of(user))
         context = {
             "when": f"{date_format(now, 'DATETIME_FORMAT')} {now:%Z}",
-            "browser": readable(request.META.get("HTTP_USER_AGENT", "")),
+            "browser": browser_name(request.META.get("HTTP_USER_AGENT", "")),
             "address": visitor.address(request),
             "reset": mails.url("password_reset"),
         }
@@ -48,7 +48,8 @@ def tell(request: HttpRequest, kind: str, user: User, *, to: str = "") -> bool:
 def is_known(request: HttpRequest, user: User) -> bool:
     """Whether `user`, as read before the sign-in, has signed in from this browser before.
 
-    So has one who never signed in, and one with a living session of the same kind and address.
+    A user who has never signed in counts as known. So does one with a living session of the same
+    browser and address.
     """
     here = sessions.place(**visitor.from_where(request))
     living = ({"browser": each.browser, "address": each.address} for each in sessions.alive(user))

@@ -22,7 +22,7 @@ from django.views.decorators.cache import never_cache
 from django.views.generic import FormView, TemplateView
 
 from accounts.attributes import EMAIL
-from accounts.clients import counted_client, readable
+from accounts.clients import counted_client, browser_name
 from accounts.emails import mails
 from accounts.exceptions import StaleUser
 from accounts.forms import NewPasswordForm, PasswordConfirmedForm, SignInForm
@@ -114,7 +114,11 @@ class SessionsView(FreshSignInMixin, TemplateView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         user = signed_in(self.request)
         shown = [
-            {"session": each, "browser": readable(each.browser), "here": each.id == user.session_id}
+            {
+                "session": each,
+                "browser": browser_name(each.browser),
+                "here": each.id == user.session_id,
+            }
             for each in sessions.alive(user)
         ]
         return super().get_context_data(shown=shown, **kwargs)

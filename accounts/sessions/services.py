@@ -141,7 +141,7 @@ def begin(
 
 
 def seen(user: User, session: Session, *, address: str, write: Transaction | None = None) -> None:
-    """Record that `session` was used now, and from where, unless that was recorded lately.
+    """Record that `session` was used now, and from where, unless that was recorded recently.
 
     If the session has ended or another page recorded it first, nothing is written, and `user` stays
     as it was read (with `write`: see `Transaction`). Costs 1 request and 1 write unit per KB every
@@ -187,7 +187,7 @@ def end(user: User, session_id: str, *, write: Transaction | None = None) -> Non
 
 
 def end_all(user: User, *, write: Transaction | None = None) -> None:
-    """End every session of `user`, also those that began since it was read.
+    """End every session of `user`, also those that began after it was read.
 
     If no session began since all were ended, or the account is deleted, it is a success. Costs
     1 request and 1 write unit per KB, and 1 write more for each other call that ended sessions
@@ -216,8 +216,8 @@ def end_all(user: User, *, write: Transaction | None = None) -> None:
 def end_others(user: User, *, write: Transaction | None = None) -> None:
     """End all sessions of `user` except the visitor's, also for code that does not read the map.
 
-    Sessions that began since `user` was read end too. The visitor's Django session needs the new
-    session auth hash (`accounts.sessions.visitor.keep`). Costs as `end_all`.
+    Sessions that began after `user` was read are ended as well. The visitor's Django session needs
+    the new session auth hash (`accounts.sessions.visitor.keep`). Costs as `end_all`.
 
     Raises:
         StaleUser: the visitor's own session was ended meanwhile; the others stay as they were.

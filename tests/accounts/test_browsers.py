@@ -1,10 +1,10 @@
-"""The readable names of browsers."""
+"""The browser_name names of browsers."""
 
 from __future__ import annotations
 
 import pytest
 
-from accounts.clients import readable
+from accounts.clients import browser_name
 
 LINUX_FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 WEBKIT = "AppleWebKit/537.36 (KHTML, like Gecko)"
@@ -32,4 +32,4 @@ WEBKIT = "AppleWebKit/537.36 (KHTML, like Gecko)"
     ],
 )  # fmt: skip
 def test_a_browser_is_named_in_a_few_words(said: str, words: str) -> None:
-    assert readable(said) == words
+    assert browser_name(said) == words
