@@ -22,7 +22,7 @@ from django.views.decorators.cache import never_cache
 from django.views.generic import FormView, TemplateView
 
 from accounts.attributes import EMAIL
-from accounts.clients import counted_client, browser_name
+from accounts.clients import browser_name, counted_client
 from accounts.emails import mails
 from accounts.exceptions import StaleUser
 from accounts.forms import NewPasswordForm, PasswordConfirmedForm, SignInForm
