@@ -90,11 +90,11 @@ def test_the_error_shows_what_the_username_looks_like() -> None:
 
 
 def test_the_ranges_of_the_script_table_are_sorted_and_disjoint() -> None:
-    ranges = table().ranges
+    ranges, lookalikes = table()
 
     assert all(first <= last for first, last, _scripts in ranges)
     assert all(before[1] < after[0] for before, after in itertools.pairwise(ranges))
-    assert all(scripts(char) for char in table().lookalikes)
+    assert all(scripts(char) for char in lookalikes)
 
 
 # Where they hold ----------------------------------------------------------------------------------
