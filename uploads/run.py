@@ -292,14 +292,19 @@ class _HeldFiles:
         for holder, queue in list(self._queues.items()):
             if queue.is_tried or queue.look_at > now():
                 continue
-            unreadable = None
+            pause = claims.POLL_SECONDS * random.uniform(0.5, 1.5)  # noqa: S311 - guards no secret
+            queue.look_at = now() + pause
+            is_gone, unreadable = holder in self.gone, None
             try:
-                is_gone = holder in self.gone or _is_gone(queue)
+                is_gone = is_gone or queue.watch.is_gone()
+                queue.look_at = min(queue.look_at, queue.watch.ends_at)
             except TableMissing:
                 raise
+            except Unavailable:
+                pass  # the job that is tried now reports it
             except DynamoError as error:
                 # Most likely the lock is damaged: the files of other holders are not affected.
-                is_gone, unreadable = False, error
+                unreadable = error
             if is_gone:
                 self.gone.add(holder)
             if is_gone or unreadable or not queue.waiting:
@@ -308,14 +313,3 @@ class _HeldFiles:
             else:
                 queue.is_tried = True
                 yield holder, queue.waiting.popleft(), None
-
-
-def _is_gone(queue: _HolderQueue) -> bool:
-    pause = claims.POLL_SECONDS * random.uniform(0.5, 1.5)  # noqa: S311 - guards no secret
-    queue.look_at = now() + pause
-    try:
-        is_gone = queue.watch.is_gone()
-    except Unavailable:
-        return False  # the job that is tried now reports it
-    queue.look_at = min(queue.look_at, queue.watch.ends_at)
-    return is_gone

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,10 +18,11 @@ from dynamo._internal.clock import now
 from dynamo.exceptions import DamagedItem, Rejected
 from locks._internal import requests
 from locks._internal.leases import Lease
-from locks._internal.lock import Lock
+from locks._internal.lock import Lock, claim_once
 from locks._internal.registry import break_lock
 from locks.exceptions import BadLockName, LeaseLost, LockTaken
 from locks.signals import lease_lost, lock_awaited
+from tests.lock_workers import ask, holding
 from tests.locks.items import abandoned, put, renewed_at_each_look, stored, taken
 from tests.requests import Requests, told
 from tests.waiting import wait_until
@@ -402,3 +405,105 @@ def test_signals_report_waits_and_losses_and_errors_of_receivers_are_logged(
 
     assert told == [("a", "acquired"), ("a", "taken"), ("a", "taken")]
     assert caplog.text.count("of the receiver") >= 3
+
+
+# Claims, which are never released -----------------------------------------------------------------
+
+
+def test_the_first_claims_and_nobody_after_it() -> None:
+    assert claim_once("a")
+    assert not claim_once("a")
+    assert claim_once("b")
+
+
+def test_a_claim_names_its_owner_and_never_expires() -> None:
+    claim_once("a")
+
+    assert stored("a").keys() == {"key", "ownerName", "recordVersionNumber", "renewedAt"}
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_claim_costs_one_request(requests_sent: Requests, first: bool) -> None:
+    if not first:
+        claim_once("a")
+    requests_sent.clear()
+
+    assert claim_once("a") is first
+    assert requests_sent.operations == ["PutItem"]
+    assert requests_sent.units == (1 if first else 0)
+
+
+def test_a_claimed_lock_never_becomes_free() -> None:
+    claim_once("a")
+    began = time.monotonic()
+
+    with pytest.raises(LockTaken, match="claimed for good") as refused:
+        Lock("a", lease_seconds=0.1, wait_seconds=0.5, poll_seconds=0.1).acquire()
+
+    assert refused.value.for_ever
+    assert time.monotonic() - began >= 0.5
+
+
+def test_an_item_with_nothing_but_a_key_is_a_claim() -> None:
+    put("a")
+
+    assert not claim_once("a")
+    assert Lock("a").try_acquire() is None
+
+
+def test_a_lock_that_was_ever_taken_cannot_be_claimed() -> None:
+    taken("a").release()
+
+    assert not claim_once("a")
+
+
+@pytest.mark.parametrize("name", ["", "x" * 2049, "\udcff"])
+def test_a_claim_needs_a_valid_name(name: str) -> None:
+    with pytest.raises(BadLockName):
+        claim_once(name)
+
+
+# A holder that is stopped, and many waiters -------------------------------------------------------
+
+
+@pytest.mark.fault_of("moto", "loses updates that meet")
+def test_a_holder_that_was_stopped_has_lost_its_lease() -> None:
+    with holding("a", 1) as (stopped, fence):
+        assert ask(stopped) == "held"
+
+        stopped.send_signal(signal.SIGSTOP)
+        began = now()
+        lease = taken("a", poll_seconds=0.05, wait_seconds=60)
+        assert now() - began >= 1
+        stopped.send_signal(signal.SIGCONT)
+
+        assert ask(stopped) == "lost"
+        assert lease.fence > fence
+        lease.renew()
+
+
+@pytest.mark.fault_of("moto", "loses updates that meet")
+def test_many_waiters_all_get_a_released_lock_at_bounded_cost(requests_sent: Requests) -> None:
+    waiters, poll_seconds = 20, 0.2
+    holder = taken("a")
+    requests_sent.clear()
+    began = now()
+
+    def wait(_number: int) -> int:
+        lock = Lock("a", poll_seconds=poll_seconds, wait_seconds=300, lease_seconds=600)
+        with lock as lease:
+            return lease.fence
+
+    with ThreadPoolExecutor(waiters) as pool:
+        waiting = [pool.submit(wait, number) for number in range(waiters)]
+        time.sleep(0.3)
+        holder.release()
+        fences = sorted(each.result() for each in waiting)
+    took = now() - began
+
+    assert fences == list(range(fences[0], fences[0] + waiters))
+    sent = Counter(requests_sent.operations)
+    # Each sends one write, and then reads at least half a poll apart.
+    assert sent["GetItem"] <= waiters * (took / (poll_seconds / 2) + 1)
+    # The first try and the release of each, and one try for each read that found it free.
+    assert sent["UpdateItem"] <= 2 * waiters + 1 + sent["GetItem"]

@@ -298,7 +298,7 @@ class _Child:
         # A stopped process does not handle SIGTERM.
         self._send(signal.SIGCONT)
         ends_at = time.monotonic() + grace_seconds
-        while self._is_there() and time.monotonic() < ends_at:
+        while time.monotonic() < ends_at and (self._process.poll() is None or self._send(0)):
             time.sleep(0.02)
         self._send(signal.SIGKILL)
         self._process.wait()
@@ -314,9 +314,6 @@ class _Child:
         except (ProcessLookupError, PermissionError):
             return False
         return True
-
-    def _is_there(self) -> bool:
-        return self._process.poll() is None or self._send(0)
 
 
 def _environment(fence: int) -> dict[bytes, bytes]:
