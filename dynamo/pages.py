@@ -23,7 +23,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from django.core import signing
 from pynamodb.expressions.condition import Condition
@@ -39,6 +39,7 @@ from dynamo._internal.items import (
     as_hex,
     with_binary,
 )
+from dynamo._internal.model.objects import ItemObject
 from dynamo._internal.threads import in_thread
 from dynamo.exceptions import BadCursor, DamagedItem
 from dynamo.unique import (
@@ -48,13 +49,9 @@ from dynamo.unique import (
     SEARCH_LETTERS,
     SEARCH_PREFIX,
     SEARCH_VALUE,
-    UniqueKey,
 )
 
-if TYPE_CHECKING:
-    from dynamo._internal.model.reading import Readable
-
-M = TypeVar("M", bound="Readable")
+M = TypeVar("M", bound="Paged")
 
 #: Requests of one page at most. A page needs more than one only if a filter leaves items out, or if
 #: its items are larger than 1 MB together.
@@ -109,7 +106,7 @@ class GlobalSecondaryIndex(PynamoIndex[M]):
         return await in_thread(self.page, hash_key, *args, **options)
 
 
-def complete_index(model: type[Readable], index: Any) -> dict[str, int]:
+def complete_index(model: type[Paged], index: Any) -> dict[str, int]:
     """Check the index of a new model, and give PynamoDB's own class `page` and `apage`.
 
     Returns how many bytes each of its key attributes, by stored name, may have.
@@ -148,25 +145,132 @@ def complete_index(model: type[Readable], index: Any) -> dict[str, int]:
     }
 
 
-def read_page(
-    model: type[M],
-    hash_key: Any,
-    limit: int,
-    after: str | None,
-    scope: object,
-    query: dict[str, Any],
-    damaged: Damaged | None = None,
-) -> Page[M]:
-    """The page of `Model.page`; `query` are further parameters of PynamoDB's `query`."""
-    if limit < 1:
-        raise ValueError("limit must be at least 1.")
-    salt = _salt(model, hash_key, scope, query)
-    last = None if after is None else _opened(after, salt)
-    if not model.is_partition(hash_key, query["index_name"]):
-        return Page([], None)
-    # One item more tells whether there are more.
-    found = model.query(hash_key, page_size=limit + 1, last_evaluated_key=last, **query)
-    return _collected(model, found, limit, salt, MOST_REQUESTS, damaged)
+class Paged(ItemObject):
+    """The pages of `Model`."""
+
+    @classmethod
+    def page(
+        cls,
+        hash_key: Any,
+        range_key_condition: Condition | None = None,
+        filter_condition: Condition | None = None,
+        *,
+        index_name: str | None = None,
+        scan_index_forward: bool = True,
+        consistent_read: bool | None = None,
+        after: str | None = None,
+        limit: int = 50,
+        scope: object = "",
+        damaged: Damaged | None = None,
+    ) -> Page[Self]:
+        """A page of the items of a partition, in the order of the sort key.
+
+        `after` is the cursor of the page before, its `next`. It belongs to this query, to the same
+        `limit` or another, and to `scope`: name the user there if lists of several users have the
+        same partition and conditions. If the item that it leads to was deleted, it still works.
+
+        `scan_index_forward=False` gives the last items first. `damaged` makes what stands for a
+        damaged item; without it such a page raises DamagedItem. The other options are those of
+        `query`. Guard items are left out.
+
+        Costs 1 request, and 1 read unit per 4 KB of `limit` + 1 items (half of that if the read is
+        not consistent, as of an index). With `filter_condition`, or if the items exceed 1 MB, at
+        most 5 requests, each of which looks at no more than `limit` + 1 items. So such a page may
+        be short, even empty, and have a `next`.
+
+        Raises:
+            BadCursor: `after` was changed, or belongs to another query or scope.
+            ValueError: `limit` is below 1.
+        """
+        if limit < 1:
+            raise ValueError("limit must be at least 1.")
+        query = {
+            "range_key_condition": range_key_condition,
+            "filter_condition": filter_condition,
+            "index_name": index_name,
+            "scan_index_forward": scan_index_forward,
+            "consistent_read": consistent_read,
+        }
+        salt = _salt(cls, hash_key, scope, query)
+        last = None if after is None else _opened(after, salt)
+        if not cls.is_partition(hash_key, index_name):
+            return Page([], None)
+        # One item more tells whether there are more.
+        found = cls.query(hash_key, page_size=limit + 1, last_evaluated_key=last, **query)  # type: ignore[arg-type]  # PynamoDB's
+        return _collected(cls, found, limit, salt, MOST_REQUESTS, damaged)
+
+    @classmethod
+    def search(
+        cls,
+        name: str,
+        letters: str,
+        *,
+        after: str | None = None,
+        limit: int = 50,
+        scope: object = "",
+        damaged: Damaged | None = None,
+    ) -> Page[Self]:
+        """A page of the items whose value of `name` begins with `letters`, in the order of values.
+
+        The attribute `name` has a searchable `Unique`, which also normalizes the letters. `after`,
+        `scope` and `damaged` are those of `page`. Items that were written within the last second
+        may be missing, and a page may then have fewer items than `limit`.
+
+        Costs 2 requests: half a read unit per 4 KB of `limit` + 1 guard items, and 1 read unit per
+        4 KB of each item.
+
+        Raises:
+            TypeError: `name` has no searchable `Unique`.
+            ValueError: fewer than 2 letters, or `limit` is below 1.
+            BadCursor: as `page`.
+        """
+        unique = cls._unique_of({name: letters}, "search")
+        if not unique.searchable:
+            raise TypeError(f"search: Unique({', '.join(unique.names)}) needs searchable=True.")
+        if limit < 1 or len(letters) < SEARCH_LETTERS:
+            raise ValueError(f"search needs {SEARCH_LETTERS} letters, and a limit of at least 1.")
+        try:
+            beginning = unique.beginning(letters)
+        except ValueError:
+            return Page([], None)
+        guards = cls._guard_table()
+        partition, value = unique.search_attributes(beginning).values()
+        salt = json.dumps(["dynamo.search", cls.__name__, guards.name, beginning, str(scope)])
+        request = {
+            "TableName": guards.name,
+            "IndexName": SEARCH_INDEX,
+            "KeyConditionExpression": "#prefix = :prefix AND begins_with(#value, :value)",
+            "ExpressionAttributeNames": {"#prefix": SEARCH_PREFIX, "#value": SEARCH_VALUE},
+            "ExpressionAttributeValues": {":prefix": partition, ":value": value},
+            # One item more tells whether there are more.
+            "Limit": limit + 1,
+        }
+        if after is not None:
+            request["ExclusiveStartKey"] = _opened(after, salt)
+        answer = send("Query", request)
+        found, last = answer["Items"], answer.get("LastEvaluatedKey")
+        if len(found) > limit:
+            found = found[:limit]
+            names = guards.key_name, SEARCH_PREFIX, SEARCH_VALUE
+            last = {name: found[-1][name] for name in names}
+        # Texts that are longer than a sort key begin alike there.
+        owners = {
+            key: each.get(OWNER, {}).get("S", "")
+            for each in found
+            if (key := each[guards.key_name]["S"]).startswith(beginning)
+        }
+        keys: list[Item] = []
+        for key in map(cls._key_of_owner, owners.values()):
+            if key and key not in keys:
+                keys.append(key)
+        stored = {cls.owner_of(each): each for each in bulk.read_batches(cls.table(), keys)}
+        # The index may still have a guard item that was deleted: each is compared with its item.
+        items = (
+            item
+            for key, owner in owners.items()
+            if (item := stored.get(owner)) and unique.usable_key(item) == key
+        )
+        return Page(_objects(items, cls.from_raw_data, damaged), _sealed(last, salt))
 
 
 def scan_page(
@@ -220,65 +324,6 @@ def _objects(
             return damaged(item, error)
 
     return list(map(made, items))
-
-
-def read_search(
-    model: type[Readable],
-    unique: UniqueKey,
-    letters: str,
-    limit: int,
-    after: str | None,
-    scope: object,
-    damaged: Damaged | None = None,
-) -> Page[Any]:
-    """The page of `Model.search`.
-
-    The index may still have a guard item that was deleted, so each item is compared with its own.
-    """
-    if not unique.searchable:
-        raise TypeError(f"search: Unique({', '.join(unique.names)}) needs searchable=True.")
-    if limit < 1 or len(letters) < SEARCH_LETTERS:
-        raise ValueError(f"search needs {SEARCH_LETTERS} letters, and a limit of at least 1.")
-    try:
-        beginning = unique.beginning(letters)
-    except ValueError:
-        return Page([], None)
-    guards, (partition, value) = model._guard_table(), unique.search_attributes(beginning).values()
-    salt = json.dumps(["dynamo.search", model.__name__, guards.name, beginning, str(scope)])
-    request = {
-        "TableName": guards.name,
-        "IndexName": SEARCH_INDEX,
-        "KeyConditionExpression": "#prefix = :prefix AND begins_with(#value, :value)",
-        "ExpressionAttributeNames": {"#prefix": SEARCH_PREFIX, "#value": SEARCH_VALUE},
-        "ExpressionAttributeValues": {":prefix": partition, ":value": value},
-        # One item more tells whether there are more.
-        "Limit": limit + 1,
-    }
-    if after is not None:
-        request["ExclusiveStartKey"] = _opened(after, salt)
-    answer = send("Query", request)
-    found, last = answer["Items"], answer.get("LastEvaluatedKey")
-    if len(found) > limit:
-        found = found[:limit]
-        names = guards.key_name, SEARCH_PREFIX, SEARCH_VALUE
-        last = {name: found[-1][name] for name in names}
-    # Texts that are longer than a sort key begin alike there.
-    owners = {
-        key: each.get(OWNER, {}).get("S", "")
-        for each in found
-        if (key := each[guards.key_name]["S"]).startswith(beginning)
-    }
-    keys: list[Item] = []
-    for key in map(model._key_of_owner, owners.values()):
-        if key and key not in keys:
-            keys.append(key)
-    stored = {model.owner_of(each): each for each in bulk.read_batches(model.table(), keys)}
-    items = (
-        item
-        for key, owner in owners.items()
-        if (item := stored.get(owner)) and unique.usable_key(item) == key
-    )
-    return Page(_objects(items, model.from_raw_data, damaged), _sealed(last, salt))
 
 
 def _salt(model: type[Any], hash_key: Any, scope: object, query: dict[str, Any]) -> str:

@@ -21,7 +21,7 @@ from dynamo.admin.shown import DamagedRow, id_of, name_of
 from dynamo.exceptions import BadCursor, DamagedItem
 from dynamo.forms import key_names
 from dynamo.models import Model
-from dynamo.pages import Page, read_page, read_search, scan_page
+from dynamo.pages import Page, scan_page
 from dynamo.unique import SEARCH_LETTERS
 from dynamo.views import _converted
 
@@ -227,8 +227,7 @@ class ListAdmin(_ContribsModelAdmin):  # type: ignore[misc]  # Any
         unique = self._searchable(name)
         if unique is None or len(text) < SEARCH_LETTERS:
             return Page(found, None)
-        limit = self.list_per_page
-        page: Page[Any] = read_search(self.model, unique, text, limit, after, "admin", DamagedRow)
+        page: Page[Any] = self.model.search(name, text, **self._page_options(after))
         return Page([*found, *page], page.next)
 
     def _find(self, name: str, text: str) -> list[Any]:
@@ -247,7 +246,12 @@ class ListAdmin(_ContribsModelAdmin):  # type: ignore[misc]  # Any
         except Http404:
             return Page([], None)
         query = {"index_name": source.index_name, "scan_index_forward": not descending}
-        return read_page(self.model, value, self.list_per_page, after, "admin", query, DamagedRow)
+        page: Page[Any] = self.model.page(value, **query, **self._page_options(after))
+        return page
+
+    def _page_options(self, after: str | None) -> dict[str, Any]:
+        limit = self.list_per_page
+        return {"after": after, "limit": limit, "scope": "admin", "damaged": DamagedRow}
 
     def count_note(self, request: HttpRequest) -> Any:
         """What the list says about the number of items, such as that of a stored report."""

@@ -12,12 +12,11 @@ from pynamodb.pagination import ResultIterator
 from dynamo._internal import bulk
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import Item, text_of
-from dynamo._internal.model.objects import ItemObject
-from dynamo.pages import Page, read_page, read_search
+from dynamo.pages import Paged
 from dynamo.unique import OWNER, is_reserved
 
 
-class Readable(ItemObject):
+class Readable(Paged):
     """The reads of `Model`."""
 
     _may_miss_writes = True
@@ -161,74 +160,6 @@ class Readable(ItemObject):
         if not cls.is_partition(hash_key, options.get("index_name")):
             options["limit"] = 0
         return cls._marked(super().query(hash_key, *args, **cls._read_options(options)), options)
-
-    @classmethod
-    def page(
-        cls,
-        hash_key: Any,
-        range_key_condition: Condition | None = None,
-        filter_condition: Condition | None = None,
-        *,
-        index_name: str | None = None,
-        scan_index_forward: bool = True,
-        consistent_read: bool | None = None,
-        after: str | None = None,
-        limit: int = 50,
-        scope: object = "",
-    ) -> Page[Self]:
-        """A page of the items of a partition, in the order of the sort key.
-
-        `after` is the cursor of the page before, its `next`. It belongs to this query, to the same
-        `limit` or another, and to `scope`: name the user there if lists of several users have the
-        same partition and conditions. If the item that it leads to was deleted, it still works.
-
-        `scan_index_forward=False` gives the last items first. The other options are those of
-        `query`. Guard items are left out.
-
-        Costs 1 request, and 1 read unit per 4 KB of `limit` + 1 items (half of that if the read is
-        not consistent, as of an index). With `filter_condition`, or if the items exceed 1 MB, at
-        most 5 requests, each of which looks at no more than `limit` + 1 items. So such a page may
-        be short, even empty, and have a `next`.
-
-        Raises:
-            BadCursor: `after` was changed, or belongs to another query or scope.
-            ValueError: `limit` is below 1.
-        """
-        query = {
-            "range_key_condition": range_key_condition,
-            "filter_condition": filter_condition,
-            "index_name": index_name,
-            "scan_index_forward": scan_index_forward,
-            "consistent_read": consistent_read,
-        }
-        return read_page(cls, hash_key, limit, after, scope, query)
-
-    @classmethod
-    def search(
-        cls,
-        name: str,
-        letters: str,
-        *,
-        after: str | None = None,
-        limit: int = 50,
-        scope: object = "",
-    ) -> Page[Self]:
-        """A page of the items whose value of `name` begins with `letters`, in the order of values.
-
-        The attribute `name` has a searchable `Unique`, which also normalizes the letters. `after`
-        and `scope` are those of `page`. Items that were written within the last second may be
-        missing, and a page may then have fewer items than `limit`.
-
-        Costs 2 requests: half a read unit per 4 KB of `limit` + 1 guard items, and 1 read unit per
-        4 KB of each item.
-
-        Raises:
-            TypeError: `name` has no searchable `Unique`.
-            ValueError: fewer than 2 letters, or `limit` is below 1.
-            BadCursor: as `page`.
-        """
-        unique = cls._unique_of({name: letters}, "search")
-        return read_search(cls, unique, letters, limit, after, scope)
 
     @classmethod
     def scan(  # type: ignore[override]
