@@ -59,9 +59,7 @@ DYNAMODB_SECONDS = Histogram(
 UNITS = Counter("dynamodb_units", "Capacity units that answers named.", ["table", "kind"])
 RETRIES = Counter("dynamodb_retries", "Requests that were retries.", ["operation"])
 REASONS = Counter(
-    "dynamodb_cancellation_reasons",
-    "Why transactions were canceled, action by action.",
-    ["reason"],
+    "dynamodb_cancellation_reasons", "Why transactions were canceled, action by action.", ["reason"]
 )
 
 NUMBERS = Counter("sequences_numbers", "Numbers that were given out.", ["kind"])

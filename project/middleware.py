@@ -1,16 +1,18 @@
-"""The site's own middlewares."""
+"""The site's own middlewares, and the pages of errors."""
 
 from __future__ import annotations
 
 import logging
 import re
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import BadRequest, DisallowedHost, MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
+from django.template.loader import render_to_string
 from django.utils.crypto import constant_time_compare
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.http import parse_header_parameters
@@ -19,7 +21,6 @@ from django.utils.log import log_response
 from dynamo.extending import TooManyPages, in_turn, printable
 from dynamo.middleware import unavailable
 from project import parameters
-from project.errors import bad_request
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +31,15 @@ MOST_WAITING = 96
 
 # As nginx, HAProxy, Envoy and this site make them: 32 hex digits, or a UUID with hyphens.
 _REQUEST_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def error_page(status: int) -> Callable[..., HttpResponse]:
+    """The view of an error. Django's own read the form, and fail if the form is the error."""
+
+    def show(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+        return HttpResponse(render_to_string(f"{status}.html"), status=status)
+
+    return show
 
 
 class RequestIdMiddleware(MiddlewareMixin):
@@ -136,7 +146,7 @@ def _read_form(request: HttpRequest) -> Exception | None:
 
 def _refused(request: HttpRequest, error: Exception) -> HttpResponse:
     """The page 400. Logs one line, as anybody can send such requests; Django logs a traceback."""
-    response = bad_request(request)
+    response = error_page(400)(request)
     log_response(
         "%.300s",
         printable(str(error)),

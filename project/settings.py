@@ -154,9 +154,9 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-            ],
+            ]
         },
-    },
+    }
 ]
 FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 
@@ -435,10 +435,11 @@ LOGGING = {
         "django": {"level": "INFO"},
         # `project.access` logs the same and more.
         "django.server": {"level": "WARNING", "propagate": True},
-        # Below that it logs a line for each request.
-        "django_guid": {"level": "WARNING"},
-        # Lines that the filter would drop are not made at all.
-        **{name: {"level": "WARNING"} for name in ("boto3", "botocore", "pynamodb", "urllib3")},
+        # Lines of each request, of which the filter would drop most, are not made at all.
+        **{
+            name: {"level": "WARNING"}
+            for name in ("boto3", "botocore", "django_guid", "pynamodb", "urllib3")
+        },
     },
 }
 

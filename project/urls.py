@@ -9,10 +9,9 @@ from dynamo.admin import site
 from dynamo.health import healthz, livez
 from invoices.pages.downloads import AccountDeleteWithInvoicesView, AccountExportView
 from invoices.pages.views import HomeView
-from project import errors
+from project.middleware import error_page
 
-handler400, handler403 = errors.bad_request, errors.forbidden
-handler404, handler500 = errors.not_found, errors.server_error
+handler400, handler403, handler404, handler500 = map(error_page, (400, 403, 404, 500))
 
 urlpatterns = [
     path("", HomeView.as_view(), name="home"),

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import botocore
 from botocore import xform_name
@@ -117,13 +117,6 @@ class Part:
     size: int
     etag: str
     sha256: str | None
-
-
-class Body(Protocol):
-    """The body of a part."""
-
-    def __len__(self) -> int: ...
-    def read(self, _size: int = -1) -> bytes: ...
 
 
 def _make_client() -> Any:
@@ -268,10 +261,8 @@ def create_upload(bucket: str, key: str) -> tuple[str, bool]:
     return answer["UploadId"], answer["ResponseMetadata"].get("RetryAttempts", 0) > 0
 
 
-def send_part(
-    bucket: str, key: str, upload_id: str, number: int, body: Body | bytes, sha256: str
-) -> Part:
-    """Store a part, replacing one with the same number.
+def send_part(bucket: str, key: str, upload_id: str, number: int, body: Any, sha256: str) -> Part:
+    """Store a part, replacing one with the same number. `body` is bytes, or has `len` and `read`.
 
     Raises:
         UploadGone: the upload was completed or aborted.

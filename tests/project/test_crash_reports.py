@@ -75,12 +75,7 @@ FORMS = {
     ("address", "hold"), [("/accounts/signup/", True), *((address, False) for address in FORMS)]
 )
 def test_a_crash_does_not_show_a_password_that_was_sent(
-    visitor: Client,
-    reports: list[str],
-    settings: Any,
-    address: str,
-    hold: bool,
-    debug: bool,
+    visitor: Client, reports: list[str], settings: Any, address: str, hold: bool, debug: bool
 ) -> None:
     user = make_user(username="ann")
     if address not in {"/accounts/signup/", "/accounts/login/"}:

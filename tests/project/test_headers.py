@@ -29,7 +29,7 @@ ALWAYS = site.ANSWER_HEADERS | {
         "base-uri 'none'; connect-src 'none'; default-src 'none'; font-src 'none'; "
         "form-action 'self'; frame-ancestors 'none'; img-src 'self'; object-src 'none'; "
         "script-src 'self'; style-src 'self'"
-    ),
+    )
 }
 HSTS = "max-age=31536000"
 
@@ -146,8 +146,7 @@ def test_files_stay_in_caches_and_downloads_do_not(browser: Client) -> None:
 
 @pytest.mark.urls(__name__)
 @pytest.mark.parametrize(
-    ("page", "said"),
-    [("cacheable/", "max-age=60"), ("personal/", "private, no-store")],
+    ("page", "said"), [("cacheable/", "max-age=60"), ("personal/", "private, no-store")]
 )
 def test_only_personal_pages_are_kept_from_caches(browser: Client, page: str, said: str) -> None:
     browser.force_login(make_user())

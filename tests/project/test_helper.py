@@ -238,11 +238,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize(
     ("kind", "waits_for"),
-    [
-        ("in the middle", "busy"),
-        ("with a forked sibling", "sibling"),
-        ("at its end", "helper"),
-    ],
+    [("in the middle", "busy"), ("with a forked sibling", "sibling"), ("at its end", "helper")],
 )
 def test_the_helper_ends_with_its_parent(kind: str, waits_for: str, tmp_path: Path) -> None:
     with start("-c", _PARENT, kind, tmp_path, stderr=False) as parent:

@@ -196,10 +196,7 @@ def test_200_lines_of_japanese_are_kept(ann: User) -> None:
 
 @pytest.mark.parametrize(
     ("button", "left"),
-    [
-        ({"add_line": "1"}, ["Design", "Print", ""]),
-        ({"remove_line": "0"}, ["Print"]),
-    ],
+    [({"add_line": "1"}, ["Design", "Print", ""]), ({"remove_line": "0"}, ["Print"])],
 )
 def test_a_button_of_the_form_acts_after_the_sign_in(
     ann: User, button: dict[str, str], left: list[str]

@@ -195,9 +195,7 @@ def test_the_wheel_has_the_library_and_nothing_else(wheel: Path) -> None:
 
 
 @fetches_packages
-def test_the_library_and_its_dependencies_take_less_than_100_mb(
-    environment: Environment,
-) -> None:
+def test_the_library_and_its_dependencies_take_less_than_100_mb(environment: Environment) -> None:
     assert 0 < environment.size_bytes < MOST_BYTES
 
 

@@ -21,9 +21,14 @@ from tests.fork_server import fork_server
 from tests.production import PRODUCTION, checkout_in, collect_into, settings_of
 
 
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site's code without a `.env` file. Tests do not write into it."""
+    return checkout_in(tmp_path_factory.mktemp("checkout"))
+
+
 @pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    """The site's code without a `.env` file."""
+def own_checkout(tmp_path: Path) -> Path:
     return checkout_in(tmp_path)
 
 
@@ -349,9 +354,9 @@ def test_limits_are_read_as_times_in_seconds(checkout: Path) -> None:
     ],
 )
 def test_the_region_may_come_from_a_profile(
-    checkout: Path, region: str | None, profile: str, found: str
+    checkout: Path, tmp_path: Path, region: str | None, profile: str, found: str
 ) -> None:
-    config = checkout / "config"
+    config = tmp_path / "config"
     config.write_text(
         "[profile here]\nregion = eu-north-1\n[profile malformed]\nregion = eu north\n"
     )
@@ -364,20 +369,20 @@ def test_the_region_may_come_from_a_profile(
         assert settings_under(checkout, **changes)["AWS_REGION"] == found
 
 
-def test_a_dotenv_file_adds_what_the_environment_lacks(checkout: Path) -> None:
-    (checkout / ".env").write_text("DJANGO_ALLOWED_HOSTS=from.file\nAWS_REGION=from-file-1\n")
+def test_a_dotenv_file_adds_what_the_environment_lacks(own_checkout: Path) -> None:
+    (own_checkout / ".env").write_text("DJANGO_ALLOWED_HOSTS=from.file\nAWS_REGION=from-file-1\n")
     shown = "from project import settings as s; print(s.ALLOWED_HOSTS, s.AWS_REGION)"
 
-    ended = start(checkout, "-c", shown, DJANGO_ALLOWED_HOSTS=None)
+    ended = start(own_checkout, "-c", shown, DJANGO_ALLOWED_HOSTS=None)
 
     assert ended.stdout == "['from.file'] eu-west-1\n"
 
 
-def test_an_unreadable_dotenv_file_stops_the_start(checkout: Path) -> None:
-    (checkout / ".env").write_bytes(b"\xff")
+def test_an_unreadable_dotenv_file_stops_the_start(own_checkout: Path) -> None:
+    (own_checkout / ".env").write_bytes(b"\xff")
 
     with pytest.raises(SystemExit, match=r"^The site cannot start: \.env cannot be read: "):
-        settings_under(checkout)
+        settings_under(own_checkout)
 
 
 @pytest.mark.parametrize(
@@ -407,11 +412,12 @@ def test_reserved_usernames_can_be_replaced(checkout: Path) -> None:
 
 
 @pytest.mark.fault_of("moto", "ignores client request tokens")
-def test_a_check_for_deployment_finds_nothing(checkout: Path, engine: str) -> None:
+def test_a_check_for_deployment_finds_nothing(own_checkout: Path, engine: str) -> None:
     endpoint = {"AWS_ENDPOINT_URL_DYNAMODB": engine, "AWS_REGION": "us-east-1"}
-    collect_into(checkout / "staticfiles")
+    collect_into(own_checkout / "staticfiles")
 
-    ended = start(checkout, "manage.py", "check", "--deploy", "--fail-level=WARNING", **endpoint)
+    check = ("manage.py", "check", "--deploy", "--fail-level=WARNING")
+    ended = start(own_checkout, *check, **endpoint)
 
     assert ended.stderr == ""
     assert ended.stdout == "System check identified no issues (2 silenced).\n"

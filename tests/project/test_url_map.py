@@ -89,11 +89,7 @@ def sign_up_values(user: User) -> dict[str, Any]:
 
 
 def password_values(user: User) -> dict[str, Any]:
-    return {
-        "old_password": PASSWORD,
-        "new_password1": NEW_PASSWORD,
-        "new_password2": NEW_PASSWORD,
-    }
+    return {"old_password": PASSWORD, "new_password1": NEW_PASSWORD, "new_password2": NEW_PASSWORD}
 
 
 def invoice_values(user: User) -> dict[str, Any]:
@@ -157,10 +153,7 @@ ROWS = {
     "signup_sent": page(),
     "signup_confirm": link(),
     "login": Row(
-        (200, 200),
-        ("home", "home"),
-        {"POST locked": 429, "POST deactivated": 200},
-        sign_in_values,
+        (200, 200), ("home", "home"), {"POST locked": 429, "POST deactivated": 200}, sign_in_values
     ),
     "logout": Row((405, 405), ("home", "home")),
     # One's own account

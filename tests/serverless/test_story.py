@@ -101,24 +101,6 @@ def test_the_client_s_address_is_the_one_that_aws_saw(
         assert f'"requestId": "{answer.headers["x-request-id"]}"' in log.read_text()
 
 
-def test_static_files_are_kept_by_a_network_whose_origin_the_function_is(
-    site_folder: Path, environment: dict[str, str]
-) -> None:
-    host = "https://d111.cloudfront.net"
-    with Function(environment | {"DJANGO_STATIC_HOST": host}, folder=site_folder) as function:
-        page = function.request("GET", "/")
-        files = re.findall(r'(?:href|src)="([^"]*/static/[^"]+)"', page.text)
-        replies = [function.request("GET", file.removeprefix(host)) for file in files]
-
-    assert len(files) >= 3
-    assert all(file.startswith(f"{host}/static/") for file in files)
-    assert f"script-src {host};" in page.headers["content-security-policy"] + ";"
-    for reply in replies:
-        assert (reply.status, reply.cookies) == (200, [])
-        assert reply.headers["cache-control"] == "max-age=315360000, public, immutable"
-        assert reply.headers["cross-origin-resource-policy"] == "cross-origin"
-
-
 # Events that no browser sends. The function answers all of them: an error would be an alarm -------
 
 

@@ -66,11 +66,7 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_zip_serves_the_site_alone(
-    unpacked: Path,
-    runtime: Path,
-    environment: dict[str, str],
-    parameter: Parameter,
-    tmp_path: Path,
+    unpacked: Path, runtime: Path, environment: dict[str, str], parameter: Parameter, tmp_path: Path
 ) -> None:
     # The zip has no description of SSM, and needs none.
     parameter.put(environment.pop("DJANGO_SECRET_KEY"))

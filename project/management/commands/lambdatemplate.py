@@ -18,28 +18,20 @@ class Command(DynamoCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            made = lambda_template()
+            site = _site()
         except (ImportError, OSError) as error:
             # Production lacks PyYAML, and the function's own zip deploy/.
             raise CommandError(f"Use a checkout after `make install`: {error}") from error
+        # What `cloudformation` prints. The tables can also be those of another stack.
+        made = template(all_tables(), parts_of_apps())
+        outputs = made["Outputs"]
+        for name, resource in made["Resources"].items():
+            if resource["Type"] == "AWS::DynamoDB::Table":
+                for each in (resource, outputs[f"{name}Name"], outputs[f"{name}Arn"]):
+                    each["Condition"] = "CreatesTables"
+        for section, entries in site.items():
+            made[section] = made[section] | entries if isinstance(entries, dict) else entries
         self.stdout.write(json.dumps(made, indent=1))
-
-
-def lambda_template() -> dict[str, Any]:
-    """What `cloudformation` prints, with the site. The tables can also be those of another stack.
-
-    Raises:
-        ImportError: PyYAML is not installed.
-        OSError: a file in deploy/ cannot be read.
-    """
-    made = template(all_tables(), parts_of_apps())
-    for name, resource in made["Resources"].items():
-        if resource["Type"] == "AWS::DynamoDB::Table":
-            for each in (resource, made["Outputs"][f"{name}Name"], made["Outputs"][f"{name}Arn"]):
-                each["Condition"] = "CreatesTables"
-    for section, entries in _site().items():
-        made[section] = made[section] | entries if isinstance(entries, dict) else entries
-    return made
 
 
 def _site() -> dict[str, Any]:
