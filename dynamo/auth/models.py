@@ -18,7 +18,7 @@ session auth hash: a new epoch ends every session.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import copy
 from datetime import UTC, datetime, timedelta
@@ -27,9 +27,7 @@ from typing import Any, ClassVar, Self
 
 from asgiref.sync import sync_to_async
 from django.apps import apps
-from django.conf import settings
-from django.contrib.auth.hashers import is_password_usable
-from django.contrib.auth.models import PermissionsMixin
+from django.contrib.auth.models import AbstractBaseUser, PermissionsMixin
 from django.contrib.auth.signals import user_logged_in
 from django.core.exceptions import ValidationError
 from django.dispatch import receiver
@@ -180,7 +178,8 @@ class UserManager:
         return [user] if user and user.is_active == is_active else []
 
 
-# Typed as Any because its methods are annotated for models of `django.db`.
+# Typed as Any because their methods are annotated for models of `django.db`.
+_user: Any = AbstractBaseUser
 _permissions: Any = PermissionsMixin
 
 
@@ -364,8 +363,7 @@ class AbstractUser(Model):
     def set_unusable_password(self) -> None:
         self.set_password(None)
 
-    def has_usable_password(self) -> bool:
-        return is_password_usable(self.password)
+    has_usable_password = _user.has_usable_password
 
     @sensitive_variables()
     def check_password(self, raw_password: str) -> bool:
@@ -414,15 +412,11 @@ class AbstractUser(Model):
 
     # Sessions -------------------------------------------------------------------------------------
 
-    def get_session_auth_hash(self) -> str:
+    get_session_auth_hash = _user.get_session_auth_hash
+    get_session_auth_fallback_hash = _user.get_session_auth_fallback_hash
+
+    def _get_session_auth_hash(self, secret: str | bytes | None = None) -> str:
         """The value that each session carries. It changes with the password and the epoch."""
-        return self._session_auth_hash(settings.SECRET_KEY)
-
-    def get_session_auth_fallback_hash(self) -> Iterator[str]:
-        for key in settings.SECRET_KEY_FALLBACKS:
-            yield self._session_auth_hash(key)
-
-    def _session_auth_hash(self, secret: str | bytes) -> str:
         salt = f"{self._meta.label}.get_session_auth_hash"
         # A user of a version without epochs keeps its hash.
         value = f"{self.password} {self.session_epoch}" if self.session_epoch else self.password
