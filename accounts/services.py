@@ -166,12 +166,6 @@ def edit_profile(user: User, *, write: Transaction | None = None, **typed: Any) 
     user.change(**values, write=write)
 
 
-@sensitive_variables()
-def change_password(user: User, password: str, *, write: Transaction | None = None) -> None:
-    """Give `user` another password. See `User._implied` for what ends with the old one."""
-    user.change(password=make_password(password), write=write)
-
-
 def deactivate(user: User, *, write: Transaction | None = None) -> None:
     """Prevent `user` from signing in and end all sessions. Its unique values stay taken.
 

@@ -9,7 +9,9 @@ import pytest
 
 from accounts.models import User
 from accounts.services import register
+from dynamo import Transaction
 from dynamo._internal.client.sending import send
+from dynamo.auth import make_password
 from dynamo.unique import Unique, UniqueKey
 from tests.items import stored_items
 
@@ -30,6 +32,11 @@ def make_user(**values: Any) -> User:
     user = register(**(defaults | values))
     _first_versions[user.pk] = user.version
     return user
+
+
+def change_password(user: User, password: str | None, *, write: Transaction | None = None) -> None:
+    """Give `user` another password; None: none that can sign in."""
+    user.change(password=make_password(password), write=write)
 
 
 def changes_of(user: User, stored: User | None = None) -> int:

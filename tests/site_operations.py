@@ -14,7 +14,6 @@ from accounts.models import User
 from accounts.services import (
     activate,
     change_email,
-    change_password,
     change_username,
     deactivate,
     delete,
@@ -31,7 +30,13 @@ from invoices.store.customers import add_customer, change_customer
 from invoices.store.settlement import credit, mark_paid, mark_unpaid, void
 from sequences.models import Counter
 from tests.emailchanges import NEW, token_of
-from tests.factories import PASSWORD, assert_guards_match_users, make_user, stored_user
+from tests.factories import (
+    PASSWORD,
+    assert_guards_match_users,
+    change_password,
+    make_user,
+    stored_user,
+)
 from tests.invoice_factories import DAY, issued
 from tests.operations import DELETE, TRANSACTION, UPDATE, Operation, nothing
 from tests.session_maps import begun, let_pass, read_for

@@ -9,10 +9,10 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from accounts.services import change_password, deactivate, delete
+from accounts.services import deactivate, delete
 from accounts.sessions import services as sessions
 from dynamo.sessions import SessionStore
-from tests.factories import PASSWORD, make_user, set_stored
+from tests.factories import PASSWORD, change_password, make_user, set_stored
 from tests.faults.kinds import Reply
 from tests.faults.proxy import FaultProxy
 from tests.pages import shown_user, sign_in, signed_in_as, stored_sessions

@@ -10,11 +10,12 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.test import Client
 
 from accounts.models import User
-from accounts.services import change_password, delete, edit_profile
+from accounts.services import delete, edit_profile
 from project import settings as project_settings
 from tests.factories import (
     PASSWORD,
     assert_guards_match_users,
+    change_password,
     guard_owner,
     make_user,
     stored_items,

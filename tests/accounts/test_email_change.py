@@ -17,11 +17,7 @@ from accounts.emails.links import (
 )
 from accounts.exceptions import BadLink, EmailTaken, StaleUser
 from accounts.models import User
-from accounts.services import (
-    change_email,
-    change_password,
-    find_user,
-)
+from accounts.services import change_email, find_user
 from tests.emailchanges import (
     DAY,
     NEW,
@@ -35,7 +31,7 @@ from tests.emailchanges import (
     told_by_link,
     waiting_user,
 )
-from tests.factories import changes_of, make_user, stored_items, stored_user
+from tests.factories import change_password, changes_of, make_user, stored_items, stored_user
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")

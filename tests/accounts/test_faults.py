@@ -12,14 +12,7 @@ from django.test import Client
 from accounts.emails.links import Confirmed, confirm_change, mark_confirmed
 from accounts.exceptions import AccountRequestReused, StaleUser
 from accounts.models import User
-from accounts.services import (
-    account_key,
-    change_email,
-    change_password,
-    change_username,
-    delete,
-    edit_profile,
-)
+from accounts.services import account_key, change_email, change_username, delete, edit_profile
 from accounts.sessions import services as sessions
 from dynamo._internal.client.sending import send
 from dynamo.exceptions import Unavailable
@@ -28,6 +21,7 @@ from tests.factories import (
     PASSWORD,
     as_stored_by_0_1,
     assert_guards_match_users,
+    change_password,
     changes_of,
     make_user,
     stored_items,

@@ -28,12 +28,13 @@ from django.core.management import CommandError, call_command
 from accounts.imports import files
 from accounts.imports.services import ROWS_PER_WORKER, import_users
 from accounts.models import User
-from accounts.services import change_email, change_password, change_username, delete, find_user
+from accounts.services import change_email, change_username, delete, find_user
 from dynamo._internal.client import deadline
 from tests.emailchanges import put_reservation
 from tests.factories import (
     PASSWORD,
     assert_guards_match_users,
+    change_password,
     make_unique,
     make_user,
     stored_items,

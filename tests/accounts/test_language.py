@@ -15,8 +15,8 @@ from django.utils.formats import date_format
 from accounts.emails import mails
 from accounts.emails.mails import send_reminder, send_reset
 from accounts.models import User
-from accounts.services import change_password, edit_profile
-from tests.factories import make_user, set_stored, stored_user
+from accounts.services import edit_profile
+from tests.factories import change_password, make_user, set_stored, stored_user
 from tests.mailbox import the_mail
 from tests.pages import Page, form_values, meanwhile, sign_in
 from tests.requests import OF_EVERY_PAGE, Requests

@@ -17,15 +17,8 @@ from django.utils.http import urlsafe_base64_encode
 from accounts.emails import links
 from accounts.emails.links import mark_confirmed, request_change
 from accounts.models import User
-from accounts.services import (
-    change_email,
-    change_password,
-    change_username,
-    deactivate,
-    delete,
-    edit_profile,
-)
-from tests.factories import PASSWORD, make_user, stored_items, stored_user
+from accounts.services import change_email, change_username, deactivate, delete, edit_profile
+from tests.factories import PASSWORD, change_password, make_user, stored_items, stored_user
 from tests.mailbox import later, link, the_mail, whole_link
 from tests.pages import Page, form_values, meanwhile, sign_in, signed_in_as
 from tests.requests import Requests

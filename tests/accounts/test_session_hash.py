@@ -20,10 +20,10 @@ from django.test import Client
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from accounts.models import User
-from accounts.services import activate, change_password, deactivate, delete, register
+from accounts.services import activate, deactivate, delete, register
 from accounts.sessions import services as sessions
 from dynamo.sessions import SessionStore
-from tests.factories import PASSWORD, make_user, set_stored
+from tests.factories import PASSWORD, change_password, make_user, set_stored
 from tests.pages import Page, sign_in, signed_in_as
 from tests.session_maps import begun, read_for, stored_ids
 from tests.staff.scenes import acting, do

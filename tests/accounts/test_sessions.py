@@ -12,18 +12,12 @@ import pytest
 
 from accounts.exceptions import StaleUser
 from accounts.models import User
-from accounts.services import (
-    activate,
-    change_email,
-    change_password,
-    deactivate,
-    delete,
-    edit_profile,
-)
+from accounts.services import activate, change_email, deactivate, delete, edit_profile
 from accounts.sessions import services as sessions
 from tests.emailchanges import refusal_of
 from tests.factories import (
     PASSWORD,
+    change_password,
     changes_of,
     set_stored,
     stored_items,

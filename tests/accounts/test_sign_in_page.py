@@ -10,8 +10,8 @@ from django.contrib.auth.hashers import MD5PasswordHasher, PBKDF2PasswordHasher
 from django.test import Client
 
 from accounts.models import User
-from accounts.services import change_password, deactivate, delete
-from tests.factories import PASSWORD, make_user, stored_items
+from accounts.services import deactivate, delete
+from tests.factories import PASSWORD, change_password, make_user, stored_items
 from tests.pages import Page, meanwhile, shown_user, sign_in, signed_in_as, stored_sessions
 from tests.requests import OF_EVERY_PAGE, Requests
 

@@ -11,14 +11,9 @@ import pytest
 
 from accounts.emails.links import cancel_change, confirm_change, request_change
 from accounts.models import User
-from accounts.services import (
-    account_key,
-    change_email,
-    change_password,
-    change_username,
-    delete,
-)
+from accounts.services import account_key, change_email, change_username, delete
 from tests.emailchanges import NEW, token_of
+from tests.factories import change_password
 from tests.interleavings.accounts import AccountScenario, fresh, signed_up
 from tests.interleavings.conftest import Explore, runs_of
 

@@ -19,12 +19,12 @@ from django.views.generic import FormView
 from accounts.models import User
 from accounts.pages.base import NOT_SENT, SignedInFormMixin, filled_form
 from accounts.pages.signin import ReauthenticateView
-from accounts.services import activate, change_password, deactivate
+from accounts.services import activate, deactivate
 from invoices.store.issuing import today
 from invoices.store.records import find_invoice
 from locks._internal.lock import claim_once
 from tests.accounts.test_unavailable_pages import not_listening, with_short_times
-from tests.factories import PASSWORD, make_user, stored_items
+from tests.factories import PASSWORD, change_password, make_user, stored_items
 from tests.invoice_factories import DAY, issued, stored_numbers
 from tests.pages import Page, sign_in, stored_sessions
 from tests.requests import OF_EVERY_PAGE, Requests

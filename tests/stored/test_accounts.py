@@ -15,7 +15,6 @@ from accounts.models import User
 from accounts.services import (
     activate,
     change_email,
-    change_password,
     change_username,
     deactivate,
     delete,
@@ -28,7 +27,7 @@ from dynamo.admin.models import LogEntry, journal_of, list_entries, month_of
 from staff.reports import KINDS, last_reports
 from tests.commands import run
 from tests.emailchanges import assert_guards_are_correct
-from tests.factories import stored_items
+from tests.factories import change_password, stored_items
 from tests.pages import sign_in, signed_in_as
 from tests.staff.scenes import acting, do, let_in, logged_actions, stored_report
 from tests.stored.releases import Stored, each_release
