@@ -222,6 +222,8 @@ def proxy(
 @pytest.fixture(scope="session")
 def _ssm() -> Iterator[str]:
     with engines.running("ssm") as url:
+        # Its first answer takes longer than a site under load waits for one.
+        boto3.client("ssm", "us-east-1", endpoint_url=url).describe_parameters()
         yield url
 
 

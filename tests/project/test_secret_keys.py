@@ -407,12 +407,3 @@ def test_a_parameter_store_that_hangs_does_not_use_up_a_page_s_time(
         send()
 
     assert password.times_read == 1
-
-
-def test_a_refused_read_is_not_repeated(password: Parameter) -> None:
-    password.proxy.plan(READ, Answer(400, "AccessDeniedException"))
-
-    with pytest.raises(ParameterUnavailable, match="AccessDeniedException"):
-        send()
-
-    assert password.times_read == 1
