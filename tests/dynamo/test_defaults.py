@@ -23,22 +23,14 @@ def test_a_project_without_settings_gets_the_defaults(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("debug", [True, False])
-def test_there_is_no_local_engine_in_production_or_with_an_endpoint(
+def test_the_settings_of_a_project_stay_and_production_or_an_endpoint_needs_no_local_engine(
     debug: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not debug:
         monkeypatch.delenv("AWS_ENDPOINT_URL_DYNAMODB")
-    settings = SimpleNamespace(DEBUG=debug)
+    settings = SimpleNamespace(DEBUG=debug, DYNAMODB_TABLE_PREFIX="shop-", AWS_REGION="eu-west-1")
 
     complete(settings)
 
     assert settings.DYNAMODB_LOCAL is False
-
-
-def test_the_settings_of_a_project_stay() -> None:
-    settings = SimpleNamespace(DEBUG=True, DYNAMODB_TABLE_PREFIX="shop-", AWS_REGION="eu-west-1")
-
-    complete(settings)
-
-    assert settings.DYNAMODB_TABLE_PREFIX == "shop-"
-    assert settings.AWS_REGION == "eu-west-1"
+    assert (settings.DYNAMODB_TABLE_PREFIX, settings.AWS_REGION) == ("shop-", "eu-west-1")

@@ -14,15 +14,12 @@ from dynamo._internal.processes import PerProcess
 from tests.forked import in_a_child
 
 
-def numbers() -> PerProcess[int]:
-    """Makes 0, then 1, and so on."""
-    return PerProcess(count().__next__)
-
-
-def test_a_value_is_made_once_even_if_it_is_false() -> None:
-    number = numbers()
+def test_a_value_is_made_once_even_if_it_is_false_and_again_after_a_reset() -> None:
+    number = PerProcess(count().__next__)
 
     assert [number(), number(), number()] == [0, 0, 0]
+    number.reset()
+    assert [number(), number()] == [1, 1]
 
 
 def test_concurrent_threads_share_a_value(at_once: Callable[..., list[Any]]) -> None:
@@ -61,15 +58,6 @@ def test_the_next_use_makes_a_value_after_a_failure() -> None:
         shared()
 
     assert shared() == 1
-
-
-def test_the_next_use_after_a_reset_makes_another_value() -> None:
-    number = numbers()
-    number()
-
-    number.reset()
-
-    assert [number(), number()] == [1, 1]
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
