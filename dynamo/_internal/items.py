@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
-from typing import Any, ClassVar, Self, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar
 
 from django.conf import settings
 from django.utils.functional import classproperty
@@ -71,7 +71,7 @@ def not_supported(advice: str) -> Any:
 
 
 def per_class(compute: Callable[[Any], _Value]) -> Callable[[Any], _Value]:
-    """`compute`, called once for each class.
+    """`compute`, called once for each class. It never returns None.
 
     The value ends with its class. A cache of functools would keep the class, and so a class whose
     declaration was refused would remain among the models.
@@ -79,9 +79,11 @@ def per_class(compute: Callable[[Any], _Value]) -> Callable[[Any], _Value]:
     name = f"{compute.__name__} of this class"
 
     def value_of(cls: Any) -> _Value:
-        if name not in vars(cls):
-            setattr(cls, name, compute(cls))
-        return cast("_Value", vars(cls)[name])
+        value: _Value | None = vars(cls).get(name)
+        if value is None:
+            value = compute(cls)
+            setattr(cls, name, value)
+        return value
 
     return value_of
 
