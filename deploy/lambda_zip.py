@@ -39,8 +39,8 @@ PACKAGES_LEFT_OUT = ("granian", "granian-*", "click", "click-*", "bin")
 DATA_LEFT_OUT = ("boto3/examples", "phonenumbers/carrierdata", "phonenumbers/geodata")
 #: The services of AWS that are called; botocore describes 400 more.
 SERVICES = ("dynamodb", "lambda", "s3", "sso", "sso-oidc", "sts")
-#: The locales of the site's languages. Babel formats numbers and money by them.
-LOCALES = ("en", "en_GB", "en_US", "ja", "ja_JP", "root")
+#: The locales of the languages of pages and invoices. Babel formats numbers and money by them.
+LOCALES = ("de", "de_DE", "en", "en_GB", "en_US", "fr", "fr_FR", "ja", "ja_JP", "root")
 
 #: AWS's limit for the unpacked zip.
 MOST_BYTES = 250 * 1024 * 1024
