@@ -83,12 +83,6 @@ def acquire_expired(key: str, seen_version: str) -> JavaLease | None:
     return _put(key, _UNCHANGED, {"#rvn": "recordVersionNumber"}, {":rvn": seen_version})
 
 
-def read(key: str) -> Item:
-    """Read the item of a lock."""
-    item: Item = send("GetItem", {"TableName": "locks", "Key": {"key": {"S": key}}})["Item"]
-    return item
-
-
 def _put(
     key: str,
     condition: str,

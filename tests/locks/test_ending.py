@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import pytest
 
 from dynamo._internal.clock import now
-from dynamo.transactions import Transaction
 from locks._internal import leases
 from locks._internal.lock import Lock
 from locks.exceptions import LeaseLost
@@ -66,31 +65,23 @@ def test_a_worker_of_multiprocessing_that_ends_releases_its_own_lease_only() -> 
     ours.check()
 
 
-def test_all_leases_are_released_and_over(requests_sent: Requests) -> None:
+def test_all_leases_are_released_and_over_and_locks_with_another_holder_left_alone(
+    requests_sent: Requests,
+) -> None:
+    taken("lost")
+    put("lost", ownerName={"S": "another"}, recordVersionNumber={"S": "theirs"})
+    before = stored("lost")
     leases = [taken(name) for name in "abc"]
     requests_sent.clear()
 
     end()
 
-    assert requests_sent.operations == ["UpdateItem"] * 3
+    assert requests_sent.operations == ["UpdateItem"] * 4
+    assert stored("lost") == before
     for lease in leases:
         assert is_free(lease.name)
         with pytest.raises(LeaseLost, match="it was released"):
             lease.check()
-        with pytest.raises(LeaseLost), Transaction() as write:
-            lease.hold_in(write)
-
-
-def test_a_lock_with_another_holder_is_left_alone() -> None:
-    taken("a")
-    put("a", ownerName={"S": "another"}, recordVersionNumber={"S": "theirs"})
-    taken("b")
-
-    end()
-
-    assert stored("a")["recordVersionNumber"] == {"S": "theirs"}
-    assert not is_free("a")
-    assert is_free("b")
 
 
 def test_no_lock_can_be_acquired_while_the_process_ends() -> None:
@@ -118,7 +109,7 @@ def test_the_end_does_not_wait_for_an_engine_that_is_down(
     assert not is_free("19")
 
 
-def test_a_renewal_without_an_answer_does_not_delay_the_end(
+def test_the_end_does_not_wait_for_a_renewal_without_an_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(leases, "ENDING_SECONDS", BRIEFLY)

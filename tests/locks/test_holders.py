@@ -40,17 +40,12 @@ def test_a_holder_that_does_not_have_its_lock_any_more_is_gone_at_once(lock: str
 
 
 @pytest.mark.fault_of("moto", "counts half a unit for a consistent read")
-def test_a_look_costs_one_read(requests_sent: Requests) -> None:
-    watch = watch_of(taken("a"))
-    requests_sent.clear()
-
-    assert not watch.is_gone()
-    assert (requests_sent.operations, requests_sent.units) == (["GetItem"], 1)
-
-
-def test_further_looks_do_not_change_the_end_of_a_watched_lease() -> None:
+def test_each_look_costs_one_read_and_the_first_decides_when_the_watched_lease_ends(
+    requests_sent: Requests,
+) -> None:
     watch = watch_of(abandoned("a", lease_seconds=600))
     assert watch.ends_at == math.inf
+    requests_sent.clear()
     before = now()
 
     assert not watch.is_gone()
@@ -59,6 +54,7 @@ def test_further_looks_do_not_change_the_end_of_a_watched_lease() -> None:
     assert before + 600 <= ends_at <= now() + 600
     assert not watch.is_gone()
     assert (watch.ends_at, watch.has_renewed) == (ends_at, False)
+    assert (requests_sent.operations, requests_sent.units) == (["GetItem"] * 2, 2)
 
 
 def test_a_holder_is_not_gone_while_it_renews() -> None:
@@ -78,9 +74,9 @@ def test_a_holder_that_did_not_renew_for_a_whole_lease_is_gone_and_can_write_no_
     lease = abandoned("a", lease_seconds=0.3)
     began = now()
 
-    assert watch_of(lease).wait_until_gone(0.02)
+    assert watch_of(lease).wait_until_gone(60)
 
-    assert now() - began >= 0.3
+    assert 0.3 <= now() - began < 60
     assert stored("a") == {}
     with pytest.raises(LeaseLost, match="another process holds"):
         write_under(unaware(lease))
@@ -123,14 +119,6 @@ def test_the_wait_for_a_holder_ends_at_its_first_renewal(proxy: FaultProxy) -> N
 
     assert not watch_of(lease).wait_until_gone(0.02)
     assert proxy.count("GetItem") == 2
-
-
-def test_a_wait_with_long_pauses_ends_with_the_lease() -> None:
-    lease = abandoned("a", lease_seconds=0.3)
-    began = now()
-
-    assert watch_of(lease).wait_until_gone(60)
-    assert now() - began < 60
 
 
 def test_there_is_no_wait_for_a_claim() -> None:

@@ -12,26 +12,31 @@ from locks._internal.registry import State, break_lock, look
 from locks.exceptions import LeaseLost, LockTaken
 from tests.locks import java
 from tests.locks.items import abandoned, stored, taken
+from tests.locks.test_leases import is_written, write_under
 
 pytestmark = pytest.mark.usefixtures("engine")
 
 
 def test_the_java_client_cannot_take_a_lock_that_we_hold() -> None:
     lease = taken("a")
+    seen = stored("a")["recordVersionNumber"]["S"]
     lease.renew()
 
     assert java.acquire("a") is None
     assert java.acquire_released("a") is None
-    assert java.acquire_expired("a", "another version") is None
+    assert java.acquire_expired("a", seen) is None
     lease.check()
     lease.renew()
 
 
 def test_we_cannot_take_a_lock_that_the_java_client_holds() -> None:
     theirs = java.taken("a")
+    seen = stored("a")
+    assert theirs.heartbeat()
 
     with pytest.raises(LockTaken, match="held by java"):
         Lock("a", wait_seconds=0).acquire()
+    assert Lock("a")._take(instead_of=seen)[0] is None
     assert theirs.heartbeat()
 
 
@@ -55,32 +60,18 @@ def test_we_take_a_lock_that_the_java_client_released(delete: bool) -> None:
 
 def test_the_java_client_takes_our_expired_lock_and_we_notice() -> None:
     lease = abandoned("a", lease_seconds=20)
-    seen = java.read("a")["recordVersionNumber"]["S"]
 
-    theirs = java.acquire_expired("a", seen)
+    theirs = java.acquire_expired("a", stored("a")["recordVersionNumber"]["S"])
 
     assert theirs is not None
+    with pytest.raises(LeaseLost):
+        write_under(lease)
+    assert not is_written()
     with pytest.raises(LeaseLost, match="another process holds"):
         lease.renew()
     with pytest.raises(LeaseLost):
         lease.release()
     assert theirs.heartbeat()
-
-
-def test_our_renewal_keeps_the_java_client_from_taking_the_lock() -> None:
-    lease = taken("a")
-    seen = java.read("a")["recordVersionNumber"]["S"]
-    lease.renew()
-
-    assert java.acquire_expired("a", seen) is None
-
-
-def test_a_heartbeat_of_the_java_client_keeps_us_from_taking_the_lock() -> None:
-    theirs = java.taken("a")
-    seen = java.read("a")
-    assert theirs.heartbeat()
-
-    assert Lock("a")._take(instead_of=seen)[0] is None
 
 
 def test_we_take_the_lock_of_a_java_client_one_lease_after_its_last_heartbeat() -> None:
@@ -108,17 +99,6 @@ def test_after_a_java_client_the_fencing_token_starts_from_the_clock() -> None:
 
     assert second.fence > first.fence + 1
     assert second.fence < (time.time_ns() // 1000) + 2
-
-
-def test_a_transaction_under_a_lease_that_the_java_client_took_is_refused() -> None:
-    from tests.locks.test_leases import is_written, write_under
-
-    lease = abandoned("a")
-    assert java.acquire_expired("a", java.read("a")["recordVersionNumber"]["S"])
-
-    with pytest.raises(LeaseLost):
-        write_under(lease)
-    assert not is_written()
 
 
 def test_locks_of_the_java_client_are_listed_and_broken() -> None:

@@ -40,15 +40,6 @@ def is_written() -> bool:
     return bool(stored("written"))
 
 
-def test_a_check_costs_no_request(requests_sent: Requests) -> None:
-    lease = taken("a")
-    requests_sent.clear()
-
-    lease.check()
-
-    assert requests_sent.operations == []
-
-
 def test_a_lease_lasts_from_before_its_request_and_a_little_less_than_it_says() -> None:
     before = now()
     lease = taken("a", lease_seconds=10)
@@ -122,9 +113,10 @@ def test_a_lease_that_is_over_stays_over_and_writes_nothing(
     assert requests_sent.operations == []
 
 
-def test_a_renewal_starts_the_lease_again_under_a_new_version() -> None:
+def test_a_renewal_starts_the_lease_again_under_a_new_version_and_stores_the_time() -> None:
     lease = taken("a")
-    before = stored("a")
+    before = stored("a") | {"renewedAt": {"S": "2026-01-01T00:00:00.000+00:00"}}
+    put("a", **before)
     lease._sent_at -= 300
     left = lease.remaining_seconds
 
@@ -132,42 +124,30 @@ def test_a_renewal_starts_the_lease_again_under_a_new_version() -> None:
 
     after = stored("a")
     assert lease.remaining_seconds > left + 200
-    assert after["recordVersionNumber"] != before["recordVersionNumber"]
     changed = {name for name in after if after[name] != before.get(name)}
-    assert changed <= {"recordVersionNumber", "renewedAt"}
-
-
-def test_a_renewal_stores_the_time_of_day() -> None:
-    lease = taken("a")
-    put("a", **stored("a") | {"renewedAt": {"S": "2026-01-01T00:00:00.000+00:00"}})
-
-    lease.renew()
-
-    renewed_at = datetime.fromisoformat(stored("a")["renewedAt"]["S"])
+    assert changed == {"recordVersionNumber", "renewedAt"}
+    renewed_at = datetime.fromisoformat(after["renewedAt"]["S"])
     assert datetime.now(UTC) - renewed_at < timedelta(minutes=10)
 
 
-def test_a_renewal_after_another_took_the_lock_is_refused_and_changes_nothing() -> None:
+@pytest.mark.parametrize("remove", [False, True])
+@pytest.mark.parametrize("since", ["deleted", "taken"])
+def test_after_another_took_the_lock_renewal_and_release_are_refused_and_change_nothing(
+    since: str, remove: bool
+) -> None:
     lease = taken("a")
-    put("a", ownerName={"S": "another"}, recordVersionNumber={"S": "theirs"})
+    assert requests.delete_held("a", lease._versions)
+    if since == "taken":
+        put("a", ownerName={"S": "another"}, recordVersionNumber={"S": "theirs"})
+    before = stored("a")
 
     with pytest.raises(LeaseLost, match="another process holds the lock"):
         lease.renew()
-
     assert lease.lost.is_set()
-    assert stored("a")["recordVersionNumber"] == {"S": "theirs"}
     with pytest.raises(LeaseLost):
-        lease.release()
-    assert stored("a")["recordVersionNumber"] == {"S": "theirs"}
+        lease.release(remove=remove)
 
-
-def test_a_renewal_of_a_deleted_lock_is_refused_and_creates_nothing() -> None:
-    lease = taken("a")
-    assert requests.delete_held("a", lease._versions)
-
-    with pytest.raises(LeaseLost):
-        lease.renew()
-    assert stored("a") == {}
+    assert stored("a") == before
 
 
 def test_releasing_twice_does_nothing() -> None:
@@ -192,49 +172,30 @@ def test_a_release_after_the_lease_frees_the_lock_and_raises() -> None:
     assert stored("a")["isReleased"] == {"S": "1"}
 
 
-def test_a_lock_can_be_removed_with_its_release() -> None:
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_lock_can_be_removed_with_its_release(exists: bool) -> None:
     lease = taken("a")
+    if not exists:
+        requests.break_seen("a", stored("a"), delete=True)
+
     lease.release(remove=True)
 
     assert stored("a") == {}
     assert lease.released
 
 
-def test_removing_a_lock_that_does_not_exist_succeeds() -> None:
-    lease = taken("a")
-    requests.break_seen("a", stored("a"), delete=True)
-
-    lease.release(remove=True)
-
-    assert lease.released
-
-
-def test_only_our_own_item_is_removed() -> None:
-    lease = taken("a")
-    put("a", ownerName={"S": "another"}, recordVersionNumber={"S": "theirs"})
-
-    with pytest.raises(LeaseLost):
-        lease.release(remove=True)
-    assert stored("a")["ownerName"] == {"S": "another"}
-
-
-def test_a_transaction_under_a_lease_commits() -> None:
+@pytest.mark.fault_of("moto", "reports no capacity for transactions")
+def test_a_transaction_under_a_lease_commits_and_costs_two_units_more(
+    requests_sent: Requests,
+) -> None:
     lease = taken("a")
     lease.renew()  # its record version is another one by now
-
-    write_under(lease)
-
-    assert is_written()
-
-
-@pytest.mark.fault_of("moto", "reports no capacity for transactions")
-def test_holding_a_lease_in_a_transaction_costs_two_units(requests_sent: Requests) -> None:
-    lease = taken("a")
     requests_sent.clear()
 
     write_under(lease)
 
     assert (requests_sent.operations, requests_sent.units) == (["TransactWriteItems"], 4)
+    assert is_written()
 
 
 @pytest.mark.parametrize("end", ["released", "broken", "removed", "taken", "taken by another"])

@@ -109,26 +109,13 @@ def crowd(
     return futures
 
 
-def test_a_caller_alone_is_served_at_once(served: Served) -> None:
+def test_a_caller_alone_is_served_at_once_in_its_own_thread(served: Served) -> None:
     served.holds = 0
     combiner = Combiner(served)
 
     assert [combiner("key", ask) for ask in "abc"] == ["key:a", "key:b", "key:c"]
     assert served.groups == [["a"], ["b"], ["c"]]
     assert set(served.threads) == {threading.get_ident()}
-
-
-def test_callers_that_wait_are_served_together_by_the_first_of_them(
-    served: Served, pool: ThreadPoolExecutor
-) -> None:
-    combiner = Combiner(served)
-    futures = crowd(pool, combiner, served, *"abcdef")
-
-    served.go_on()
-
-    assert [future.result(SECONDS) for future in futures] == [f"key:{ask}" for ask in "abcdef"]
-    assert served.groups == [["a"], ["b", "c", "d", "e", "f"]]
-    assert served.threads[0] != served.threads[1]
 
 
 def test_keys_do_not_wait_for_each_other(served: Served, pool: ThreadPoolExecutor) -> None:
@@ -141,25 +128,21 @@ def test_keys_do_not_wait_for_each_other(served: Served, pool: ThreadPoolExecuto
     assert first.result(SECONDS) == "key:a"
 
 
-def test_a_group_is_as_large_as_fits_and_keeps_the_order(
-    served: Served, pool: ThreadPoolExecutor
+@pytest.mark.parametrize(
+    ("size", "groups"), [(9, ["a", "bcdef"]), (2, ["a", "bc", "de", "f"])], ids=["all", "two"]
+)
+def test_callers_that_wait_are_served_in_order_together_as_many_as_fit(
+    served: Served, pool: ThreadPoolExecutor, size: int, groups: list[str]
 ) -> None:
-    served.size = 2
+    served.size = size
     combiner = Combiner(served)
     futures = crowd(pool, combiner, served, *"abcdef")
 
     served.go_on()
 
     assert [future.result(SECONDS) for future in futures] == [f"key:{ask}" for ask in "abcdef"]
-    assert served.groups == [["a"], ["b", "c"], ["d", "e"], ["f"]]
-
-
-def test_none_is_an_answer(pool: ThreadPoolExecutor) -> None:
-    combiner: Combiner[str, int, None] = Combiner(serving(lambda _ask: None))
-
-    futures = [pool.submit(combiner, "key", ask) for ask in range(20)]
-
-    assert [future.result(SECONDS) for future in futures] == [None] * 20
+    assert served.groups == [list(group) for group in groups]
+    assert len(set(served.threads)) > 1
 
 
 @pytest.mark.parametrize("error", [ConnectionError(), KeyboardInterrupt(), SystemExit(3)], ids=repr)
@@ -261,43 +244,31 @@ def test_a_served_caller_returns_before_its_leader_is_served(
     assert served.groups == [["a"], ["b", "c"], ["b"]]
 
 
-def test_a_caller_past_its_deadline_leaves_and_the_others_are_served(
-    served: Served, pool: ThreadPoolExecutor
-) -> None:
-    combiner = Combiner(served)
-    futures = crowd(pool, combiner, served, "a", "b")
-
-    with pytest.raises(Unavailable) as unavailable, within(0.05):
-        combiner("key", "late")
-
-    assert not unavailable.value.maybe_written
-    served.go_on()
-    assert [future.result(SECONDS) for future in futures] == ["key:a", "key:b"]
-    assert served.groups == [["a"], ["b"]]
-
-
 def impatient(combiner: Combiner[Any, Any, Any], ask: str, seconds: float) -> Any:
     with within(seconds):
         return combiner("key", ask)
 
 
-def test_a_caller_that_leaves_while_its_request_is_under_way_is_told_that_it_may_be_written(
-    served: Served, pool: ThreadPoolExecutor
+@pytest.mark.parametrize("is_sent", [True, False], ids=["under way", "still waiting"])
+def test_a_caller_that_leaves_at_its_deadline_is_told_whether_its_request_may_be_written(
+    served: Served, pool: ThreadPoolExecutor, is_sent: bool
 ) -> None:
-    served.holds = 2
+    served.holds = 1 + is_sent
     combiner = Combiner(served)
     futures = crowd(pool, combiner, served, "a", "b")
     leaving = pool.submit(impatient, combiner, "c", 0.3)
     wait_until(lambda: waiting(combiner) == 2)
-    served.go_on()
-    served.wait_for_leader()
+    if is_sent:
+        served.go_on()
+        served.wait_for_leader()
 
     error = leaving.exception(SECONDS)
 
     assert isinstance(error, Unavailable)
-    assert error.maybe_written
+    assert error.maybe_written == is_sent
     served.go_on()
     assert [future.result(SECONDS) for future in futures] == ["key:a", "key:b"]
+    assert served.groups == [["a"], ["b", "c"] if is_sent else ["b"]]
     assert combiner._queues == {}
 
 
@@ -414,23 +385,6 @@ def _ctrl_c_raises() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
-
-
-def test_followers_of_a_leader_that_vanished_wait_until_their_deadline_at_most(
-    served: Served, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As if the leader was interrupted between gathering them and sending."""
-    combiner = Combiner(served)
-    (first,) = crowd(pool, combiner, served, "a")
-    lost = pool.submit(impatient, combiner, "b", 0.3)
-    wait_until(lambda: waiting(combiner) == 1)
-    combiner._queues["key"].waiting.clear()
-
-    assert isinstance(lost.exception(SECONDS), Unavailable)
-
-    served.go_on()
-    assert first.result(SECONDS) == "key:a"
-    assert combiner._queues == {}
 
 
 def test_a_leader_that_was_killed_is_replaced_once_it_is_overdue(

@@ -44,19 +44,6 @@ def stored(name: str) -> dict[str, Any] | None:
 
 
 @both
-def test_a_counter_counts_from_one(strategy: Strategy) -> None:
-    assert [next_value("a", strategy=strategy) for _ in range(3)] == [1, 2, 3]
-    assert stored("a") == {"N": "3"}
-
-
-@both
-def test_counters_do_not_interact(strategy: Strategy) -> None:
-    next_value("a", strategy=strategy)
-
-    assert next_value("b", strategy=strategy) == 1
-
-
-@both
 @pytest.mark.parametrize(
     ("initial", "increment", "expected"),
     [
@@ -195,53 +182,38 @@ def test_large_numbers_are_exact(strategy: Strategy, last: int) -> None:
 @pytest.mark.fault_of("moto", "stores numbers of 39 digits and answers 500 to the next Scan")
 @pytest.mark.fault_of("ministack", "rounds to 28 digits")
 @both
-def test_numbers_are_exact_up_to_38_digits_and_refused_beyond(strategy: Strategy) -> None:
-    store("a", {"N": str(10**38 - 3)})
+@pytest.mark.parametrize(
+    ("last", "count"),
+    [(10**38 - 1, 1), (5 * 10**37 + 1, 6 * 10**37 + 7)],
+    ids=["a sum that DynamoDB can store", "a sum of 39 digits"],
+)
+def test_numbers_are_exact_up_to_38_digits_and_refused_beyond(
+    strategy: Strategy, last: int, count: int
+) -> None:
+    store("a", {"N": str(last - 1)})
 
-    assert next_value("a", strategy=strategy) == 10**38 - 2
-    assert next_value("a", strategy=strategy) == 10**38 - 1
+    assert next_value("a", strategy=strategy) == last
     for _again in range(3):
         with pytest.raises(OverflowError, match="'a' would pass the 38 digits"):
-            next_value("a", strategy=strategy)
-
-
-@pytest.mark.fault_of("moto", "stores numbers of 39 digits and answers 500 to the next Scan")
-@pytest.mark.fault_of("ministack", "rounds to 28 digits")
-@both
-def test_an_order_that_passes_38_digits_is_refused(strategy: Strategy) -> None:
-    store("a", {"N": str(5 * 10**37 + 1)})
-
-    with pytest.raises(OverflowError):
-        next_values(6 * 10**37 + 7, "a", strategy=strategy)
+            next_values(count, "a", strategy=strategy)
 
 
 @both
 @pytest.mark.parametrize(
-    "value",
-    [
-        {"S": "x"},
-        {"S": "7"},
-        {"M": {}},
-        {"L": [{"N": "1"}]},
-        {"NULL": True},
-        {"BOOL": True},
-        {"NS": ["1"]},
-        {"N": "1.5"},
-        {"N": "-0.001"},
-    ],
-    ids=str,
+    "value", [{"S": "7"}, {"L": [{"N": "1"}]}, {"NULL": True}, {"NS": ["1"]}, {"N": "1.5"}], ids=str
 )
 def test_a_value_that_is_not_a_whole_number_is_not_a_counter(
     strategy: Strategy, value: dict[str, Any]
 ) -> None:
     store("a", value)
 
-    with pytest.raises(NotACounter, match="'a' does not hold a whole number"):
-        next_value("a", strategy=strategy)
-    with pytest.raises(NotACounter):
-        next_values(3, "a", 5, strategy=strategy)
-    with pytest.raises(NotACounter):
-        last_value("a")
+    for call in (
+        lambda: next_value("a", strategy=strategy),
+        lambda: next_values(3, "a", 5, strategy=strategy),
+        lambda: last_value("a"),
+    ):
+        with pytest.raises(NotACounter, match="'a' does not hold a whole number"):
+            call()
     if "N" not in value:
         assert stored("a") == value
 
@@ -271,16 +243,11 @@ def test_an_item_without_a_number_counts_from_the_initial_value(strategy: Strate
     "name",
     [
         "a b",
-        "注文番号",
         "🦆" * 512,
-        "é" * 1024,
         "a\x00b\r\n\u2028\u202e\ufeff",
-        "' OR 1=1 --",
         ":span #n currentValue",
         "INVOICES#x",
         "invoices",
-        "{}",
-        "__proto__",
     ],
 )
 def test_a_name_may_have_any_character(strategy: Strategy, name: str) -> None:
@@ -379,42 +346,34 @@ def test_arguments_that_are_not_whole_numbers_are_refused(call: Callable[[float]
     assert stored("a") is None
 
 
+GET, UPDATE = "GetItem", "UpdateItem"
+
+#: What is done to a counter that has given out 9, its requests, and the units that it is told of.
+COSTS: dict[str, tuple[Callable[[], object], list[str], float]] = {
+    "atomic": (lambda: next_value("a"), [UPDATE], 1),
+    "atomic, of a new counter": (lambda: next_value("b", 10, increment=5), [UPDATE], 1),
+    "atomic, many": (lambda: next_values(1_000, "a"), [UPDATE], 1),
+    "atomic below a limit": (lambda: next_value("a", reset_value=20), [UPDATE], 1),
+    "starting over": (lambda: next_value("a", reset_value=10), [UPDATE, UPDATE], 1),
+    "optimistic": (lambda: next_value("a", strategy="optimistic"), [GET, UPDATE], 2),
+    "optimistic, many": (lambda: next_values(9, "a", strategy="optimistic"), [GET, UPDATE], 2),
+    "reading": (lambda: last_value("a"), [GET], 1),
+    "deleting": (lambda: delete_counter("a"), ["DeleteItem"], 1),
+}
+
+
 @pytest.mark.fault_of("moto", "counts half a unit for an update")
-def test_atomic_costs_one_request_and_one_unit(requests_sent: Requests) -> None:
-    next_value("a")
-    next_values(1_000, "a")
-    next_value("b", 10, increment=5)
-    next_value("c", reset_value=10)
-
-    assert requests_sent.operations == ["UpdateItem"] * 4
-    assert requests_sent.units == 4
-
-
-@pytest.mark.fault_of("moto", "counts half a unit for an update")
-def test_optimistic_costs_two_requests_and_two_units(requests_sent: Requests) -> None:
-    next_value("a", strategy="optimistic")
-    next_values(1_000, "a", strategy="optimistic")
-
-    assert requests_sent.operations == ["GetItem", "UpdateItem"] * 2
-    assert requests_sent.units == 4
-    assert all(read["ConsistentRead"] is True for read in requests_sent.requests[::2])
-
-
-def test_starting_over_costs_two_requests(requests_sent: Requests) -> None:
+@pytest.mark.parametrize(("call", "operations", "units"), COSTS.values(), ids=COSTS)
+def test_what_a_call_costs(
+    requests_sent: Requests, call: Callable[[], object], operations: list[str], units: float
+) -> None:
     store("a", {"N": "9"})
     requests_sent.clear()
 
-    assert next_value("a", reset_value=10) == 1
+    call()
 
-    assert requests_sent.operations == ["UpdateItem"] * 2
-
-
-def test_reading_and_deleting_cost_one_request(requests_sent: Requests) -> None:
-    last_value("a")
-    delete_counter("a")
-
-    assert requests_sent.operations == ["GetItem", "DeleteItem"]
-    assert requests_sent.requests[0]["ConsistentRead"] is True
+    assert (requests_sent.operations, requests_sent.units) == (operations, units)
+    assert all(read["ConsistentRead"] is True for read in requests_sent.of(GET))
 
 
 @both

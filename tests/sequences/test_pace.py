@@ -24,17 +24,13 @@ def pauses(each: Pace, now: float) -> list[float]:
     return [each.lost(now, TOOK, told=False).begins_at - now for _ in range(200)]
 
 
-def test_a_process_without_rivals_does_not_wait() -> None:
-    each = Pace().won(100.0, TOOK)
-
+@pytest.mark.parametrize(
+    "each",
+    [Pace().won(100.0, TOOK), Pace().lost(100.0, TOOK, told=True)],
+    ids=["after a success", "after a first loss that shows the counter"],
+)
+def test_a_process_without_rivals_neither_waits_nor_reads(each: Pace) -> None:
     assert each.begins_at <= 100
-    assert not each.must_look(100.0)
-
-
-def test_a_first_loss_that_shows_the_counter_costs_no_pause_and_no_read() -> None:
-    each = Pace().lost(100.0, TOOK, told=True)
-
-    assert each.begins_at == 100
     assert not each.must_look(100.0)
 
 
@@ -57,23 +53,11 @@ def test_each_loss_spreads_the_groups_more_widely_and_each_success_less() -> Non
     assert each.width == NARROWEST
 
 
-def test_a_process_that_has_lost_for_long_hardly_pauses() -> None:
+def test_a_process_that_has_lost_for_long_hardly_pauses_until_it_succeeds() -> None:
     each = lost_often(10)
 
     assert max(pauses(each, 100.3)) < 0.2 * max(pauses(each, 100.0))
-
-
-def test_the_time_of_an_attempt_is_an_average_that_counts_later_ones_more() -> None:
-    each = Pace().lost(100.0, 0.1, told=True).lost(100.0, 0.3, told=False)
-
-    assert each.attempt_seconds == pytest.approx(0.2)
-    assert each.won(100.0, 0.1).attempt_seconds == pytest.approx(0.15)
-
-
-def test_a_success_ends_the_hurry() -> None:
-    each = lost_often(10).won(101.0, TOOK)
-
-    assert each.lost_since is None
+    assert each.won(101.0, TOOK).lost_since is None
 
 
 def test_a_winner_with_rivals_rests_and_reads() -> None:
@@ -91,8 +75,10 @@ def test_rivals_are_forgotten() -> None:
     assert each.won(after, TOOK).begins_at <= after
 
 
-def test_pauses_are_limited_even_if_dynamodb_is_slow() -> None:
-    each = Pace()
+def test_pauses_follow_the_mean_time_of_an_attempt_up_to_a_limit() -> None:
+    each = Pace().lost(100.0, 1.0, told=True).lost(100.0, 3.0, told=False)
+    assert (each.attempt_seconds, each.won(100.0, 1.0).attempt_seconds) == (2.0, 1.5)
+
     for _ in range(10):
         each = each.lost(100.0, 3.0, told=False)
 
