@@ -60,13 +60,8 @@ request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 log = logging.getLogger(__name__)
 
 
-def hide(text: str, request: object = None) -> str:
-    """`text` without the tokens in its paths, and without the secrets of `request` if given."""
-    return hiding(request)(text)
-
-
 def hiding(request: object = None) -> Callable[[str], str]:
-    """As `hide`, for several texts about one request: its secrets are looked up once."""
+    """Takes out of texts the tokens of paths, and the secrets of `request` if given."""
     secrets: list[str] = []
     if isinstance(request, HttpRequest):
         secrets = sorted(_secrets(request), key=len, reverse=True)
@@ -160,7 +155,7 @@ class HidingFormatter(logging.Formatter):
     """Writes lines and their tracebacks without secrets, with the HTTP request id at their end."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return hide(super().format(record), getattr(record, "request", None))
+        return hiding(getattr(record, "request", None))(super().format(record))
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - of the base class
         """The line without its traceback."""
@@ -216,7 +211,7 @@ class CrashReporter(ExceptionReporter):
     """Also hides the secrets of the request."""
 
     def get_traceback_html(self) -> Any:
-        return hide(super().get_traceback_html(), self.request)
+        return hiding(self.request)(super().get_traceback_html())
 
     def get_traceback_text(self) -> Any:
-        return hide(super().get_traceback_text(), self.request)
+        return hiding(self.request)(super().get_traceback_text())

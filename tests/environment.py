@@ -11,7 +11,16 @@ import os
 import signal
 
 _SETTINGS = ("ACCOUNTS_", "AWS_", "DJANGO_", "DYNAMODB_", "EXPORTS_", "PROMETHEUS_")
+#: What tools set that measure tests and start Python.
+_OF_TOOLS = ("COV_", "PYTEST", "PYTHON")
 _OF_TERMINALS = {"CLICOLOR_FORCE", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PYTHON_COLORS"}
+
+
+def clean_environment(**more: str) -> dict[str, str]:
+    """An environment without our settings, as a person has who knows nothing of the suite."""
+    ours = (*_SETTINGS, *_OF_TOOLS)
+    return {name: os.environ[name] for name in os.environ if not name.startswith(ours)} | more
+
 
 for name in list(os.environ):
     is_proxy = name.lower().endswith("_proxy")

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 from tests.commands import ROOT
+from tests.environment import clean_environment
 from tests.tutorial import write_files
 
 _TOLD = re.compile(r"^`(\w+\.\w+)`\n\n```\w+\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -73,9 +74,7 @@ def make(folder: Path, **more: str) -> Path:
 
 def environment(project: Path, programs: Path) -> dict[str, str]:
     """That of the developers of the project."""
-    ours = ("AWS_", "DJANGO_", "DYNAMODB_", "PYTEST", "PYTHON", "COV_")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    return kept | {"HOME": str(project), "PATH": f"{programs}:{os.environ['PATH']}"}
+    return clean_environment(HOME=str(project), PATH=f"{programs}:{os.environ['PATH']}")
 
 
 def outcome(project: Path, *command: str, programs: Path, **env: str) -> tuple[int, str]:

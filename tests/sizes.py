@@ -7,20 +7,13 @@ and examples do not.
 from __future__ import annotations
 
 import ast
-import io
 import re
 import subprocess
-import tokenize
 from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LEFT_OUT = {"tests", "benchmarks", "examples", "docs"}
-
-_NO_CODE = {
-    *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT),
-    tokenize.ENDMARKER,
-}
 
 
 def sizes() -> Counter[str]:
@@ -31,35 +24,28 @@ def sizes() -> Counter[str]:
     for name in listed.splitlines():
         path = ROOT / name
         package = name.rpartition("/")[0].partition("/")[0]
-        if package not in LEFT_OUT and path.exists() and path.suffix in _COUNTED:
+        if (
+            package not in LEFT_OUT
+            and path.exists()
+            and path.suffix in {".py", ".js", ".yaml", ".yml"}
+        ):
             found[package] += code_lines(path.suffix, path.read_text(encoding="utf-8"))
     return found
 
 
 def code_lines(suffix: str, text: str) -> int:
     """How many lines of a file with this suffix are neither blank nor only comments."""
-    return _COUNTED[suffix](text)
-
-
-def _of_python(text: str) -> int:
-    lines: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type not in _NO_CODE:
-            lines.update(range(token.start[0], token.end[0] + 1))
-    for node in ast.walk(ast.parse(text)):
-        # Texts of attributes and of constants are docstrings as well.
-        match node:
-            case ast.Expr(value=ast.Constant(value=str()), lineno=first, end_lineno=int(last)):
-                lines.difference_update(range(first, last + 1))
-    return len(lines)
-
-
-def _of_others(text: str) -> int:
-    lines = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL).splitlines()
+    left_out: set[int] = set()
+    if suffix == ".py":
+        for node in ast.walk(ast.parse(text)):
+            # Texts of attributes and of constants are docstrings as well.
+            match node:
+                case ast.Expr(value=ast.Constant(value=str()), lineno=first, end_lineno=int(last)):
+                    left_out.update(range(first, last + 1))
+    else:
+        text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    lines = (line for number, line in enumerate(text.splitlines(), 1) if number not in left_out)
     return sum(1 for line in lines if not re.match(r"\s*(#|//|$)", line))
-
-
-_COUNTED = {".py": _of_python, ".js": _of_others, ".yaml": _of_others, ".yml": _of_others}
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from tests.environment import clean_environment
 from tests.fork_server import ROOT, fork_server
 
 TEXT = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
@@ -64,12 +65,7 @@ def type_session(
 def typed(command: str, folder: Path, programs: Path | None, **env: str) -> str:
     """What a terminal shows of a command."""
     path = programs or Path(sys.executable).parent
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("AWS_", "DJANGO_", "DYNAMODB_", "PYTHON"))
-    }
-    env = kept | {"PATH": f"{path}{os.pathsep}{os.environ['PATH']}"} | env
+    env = clean_environment(PATH=f"{path}{os.pathsep}{os.environ['PATH']}", **env)
     words = shlex.shlex(command, posix=True, punctuation_chars=True)
     words.whitespace_split = True
     python, *arguments = words

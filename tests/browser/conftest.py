@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test.testcases import LiveServerThread
-from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
+
+from accounts.models import User
+from tests import pages
 
 # The default of five seconds is too short for a busy machine.
 expect.set_options(timeout=60_000)
 
 QUIET = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
 ]
 
 
@@ -71,25 +70,49 @@ def _found(names: tuple[str, ...], playwright: Playwright) -> str:
     pytest.skip(absent)
 
 
-@pytest.fixture
-def site(engine: str, settings: Any) -> Iterator[str]:
-    """The site, served with its static files; its address."""
-    # Static files by WhiteNoise, as in production.
-    server = LiveServerThread("127.0.0.1", lambda application: application, connections_override={})
+@contextmanager
+def served(static_handler: Any) -> Iterator[str]:
+    """Serve the project of the settings; yields the address."""
+    server = LiveServerThread("127.0.0.1", static_handler, connections_override={})
     server.daemon = True
     server.start()
     server.is_ready.wait()
     if server.error:
         raise server.error
-    settings.ACCOUNTS_SITE_ORIGIN = f"http://127.0.0.1:{server.port}"
-    yield settings.ACCOUNTS_SITE_ORIGIN
+    yield f"http://127.0.0.1:{server.port}"
     server.terminate()
 
 
 @pytest.fixture
-def page(browser: Browser, site: str) -> Iterator[Page]:
-    """A page in a new browser context."""
-    context = browser.new_context(base_url=site, locale="en-GB")
-    context.set_default_timeout(60_000)
-    yield context.new_page()
-    context.close()
+def site(engine: str, settings: Any) -> Iterator[str]:
+    """The site, served with its static files; its address."""
+    # Static files by WhiteNoise, as in production.
+    with served(lambda application: application) as settings.ACCOUNTS_SITE_ORIGIN:
+        yield settings.ACCOUNTS_SITE_ORIGIN
+
+
+@pytest.fixture
+def open_page(site: str) -> Iterator[Callable[..., Page]]:
+    """Opens a page in a new context of a browser, in which a user may be signed in."""
+    with ExitStack() as stack:
+
+        def opened(browser: Browser, user: User | None = None, **options: Any) -> Page:
+            context = browser.new_context(**{"base_url": site, "locale": "en-GB"} | options)
+            stack.callback(context.close)
+            context.set_default_timeout(60_000)
+            if user:
+                let_in(context, site, user)
+            return context.new_page()
+
+        yield opened
+
+
+def let_in(context: BrowserContext, site: str, user: User) -> None:
+    """Sign in without the sign-in page."""
+    cookie = pages.let_in(user).cookies[settings.SESSION_COOKIE_NAME]
+    context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": site}])
+
+
+@pytest.fixture
+def page(open_page: Callable[..., Page], browser: Browser) -> Page:
+    return open_page(browser)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from accounts.models import User
 from accounts.sessions import services as sessions
-from tests.browser.test_invoices import let_in
+from tests.browser.conftest import let_in
 from tests.factories import (
     PASSWORD,
     assert_guards_match_users,
@@ -29,12 +29,11 @@ MOST_STEPS = 60
 
 
 @pytest.fixture(params=[True, False], ids=["scripts", "no-scripts"])
-def person(request: pytest.FixtureRequest, browser: Browser, site: str) -> Iterator[Page]:
+def person(
+    request: pytest.FixtureRequest, browser: Browser, open_page: Callable[..., Page]
+) -> Page:
     """A user with a keyboard only, in a browser with or without scripts."""
-    context = browser.new_context(base_url=site, locale="en-GB", java_script_enabled=request.param)
-    context.set_default_timeout(60_000)
-    yield context.new_page()
-    context.close()
+    return open_page(browser, java_script_enabled=request.param)
 
 
 def reach(page: Page, target: Locator) -> None:

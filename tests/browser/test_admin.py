@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from django.contrib.staticfiles.handlers import StaticFilesHandler
-from django.test.testcases import LiveServerThread
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.conftest import served
 from tests.browser.test_axe import faults
 from tests.dynamo.desk.models import Clerk, Customer
 from tests.dynamo.test_admin import PASSWORD, project
@@ -21,19 +21,13 @@ __all__ = ["project"]
 @pytest.fixture
 def admin(browser: Browser) -> Iterator[Page]:
     """The sign-in page of the admin."""
-    server = LiveServerThread("127.0.0.1", StaticFilesHandler, connections_override={})
-    server.daemon = True
-    server.start()
-    server.is_ready.wait()
-    context = browser.new_context(
-        base_url=f"http://127.0.0.1:{server.port}", locale="en-GB", reduced_motion="reduce"
-    )
-    context.set_default_timeout(60_000)
-    page = context.new_page()
-    page.goto("/admin/")
-    yield page
-    context.close()
-    server.terminate()
+    with served(StaticFilesHandler) as address:
+        context = browser.new_context(base_url=address, locale="en-GB", reduced_motion="reduce")
+        context.set_default_timeout(60_000)
+        page = context.new_page()
+        page.goto("/admin/")
+        yield page
+        context.close()
 
 
 def seen(page: Page) -> list[Any]:

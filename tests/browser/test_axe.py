@@ -4,7 +4,7 @@ dark, with long names and texts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -23,7 +23,8 @@ from dynamo._internal.client.sending import send
 from invoices.document.amounts import Line
 from invoices.store.settlement import credit, mark_paid, void
 from locks._internal.lock import Lock, claim_once
-from tests.browser.test_invoices import let_in, write
+from tests.browser.conftest import let_in
+from tests.browser.test_invoices import write
 from tests.factories import PASSWORD, make_user
 from tests.invoice_factories import DAY, issued
 from tests.project.test_url_map import ROWS
@@ -61,14 +62,12 @@ urlpatterns = [path("error/<str:name>/", error_page), path("", include("project.
 
 
 @pytest.fixture
-def visitor(browser: Browser, site: str) -> Iterator[Page]:
+def visitor(open_page: Callable[..., Page], browser: Browser) -> Page:
     # Colors in transition between the two looks would have too little contrast.
-    context = browser.new_context(base_url=site, locale="en-GB", reduced_motion="reduce")
-    context.set_default_timeout(60_000)
+    page = open_page(browser, reduced_motion="reduce")
     # Once, instead of sending half a megabyte for each page.
-    context.add_init_script(AXE_SCRIPT)
-    yield context.new_page()
-    context.close()
+    page.add_init_script(AXE_SCRIPT)
+    return page
 
 
 def pages(*, signed_in: bool) -> list[str]:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from accounts.models import User
 from invoices.output import exports as stored_exports
 from invoices.output.exports import LATE_SECONDS, Export
 from invoices.pages import downloads
 from tests.browser.test_axe import seen
-from tests.browser.test_invoices import let_in
 from tests.factories import make_user
 from tests.invocations import Invocations
 from tests.invoice_factories import DAY, issued
@@ -47,11 +46,9 @@ def ann(engine: str) -> User:
 
 
 def test_without_scripts_the_page_shows_the_file_when_it_is_ready(
-    browser: Browser, site: str, ann: User, api: Invocations
+    open_page: Callable[..., Page], browser: Browser, ann: User, api: Invocations
 ) -> None:
-    context = browser.new_context(base_url=site, locale="en-GB", java_script_enabled=False)
-    let_in(context, site, ann)
-    page = context.new_page()
+    page = open_page(browser, ann, java_script_enabled=False)
 
     page.goto(f"/invoices/?year={DAY.year}")
     page.get_by_role("link", name="PDFs (ZIP)").click()
@@ -65,12 +62,11 @@ def test_without_scripts_the_page_shows_the_file_when_it_is_ready(
         link.click()
     assert download.value.suggested_filename == f"invoices-{DAY.year}.zip"
     assert Path(download.value.path()).read_bytes().startswith(b"PK")
-    context.close()
 
 
 def test_axe_finds_nothing_serious_on_the_pages_of_exports(
+    open_page: Callable[..., Page],
     browser: Browser,
-    site: str,
     ann: User,
     api: Invocations,
     s3: Any,
@@ -95,9 +91,6 @@ def test_axe_finds_nothing_serious_on_the_pages_of_exports(
     assert {name: stored_exports.state_of(states[name]) for name in states} == {
         name: name for name in states
     }
-    context = browser.new_context(base_url=site, locale="en-GB", reduced_motion="reduce")
-    let_in(context, site, ann)
 
     pages = [START, *(f"/invoices/exports/{each.token}/" for each in states.values())]
-    assert seen(context.new_page(), pages) == []
-    context.close()
+    assert seen(open_page(browser, ann, reduced_motion="reduce"), pages) == []

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from django.conf import settings
-from django.test import Client
 from django.utils import timezone
-from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Route, expect
+from playwright.sync_api import Browser, Dialog, Page, Route, expect
 
 from accounts.models import User
 from accounts.services import edit_profile
@@ -48,30 +46,12 @@ def ann(engine: str) -> User:
     return user
 
 
-def let_in(context: BrowserContext, site: str, user: User) -> None:
-    """Sign in without the sign-in page."""
-    client = Client()
-    client.force_login(user)
-    name = settings.SESSION_COOKIE_NAME
-    context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": site}])
-
-
 @pytest.fixture
-def page(page: Page, site: str, ann: User) -> Page:
+def page(open_page: Callable[..., Page], browser: Browser, ann: User) -> Page:
     """Ann's browser. An error in a script fails the test."""
-    let_in(page.context, site, ann)
+    page = open_page(browser, ann)
     page.on("pageerror", _raise)
     return page
-
-
-@pytest.fixture
-def plain_page(browser: Browser, site: str, ann: User) -> Iterator[Page]:
-    """Ann's browser without scripts."""
-    context = browser.new_context(base_url=site, locale="en-GB", java_script_enabled=False)
-    context.set_default_timeout(60_000)
-    let_in(context, site, ann)
-    yield context.new_page()
-    context.close()
 
 
 def _raise(error: Exception) -> None:
@@ -229,8 +209,10 @@ def test_a_refused_form_keeps_what_was_typed_and_moves_the_focus_to_the_error(
     assert len(the_invoice(ann).lines) == 3
 
 
-def test_the_form_works_without_a_script(plain_page: Page, ann: User) -> None:
-    page = plain_page
+def test_the_form_works_without_a_script(
+    open_page: Callable[..., Page], browser: Browser, ann: User
+) -> None:
+    page = open_page(browser, ann, java_script_enabled=False)
     write(page, LINES)
     page.get_by_label("Customer’s name").press("Enter")
     fill_line(page, 3, ("Too much", "1", "1", "19"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from accounts.services import edit_profile
 from invoices.store.lists import all_invoices
 from tests.browser.test_accounts import press
 from tests.browser.test_axe import faults
-from tests.browser.test_invoices import TODAY, let_in, stored_totals, totals
+from tests.browser.test_invoices import TODAY, stored_totals, totals
 from tests.clocks import hold_the_day
 from tests.factories import make_user
 
@@ -21,13 +22,10 @@ pytestmark = pytest.mark.browser
 
 
 def test_the_language_switch_works_by_keyboard_and_without_scripts(
-    browser: Browser, site: str
+    open_page: Callable[..., Page], browser: Browser
 ) -> None:
     user = make_user()
-    context = browser.new_context(base_url=site, locale="en-GB", java_script_enabled=False)
-    context.set_default_timeout(60_000)
-    let_in(context, site, user)
-    page = context.new_page()
+    page = open_page(browser, user, java_script_enabled=False)
     page.goto("/accounts/email/")
 
     press(page, "button", "日本語")
@@ -39,19 +37,15 @@ def test_the_language_switch_works_by_keyboard_and_without_scripts(
     assert User.get(user.pk).language == "ja"
     press(page, "button", "English")
     expect(page.get_by_role("heading", level=1)).to_have_text("Change email address")
-    context.close()
 
 
 def test_a_japanese_invoice_shows_the_totals_that_are_stored(
-    browser: Browser, site: str, monkeypatch: pytest.MonkeyPatch
+    open_page: Callable[..., Page], browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hold_the_day(TODAY, monkeypatch)
     user = make_user()
     edit_profile(user, business_name="山田商店", business_address="東京都", language="ja")
-    context = browser.new_context(base_url=site, locale="en-GB", reduced_motion="reduce")
-    context.set_default_timeout(60_000)
-    let_in(context, site, user)
-    page = context.new_page()
+    page = open_page(browser, user, reduced_motion="reduce")
     page.goto("/invoices/new/")
     page.get_by_label("請求先名").fill("田中商店")
     page.get_by_label("通貨").select_option("JPY")
@@ -74,7 +68,6 @@ def test_a_japanese_invoice_shows_the_totals_that_are_stored(
         found += faults(page)
         assert _is_wider_than_its_window(page) is False
     assert found == []
-    context.close()
 
 
 def _is_wider_than_its_window(page: Page) -> bool:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.test_invoices import let_in, totals, write
+from tests.browser.test_invoices import totals, write
 from tests.commands import ROOT
-from tests.engines import free_port
+from tests.engines import free_port, is_listening
 from tests.factories import make_user
 from tests.invoice_factories import DAY, issued
 from tests.production import PRODUCTION, settings_of
@@ -25,16 +22,21 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.browser
 
 
+def heard(page: Page) -> list[str]:
+    """What is said on the console of a page from now on."""
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    return said
+
+
 def test_the_content_security_policy_allows_pages_scripts_and_the_pdf_viewer(
-    whole_browser: Browser, site: str
+    whole_browser: Browser, open_page: Callable[..., Page]
 ) -> None:
     user = make_user(username="ann", full_name="Ann Example")
     issued(user.pk)
-    context = whole_browser.new_context(base_url=site, locale="en-GB")
-    let_in(context, site, user)
-    page = context.new_page()
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
+    page = open_page(whole_browser, user)
+    said = heard(page)
 
     write(page, [("Design", "1", "1200", "19")])
     assert totals(page)[-1] == "€1,428.00"
@@ -51,22 +53,18 @@ def test_the_content_security_policy_allows_pages_scripts_and_the_pdf_viewer(
         "document.querySelector('link[href^=\"chrome-extension:\"]') !== null"
     )
     assert [text for text in said if "Policy" in text] == []
-    context.close()
 
 
 def test_pages_are_styled_and_scripts_run_with_files_of_another_host(
-    whole_browser: Browser, site: str, settings: Any
+    whole_browser: Browser, open_page: Callable[..., Page], site: str, settings: Any
 ) -> None:
     host = site.replace("127.0.0.1", "localhost")
     # http is for development only.
     named = settings_of(PRODUCTION | {"DJANGO_DEBUG": "on", "DJANGO_STATIC_HOST": host}, ROOT)
     for name in ("STATIC_URL", "ANSWER_HEADERS", "REQUESTING_POLICY"):
         setattr(settings, name, named[name])
-    context = whole_browser.new_context(base_url=site, locale="en-GB")
-    let_in(context, site, make_user(full_name="Ann Example"))
-    page = context.new_page()
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
+    page = open_page(whole_browser, make_user(full_name="Ann Example"))
+    said = heard(page)
     loaded: list[str] = []
     page.on("response", lambda answer: loaded.append(answer.url))
 
@@ -79,26 +77,30 @@ def test_pages_are_styled_and_scripts_run_with_files_of_another_host(
     files = [url for url in loaded if "/static/" in url]
     assert len(files) >= 3
     assert all(url.startswith(host) for url in files)
-    context.close()
 
 
 @pytest.fixture
 def development(engine: str) -> Iterator[str]:
-    with development_server(engine) as address:
-        yield address
+    """The site served as `make run` does, debug toolbar included; its address."""
+    port = free_port()
+    environment = os.environ | {"DJANGO_DEBUG_TOOLBAR": "on", "AWS_ENDPOINT_URL_DYNAMODB": engine}
+    command = [sys.executable, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, **quiet) as server:
+        try:
+            wait_until(lambda: server.poll() is not None or is_listening(port))
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.kill()
 
 
 def test_the_panel_opens_under_the_content_security_policy(
-    whole_browser: Browser, development: str
+    whole_browser: Browser, open_page: Callable[..., Page], development: str
 ) -> None:
-    context = whole_browser.new_context(base_url=development)
-    context.set_default_timeout(60_000)
-    page = context.new_page()
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
+    page = open_page(whole_browser, base_url=development)
+    said = heard(page)
     # The site looks for an unknown session too.
-    context.add_cookies([{"name": "sessionid", "value": "x" * 32, "url": development}])
+    page.context.add_cookies([{"name": "sessionid", "value": "x" * 32, "url": development}])
 
     answer = page.goto("/")
     page.locator("#djShowToolBarButton").click()
@@ -110,40 +112,3 @@ def test_the_panel_opens_under_the_content_security_policy(
     assert answer is not None
     assert 'desc="1 request, ' in answer.headers["server-timing"]
     assert said == []
-    context.close()
-
-
-# A process that serves the site as `make run` does, debug toolbar included ------------------------
-
-
-@contextmanager
-def development_server(engine_url: str) -> Iterator[str]:
-    """Serve the site on this engine; yields the address."""
-    port = free_port()
-    address = f"http://127.0.0.1:{port}"
-    environment = os.environ | {
-        "DJANGO_DEBUG_TOOLBAR": "on",
-        "AWS_ENDPOINT_URL_DYNAMODB": engine_url,
-    }
-    server = subprocess.Popen(
-        [sys.executable, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-
-    def answers() -> bool:
-        assert server.poll() is None
-        try:
-            with urllib.request.urlopen(f"{address}/livez") as answer:  # noqa: S310 - ours
-                return bool(answer.status == 200)
-        except urllib.error.URLError:
-            return False
-
-    try:
-        wait_until(answers)
-        yield address
-    finally:
-        server.kill()
-        server.wait()

@@ -11,7 +11,7 @@ from accounts.models import User
 from accounts.sessions import services as sessions
 from locks._internal.lock import Lock
 from sequences._internal.counters import next_value
-from tests.browser.test_invoices import let_in
+from tests.browser.conftest import let_in
 from tests.factories import PASSWORD, make_user
 from tests.staff.scenes import logged_actions, make_staff, stored_report
 

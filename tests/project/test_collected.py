@@ -10,6 +10,7 @@ import pytest
 from django.contrib.staticfiles.finders import find
 from django.contrib.staticfiles.storage import staticfiles_storage
 
+from project import settings as site
 from project.checks import check_collected, stop_without_static_files
 from tests.fork_server import fork_server
 from tests.production import PRODUCTION, checkout_in
@@ -34,14 +35,6 @@ def test_without_collected_files_a_server_prints_one_line(tmp_path: Path) -> Non
     assert line.endswith("Run manage.py collectstatic --no-input.")
 
 
-def test_a_check_before_the_collection_finds_nothing(
-    static_root: Path, settings: Any, tmp_path: Path
-) -> None:
-    settings.STATIC_ROOT = tmp_path / "nothing"
-
-    assert check_collected(None) == []
-
-
 def test_a_file_that_was_not_collected_stops_the_start(static_root: Path) -> None:
     del staticfiles_storage.hashed_files[STYLE]
 
@@ -62,7 +55,12 @@ def test_a_file_that_changed_later_is_a_warning(static_root: Path) -> None:
     assert STYLE in finding.msg
 
 
-def test_development_needs_no_collected_files() -> None:
-    stop_without_static_files()
+def test_development_and_a_check_before_the_collection_need_no_collected_files(
+    production: None, settings: Any, tmp_path: Path
+) -> None:
+    settings.STATIC_ROOT = tmp_path / "nothing"
+    assert check_collected(None) == []
 
+    settings.STORAGES = site.STORAGES
+    stop_without_static_files()
     assert check_collected(None) == []

@@ -60,19 +60,19 @@ SIGN_UP = new_account("bob", NEW)
 FORMS = {
     "/accounts/signup/": SIGN_UP,
     "/accounts/login/": {"username": "ann", "password": PASSWORD},
-    "/accounts/password_change/": {
-        "old_password": PASSWORD,
-        "new_password1": NEW,
-        "new_password2": NEW,
-    },
+    "/accounts/password_change/": dict.fromkeys(("new_password1", "new_password2"), NEW)
+    | {"old_password": PASSWORD},
     "/accounts/delete/": {"password": PASSWORD},
     "/accounts/reauthenticate/": {"password": PASSWORD},
 }
 
 
-@pytest.mark.parametrize("debug", [False, True])
 @pytest.mark.parametrize(
-    ("address", "hold"), [("/accounts/signup/", True), *((address, False) for address in FORMS)]
+    ("address", "hold", "debug"),
+    [
+        *((address, False, False) for address in FORMS),
+        *(("/accounts/signup/", True, False), ("/accounts/login/", False, True)),
+    ],
 )
 def test_a_crash_does_not_show_a_password_that_was_sent(
     visitor: Client, reports: list[str], settings: Any, address: str, hold: bool, debug: bool
@@ -108,10 +108,8 @@ def test_a_crash_does_not_show_the_token_of_a_link(
     visitor.post(form, {"new_password1": NEW, "new_password2": NEW})
 
     assert len(reports) == 2
-    for report in reports:
-        assert token not in report
-        assert NEW not in report
-        assert visitor.cookies["sessionid"].value not in report
+    secrets = (token, NEW, visitor.cookies["sessionid"].value)
+    assert [each for each in secrets for report in reports if each in report] == []
 
 
 @pytest.mark.parametrize("debug", [False, True])
@@ -127,13 +125,6 @@ def test_a_crash_while_the_session_is_read_does_not_show_its_key(
     assert response.status_code == 500
     for report in [*reports, response.content.decode()]:
         assert visitor.cookies["sessionid"].value not in report
-
-
-def test_a_printed_account_shows_only_its_key() -> None:
-    user = make_user()
-
-    assert repr(user) == f"<User: {user.pk}>"
-    assert user.password not in f"{user} {user!r} {[user]}"
 
 
 def test_a_crash_does_not_show_secrets_of_the_environment(

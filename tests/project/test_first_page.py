@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.engines import free_port
+from tests.environment import clean_environment
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -41,12 +42,6 @@ def checkout(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path
     stop = [sys.executable, "manage.py", "localdynamodb", "stop"]
     subprocess.run(stop, cwd=tmp_path, env=clean_environment(), check=True, capture_output=True)
-
-
-def clean_environment() -> dict[str, str]:
-    """An environment without any setting."""
-    ours = ("DJANGO_", "DYNAMODB_", "AWS_", "ACCOUNTS_", "COV_", "PYTEST_")
-    return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
 
 def status_of(url: str) -> int:
@@ -102,13 +97,3 @@ def test_ctrl_c_ends_the_server_and_its_reloader(checkout: Path) -> None:
         os.killpg(server.pid, signal.SIGINT)
 
         assert server.wait(PATIENCE_SECONDS) == 0
-
-
-@pytest.mark.slow
-def test_the_start_loads_nothing_that_few_pages_need() -> None:
-    load = "import sys, django; django.setup(); import project.urls; print(*sys.modules)"
-
-    loaded = subprocess.check_output([sys.executable, "-c", load], cwd=ROOT, text=True).split()
-
-    assert "invoices.output.pdf" in loaded
-    assert not {"PIL", "typst", "fontTools"} & set(loaded)

@@ -23,11 +23,9 @@ from tests.requests import Requests
 
 # Read and not imported: that would set up Django again.
 SERVERLESS = ast.parse((ROOT / "project" / "serverless.py").read_text(encoding="utf-8")).body
-[COMMANDS] = [
-    set(ast.literal_eval(each.value))
-    for each in SERVERLESS
-    if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "COMMANDS"
-]
+[_COMMANDS] = [each for each in SERVERLESS if ast.unparse(each).startswith("COMMANDS =")]
+COMMANDS = set(ast.literal_eval(_COMMANDS.value))  # type: ignore[attr-defined]  # an assignment
+PAGE = (ROOT / "docs" / "lambda.md").read_text(encoding="utf-8")
 
 TABLE = "arn:${AWS::Partition}:dynamodb:${AWS::Region}:${AWS::AccountId}:table/"
 
@@ -181,19 +179,16 @@ def test_the_environment_of_a_function_has_no_password(
     assert bool(re.fullmatch(pattern, url)) == is_allowed
 
 
-def test_the_site_reads_every_variable_that_is_set(template: dict[str, Any]) -> None:
+def test_the_site_reads_every_variable_that_is_set_and_has_every_handler(
+    template: dict[str, Any],
+) -> None:
     # tests/project/test_docs.py holds that the table has the variables that are read.
     page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
     read = set(re.findall(r"^\| `([A-Z][A-Z0-9_]+)` \|", page, re.MULTILINE))
-
-    for function in of_type(template, "AWS::Serverless::Function").values():
-        assert function["Environment"]["Variables"].keys() <= read
-
-
-def test_every_handler_exists(template: dict[str, Any]) -> None:
     defined = {each.name for each in SERVERLESS if isinstance(each, ast.FunctionDef)}
 
     for function in of_type(template, "AWS::Serverless::Function").values():
+        assert function["Environment"]["Variables"].keys() <= read
         assert function["Handler"].removeprefix("project.serverless.") in defined
 
 
@@ -211,12 +206,9 @@ def test_a_table_prefix_reaches_the_tables_the_rights_and_the_site(settings: Any
     assert site["Environment"]["Variables"]["DYNAMODB_TABLE_PREFIX"] == "staging-"
 
 
-def test_alarms_cost_nothing(template: dict[str, Any]) -> None:
-    # https://aws.amazon.com/cloudwatch/pricing/: ten in each account.
-    assert len(of_type(template, "AWS::CloudWatch::Alarm")) <= 10
-
-
-def test_only_what_has_data_outlives_the_stack(template: dict[str, Any]) -> None:
+def test_only_what_has_data_outlives_the_stack_and_alarms_cost_nothing(
+    template: dict[str, Any],
+) -> None:
     kept = {
         each["Type"]
         for each in template["Resources"].values()
@@ -224,36 +216,29 @@ def test_only_what_has_data_outlives_the_stack(template: dict[str, Any]) -> None
     }
 
     assert kept == {"AWS::DynamoDB::Table", "AWS::S3::Bucket"}
+    # https://aws.amazon.com/cloudwatch/pricing/: ten in each account.
+    assert len(of_type(template, "AWS::CloudWatch::Alarm")) <= 10
 
 
-def test_the_documentation_names_what_runs_what_stays_and_what_alarms(
+def test_the_documentation_names_parameters_what_runs_what_stays_and_what_alarms(
     template: dict[str, Any],
 ) -> None:
-    page = (ROOT / "docs" / "lambda.md").read_text(encoding="utf-8")
-
-    [runs] = re.findall(r"^- It runs ([^.]+)\. Others are", page, re.MULTILINE)
+    [runs] = re.findall(r"^- It runs ([^.]+)\. Others are", PAGE, re.MULTILINE)
     assert set(re.findall(r"`(\w+)`", runs)) == COMMANDS
-    [stays] = re.findall(r"^for table in (.+); do$", page, re.MULTILINE)
+    [stays] = re.findall(r"^for table in (.+); do$", PAGE, re.MULTILINE)
     tables = of_type(template, "AWS::DynamoDB::Table").values()
     names = {each["TableName"] for each in tables}
     assert set(stays.split()) == {name for name in names if not name.startswith("test")}
-    rows = page.partition("## Alarms")[2].partition("\n## ")[0]
+    rows = PAGE.partition("## Alarms")[2].partition("\n## ")[0]
     named = {
         name for row in re.findall(r"^\| (`.+?) \|", rows, re.MULTILINE) for name in row.split(", ")
     }
     assert named == {f"`{name}`" for name in of_type(template, "AWS::CloudWatch::Alarm")}
+    assert not [name for name in template["Parameters"] if not re.search(rf"\b{name}\b", PAGE)]
 
 
 def test_every_documented_deployment_makes_a_new_version() -> None:
     # A new version needs a new key: for SAM, parameters with new values are no change.
-    page = (ROOT / "docs" / "lambda.md").read_text(encoding="utf-8")
-
-    deployments = re.findall(r"aws cloudformation deploy --stack(?:.*\\\n)*.*", page)
+    deployments = re.findall(r"aws cloudformation deploy --stack(?:.*\\\n)*.*", PAGE)
     assert deployments
     assert all(" CodeKey=" in each for each in deployments)
-
-
-def test_the_documentation_names_every_parameter(template: dict[str, Any]) -> None:
-    page = (ROOT / "docs" / "lambda.md").read_text(encoding="utf-8")
-
-    assert not [name for name in template["Parameters"] if not re.search(rf"\b{name}\b", page)]

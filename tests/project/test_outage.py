@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -11,10 +10,6 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
-from dynamo._internal.client.breaker import OPEN_SECONDS, OPENING_FAILURES
-from tests.conftest import READ_SECONDS
 from tests.faults.kinds import Answer
 from tests.faults.proxy import NOWHERE, FaultProxy
 from tests.served import Server
@@ -65,36 +60,6 @@ def test_visitors_soon_get_a_503_while_dynamodb_is_unreachable(served_checkout: 
     assert max(seconds for _status, seconds in first + second) < 15
     assert max(livez) < 5
     assert health.status == 503
-
-
-@pytest.fixture
-def silent() -> Iterator[str]:
-    """The URL of an engine that accepts connections and never answers."""
-    with socket.create_server(("127.0.0.1", 0), backlog=VISITORS * 8) as listening:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-
-
-def test_few_visitors_wait_for_an_engine_that_does_not_answer(
-    served_checkout: Path, silent: str
-) -> None:
-    with (
-        Server(served_checkout, silent, target="project.wsgi:application") as server,
-        ThreadPoolExecutor(VISITORS) as pool,
-    ):
-        list(pool.map(lambda _number: visit(server), range(VISITORS)))
-        first = server.pages()
-        began = time.monotonic()
-        list(pool.map(lambda _number: visit(server), range(VISITORS)))
-        seconds = time.monotonic() - began
-        later = server.pages()[len(first) :]
-
-    assert [page["status"] for page in first + later] == [503] * 2 * VISITORS
-    workers = 2
-    # The failures before the last one that opens the breaker are tried again.
-    assert sum(page["retries"] > 0 for page in first) <= workers * (OPENING_FAILURES - 1)
-    # Of each process, one page at a time tries whether the engine answers.
-    tries = workers * (1 + seconds // (READ_SECONDS + OPEN_SECONDS))
-    assert sum(page["dynamodbRequests"] > 0 for page in later) <= tries
 
 
 def test_livez_and_static_files_are_answered_while_pages_wait_for_dynamodb(

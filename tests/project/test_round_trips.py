@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import pytest
 from django.test import Client
 
 from accounts.forms import SignUpForm
 from accounts.models import User
-from dynamo._internal.client.sending import send
 from locks._internal.lock import Lock
 from tests.factories import PASSWORD
 from tests.faults.kinds import Delay
@@ -42,23 +40,6 @@ def test_requests_that_overlap_are_one_round_trip(
     spans: list[tuple[float, float]], count: int
 ) -> None:
     assert round_trips(spans) == count
-
-
-def read(_number: int = 0) -> Any:
-    return send("GetItem", {"TableName": "cache", "Key": {"key": {"S": "none"}}})
-
-
-def test_requests_of_threads_are_one_round_trip_and_those_of_one_thread_several(
-    proxy: FaultProxy, requests_sent: Requests, at_once: Callable[..., list[Any]]
-) -> None:
-    proxy.plan("*", Delay(1.0), times=4)
-
-    at_once(read, threads=4)
-
-    assert requests_sent.round_trips == 1
-    read()
-    read()
-    assert requests_sent.round_trips == 3
 
 
 def look_at(path: str, client: Client) -> None:

@@ -5,7 +5,6 @@ The proxy of the benchmarks is not tested by `make test`, which the benchmarks c
 
 from __future__ import annotations
 
-import asyncio
 import random
 import time
 from collections.abc import Callable
@@ -43,13 +42,6 @@ def test_the_page_has_the_simulated_results() -> None:
     assert page.simulated(scenarios.all_rows()) in PAGE
 
 
-def test_a_scenario_is_deterministic() -> None:
-    first, second = scenarios.series(200, 4), scenarios.series(200, 4)
-
-    assert first.outcomes.served == second.outcomes.served
-    assert first.outcomes.all > 1000
-
-
 def admitted(table: Table, keys: list[float], seconds: float, a_second: int) -> list[bool]:
     """What becomes of requests for a unit, evenly spaced, that take the keys in turn."""
     sender = Sender(table.clock, random.Random(0))
@@ -84,14 +76,6 @@ def test_a_split_helps_many_hot_keys_and_never_a_single_one() -> None:
     assert sum(alone[last_second]) == pytest.approx(1000, abs=2)
 
 
-def test_combined_callers_of_a_counter_wait_less_than_separate_ones() -> None:
-    combined = scenarios.counter(1200, 4, combined=True).outcomes
-    apart = scenarios.counter(1200, 4, combined=False).outcomes
-
-    assert combined.refused == 0
-    assert combined.milliseconds(99) < 50 < apart.milliseconds(99)
-
-
 # The proxy of the benchmarks ----------------------------------------------------------------------
 
 
@@ -113,21 +97,3 @@ def test_the_proxy_delays_replies_and_counts_round_trips(
         at_once(read, threads=4)
 
         assert far.take() == 1
-
-
-@pytest.mark.slow
-def test_the_server_of_the_proxy_is_closed_in_its_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    close = asyncio.Server.close
-    closed: list[asyncio.Server] = []
-
-    def close_in_loop(server: asyncio.Server) -> None:
-        asyncio.get_running_loop()
-        close(server)
-        closed.append(server)
-
-    monkeypatch.setattr(asyncio.Server, "close", close_in_loop)
-
-    with FarAway(9, 0):
-        pass
-
-    assert len(closed) == 1

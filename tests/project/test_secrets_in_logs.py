@@ -22,12 +22,12 @@ from project.logs import (
     HidingFormatter,
     HidingJsonFormatter,
     TalkativeFilter,
-    hide,
+    hiding,
 )
 from tests.factories import stored_items
 from tests.faults.proxy import NOWHERE, through
 from tests.fork_server import fork_server
-from tests.pages import form_values
+from tests.pages import form_values, new_account
 from tests.production import PRODUCTION
 
 PASSWORD = "correct horse battery staple"
@@ -48,10 +48,8 @@ def loggers() -> list[logging.Logger]:
 
 
 def our_handler() -> logging.StreamHandler[Any]:
-    [handler] = [
-        each for each in logging.root.handlers if isinstance(each.formatter, HidingFormatter)
-    ]
-    assert isinstance(handler, logging.StreamHandler)
+    handlers: list[Any] = logging.root.handlers
+    [handler] = [each for each in handlers if isinstance(each.formatter, HidingFormatter)]
     return handler
 
 
@@ -130,14 +128,7 @@ def test_the_whole_story_of_an_account_leaves_no_secret_in_the_log(
     settings.ACCOUNTS_EMAIL_CHANGE = "confirm"
     settings.DYNAMODB_PAGE_SECONDS = 60
 
-    signed_up = ann.send(
-        "/accounts/signup/",
-        username="ann",
-        email="ann@example.org",
-        password1=PASSWORD,
-        password2=PASSWORD,
-    )
-    assert signed_up.status_code == 302
+    assert ann.send("/accounts/signup/", **new_account("ann", PASSWORD)).status_code == 302
     confirm = ann.mailed_path()
     assert ann.get(confirm).status_code == 200
     assert ann.send(confirm).status_code == 302
@@ -146,12 +137,8 @@ def test_the_whole_story_of_an_account_leaves_no_secret_in_the_log(
     ann.send("/accounts/email/", email="ann@new.example", password=WRONG)
     ann.send("/accounts/email/", email="ann@new.example", password=PASSWORD)
     assert ann.send(ann.mailed_path()).status_code == 302
-    ann.send(
-        "/accounts/password_change/",
-        old_password=PASSWORD,
-        new_password1=LATER,
-        new_password2=LATER,
-    )
+    changed = {"old_password": PASSWORD, "new_password1": LATER, "new_password2": LATER}
+    ann.send("/accounts/password_change/", **changed)
     ann.client.post("/accounts/sessions/end_others/")
     ann.client.post("/accounts/logout/")
 
@@ -165,13 +152,7 @@ def test_the_whole_story_of_an_account_leaves_no_secret_in_the_log(
     assert "does not work" in ann.get(reset).content.decode()
 
     settings.ACCOUNTS_PREVENT_ENUMERATION = True
-    ann.send(
-        "/accounts/signup/",
-        username="bob",
-        email="bob@example.org",
-        password1=PASSWORD,
-        password2=PASSWORD,
-    )
+    ann.send("/accounts/signup/", **new_account("bob", PASSWORD))
     assert ann.send(ann.mailed_path()).status_code == 302
 
     token = confirm.strip("/").rpartition("/")[2]
@@ -181,8 +162,11 @@ def test_the_whole_story_of_an_account_leaves_no_secret_in_the_log(
     assert strict.post(confirm, {"password": PASSWORD}).status_code == 403
     assert ann.client.put(confirm, {"password": PASSWORD}).status_code == 405
     assert ann.get(f"/new/{token}/").status_code == 500
-    with through(NOWHERE), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(site, "DYNAMODB_PAGE_SECONDS", 0.1)
+    ann.secrets.add("t0ken-of-a-machine")
+    bearer = {"authorization": "Bearer t0ken-of-a-machine"}
+    assert ann.client.get("/t0ken-of-a-machine", headers=bearer).status_code == 404
+    with through(NOWHERE):
+        settings.DYNAMODB_PAGE_SECONDS = 0.1
         assert ann.client.post(confirm).status_code == 503
 
     log = written.getvalue()
@@ -251,7 +235,7 @@ def test_every_url_with_a_token_is_known() -> None:
 
     for route in routes:
         shown = "/" + re.sub("<[^>]*>", "s3cr3t:v4lue", route)
-        assert "s3cr3t:v4lue" not in hide(shown).rpartition("/reset/s3cr3t:v4lue")[2], route
+        assert "s3cr3t:v4lue" not in hiding()(shown).rpartition("/reset/s3cr3t:v4lue")[2], route
 
 
 @pytest.mark.parametrize("name", ["botocore.endpoint", "urllib3", "pynamodb.connection.base"])
@@ -291,32 +275,13 @@ warnings.warn("this will be gone")
 """
 
 
-@pytest.fixture(scope="module")
-def lines() -> list[dict[str, Any]]:
-    """Production's log lines of a thread that fails, one that exits, and a warning."""
-    environment = {
-        **PRODUCTION,
-        "DJANGO_DEBUG": "off",
-        "DJANGO_LOG_FORMAT": "json",
-        "DJANGO_SETTINGS_MODULE": "project.settings",
-    }
+def test_errors_that_end_threads_and_warnings_are_lines_without_secrets() -> None:
+    environment = PRODUCTION | {"DJANGO_SETTINGS_MODULE": "project.settings"}
     ended = fork_server.run("-c", PROGRAM, env=environment)
-    return [json.loads(line) for line in ended.stderr.splitlines()]
 
-
-def test_the_error_that_ends_a_thread_is_one_line_without_secrets(
-    lines: list[dict[str, Any]],
-) -> None:
-    of_threads = [line for line in lines if line["logger"] == "project.logs"]
-
-    assert [line["message"] for line in of_threads] == ["The thread worker-7 ended with an error"]
-    assert of_threads[0]["level"] == "ERROR"
-    assert of_threads[0]["exception"].endswith("ValueError: GET /accounts/email/confirm/[hidden]/")
-
-
-def test_a_warning_is_a_line(lines: list[dict[str, Any]]) -> None:
-    warned = [line["message"] for line in lines if line["logger"] == "py.warnings"]
-
-    assert [message.split("UserWarning: ")[1].splitlines()[0] for message in warned] == [
-        "this will be gone"
-    ]
+    failed, warned = (json.loads(line) for line in ended.stderr.splitlines())
+    assert (failed["logger"], failed["level"]) == ("project.logs", "ERROR")
+    assert failed["message"] == "The thread worker-7 ended with an error"
+    assert failed["exception"].endswith("ValueError: GET /accounts/email/confirm/[hidden]/")
+    assert (warned["logger"], warned["level"]) == ("py.warnings", "WARNING")
+    assert "UserWarning: this will be gone\n" in warned["message"]

@@ -7,15 +7,12 @@ import struct
 import subprocess
 import tempfile
 import zoneinfo
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.checks import run_checks
-from django.http import HttpResponse
-from django.middleware.security import SecurityMiddleware
-from django.test import RequestFactory, override_settings
+from django.test import override_settings
 
 from tests.fork_server import fork_server
 from tests.production import PRODUCTION, checkout_in, collect_into, settings_of
@@ -32,111 +29,88 @@ def own_checkout(tmp_path: Path) -> Path:
     return checkout_in(tmp_path)
 
 
-def start(
-    checkout: Path, *arguments: str, **changes: str | None
-) -> subprocess.CompletedProcess[str]:
-    """Start `manage.py` in production with some variables changed; None removes one."""
-    env = {name: value for name, value in (PRODUCTION | changes).items() if value is not None}
-    return fork_server.run(*(arguments or ("manage.py", "check")), env=env, folder=checkout)
+def changed(changes: dict[str, str | None]) -> dict[str, str]:
+    """The environment of production with some variables changed; None removes one."""
+    return {name: value for name, value in (PRODUCTION | changes).items() if value is not None}
+
+
+def start(checkout: Path, *program: str, **changes: str | None) -> subprocess.CompletedProcess[str]:
+    return fork_server.run(*program, env=changed(changes), folder=checkout)
 
 
 def settings_under(checkout: Path, **changes: str | None) -> dict[str, Any]:
     """The settings under which `start` would run, read in this process: a second faster."""
-    given = {name: value for name, value in (PRODUCTION | changes).items() if value is not None}
-    return settings_of(given, checkout)
+    return settings_of(changed(changes), checkout)
+
+
+WRONG: dict[str, list[str | None]] = {
+    "ACCOUNTS_EMAIL_CHANGE": ["later", "on"],
+    "ACCOUNTS_LIMIT_MAIL": ["-5/1h", "many"],
+    "ACCOUNTS_LIMIT_MAIL_CLIENT": ["none"],
+    "ACCOUNTS_LIMIT_SIGN_IN": ["", "10", "0/15m", "10/0m"],
+    "ACCOUNTS_LIMIT_SIGN_IN_CLIENT": ["10/15"],
+    "ACCOUNTS_LIMIT_SIGN_UP_CLIENT": ["10 / 15m"],
+    "ACCOUNTS_PHONE_REGION": ["UK", "Europe"],
+    "ACCOUNTS_PREVENT_ENUMERATION": ["sometimes"],
+    "ACCOUNTS_REQUIRE_CONFIRMED_EMAIL": ["maybe"],
+    "ACCOUNTS_SITE_ORIGIN": [
+        *("http://x", "www.example.org", "https://*.example.org", "https://www.example.org/")
+    ],
+    "ACCOUNTS_TRUSTED_HOPS": ["one"],
+    "AWS_ENDPOINT_URL": ["nonsense"],
+    "AWS_ENDPOINT_URL_DYNAMODB": [
+        *("localhost:8000", "http://localhost:port", "http://[", "http://exa mple:8000"),
+        "http://dynamo_db:8000",
+    ],
+    "AWS_ENDPOINT_URL_LAMBDA": ["localhost:9001"],
+    "AWS_ENDPOINT_URL_S3": ["localhost:9000"],
+    "AWS_ENDPOINT_URL_SSM": ["localhost:4566"],
+    "AWS_REGION": [None, "", "eu west", "-", "x" * 64],
+    "DJANGO_ALLOWED_HOSTS": [
+        *(None, " , ", "https://www.example.org", "www.example.org:443"),
+        "www.example.org,exa mple.org",
+    ],
+    "DJANGO_BEHIND_TLS_PROXY": ["perhaps"],
+    "DJANGO_CSRF_TRUSTED_ORIGINS": [
+        *("www.example.org", "https://", "https://[", "https://*", "https://x.example:port"),
+        *("https://user@www.example.org", "https://bücher.example", "https://www.example.org/"),
+        "https://www.example.org, ftp://x.example",
+    ],
+    "DJANGO_DEBUG": ["maybe"],
+    "DJANGO_DEBUG_TOOLBAR": ["on"],
+    "DJANGO_FROM_EMAIL": [
+        *("ledger", "Ledger, Inc <ledger@example.org>", "ledger@example.org, other@example.org"),
+        "Ledger\nBcc: x@example.org <ledger@example.org>",
+    ],
+    "DJANGO_HSTS_INCLUDE_SUBDOMAINS": ["maybe"],
+    "DJANGO_HSTS_PRELOAD": ["maybe", "on"],
+    "DJANGO_LOG_COMMANDS": ["maybe"],
+    "DJANGO_METRICS_TOKEN": ["short", "with a blank, and long enough otherwise"],
+    "DJANGO_SECRET_KEY": [None, "", "   "],
+    # The other one is set, too.
+    "DJANGO_SECRET_KEY_PARAMETER": ["two words", "/site/keys"],
+    "DJANGO_STATIC_HOST": [
+        *("d111.cloudfront.net", "http://d111.cloudfront.net"),
+        "https://d111.cloudfront.net/static/",
+    ],
+    "DJANGO_TIME_ZONE": ["Europe/Leipzig", "Europe", "../UTC", "zone.tab"],
+    "DYNAMODB_MAX_CONNECTIONS": ["many", "0", "-1", "9" * 5_000],
+    "DYNAMODB_TABLE_PREFIX": ["a b", "x" * 201],
+    # With a password in the URL.
+    "EMAIL_PASSWORD_PARAMETER": ["two words", "/site/email-password"],
+    "EMAIL_URL": [
+        *("nonsense", "pigeon://mail.example.org", "smtp://mail.example.org:port"),
+        "smtp://mail.example.org:99999",
+    ],
+    # One without the other, too.
+    "EXPORTS_BUCKET": ["s3://exports", "Exports", "exports"],
+    "EXPORTS_FUNCTION": ["a function", "exports"],
+    "PROMETHEUS_MULTIPROC_DIR": ["/nowhere/to/be/found"],
+}
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("DJANGO_SECRET_KEY", None),
-        ("DJANGO_SECRET_KEY", ""),
-        ("DJANGO_SECRET_KEY", "   "),
-        ("DJANGO_ALLOWED_HOSTS", None),
-        ("DJANGO_ALLOWED_HOSTS", " , "),
-        ("DJANGO_ALLOWED_HOSTS", "https://www.example.org"),
-        ("DJANGO_ALLOWED_HOSTS", "www.example.org:443"),
-        ("DJANGO_ALLOWED_HOSTS", "www.example.org,exa mple.org"),
-        ("DJANGO_DEBUG", "maybe"),
-        ("DJANGO_BEHIND_TLS_PROXY", "perhaps"),
-        ("DJANGO_CSRF_TRUSTED_ORIGINS", "www.example.org"),
-        ("DJANGO_CSRF_TRUSTED_ORIGINS", "https://"),
-        ("DJANGO_CSRF_TRUSTED_ORIGINS", "https://["),
-        ("DJANGO_CSRF_TRUSTED_ORIGINS", "https://*"),
-        ("DJANGO_CSRF_TRUSTED_ORIGINS", "https://x.example:port"),
-        ("DJANGO_CSRF_TRUSTED_ORIGINS", "https://user@www.example.org"),
-        ("DJANGO_CSRF_TRUSTED_ORIGINS", "https://bücher.example"),
-        ("DJANGO_CSRF_TRUSTED_ORIGINS", "https://www.example.org/"),
-        ("DJANGO_CSRF_TRUSTED_ORIGINS", "https://www.example.org, ftp://x.example"),
-        ("AWS_REGION", None),
-        ("AWS_REGION", ""),
-        ("AWS_REGION", "eu west"),
-        ("AWS_REGION", "-"),
-        ("AWS_REGION", "x" * 64),
-        ("AWS_ENDPOINT_URL_DYNAMODB", "localhost:8000"),
-        ("AWS_ENDPOINT_URL_DYNAMODB", "http://localhost:port"),
-        ("AWS_ENDPOINT_URL_DYNAMODB", "http://["),
-        ("AWS_ENDPOINT_URL_DYNAMODB", "http://exa mple:8000"),
-        ("AWS_ENDPOINT_URL_DYNAMODB", "http://dynamo_db:8000"),
-        ("AWS_ENDPOINT_URL", "nonsense"),
-        ("AWS_ENDPOINT_URL_S3", "localhost:9000"),
-        ("AWS_ENDPOINT_URL_LAMBDA", "localhost:9001"),
-        ("EXPORTS_BUCKET", "s3://exports"),
-        ("EXPORTS_BUCKET", "Exports"),
-        ("EXPORTS_BUCKET", "exports"),  # without the function
-        ("EXPORTS_FUNCTION", "a function"),
-        ("EXPORTS_FUNCTION", "exports"),  # without the bucket
-        ("DYNAMODB_TABLE_PREFIX", "a b"),
-        ("DYNAMODB_TABLE_PREFIX", "x" * 201),
-        ("DYNAMODB_MAX_CONNECTIONS", "many"),
-        ("DYNAMODB_MAX_CONNECTIONS", "0"),
-        ("DYNAMODB_MAX_CONNECTIONS", "-1"),
-        ("DYNAMODB_MAX_CONNECTIONS", "9" * 5_000),
-        ("EMAIL_URL", "nonsense"),
-        ("EMAIL_URL", "pigeon://mail.example.org"),
-        ("EMAIL_URL", "smtp://mail.example.org:port"),
-        ("EMAIL_URL", "smtp://mail.example.org:99999"),
-        ("EMAIL_PASSWORD_PARAMETER", "two words"),
-        ("EMAIL_PASSWORD_PARAMETER", "/site/email-password"),  # with a password in the URL
-        ("ACCOUNTS_PHONE_REGION", "UK"),
-        ("ACCOUNTS_PHONE_REGION", "Europe"),
-        ("DJANGO_FROM_EMAIL", "ledger"),
-        ("DJANGO_FROM_EMAIL", "Ledger, Inc <ledger@example.org>"),
-        ("DJANGO_FROM_EMAIL", "ledger@example.org, other@example.org"),
-        ("DJANGO_FROM_EMAIL", "Ledger\nBcc: x@example.org <ledger@example.org>"),
-        ("ACCOUNTS_REQUIRE_CONFIRMED_EMAIL", "maybe"),
-        ("ACCOUNTS_PREVENT_ENUMERATION", "sometimes"),
-        ("DJANGO_STATIC_HOST", "d111.cloudfront.net"),
-        ("DJANGO_STATIC_HOST", "http://d111.cloudfront.net"),
-        ("DJANGO_STATIC_HOST", "https://d111.cloudfront.net/static/"),
-        ("DJANGO_SECRET_KEY_PARAMETER", "two words"),
-        ("AWS_ENDPOINT_URL_SSM", "localhost:4566"),
-        ("ACCOUNTS_SITE_ORIGIN", "www.example.org"),
-        ("ACCOUNTS_SITE_ORIGIN", "https://*.example.org"),
-        ("ACCOUNTS_SITE_ORIGIN", "https://www.example.org/"),
-        ("ACCOUNTS_EMAIL_CHANGE", "later"),
-        ("ACCOUNTS_EMAIL_CHANGE", "on"),
-        ("ACCOUNTS_TRUSTED_HOPS", "one"),
-        ("ACCOUNTS_LIMIT_SIGN_IN", ""),
-        ("ACCOUNTS_LIMIT_SIGN_IN", "10"),
-        ("ACCOUNTS_LIMIT_SIGN_IN", "0/15m"),
-        ("ACCOUNTS_LIMIT_SIGN_IN", "10/0m"),
-        ("ACCOUNTS_LIMIT_SIGN_IN_CLIENT", "10/15"),
-        ("ACCOUNTS_LIMIT_SIGN_UP_CLIENT", "10 / 15m"),
-        ("ACCOUNTS_LIMIT_MAIL", "-5/1h"),
-        ("ACCOUNTS_LIMIT_MAIL_CLIENT", "none"),
-        ("DJANGO_METRICS_TOKEN", "short"),
-        ("DJANGO_METRICS_TOKEN", "with a blank, and long enough otherwise"),
-        ("DJANGO_DEBUG_TOOLBAR", "on"),
-        ("PROMETHEUS_MULTIPROC_DIR", "/nowhere/to/be/found"),
-        ("DJANGO_HSTS_INCLUDE_SUBDOMAINS", "maybe"),
-        ("DJANGO_HSTS_PRELOAD", "maybe"),
-        ("DJANGO_HSTS_PRELOAD", "on"),
-        ("DJANGO_TIME_ZONE", "Europe/Leipzig"),
-        ("DJANGO_TIME_ZONE", "Europe"),
-        ("DJANGO_TIME_ZONE", "../UTC"),
-        ("DJANGO_TIME_ZONE", "zone.tab"),
-    ],
+    ("name", "value"), [(name, value) for name, values in WRONG.items() for value in values]
 )
 def test_a_missing_or_malformed_value_stops_the_start_by_name(
     checkout: Path, name: str, value: str | None
@@ -159,35 +133,13 @@ def test_a_missing_or_malformed_value_stops_the_start_by_name(
             "scheme, port or path",
         ),
         (
-            {"DJANGO_CSRF_TRUSTED_ORIGINS": "a.example,https://["},
-            "DJANGO_CSRF_TRUSTED_ORIGINS contains 'a.example', 'https://[': use origins such as "
-            "https://www.example.com",
-        ),
-        (
             {"AWS_REGION": None, "AWS_DEFAULT_REGION": "EU"},
             "AWS_DEFAULT_REGION must be a region such as eu-west-1, not 'EU'",
         ),
-        (
-            {"AWS_REGION": None, "AWS_PROFILE": "nobody"},
-            "AWS_PROFILE cannot be used: The config profile (nobody) could not be found",
-        ),
-        (
-            {"ACCOUNTS_SITE_ORIGIN": "http://x"},
-            "ACCOUNTS_SITE_ORIGIN must be https:// and a single host, not 'http://x'",
-        ),
-        (
-            {"DJANGO_SECRET_KEY_PARAMETER": "/site/keys"},
-            "DJANGO_SECRET_KEY_PARAMETER is set, and DJANGO_SECRET_KEY as well: remove one",
-        ),
         ({"DJANGO_LOG_FORMAT": "xml"}, "DJANGO_LOG_FORMAT must be json or plain, not 'xml'"),
-        ({"DJANGO_LOG_COMMANDS": "maybe"}, "DJANGO_LOG_COMMANDS must be on or off"),
         (
             {"ACCOUNTS_TRUSTED_HOPS": "-1"},
             "ACCOUNTS_TRUSTED_HOPS must be a whole number, 0 or more",
-        ),
-        (
-            {"ACCOUNTS_LIMIT_MAIL": "many"},
-            "ACCOUNTS_LIMIT_MAIL must be off or a limit such as 10/15m",
         ),
     ],
     ids=lambda given: ",".join(given) if isinstance(given, dict) else "",
@@ -201,25 +153,18 @@ def test_a_problem_is_reported_once_and_completely(
     assert stopped.value.code == f"The site cannot start: {problem}."
 
 
-@pytest.fixture
-def time_zones(tmp_path: Path) -> Iterator[Path]:
-    """An empty folder, the only one in which time zones are looked up."""
-    folder = tmp_path / "zoneinfo"
-    folder.mkdir()
-    before = zoneinfo.TZPATH
-    zoneinfo.reset_tzpath([str(folder)])
-    yield folder
-    zoneinfo.reset_tzpath(before)
-    zoneinfo.ZoneInfo.clear_cache()
-
-
-def test_a_time_zone_below_posix_is_valid(checkout: Path, time_zones: Path) -> None:
+def test_a_time_zone_below_posix_is_valid(checkout: Path, tmp_path: Path) -> None:
     # The smallest file of a time zone (RFC 9636): UTC under another name.
     counts = struct.pack(">6l", 0, 0, 0, 0, 1, 4)
-    (time_zones / "posix").mkdir()
-    (time_zones / "posix" / "Here").write_bytes(b"TZif" + bytes(16) + counts + bytes(6) + b"UTC\0")
-
-    assert settings_under(checkout, DJANGO_TIME_ZONE="posix/Here")["TIME_ZONE"] == "posix/Here"
+    (tmp_path / "posix").mkdir()
+    (tmp_path / "posix" / "Here").write_bytes(b"TZif" + bytes(16) + counts + bytes(6) + b"UTC\0")
+    before = zoneinfo.TZPATH
+    zoneinfo.reset_tzpath([str(tmp_path)])
+    try:
+        assert settings_under(checkout, DJANGO_TIME_ZONE="posix/Here")["TIME_ZONE"] == "posix/Here"
+    finally:
+        zoneinfo.reset_tzpath(before)
+        zoneinfo.ZoneInfo.clear_cache()
 
 
 @pytest.mark.parametrize(
@@ -235,62 +180,61 @@ def test_all_problems_are_reported_in_one_line(checkout: Path, program: tuple[st
     assert all(name in line for name in ("DJANGO_SECRET_KEY", "AWS_REGION", "DJANGO_DEBUG"))
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"AWS_REGION": None, "AWS_DEFAULT_REGION": "eu-west-1"},
-        {"DJANGO_ALLOWED_HOSTS": "*"},
-        {"DJANGO_ALLOWED_HOSTS": "127.0.0.1,[::1],localhost"},
-        {"DJANGO_CSRF_TRUSTED_ORIGINS": None},
-        {"DJANGO_CSRF_TRUSTED_ORIGINS": "https://*.example.org,http://localhost:8000"},
-        {"DJANGO_CSRF_TRUSTED_ORIGINS": "http://[::1]:8000,https://a_b.example"},
-        {"DJANGO_DEBUG": "OFF"},
-        {"EMAIL_URL": "smtp+tls://user:p%40ss@mail.example.org:587"},
-        {"AWS_ENDPOINT_URL_DYNAMODB": "https://dynamodb.eu-west-1.amazonaws.com"},
-        {"AWS_ENDPOINT_URL_DYNAMODB": "http://[::1]:8000"},
-        {"DYNAMODB_TABLE_PREFIX": "staging-"},
-        {"ACCOUNTS_PHONE_REGION": "GB"},
-        {"DJANGO_FROM_EMAIL": "ledger@example.org"},
-        {"DJANGO_FROM_EMAIL": '"Büro, Ledger" <ledger@bücher.example>'},
-        {"ACCOUNTS_REQUIRE_CONFIRMED_EMAIL": "on", "ACCOUNTS_PREVENT_ENUMERATION": "yes"},
-        {"ACCOUNTS_EMAIL_CHANGE": "confirm"},
-        {"ACCOUNTS_SITE_ORIGIN": "https://www.example.org:8443"},
-        {"ACCOUNTS_RESERVED_USERNAMES": ""},
-        {"ACCOUNTS_TRUSTED_HOPS": "0", "ACCOUNTS_LIMIT_SIGN_IN": "off"},
-        {"ACCOUNTS_TRUSTED_HOPS": "2", "ACCOUNTS_LIMIT_MAIL": "3/10s"},
-        {"DJANGO_TIME_ZONE": ""},
-        {"DJANGO_LOG_FORMAT": "plain", "DJANGO_METRICS_TOKEN": "t" * 32},
-        {"PROMETHEUS_MULTIPROC_DIR": tempfile.gettempdir()},
+VALID: dict[str, list[str | None]] = {
+    "ACCOUNTS_EMAIL_CHANGE": ["confirm"],
+    "ACCOUNTS_LIMIT_MAIL": ["3/10s"],
+    "ACCOUNTS_LIMIT_SIGN_IN": ["off"],
+    "ACCOUNTS_PHONE_REGION": ["GB"],
+    "ACCOUNTS_PREVENT_ENUMERATION": ["yes"],
+    "ACCOUNTS_REQUIRE_CONFIRMED_EMAIL": ["on"],
+    "ACCOUNTS_RESERVED_USERNAMES": [""],
+    "ACCOUNTS_SITE_ORIGIN": ["https://www.example.org:8443"],
+    "ACCOUNTS_TRUSTED_HOPS": ["0", "2"],
+    "AWS_ENDPOINT_URL_DYNAMODB": [
+        *("https://dynamodb.eu-west-1.amazonaws.com", "http://[::1]:8000")
     ],
-    ids=lambda changes: ",".join(changes),
-)
-def test_a_valid_value_starts(checkout: Path, changes: dict[str, str | None]) -> None:
-    assert settings_under(checkout, **changes)["ROOT_URLCONF"] == "project.urls"
+    "DJANGO_ALLOWED_HOSTS": ["*", "127.0.0.1,[::1],localhost"],
+    "DJANGO_CSRF_TRUSTED_ORIGINS": [
+        *(None, "https://*.example.org,http://localhost:8000"),
+        "http://[::1]:8000,https://a_b.example",
+    ],
+    "DJANGO_DEBUG": ["OFF"],
+    "DJANGO_FROM_EMAIL": ["ledger@example.org", '"Büro, Ledger" <ledger@bücher.example>'],
+    "DJANGO_LOG_FORMAT": ["plain"],
+    "DJANGO_METRICS_TOKEN": ["t" * 32],
+    "DJANGO_TIME_ZONE": [""],
+    "DYNAMODB_TABLE_PREFIX": ["staging-"],
+    "EMAIL_URL": ["smtp+tls://user:p%40ss@mail.example.org:587"],
+    "PROMETHEUS_MULTIPROC_DIR": [tempfile.gettempdir()],
+}
 
 
 @pytest.mark.parametrize(
-    ("changes", "header"),
+    ("name", "value"), [(name, value) for name, values in VALID.items() for value in values]
+)
+def test_a_valid_value_starts(checkout: Path, name: str, value: str | None) -> None:
+    assert settings_under(checkout, **{name: value})["ROOT_URLCONF"] == "project.urls"
+
+
+@pytest.mark.parametrize(
+    ("changes", "hsts"),
     [
-        ({}, "max-age=31536000"),
-        ({"DJANGO_HSTS_INCLUDE_SUBDOMAINS": "on"}, "max-age=31536000; includeSubDomains"),
+        ({}, [31_536_000, False, False]),
+        ({"DJANGO_HSTS_INCLUDE_SUBDOMAINS": "on"}, [31_536_000, True, False]),
         (
             {"DJANGO_HSTS_INCLUDE_SUBDOMAINS": "on", "DJANGO_HSTS_PRELOAD": "on"},
-            "max-age=31536000; includeSubDomains; preload",
+            [31_536_000, True, True],
         ),
-        ({"DJANGO_DEBUG": "on", "DJANGO_HSTS_INCLUDE_SUBDOMAINS": "on"}, None),
+        ({"DJANGO_DEBUG": "on", "DJANGO_HSTS_INCLUDE_SUBDOMAINS": "on"}, [None, None, None]),
     ],
 )
 def test_hsts_covers_other_hosts_of_the_domain_only_if_set(
-    checkout: Path, settings: Any, changes: dict[str, str], header: str | None
+    checkout: Path, changes: dict[str, str], hsts: list[Any]
 ) -> None:
-    for name, value in settings_under(checkout, **changes).items():
-        if name.startswith("SECURE_HSTS"):
-            setattr(settings, name, value)
-    secure = SecurityMiddleware(lambda _request: HttpResponse())
+    read = settings_under(checkout, **changes)
 
-    response = secure(RequestFactory().get("/", secure=True))
-
-    assert response.headers.get("Strict-Transport-Security") == header
+    names = ("SECONDS", "INCLUDE_SUBDOMAINS", "PRELOAD")
+    assert [read.get(f"SECURE_HSTS_{name}") for name in names] == hsts
 
 
 def test_the_toolbar_is_there_only_under_debug(
@@ -324,25 +268,12 @@ def test_production_is_strict(checkout: Path) -> None:
 
 
 def test_limits_are_read_as_times_in_seconds(checkout: Path) -> None:
-    read = settings_under(
-        checkout,
-        ACCOUNTS_LIMIT_SIGN_IN="3/2d",
-        ACCOUNTS_LIMIT_MAIL="OFF",
-        ACCOUNTS_LIMIT_SIGN_IN_CLIENT="7/90s",
-    )
+    given = {"SIGN_IN": "3/2d", "MAIL": "OFF", "SIGN_IN_CLIENT": "7/90s", "MAIL_CLIENT": "5/1h"}
+    read = settings_under(checkout, **{f"ACCOUNTS_LIMIT_{name}": given[name] for name in given})
 
-    assert read["ACCOUNTS_LIMITS"] == {
-        "sign_in": (3, 172_800),
-        "sign_in_client": (7, 90),
-        "sign_in_success_client": (1000, 900),
-        "reauthentication": (10, 900),
-        "sign_up_client": (100, 3600),
-        "mail": None,
-        "mail_client": (100, 3600),
-        "mail_account": (30, 3600),
-        "mail_account_day": (100, 86_400),
-        "mail_account_recipient": (10, 86_400),
-        "mail_recipient": (500, 86_400),
+    assert read["ACCOUNTS_LIMITS"].items() >= {
+        *(("sign_in", (3, 172_800)), ("mail", None), ("sign_in_client", (7, 90))),
+        *(("mail_client", (5, 3600)), ("sign_up_client", (100, 3600))),
     }
     assert read["ACCOUNTS_TRUSTED_HOPS"] == 0
 
@@ -352,25 +283,29 @@ def test_limits_are_read_as_times_in_seconds(checkout: Path) -> None:
     [
         (None, "here", "eu-north-1"),
         ("us-west-2", "here", "us-west-2"),
-        (None, "malformed", "AWS_PROFILE names a wrong region: it must be .*'eu north'"),
-        (None, "nobody", "AWS_PROFILE cannot be used: .*nobody"),
-        ("us-west-2", "nobody", "AWS_PROFILE cannot be used: .*nobody"),
+        (None, "malformed", "names a wrong region: it must be .*'eu north'"),
+        (None, "nobody", "cannot be used: .*nobody"),
+        ("us-west-2", "nobody", "cannot be used: .*nobody"),
     ],
 )
 def test_the_region_may_come_from_a_profile(
     checkout: Path, tmp_path: Path, region: str | None, profile: str, found: str
 ) -> None:
     config = tmp_path / "config"
-    config.write_text(
-        "[profile here]\nregion = eu-north-1\n[profile malformed]\nregion = eu north\n"
-    )
+    config.write_text("[profile here]\nregion=eu-north-1\n[profile malformed]\nregion=eu north\n")
     changes = {"AWS_REGION": region, "AWS_PROFILE": profile, "AWS_CONFIG_FILE": str(config)}
 
-    if found.startswith("AWS_PROFILE"):
-        with pytest.raises(SystemExit, match=found):
+    if " " in found:
+        with pytest.raises(SystemExit, match=f"^The site cannot start: AWS_PROFILE {found}"):
             settings_under(checkout, **changes)
     else:
         assert settings_under(checkout, **changes)["AWS_REGION"] == found
+
+
+def test_the_region_may_have_the_name_of_older_tools(checkout: Path) -> None:
+    read = settings_under(checkout, AWS_REGION=None, AWS_DEFAULT_REGION="eu-west-3")
+
+    assert read["AWS_REGION"] == "eu-west-3"
 
 
 def test_a_dotenv_file_adds_what_the_environment_lacks(own_checkout: Path) -> None:
@@ -445,7 +380,9 @@ def test_a_check_for_deployment_finds_nothing(own_checkout: Path, engine: str) -
 def test_a_check_for_deployment_reports_weak_settings(
     checkout: Path, changes: dict[str, str | None], finding: str
 ) -> None:
-    with override_settings(**_checked(settings_under(checkout, **changes))):
+    read = settings_under(checkout, **changes)
+    checked = {name: value for name, value in read.items() if name.startswith(CHECKED)}
+    with override_settings(**checked):
         messages = run_checks(tags=["security"], include_deployment_checks=True)
         found = {message.id for message in messages if not message.is_silenced()}
 
@@ -460,10 +397,6 @@ CHECKED = (
 )
 
 
-def _checked(read: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in read.items() if name.startswith(CHECKED)}
-
-
 @pytest.mark.parametrize(("value", "indexes"), [(None, ["unique-search"]), ("off", [])])
 def test_accounts_have_an_index_for_searches_unless_it_is_switched_off(
     checkout: Path, value: str | None, indexes: list[str]
@@ -474,12 +407,7 @@ def test_accounts_have_an_index_for_searches_unless_it_is_switched_off(
         "[users] = [each for each in all_tables() if each.base_name == 'users']\n"
         "print([each.name for each in users.indexes])"
     )
-    ended = start(
-        checkout,
-        "-c",
-        code,
-        ACCOUNTS_PREFIX_SEARCH=value,
-        DJANGO_SETTINGS_MODULE="project.settings",
-    )
+    changes = {"ACCOUNTS_PREFIX_SEARCH": value, "DJANGO_SETTINGS_MODULE": "project.settings"}
+    ended = start(checkout, "-c", code, **changes)
 
     assert (ended.stderr, ended.stdout) == ("", f"{indexes}\n")

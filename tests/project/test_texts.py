@@ -44,26 +44,6 @@ def test_what_the_law_requires_is_not_called_optional(client: Client) -> None:
     assert not optional()
 
 
-def test_an_error_of_a_phone_number_has_no_second_example(client: Client) -> None:
-    arrive(client, make_user())
-
-    page = client.post("/accounts/profile/", {"phone_number": "12345"}).content.decode()
-
-    assert "Enter a valid phone number" in page
-    assert len(re.findall(r"\+\d+ ", page)) == 1
-
-
-def test_voiding_says_where_the_reason_is_printed(client: Client) -> None:
-    ann = make_user()
-    arrive(client, ann)
-    issued(ann.pk)
-
-    text = Page(client.get(f"/invoices/{DAY.year}-000001/void/")).text
-
-    assert "Printed on the invoice." in text
-    assert "Your customer sees" not in text
-
-
 PLACES = {
     "/": None,
     "/invoices/": ("page", "/invoices/"),

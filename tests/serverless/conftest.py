@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -37,6 +37,26 @@ def environment(engine: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def function(site_folder: Path, environment: dict[str, str], tmp_path: Path) -> Iterator[Function]:
-    with Function(environment, folder=site_folder, log=tmp_path / "log") as function:
+def new_function(
+    site_folder: Path, environment: dict[str, str], tmp_path: Path
+) -> Callable[..., Function]:
+    """Makes functions: by their handler, the name of their log, and changes of the environment."""
+
+    def made(
+        handler: str = "project.serverless.handler",
+        log: str = "log",
+        python: Path | None = None,
+        **changes: str,
+    ) -> Function:
+        file = tmp_path / log
+        return Function(
+            environment | changes, folder=site_folder, log=file, handler=handler, python=python
+        )
+
+    return made
+
+
+@pytest.fixture
+def function(new_function: Callable[..., Function]) -> Iterator[Function]:
+    with new_function() as function:
         yield function

@@ -1,6 +1,6 @@
 """A small stand-in for AWS Lambda's runtime API, and functions that run against it.
 
-    with Function(environment) as function:
+    with Function(environment, folder=checkout, log=file) as function:
         reply = function.request("GET", "/livez")
 
 Each function is a process of `awslambdaric`, AWS's own runtime client.
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import queue
 import subprocess
 import threading
@@ -26,7 +25,6 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
 
-from tests.commands import ROOT
 from tests.fork_server import fork_server
 from tests.forked import Forked
 from tests.production import HOST
@@ -35,6 +33,9 @@ VERSION = "/2018-06-01/runtime"
 
 #: The client's address, as AWS saw it.
 CLIENT = "203.0.113.7"
+
+#: In the environment of a function that waits for its restore.
+SNAP_START = {"AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start"}
 
 #: How long a test waits for a function at most.
 PATIENCE_SECONDS = 60.0
@@ -118,9 +119,10 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path.startswith(f"{VERSION}/invocation/"):
             invocation = self.server.running.pop(self.path.split("/")[4])
             said = json.loads(body)
-            invocation.result, invocation.error = (
-                (said, None) if kind == "response" else (None, said)
-            )
+            if kind == "response":
+                invocation.result = said
+            else:
+                invocation.error = said
             invocation.done.set()
         else:
             self.server.init_error = json.loads(body)
@@ -145,12 +147,12 @@ class Function:
         self,
         environment: Mapping[str, str],
         *,
-        folder: Path = ROOT,
-        python: tuple[str, ...] | None = None,
+        folder: Path,
+        log: Path,
         handler: str = "project.serverless.handler",
-        log: Path | None = None,
+        python: Path | None = None,
     ) -> None:
-        """`python` starts an interpreter, instead of a fork of one that has imported packages."""
+        """`python` starts this interpreter, instead of a fork that has imported packages."""
         self._environment = environment
         self._folder = folder
         self._python = python
@@ -163,23 +165,16 @@ class Function:
         self.api = _RuntimeApi()
         address = f"127.0.0.1:{self.api.server_address[1]}"
         env = {**self._environment, "AWS_LAMBDA_RUNTIME_API": address}
-        with (self._log or Path(os.devnull)).open("a+b") as log:
+        with self._log.open("a+b") as log:
             if self._python is None:
+                streams = [log.fileno()] * 3
                 self.process: Forked | subprocess.Popen[bytes] = fork_server.fork(
-                    "awslambdaric",
-                    [self._handler],
-                    [log.fileno()] * 3,
-                    env=env,
-                    folder=self._folder,
+                    "awslambdaric", [self._handler], streams, env=env, folder=self._folder
                 )
             else:
+                command = [self._python, "-m", "awslambdaric", self._handler]
                 self.process = subprocess.Popen(
-                    [*self._python, "-m", "awslambdaric", self._handler],
-                    cwd=self._folder,
-                    env=env,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
+                    command, cwd=self._folder, env=env, stdin=log, stdout=log, stderr=log
                 )
         return self
 
@@ -224,13 +219,21 @@ class Function:
             self.cookies.load(cookie)
         body = answer["body"]
         raw = base64.b64decode(body) if answer["isBase64Encoded"] else body.encode()
-        return Reply(
-            answer["statusCode"],
-            answer["headers"],
-            answer["cookies"],
-            raw,
-            answer["isBase64Encoded"],
-        )
+        said = (answer["statusCode"], answer["headers"], answer["cookies"])
+        return Reply(*said, raw, answer["isBase64Encoded"])
+
+    @property
+    def log(self) -> str:
+        """What it has printed."""
+        return self._log.read_text()
+
+    def wait_for_snapshot(self) -> None:
+        """With SNAP_START in its environment: it is ready, and waits for `restore`."""
+        assert self.api.is_snapshot_taken.wait(PATIENCE_SECONDS)
+
+    def restore(self) -> None:
+        """Let it go on from its snapshot."""
+        self.api.restore.set()
 
     def jump(self, seconds: float) -> None:
         """Set its wall clock so far ahead of this machine's; only with the handlers of tests."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -19,17 +18,12 @@ from tests.serverless.test_story import issue, sign_up, submit
 
 
 @pytest.fixture
-def commands(site_folder: Path, environment: dict[str, str], tmp_path: Path) -> Iterator[Function]:
-    with Function(
-        environment | {"DJANGO_LOG_COMMANDS": "on"},
-        folder=site_folder,
-        handler="project.serverless.run_command",
-        log=tmp_path / "log",
-    ) as function:
+def commands(new_function: Callable[..., Function]) -> Iterator[Function]:
+    with new_function("project.serverless.run_command", DJANGO_LOG_COMMANDS="on") as function:
         yield function
 
 
-def test_the_events_of_the_schedules_store_all_reports(commands: Function, tmp_path: Path) -> None:
+def test_the_events_of_the_schedules_store_all_reports(commands: Function) -> None:
     make_user(username="bob")
 
     for resource in printed("lambdatemplate")["Resources"].values():
@@ -38,7 +32,7 @@ def test_the_events_of_the_schedules_store_all_reports(commands: Function, tmp_p
             assert "The report is stored." in commands.invoke(event, seconds=900)
 
     assert all(report.result for report in last_reports(*KINDS.values()))
-    lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    lines = [json.loads(line) for line in commands.log.splitlines()]
     assert [line["command"] for line in lines if "command" in line] == ["storereport"] * len(KINDS)
     assert all("requestId" in line for line in lines if "command" in line)
 
@@ -81,15 +75,14 @@ def test_a_command_that_fails_is_an_error_of_the_function(commands: Function) ->
 
 
 def test_the_alarm_of_failed_mails_counts_their_log_lines(
-    site_folder: Path, environment: dict[str, str], tmp_path: Path
+    new_function: Callable[..., Function],
 ) -> None:
     resources = printed("lambdatemplate")["Resources"]
     pattern = resources["FailedMailsFilter"]["Properties"]["FilterPattern"]
     term = r'\(\$\.logger = "([a-z.]+)"\)'
     assert re.fullmatch(rf"\{{ {term} \|\| {term} \}}", pattern)
 
-    without_server = environment | {"EMAIL_URL": "smtp://127.0.0.1:1"}
-    with Function(without_server, folder=site_folder, log=tmp_path / "log") as function:
+    with new_function(EMAIL_URL="smtp://127.0.0.1:1") as function:
         sign_up(function)
         # Invoices are sent from a confirmed address only.
         assert run("verifyemail", "ann")[2] == 0
@@ -100,6 +93,6 @@ def test_the_alarm_of_failed_mails_counts_their_log_lines(
         ):
             assert "errorlist" in reply.text
 
-    lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    lines = [json.loads(line) for line in function.log.splitlines()]
     counted = [line["logger"] for line in lines if line.get("logger") in re.findall(term, pattern)]
     assert counted[-2:] == ["accounts.emails.mails", "invoices.pages.changes"]

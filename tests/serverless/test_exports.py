@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -54,10 +53,7 @@ def environment(
     }
 
 
-def maker(environment: dict[str, str], folder: Path, log: Path) -> Function:
-    """An instance of the function that makes exports."""
-    handler = "project.serverless.export_handler"
-    return Function(environment, folder=folder, handler=handler, log=log)
+EXPORTS = "project.serverless.export_handler"
 
 
 def issue_many(count: int) -> None:
@@ -78,12 +74,7 @@ def exported(function: Function, address: str) -> Any:
 
 
 def test_an_export_larger_than_an_answer_is_made_by_a_function_also_after_one_was_killed(
-    function: Function,
-    environment: dict[str, str],
-    api: Invocations,
-    site_folder: Path,
-    storage: S3Proxy,
-    tmp_path: Path,
+    function: Function, new_function: Callable[..., Function], api: Invocations, storage: S3Proxy
 ) -> None:
     sign_up(function)
     issue_many(INVOICES)
@@ -91,19 +82,16 @@ def test_an_export_larger_than_an_answer_is_made_by_a_function_also_after_one_wa
     assert "The file is being created." in function.request("GET", address).text
     [event] = api.events
 
-    with maker(environment, site_folder, tmp_path / "killed") as killed:
-        storage.plan(
-            "UploadPart",
-            Meanwhile(killed.process.kill),
-            when=lambda request: request["partNumber"] == "2",
-        )
+    with new_function(EXPORTS, log="killed") as killed:
+        second = Meanwhile(killed.process.kill)
+        storage.plan("UploadPart", second, when=lambda request: request["partNumber"] == "2")
         with pytest.raises(FunctionError):
             killed.invoke(event, seconds=60.0)
     assert "The file is being created." in function.request("GET", address).text
     # Meanwhile no other one starts.
     assert post(function, URL) == address
 
-    with maker(environment, site_folder, tmp_path / "again") as again:
+    with new_function(EXPORTS, log="again") as again:
         assert again.invoke(event, seconds=60.0) is None
     assert len(exported(function, address)["invoices"]) == INVOICES
     assert api.events == [event]
@@ -111,11 +99,7 @@ def test_an_export_larger_than_an_answer_is_made_by_a_function_also_after_one_wa
 
 
 def test_a_failed_export_is_an_error_that_only_our_log_describes(
-    function: Function,
-    environment: dict[str, str],
-    api: Invocations,
-    site_folder: Path,
-    tmp_path: Path,
+    function: Function, new_function: Callable[..., Function], api: Invocations
 ) -> None:
     sign_up(function)
     account = User.named("ann").pk
@@ -123,24 +107,23 @@ def test_a_failed_export_is_an_error_that_only_our_log_describes(
     put_invoice(stored_invoices(account)[0], lines={"S": "none"})
     address = post(function, URL)
 
-    log = tmp_path / "maker"
-    with maker(environment, site_folder, log) as other, pytest.raises(FunctionError) as failed:
+    with new_function(EXPORTS, log="maker") as other, pytest.raises(FunctionError) as failed:
         other.invoke(api.events[0])
 
     assert "DamagedItem; see the log." in str(failed.value)
-    assert '"message": "An export failed"' in log.read_text()
+    assert '"message": "An export failed"' in other.log
     assert "The file could not be created." in function.request("GET", address).text
 
 
 def test_an_answer_that_is_too_large_is_an_error_that_the_log_names(
-    site_folder: Path, environment: dict[str, str], tmp_path: Path
+    new_function: Callable[..., Function], environment: dict[str, str]
 ) -> None:
-    without = {name: environment[name] for name in environment if not name.startswith("EXPORTS")}
-    with Function(without, folder=site_folder, log=tmp_path / "log") as function:
+    del environment["EXPORTS_BUCKET"], environment["EXPORTS_FUNCTION"]
+    with new_function() as function:
         sign_up(function)
         issue_many(TOO_MANY)
 
         reply = function.request("GET", URL, seconds=60.0)
 
     assert (reply.status, reply.text) == (500, "This answer is larger than the server can send.")
-    assert "is larger than AWS Lambda sends" in (tmp_path / "log").read_text()
+    assert "is larger than AWS Lambda sends" in function.log

@@ -3,42 +3,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
 from tests.dynamo.providers import Provider
 from tests.faults.kinds import TimeOut
 from tests.faults.proxy import FaultProxy
-from tests.serverless.runtime import Function
+from tests.serverless.runtime import SNAP_START, Function
 from tests.serverless.test_story import issue, post, sign_up
-from tests.waiting import wait_until
 
 HANDLER = "tests.serverless.handlers.handler"
 
 
 @pytest.fixture
-def function(
-    site_folder: Path, environment: dict[str, str], proxy: FaultProxy, tmp_path: Path
-) -> Iterator[Function]:
+def function(new_function: Callable[..., Function], proxy: FaultProxy) -> Iterator[Function]:
     """A function that reaches the engine through `proxy`."""
-    through = environment | {"AWS_ENDPOINT_URL_DYNAMODB": proxy.url}
-    with Function(through, folder=site_folder, handler=HANDLER, log=tmp_path / "log") as function:
+    with new_function(HANDLER, AWS_ENDPOINT_URL_DYNAMODB=proxy.url) as function:
         yield function
 
 
 def test_restored_functions_share_nothing_that_was_drawn_before_the_snapshot(
-    site_folder: Path, environment: dict[str, str], tmp_path: Path
+    new_function: Callable[..., Function],
 ) -> None:
     drawn = []
-    for number in range(2):
-        snapshot = environment | {"AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start"}
-        log = tmp_path / f"log{number}"
-        with Function(snapshot, folder=site_folder, handler=HANDLER, log=log) as restored:
-            wait_until(restored.api.is_snapshot_taken.is_set)
-            restored.api.restore.set()
+    for _number in range(2):
+        with new_function(HANDLER, **SNAP_START) as restored:
+            restored.wait_for_snapshot()
+            restored.restore()
             drawn.append(restored.invoke({"do": "draw"}))
 
     assert all(drawn[0][name] != drawn[1][name] for name in ("random", "uuid", "version"))
@@ -74,19 +67,16 @@ def test_a_clock_that_jumped_ends_neither_a_lease_nor_a_session(function: Functi
 
 
 def test_credentials_that_expired_during_a_pause_or_before_a_restore_are_not_used(
-    site_folder: Path, environment: dict[str, str]
+    new_function: Callable[..., Function], environment: dict[str, str]
 ) -> None:
     # As with SnapStart, where the environment contains no keys.
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         del environment[name]
     with Provider() as provider:
-        environment |= {
-            "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{provider.url}/keys",
-            "AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start",
-        }
-        with Function(environment, folder=site_folder, handler=HANDLER) as function:
-            wait_until(function.api.is_snapshot_taken.is_set)
-            function.api.restore.set()
+        address = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{provider.url}/keys"}
+        with new_function(HANDLER, **SNAP_START, **address) as function:
+            function.wait_for_snapshot()
+            function.restore()
             used = [function.invoke({"do": "credentials"}) for _event in range(2)]
             function.jump(provider.lives + 60)
             used += [function.invoke({"do": "credentials"}) for _event in range(2)]

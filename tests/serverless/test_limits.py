@@ -6,6 +6,7 @@ import re
 import socket
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.factories import make_user
@@ -25,10 +26,10 @@ def megabytes(function: Function) -> float:
 
 
 def test_hashes_and_pdfs_fit_into_the_documented_memory(
-    site_folder: Path, environment: dict[str, str]
+    new_function: Callable[..., Function],
 ) -> None:
     # A fork would share memory, and have other packages loaded.
-    with Function(environment, folder=site_folder, python=(sys.executable,)) as function:
+    with new_function(python=Path(sys.executable)) as function:
         sign_up(function)
         for _attempt in range(5):
             reply = submit(function, "/accounts/login/", username="ann", password="wrong")
@@ -41,13 +42,13 @@ def test_hashes_and_pdfs_fit_into_the_documented_memory(
 
 
 def test_a_mail_server_that_hangs_does_not_use_up_the_function_s_time(
-    site_folder: Path, environment: dict[str, str]
+    new_function: Callable[..., Function],
 ) -> None:
     make_user(username="ann", email="ann@example.org")
     # It accepts connections and says nothing.
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        mail = {"EMAIL_URL": f"smtp://127.0.0.1:{silent.getsockname()[1]}"}
-        with Function(environment | mail, folder=site_folder) as function:
+        port = silent.getsockname()[1]
+        with new_function(EMAIL_URL=f"smtp://127.0.0.1:{port}") as function:
             began = time.monotonic()
             reply = submit(
                 function, "/accounts/password_reset/", email="ann@example.org", seconds=8.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,9 +10,8 @@ from django.core import signing
 
 from tests.faults.kinds import Answer
 from tests.parameters import READ, Parameter
-from tests.serverless.runtime import Function, FunctionError
+from tests.serverless.runtime import SNAP_START, Function, FunctionError
 from tests.serverless.test_freezing import HANDLER
-from tests.waiting import wait_until
 
 OLD, NEW = "the old key of these functions " * 2, "the new key of these functions " * 2
 
@@ -35,15 +34,14 @@ def signed_by(key: str, function: Function, settings: Any) -> bool:
 
 
 def test_a_restored_function_reads_the_keys_again(
-    site_folder: Path, environment: dict[str, str], parameter: Parameter, settings: Any
+    new_function: Callable[..., Function], parameter: Parameter, settings: Any
 ) -> None:
     parameter.put(OLD)
-    snapshot = environment | {"AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start"}
-    with Function(snapshot, folder=site_folder, handler=HANDLER) as restored:
-        wait_until(restored.api.is_snapshot_taken.is_set)
+    with new_function(HANDLER, **SNAP_START) as restored:
+        restored.wait_for_snapshot()
         assert parameter.times_read == 1
         parameter.put(NEW)
-        restored.api.restore.set()
+        restored.restore()
 
         assert signed_by(NEW, restored, settings)
         assert restored.request("GET", "/").status == 200
@@ -52,16 +50,14 @@ def test_a_restored_function_reads_the_keys_again(
 
 
 def test_a_function_is_not_restored_without_the_parameter(
-    site_folder: Path, environment: dict[str, str], parameter: Parameter, tmp_path: Path
+    new_function: Callable[..., Function], parameter: Parameter
 ) -> None:
     parameter.put(OLD)
-    snapshot = environment | {"AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start"}
-    log = tmp_path / "log"
-    with Function(snapshot, folder=site_folder, handler=HANDLER, log=log) as function:
-        wait_until(function.api.is_snapshot_taken.is_set)
+    with new_function(HANDLER, **SNAP_START) as function:
+        function.wait_for_snapshot()
         parameter.proxy.plan(READ, Answer(400, "ParameterNotFound"))
-        function.api.restore.set()
+        function.restore()
         with pytest.raises(FunctionError):
             function.request("GET", "/")
 
-    assert "ParameterNotFound" in log.read_text()
+        assert "ParameterNotFound" in function.log

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
@@ -82,23 +82,21 @@ def test_an_account_signs_up_issues_an_invoice_signs_out_and_in_again(function: 
 
 
 def test_the_client_s_address_is_the_one_that_aws_saw(
-    site_folder: Path, environment: dict[str, str], tmp_path: Path
+    new_function: Callable[..., Function],
 ) -> None:
     make_user()
     forged = {"x-forwarded-for": "192.0.2.66", "x-request-id": "0" * 32}
     # With trusted hops, headers with underscores would count.
     odd = {"x_forwarded_for": "192.0.2.66", "X_Request_ID": "0" * 32}
     for hops, headers in (("0", forged), ("1", odd)):
-        log = tmp_path / hops
-        trusting = environment | {"ACCOUNTS_TRUSTED_HOPS": hops}
-        with Function(trusting, folder=site_folder, log=log) as function:
+        with new_function(log=hops, ACCOUNTS_TRUSTED_HOPS=hops) as function:
             answer = function.reply(function.invoke(event("GET", "/", headers=headers)))
 
         assert answer.status == 200
-        assert f'"client": "{CLIENT}"' in log.read_text()
-        assert "192.0.2.66" not in log.read_text()
-        assert "0" * 32 not in log.read_text()
-        assert f'"requestId": "{answer.headers["x-request-id"]}"' in log.read_text()
+        assert f'"client": "{CLIENT}"' in function.log
+        assert "192.0.2.66" not in function.log
+        assert "0" * 32 not in function.log
+        assert f'"requestId": "{answer.headers["x-request-id"]}"' in function.log
 
 
 # Events that no browser sends. The function answers all of them: an error would be an alarm -------
@@ -121,7 +119,7 @@ ODD: list[tuple[dict[str, Any], dict[str, str], int]] = [
 ]
 
 
-def test_every_request_is_answered(function: Function, tmp_path: Path) -> None:
+def test_every_request_is_answered(function: Function) -> None:
     for changes, headers, status in ODD:
         sent = event("GET", "/accounts/login/", headers=headers) | changes
         reply = function.reply(function.invoke(sent))
@@ -138,5 +136,5 @@ def test_every_request_is_answered(function: Function, tmp_path: Path) -> None:
 
     is_no_request = {"version": "2.0", "headers": {}}
     assert function.reply(function.invoke(is_no_request)).status == 500
-    last = (tmp_path / "log").read_text().splitlines()[-1]
+    last = function.log.splitlines()[-1]
     assert '"message": "A request could not be answered"' in last

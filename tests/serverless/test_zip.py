@@ -71,9 +71,7 @@ def test_the_zip_serves_the_site_alone(
     # The zip has no description of SSM, and needs none.
     parameter.put(environment.pop("DJANGO_SECRET_KEY"))
     environment |= parameter.environment
-    with Function(
-        environment, folder=unpacked, python=(str(runtime),), log=tmp_path / "log"
-    ) as function:
+    with Function(environment, folder=unpacked, python=runtime, log=tmp_path / "log") as function:
         sign_up(function)
         assert post(function, "/accounts/profile/", **PROFILE) == "/accounts/profile/"
         more = {"customer_country": "FR", "supplied_from": "2026-01-15", "payment_terms": "14 days"}
