@@ -8,6 +8,7 @@ from django.conf import settings
 
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import PlainModel
+from dynamo._internal.updates import Update
 from dynamo.transactions import Transaction
 
 
@@ -29,3 +30,8 @@ def insert(item: PlainModel) -> None:
     absent = type(item)._hash_key_attribute().does_not_exist()  # type: ignore[no-untyped-call]  # PynamoDB's
     with Transaction() as write:
         write.put(item, absent, otherwise=AssertionError("its key is used"))
+
+
+def overwrite(item: PlainModel, **typed: dict[str, Any] | None) -> None:
+    """Give the stored item these values, as on the wire, past all rules; None removes one."""
+    send("UpdateItem", Update.of_values(typed).request(item._address()))

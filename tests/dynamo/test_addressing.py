@@ -27,14 +27,19 @@ def regions(*, many: bool) -> list[str]:
     ]
 
 
-def ours(region: str, keys: Credentials) -> Session:
-    return addressing.session(keys, region)
+def ours(region: str, keys: Credentials) -> tuple[str, str]:
+    return address(addressing.session(keys, region), region)
 
 
-def theirs(keys: Credentials) -> Session:
+def theirs(region: str, keys: Credentials) -> tuple[str, str]:
     session = Session()
     session.set_credentials(keys.access_key, keys.secret_key, account_id=keys.account_id)
-    return session
+    return address(session, region)
+
+
+@pytest.fixture(autouse=True)
+def _no_endpoint_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL_DYNAMODB")
 
 
 class Sent(Exception):
@@ -76,66 +81,53 @@ def address(session: Session, region: str) -> tuple[str, str]:
 def test_the_endpoint_of_a_region_is_that_of_the_rules(
     monkeypatch: pytest.MonkeyPatch, fips: str, dual_stack: str, mode: str
 ) -> None:
-    monkeypatch.delenv("AWS_ENDPOINT_URL_DYNAMODB")
     monkeypatch.setenv("AWS_USE_FIPS_ENDPOINT", fips)
     monkeypatch.setenv("AWS_USE_DUALSTACK_ENDPOINT", dual_stack)
     monkeypatch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", mode)
     # The client ignores `preferred`; `required` needs the id of the account.
     keys = KEYS_OF_ACCOUNT if mode == "required" else KEYS
 
-    # The rules differ by partition; regions differ in their names only.
+    # The rules differ by partition; regions of one differ in their names only.
     plain = (fips, dual_stack, mode) == ("false", "false", "disabled")
     found = regions(many=plain)
     assert len(found) > (8 if plain else 4)
-    for region in found:
-        assert address(ours(region, keys), region) == address(theirs(keys), region)
+    for region in [*found, "fips-us-east-1", "us-gov-west-1-fips"]:
+        assert ours(region, keys) == theirs(region, keys)
 
 
 def test_a_preferred_endpoint_of_the_account_is_that_of_the_region(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.delenv("AWS_ENDPOINT_URL_DYNAMODB")
-    preferred = address(ours("eu-central-1", KEYS_OF_ACCOUNT), "eu-central-1")
-    assert ACCOUNT in address(theirs(KEYS_OF_ACCOUNT), "eu-central-1")[0]
+    preferred = ours("eu-central-1", KEYS_OF_ACCOUNT)
+    assert ACCOUNT in theirs("eu-central-1", KEYS_OF_ACCOUNT)[0]
 
     monkeypatch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")
-    assert preferred == address(theirs(KEYS_OF_ACCOUNT), "eu-central-1")
+    assert preferred == theirs("eu-central-1", KEYS_OF_ACCOUNT)
 
 
 def test_a_required_endpoint_of_the_account_needs_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("AWS_ENDPOINT_URL_DYNAMODB")
     monkeypatch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", "required")
 
-    refused = address(ours("eu-central-1", KEYS), "eu-central-1")
+    refused = ours("eu-central-1", KEYS)
 
-    assert refused == address(theirs(KEYS), "eu-central-1")
+    assert refused == theirs("eu-central-1", KEYS)
     assert refused[0] == "EndpointResolutionError"
-
-
-@pytest.mark.parametrize("region", ["fips-us-east-1", "us-gov-west-1-fips"])
-def test_a_fips_region_has_the_endpoint_of_the_rules(
-    monkeypatch: pytest.MonkeyPatch, region: str
-) -> None:
-    monkeypatch.delenv("AWS_ENDPOINT_URL_DYNAMODB")
-
-    assert address(ours(region, KEYS), region) == address(theirs(KEYS), region)
 
 
 def test_an_endpoint_from_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:4")
 
-    assert address(ours("eu-central-1", KEYS), "eu-central-1")[0] == "http://127.0.0.1:4/"
+    assert ours("eu-central-1", KEYS)[0] == "http://127.0.0.1:4/"
 
 
 @pytest.mark.parametrize("service", ["s3", "signin", "sso", "sso-oidc", "sts"])
 def test_the_rules_of_other_services_are_kept(service: str) -> None:
     """Those of the credential providers among them."""
-    session = ours("eu-central-1", KEYS)
-    loader, rules = session.get_component("data_loader"), "endpoint-rule-set-1"
+    loader = addressing.session(KEYS, "eu-central-1").get_component("data_loader")
 
-    assert loader.load_service_model(service, rules)
+    assert loader.load_service_model(service, "endpoint-rule-set-1")
     with pytest.raises(UnknownServiceError):
-        loader.load_service_model("dynamodb", rules)
+        loader.load_service_model("dynamodb", "endpoint-rule-set-1")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 from django.core.exceptions import SynchronousOnlyOperation
-from pynamodb.attributes import UnicodeAttribute
 
 from dynamo._internal.client.deadline import page
 from dynamo._internal.tally import counting
@@ -27,11 +26,10 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.usefixtures("engine")
 
 
-class ByCity(GlobalSecondaryIndex["Guest"]):
-    city = UnicodeAttribute(hash_key=True)
-
-
 class Guest(Model):
+    class ByCity(GlobalSecondaryIndex["Guest"]):
+        city = TextAttribute(hash_key=True)
+
     class Meta:
         table_name = "tests-guests"
 
@@ -75,19 +73,16 @@ def test_calls_of_many_tasks_run_at_the_same_time(proxy: FaultProxy) -> None:
 
 
 def test_calls_count_on_the_tally_of_their_task_and_keep_its_deadline() -> None:
-    async def create(number: int) -> int:
-        with counting() as tally:
+    async def create(number: int, seconds: float) -> int:
+        with counting() as tally, page(seconds):
             await Guest.acreate(email=f"{number}@example.org")
         return tally.requests
 
-    async def create_too_late() -> None:
-        with page(-1):
-            await Guest.acreate(email="late@example.org")
+    async def create_all() -> Any:
+        tasks = (create(number, seconds) for number, seconds in enumerate([100, 100, -1]))
+        return await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def both() -> Any:
-        return await asyncio.gather(create(1), create(2), create_too_late(), return_exceptions=True)
-
-    *counted, late = asyncio.run(both())
+    *counted, late = asyncio.run(create_all())
 
     assert counted == [1, 1]
     assert isinstance(late, Unavailable)
@@ -111,7 +106,7 @@ def test_a_call_whose_task_is_cancelled_is_completed(proxy: FaultProxy) -> None:
 
     asyncio.run(cancel())
 
-    wait_until(lambda: list(Guest.scan()))
+    wait_until(lambda: Guest.is_taken(email="ann@example.org"))
     assert Guest.find(email="ann@example.org")
 
 

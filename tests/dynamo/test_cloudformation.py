@@ -10,17 +10,21 @@ from tests.cloudformation import printed
 from tests.requests import Requests
 
 
-def test_the_template_has_every_table_of_the_models() -> None:
-    resources = printed()["Resources"].values()
+def test_the_template_has_every_table_of_the_models_under_ids_without_prefix(settings: Any) -> None:
+    plain = printed()["Resources"]
+    settings.DYNAMODB_TABLE_PREFIX = "staging-"
+    resources = printed()["Resources"]
 
-    tables = [each for each in resources if each["Type"] == "AWS::DynamoDB::Table"]
+    tables = [each for each in resources.values() if each["Type"] == "AWS::DynamoDB::Table"]
     assert [each["Properties"]["TableName"] for each in tables] == [
         table.name for table in all_tables()
     ]
+    assert resources.keys() == plain.keys()
 
 
 def test_a_table_is_protected_and_stays_when_its_stack_is_deleted(requests_sent: Requests) -> None:
-    resources = printed()["Resources"]
+    document = printed()
+    resources, outputs = document["Resources"], document["Outputs"]
     counters = resources["CountersTable"]
 
     assert counters["DeletionPolicy"] == counters["UpdateReplacePolicy"] == "Retain"
@@ -35,31 +39,16 @@ def test_a_table_is_protected_and_stays_when_its_stack_is_deleted(requests_sent:
     }
     ttl = {"AttributeName": "expires", "Enabled": True}
     assert resources["CacheTable"]["Properties"]["TimeToLiveSpecification"] == ttl
-    assert requests_sent.operations == []
-
-
-def test_the_outputs_name_each_table_and_its_arn() -> None:
-    outputs = printed()["Outputs"]
-
     assert outputs["CountersTableName"] == {"Value": {"Ref": "CountersTable"}}
     assert outputs["CountersTableArn"] == {"Value": {"Fn::GetAtt": ["CountersTable", "Arn"]}}
-
-
-def test_logical_ids_are_the_same_under_every_prefix(settings: Any) -> None:
-    plain = printed()["Resources"]
-
-    settings.DYNAMODB_TABLE_PREFIX = "staging-"
-
-    prefixed = printed()["Resources"]
-    assert prefixed.keys() == plain.keys()
-    assert prefixed["CountersTable"]["Properties"]["TableName"] == "staging-counters"
+    assert requests_sent.operations == []
 
 
 def test_an_app_adds_sections_to_the_template() -> None:
     part = {"Parameters": {"Wanted": {"Type": "String"}}, "Resources": {"Other": {"Type": "A::B"}}}
-    key = (("pk", "S"),)
+    table = Table("app.badge-guards_2", "badge-guards_2", (("pk", "S"),))
 
-    document = template([Table("app.badge-guards_2", "badge-guards_2", key)], [part])
+    document = template([table], [part])
 
     assert document["Parameters"] == part["Parameters"]
     assert list(document["Resources"]) == ["BadgeGuards2Table", "Other"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -45,11 +45,8 @@ def _no_declaration_is_left_behind() -> Iterator[None]:
 def declared(*bases: type, **names: Any) -> Any:
     """A model of TABLE with the attributes `names`."""
     meta = {"table_name": TABLE, **names.pop("Meta", {})}
-    return type(Model)(
-        "Thing",
-        bases or (Model,),
-        names | {"Meta": type("Meta", (), meta), "__module__": __name__, "__qualname__": "Thing"},
-    )
+    namespace = {"Meta": type("Meta", (), meta), "__module__": __name__, "__qualname__": "Thing"}
+    return type(Model)("Thing", bases or (Model,), names | namespace)
 
 
 def index_on(*attributes: Any, name: str = "by_this", projection: Any = None) -> Any:
@@ -78,115 +75,86 @@ EXPIRING = {
     "ttl_attribute": {"until": IntegerAttribute(null=True), "ttl_attribute": "until"},
 }
 
+#: Attributes for declarations.
+A, B, N = {"a": TextAttribute()}, {"b": TextAttribute()}, {"n": IntegerAttribute()}
+
 #: Declarations that cannot be right, each with a part of the error.
-REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
-    "a Unique of an unknown name": (
-        lambda: declared(unique=Unique("emial")),
-        "'emial'.*no attribute",
-    ),
-    "a Unique of no name": (lambda: declared(unique=Unique()), "names"),
-    "a Unique of an attribute itself": (
-        lambda: declared(unique=Unique(TextAttribute())),  # type: ignore[arg-type]
-        "names",
-    ),
-    "a Unique of one name twice": (lambda: declared(unique=Unique("a", "a")), "different"),
-    "two of the same": (
-        lambda: declared(name=TextAttribute(), one=Unique("name"), two=Unique("name")),
-        "twice",
-    ),
-    "a Unique of the version": (lambda: declared(unique=Unique("version")), "version"),
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "a Unique of an unknown name": ({"unique": Unique("emial")}, "'emial'.*no attribute"),
+    "two of the same": (A | {"one": Unique("a"), "two": Unique("a")}, "twice"),
+    "a Unique of the version": ({"unique": Unique("version")}, "version"),
     "a Unique with a comma": (
-        lambda: declared(a=TextAttribute(attr_name="a,b"), unique=Unique("a")),
+        {"a": TextAttribute(attr_name="a,b"), "unique": Unique("a")},
         "stored name",
     ),
-    "a normalizer of numbers": (
-        lambda: declared(n=IntegerAttribute(), unique=Unique("n", normalize=casefolded)),
-        "texts",
+    "a normalizer of numbers": (N | {"unique": Unique("n", normalize=casefolded)}, "texts"),
+    "searches by two texts": (A | B | {"unique": Unique("a", "b", searchable=True)}, "search"),
+    "searches by a number": (N | {"unique": Unique("n", searchable=True)}, "search"),
+    "a stored name of searches": (
+        A | {"b": TextAttribute(attr_name="searchValue"), "unique": Unique("a", searchable=True)},
+        "search",
     ),
     **{
         f"a Unique of {kind.__name__}": (
-            lambda kind=kind: declared(value=kind(), unique=Unique("value")),
+            {"value": kind(), "unique": Unique("value")},
             f"{kind.__name__} cannot be unique",
         )
         for kind in (BooleanAttribute, JSONAttribute, ListAttribute, UnicodeSetAttribute)
     },
     **{
-        f"an attribute called {name}": (
-            lambda name=name: declared(**{name: TextAttribute()}),
-            f"cannot be called {name}",
-        )
+        f"an attribute called {name}": ({name: TextAttribute()}, f"cannot be called {name}")
         for name in ("write", "request_id", "add", "condition", "hash_key", "save", "count", "page")
     },
-    "a version of another type": (lambda: declared(version=TextAttribute()), "version"),
-    "PynamoDB's version": (lambda: declared(counter=VersionAttribute()), "version"),
-    "one stored name twice": (
-        lambda: declared(a=TextAttribute(), b=TextAttribute(attr_name="a")),
-        "stored name a",
-    ),
+    "a version of another type": ({"version": TextAttribute()}, "version"),
+    "PynamoDB's version": ({"counter": VersionAttribute()}, "version"),
+    "one stored name twice": (A | {"b": TextAttribute(attr_name="a")}, "stored name a"),
     "a stored name of Model's own": (
-        lambda: declared(a=TextAttribute(attr_name="requestDigest")),
+        {"a": TextAttribute(attr_name="requestDigest")},
         "requestDigest",
     ),
-    "a key that is not a value": (lambda: declared(a=BooleanAttribute(hash_key=True)), "key a"),
-    "a TTL attribute that does not exist": (
-        lambda: declared(ttl_attribute="until"),
-        "ttl_attribute",
-    ),
-    "a TTL attribute that is not a number": (
-        lambda: declared(until=TextAttribute(), ttl_attribute="until"),
-        "ttl_attribute",
-    ),
-    "two TTL attributes": (
-        lambda: declared(one=TTLAttribute(), two=IntegerAttribute(), ttl_attribute="two"),
-        "ttl_attribute",
-    ),
+    "a key that is not a value": ({"a": BooleanAttribute(hash_key=True)}, "key a"),
+    "a TTL attribute that does not exist": ({"ttl_attribute": "until"}, "ttl_attribute"),
+    "a TTL attribute that is not a number": (A | {"ttl_attribute": "a"}, "ttl_attribute"),
+    "two TTL attributes": (N | {"one": TTLAttribute(), "ttl_attribute": "n"}, "ttl_attribute"),
     **{
-        f"unique values of items that expire, by {kind}": (
-            lambda names=names: declared(**ONE, **names),
-            "expire.*unique",
-        )
+        f"unique values of items that expire, by {kind}": (ONE | names, "expire.*unique")
         for kind, names in EXPIRING.items()
     },
-    "an index of an unknown name": (lambda: declared(i=index_on(hash_on("city"))), "named? city"),
-    "an index of another type": (
-        lambda: declared(city=IntegerAttribute(), i=index_on(hash_on("city"))),
-        "name city",
-    ),
+    "an index of an unknown name": ({"i": index_on(hash_on("city"))}, "named? city"),
+    "an index of another type": (N | {"i": index_on(hash_on("n"))}, "name n"),
     "an index with an unknown attribute": (
-        lambda: declared(
-            city=TextAttribute(),
-            i=index_on(hash_on("city"), projection=IncludeProjection(["note"])),
-        ),
+        A | {"i": index_on(hash_on("a"), projection=IncludeProjection(["note"]))},
         "name note",
     ),
     "an index without a partition": (
-        lambda: declared(
-            city=TextAttribute(), i=index_on(TextAttribute(range_key=True, attr_name="city"))
-        ),
+        A | {"i": index_on(TextAttribute(range_key=True, attr_name="a"))},
         "hash_key",
     ),
-    "an index whose name is too short": (
-        lambda: declared(city=TextAttribute(), i=index_on(hash_on("city"), name="by")),
-        "3 to 255",
-    ),
-    "a local index": (lambda: declared(city=TextAttribute(), i=Local()), "GlobalSecondaryIndex"),
+    "an index whose name is too short": (A | {"i": index_on(hash_on("a"), name="by")}, "3 to 255"),
+    "a local index": ({"city": TextAttribute(), "i": Local()}, "GlobalSecondaryIndex"),
     **{
         f"an index of {name}": (
-            lambda name=name: declared(a=TextAttribute(attr_name=name), i=index_on(hash_on(name))),
+            {"a": TextAttribute(attr_name=name), "i": index_on(hash_on(name))},
             "guard items",
         )
         for name in ("owner", "digest", "expires", "reservation")
     },
-    "an index of the key": (lambda: declared(i=index_on(hash_on("pk"))), "guard items"),
+    "an index of the key": ({"i": index_on(hash_on("pk"))}, "guard items"),
 }
 
 
-@pytest.mark.parametrize(("declare", "reason"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("names", "reason"), REFUSED.values(), ids=REFUSED)
 def test_a_declaration_that_cannot_be_right_is_refused_when_the_class_is_made(
-    declare: Callable[[], Any], reason: str
+    names: dict[str, Any], reason: str
 ) -> None:
     with pytest.raises(TypeError, match=reason):
-        declare()
+        declared(**names)
+
+
+@pytest.mark.parametrize("names", [[], ["a", "a"], [TextAttribute()]], ids=["none", "twice", "no"])
+def test_a_unique_takes_names_of_different_attributes(names: list[Any]) -> None:
+    with pytest.raises(TypeError, match="names of different attributes"):
+        Unique(*names)
 
 
 def test_an_index_of_an_attribute_that_guard_items_have_needs_a_table_for_them() -> None:
@@ -207,72 +175,67 @@ def test_a_request_id_of_items_that_expire_needs_the_default_key() -> None:
 
 # Two models of one table --------------------------------------------------------------------------
 
-#: Declarations of which no two agree, besides the first and those that say less than it.
-DISAGREEING: dict[str, tuple[Callable[[], Any], str]] = {
-    "another key": (lambda: declared(**ONE, id=TextAttribute(hash_key=True)), "the key"),
+#: With two indexes.
+FULL = ONE | {
+    "city": TextAttribute(null=True),
+    "i": index_on(hash_on("name")),
+    "j": index_on(hash_on("city"), name="by_town"),
+}
+#: Declarations of one table that do not agree.
+DISAGREEING: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "another key": (FULL, ONE | {"id": TextAttribute(hash_key=True)}, "the key"),
     "another normalizer": (
-        lambda: declared(name=TextAttribute(), unique=Unique("name")),
+        FULL,
+        {"name": TextAttribute(), "unique": Unique("name")},
         "the unique values",
     ),
-    "another Unique": (
-        lambda: declared(**ONE, a=TextAttribute(), other=Unique("a")),
-        "the unique values",
-    ),
-    "no Unique": (lambda: declared(name=TextAttribute()), "the unique values"),
+    "another Unique": (FULL, ONE | A | {"other": Unique("a")}, "the unique values"),
+    "no Unique": (FULL, {"name": TextAttribute()}, "the unique values"),
     "another table for guard items": (
-        lambda: declared(**ONE, Meta={"guard_table": "declared-guards"}),
+        FULL,
+        ONE | {"Meta": {"guard_table": "declared-guards"}},
         "guard items",
     ),
     "another index": (
-        lambda: declared(
-            **ONE, i=index_on(hash_on("name"), projection=IncludeProjection(["version"]))
-        ),
+        FULL,
+        ONE | {"i": index_on(hash_on("name"), projection=IncludeProjection(["version"]))},
         "an index",
     ),
     "another type of an index": (
-        lambda: declared(
-            **ONE,
-            city=IntegerAttribute(),
-            i=index_on(IntegerAttribute(hash_key=True, attr_name="city"), name="by_city"),
-        ),
+        FULL,
+        ONE
+        | {
+            "city": IntegerAttribute(),
+            "i": index_on(IntegerAttribute(hash_key=True, attr_name="city"), name="by_city"),
+        },
         "the type of an attribute",
+    ),
+    "another TTL attribute": (
+        {"until": TTLAttribute()},
+        {"other": TTLAttribute()},
+        "the TTL attribute",
     ),
 }
 
 
-def one() -> Any:
-    return declared(
-        **ONE,
-        city=TextAttribute(null=True),
-        i=index_on(hash_on("name")),
-        j=index_on(hash_on("city"), name="by_town"),
-    )
-
-
-@pytest.mark.parametrize(("other", "what"), DISAGREEING.values(), ids=DISAGREEING)
-def test_two_models_of_one_table_must_agree(other: Callable[[], Any], what: str) -> None:
-    pair = [one(), other()]
+@pytest.mark.parametrize(("one", "other", "what"), DISAGREEING.values(), ids=DISAGREEING)
+def test_two_models_of_one_table_must_agree(
+    one: dict[str, Any], other: dict[str, Any], what: str
+) -> None:
+    pair = [declared(**one), declared(**other)]
 
     for models in (pair, pair[::-1]):
         with pytest.raises(ImproperlyConfigured, match=f"disagree on .*{what}.*{TABLE}"):
             merged(table for model in models for table in tables_of(model))
 
 
-def test_two_models_of_one_table_must_agree_on_its_ttl_attribute() -> None:
-    pair = [declared(until=TTLAttribute()), declared(other=TTLAttribute())]
-
-    with pytest.raises(ImproperlyConfigured, match=f"disagree on the TTL attribute .*{TABLE}"):
-        merged(table for model in pair for table in tables_of(model))
-
-
 @pytest.mark.parametrize(
-    ("full", "brief"),
-    [(one, ONE), *((lambda names=names: declared(**names), {}) for names in EXPIRING.values())],
+    ("full", "brief"), [(FULL, ONE), *((names, {}) for names in EXPIRING.values())]
 )
 def test_a_model_may_leave_indexes_and_ttl_to_another_one_of_its_table(
-    full: Callable[[], Any], brief: dict[str, Any]
+    full: dict[str, Any], brief: dict[str, Any]
 ) -> None:
-    pair = [full(), declared(**brief)]
+    pair = [declared(**full), declared(**brief)]
     complete = tables_of(pair[0])
 
     assert complete[0].indexes or complete[0].ttl_attribute == "until"
@@ -281,13 +244,12 @@ def test_a_model_may_leave_indexes_and_ttl_to_another_one_of_its_table(
 
 
 def test_guard_items_are_in_no_table_of_another_model() -> None:
-    same = declared(Meta={"guard_table": TABLE}, **ONE)
     with pytest.raises(ImproperlyConfigured, match="guard items"):
-        merged(tables_of(same))
+        merged(tables_of(declared(Meta={"guard_table": TABLE}, **ONE)))
 
 
 def test_a_disagreement_fails_every_check_and_createtables() -> None:
-    models = [one(), declared(name=TextAttribute())]
+    models = [declared(**FULL), declared(name=TextAttribute())]
 
     for command in (["check"], ["check", "--tag=dynamodb"], ["check", "--deploy"]):
         with pytest.raises(SystemCheckError, match=r"dynamo\.E007.*declared-things") as refused:

@@ -13,27 +13,19 @@ from dynamo._internal.checking import findings
 from dynamo._internal.checking.findings import Findings, Spool
 
 
-def found(*each: int) -> Findings[int]:
-    kind: Findings[int] = Findings()
-    for finding in each:
-        kind.add(finding)
-    return kind
-
-
-def test_findings_beyond_the_limit_are_only_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("count", [0, 1, 2, 4])
+def test_findings_beyond_the_limit_are_only_counted(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(findings, "LISTED", 2)
+    kind: Findings[int] = Findings()
+    for finding in range(count):
+        kind.add(finding)
 
-    kind = found(3, 1, 2, 4)
-
-    assert (kind.listed, kind.more, kind.count) == ([3, 1], 2, 4)
-    assert [found(*range(number)).is_full for number in range(4)] == [False, False, True, True]
-
-
-def test_findings_are_false_only_if_there_are_none() -> None:
-    assert not found()
-    assert found(0)
-    assert Findings([], more=10**38)
-    assert Findings([1], more=10**38).count == 10**38 + 1
+    assert (kind.listed, kind.count) == ([*range(min(count, 2))], count)
+    assert (kind.is_full, bool(kind)) == (count >= 2, count > 0)
+    kind.more += 10**38
+    assert (kind.count, bool(kind)) == (count + 10**38, True)
 
 
 def test_a_spool_returns_its_entries_sorted_each_time_it_is_read() -> None:
@@ -74,31 +66,15 @@ def test_a_spool_keeps_few_entries_in_memory() -> None:
 
 def test_a_spool_returns_any_text_and_keeps_equal_first_texts_together() -> None:
     awkward = ["", "\n", '"', "a", 'a"', 'a", "', "a\n", "a b", "ä", "\u2028", "🙂", "\x00", "\\"]
+    awkward += ["\ud800", "a\udfff"]
     with Spool() as kept:
-        for text in random.sample(awkward, len(awkward)):
-            kept.add(text, "guard")
-        for text in random.sample(awkward, len(awkward)):
-            kept.add(text, "user")
+        for kind in ("guard", "user"):
+            for text in random.sample(awkward, len(awkward)):
+                kept.add(text, kind)
 
         back = list(kept)
-    assert sorted(text for text, _kind in back[::2]) == sorted(awkward)
-    assert all(
-        (one[0], one[1], other[1]) == (other[0], "guard", "user")
-        for one, other in zip(back[::2], back[1::2], strict=True)
-    )
-
-
-@pytest.mark.parametrize("text", ["\ud800", "a\udfff"])
-def test_a_spool_returns_lone_surrogates(text: str) -> None:
-    with Spool() as kept:
-        kept.add(text)
-
-        assert list(kept) == [[text]]
-
-
-def test_a_closed_spool_has_no_file() -> None:
-    with Spool() as kept:
-        kept.add("a")
-
+    guards, users = back[::2], back[1::2]
+    assert sorted(text for text, _kind in guards) == sorted(awkward)
+    assert [[text, "user"] for text, _guard in guards] == users
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         list(kept)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,7 +18,6 @@ from dynamo._internal import bulk
 from dynamo._internal.checking.findings import Sizes
 from dynamo._internal.checking.guards import FAULTS, check_guards
 from dynamo._internal.client.sending import send
-from dynamo._internal.updates import Update
 from dynamo.models import Model
 from dynamo.unique import Unique
 from tests.factories import (
@@ -25,9 +25,10 @@ from tests.factories import (
     guard_owner,
     make_unique,
     make_user,
+    set_stored,
     stored_items,
-    stored_user,
 )
+from tests.items import overwrite
 from tests.requests import Requests, told
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -59,17 +60,14 @@ class Found:
     def __init__(self, **options: Any) -> None:
         given: dict[str, Any] = {"model": User, "oldest_by": "joinedAt", "sizes": SMALL}
         with check_guards(**(given | options)) as report:
-            self.users, self.guards = report.users, report.guards
+            self.read = report.users, report.guards
             self.repaired, self.still_wrong = report.repaired, report.still_wrong
-            self.unusable, self.unusable_example = report.unusable, report.unusable_example
+            self.unusable = report.unusable, report.unusable_example
             self.by_kind = {
                 fault: [(pk, key) for pk, key, _outcome in report.findings(fault)]
                 for fault in FAULTS
             }
-
-    @property
-    def findings(self) -> dict[str, list[tuple[str, str]]]:
-        return {kind: found for kind, found in self.by_kind.items() if found}
+        self.findings = {kind: found for kind, found in self.by_kind.items() if found}
 
 
 def put(item: dict[str, Any], table: str | None = None) -> None:
@@ -82,20 +80,6 @@ def put(item: dict[str, Any], table: str | None = None) -> None:
 
 def remove(key: str) -> None:
     send("DeleteItem", {"TableName": User.table(), "Key": {"pk": {"S": key}}})
-
-
-def set_text(pk: str, name: str, value: str) -> None:
-    """Change one attribute without any condition."""
-    send(
-        "UpdateItem",
-        {
-            "TableName": User.table(),
-            "Key": {"pk": {"S": pk}},
-            "UpdateExpression": "SET #name = :value",
-            "ExpressionAttributeNames": {"#name": name},
-            "ExpressionAttributeValues": {":value": {"S": value}},
-        },
-    )
 
 
 def fresh(user: User) -> User:
@@ -128,13 +112,8 @@ def test_a_sound_table_costs_its_scan_and_has_no_findings(
 
     found = Found(sizes=Sizes(segments=2), repair=True)
 
-    assert (found.users, found.guards, found.repaired, found.still_wrong) == (
-        users,
-        2 * users,
-        0,
-        0,
-    )
-    assert found.findings == {}
+    assert (found.read, found.findings) == ((users, 2 * users), {})
+    assert (found.repaired, found.still_wrong) == (0, 0)
     assert requests_sent.operations == ["Scan"] * 2
     assert all(request["ConsistentRead"] for request in requests_sent.requests)
     assert requests_sent.units <= users or not users
@@ -160,19 +139,16 @@ def test_items_that_are_neither_users_nor_their_guards_are_ignored() -> None:
 
     found = Found(repair=True)
 
-    assert (found.users, found.guards, found.findings) == (1, 2, {})
+    assert (found.read, found.findings) == ((1, 2), {})
     assert {"shoeSize#42", "#", "config#site"} <= stored_items().keys()
 
 
 def test_progress_reports_every_item_and_every_suspect() -> None:
     make_user(username="ann", email="ann@example.com")
     remove("email#ann@example.com")
-    told: dict[str, int] = {}
+    told = Counter[str]()
 
-    def progress(what: str, count: int) -> None:
-        told[what] = told.get(what, 0) + count
-
-    Found(progress=progress)
+    Found(progress=lambda what, count: told.update({what: count}))
 
     assert told == {"Items read": 2, "Suspects confirmed": 1}
 
@@ -200,68 +176,65 @@ def put_guard(key: str, owner: Any, **more: Any) -> None:
 
 
 #: What is done to the accounts of ann and bob, and what is found then.
-DAMAGE: dict[str, tuple[Callable[[User, User], None], dict[str, list[tuple[str, str]]]]] = (
-    {
-        "a guard is missing": (
-            lambda ann, bob: remove("userName#ann"),
-            {"missing": [("ann", "userName#ann")]},
-        ),
-        "a guard is another user's": (
-            lambda ann, bob: put_guard("userName#ann", bob.pk),
-            {"foreign": [("ann", "userName#ann")]},
-        ),
-        "a guard is too many": (
-            lambda ann, bob: put_guard("userName#anna", ann.pk),
-            {"orphaned": [("ann", "userName#anna")]},
-        ),
-        "a guard is not normalized": (
-            lambda ann, bob: put_guard("userName#ANN", ann.pk),
-            {"orphaned": [("ann", "userName#ANN")]},
-        ),
-        "a username was changed alone": (
-            lambda ann, bob: set_text(ann.pk, "userName", "anna"),
-            {"missing": [("ann", "userName#anna")], "orphaned": [("ann", "userName#ann")]},
-        ),
-        "a user was deleted alone": (
-            lambda ann, bob: remove(ann.pk),
-            {"orphaned": [("ann", "email#ann@example.com"), ("ann", "userName#ann")]},
-        ),
-        "a value has a leftover of version 0.1 in place of its guard": (
-            lambda ann, bob: put_guard("userName#ann", ann.pk, **RESERVED),
-            {"missing": [("ann", "userName#ann")]},
-        ),
-        "a value has a leftover of another user": (
-            lambda ann, bob: put_guard("userName#ann", bob.pk, **RESERVED),
-            {"missing": [("ann", "userName#ann")]},
-        ),
-    }
-    | {
+DAMAGE: dict[str, tuple[Callable[[User, User], object], dict[str, list[tuple[str, str]]]]] = {
+    "a guard is missing": (
+        lambda ann, bob: remove("userName#ann"),
+        {"missing": [("ann", "userName#ann")]},
+    ),
+    "a guard is another user's": (
+        lambda ann, bob: put_guard("userName#ann", bob.pk),
+        {"foreign": [("ann", "userName#ann")]},
+    ),
+    "a guard is too many": (
+        lambda ann, bob: put_guard("userName#anna", ann.pk),
+        {"orphaned": [("ann", "userName#anna")]},
+    ),
+    "a guard is not normalized": (
+        lambda ann, bob: put_guard("userName#ANN", ann.pk),
+        {"orphaned": [("ann", "userName#ANN")]},
+    ),
+    "a username was changed alone": (
+        lambda ann, bob: set_stored(ann, userName="anna"),
+        {"missing": [("ann", "userName#anna")], "orphaned": [("ann", "userName#ann")]},
+    ),
+    "a user was deleted alone": (
+        lambda ann, bob: remove(ann.pk),
+        {"orphaned": [("ann", "email#ann@example.com"), ("ann", "userName#ann")]},
+    ),
+    "a value has a leftover of version 0.1 in place of its guard": (
+        lambda ann, bob: put_guard("userName#ann", ann.pk, **RESERVED),
+        {"missing": [("ann", "userName#ann")]},
+    ),
+    "a value has a leftover of another user": (
+        lambda ann, bob: put_guard("userName#ann", bob.pk, **RESERVED),
+        {"missing": [("ann", "userName#ann")]},
+    ),
+    **{
         f"the owner of a guard is {name}": (
             lambda ann, bob, owner=owner: put_guard("userName#ann", owner),
             {"foreign": [("ann", "userName#ann")]},
         )
         for name, owner in NOBODY.items()
-    }
-    | {
+    },
+    **{
         f"the owner of a guard too many is {name}": (
             lambda ann, bob, owner=owner: put_guard(GHOST, owner),
             {"orphaned": [(owner if isinstance(owner, str) else "", GHOST)]},
         )
         for name, owner in NOBODY.items()
         if name != "too long"
-    }
-)
+    },
+}
 
 
 @pytest.mark.parametrize(("damage", "expected"), DAMAGE.values(), ids=DAMAGE)
 def test_damage_is_reported_and_repaired(
-    damage: Callable[[User, User], None], expected: dict[str, list[tuple[str, str]]]
+    damage: Callable[[User, User], object], expected: dict[str, list[tuple[str, str]]]
 ) -> None:
     ann = make_user(username="ann", email="ann@example.com")
     damage(ann, make_user(username="bob"))
-    keys = {"ann": ann.pk}
     findings = {
-        kind: [(keys.get(owner, owner), key) for owner, key in each]
+        kind: [({"ann": ann.pk}.get(owner, owner), key) for owner, key in each]
         for kind, each in expected.items()
     }
     count = sum(map(len, expected.values()))
@@ -313,29 +286,17 @@ def test_of_users_with_one_value_and_no_guard_the_oldest_gets_the_guard() -> Non
     users = [make_user() for _ in range(3)]
     # Neither the order of keys nor that of registration.
     oldest, *younger = sorted(users, key=lambda user: user.pk, reverse=True)
-    for user, days in ((oldest, 0), (younger[0], 1), (younger[1], 2)):
+    for day, user in enumerate([oldest, *younger], 1):
         remove(f"userName#{user.username}")
-        send(
-            "UpdateItem",
-            {
-                "TableName": User.table(),
-                "Key": {"pk": {"S": user.pk}},
-                "UpdateExpression": "SET userName = :name, joinedAt = :at",
-                "ExpressionAttributeValues": {
-                    ":name": {"S": "prize"},
-                    ":at": {"S": f"2026-01-0{days + 1}T00:00:00.000000+0000"},
-                },
-            },
-        )
+        set_stored(user, userName="prize", joinedAt=f"2026-01-0{day}T00:00:00.000000+0000")
 
     found = Found(repair=True)
 
-    assert found.findings["missing"] == [(oldest.pk, "userName#prize")]
-    assert sorted(found.findings["foreign"]) == sorted(
-        (user.pk, "userName#prize") for user in younger
-    )
+    key = "userName#prize"
+    assert found.findings["missing"] == [(oldest.pk, key)]
+    assert sorted(found.findings["foreign"]) == sorted((user.pk, key) for user in younger)
     assert (found.repaired, found.still_wrong) == (1, 2)
-    assert guard_owner("userName#prize") == oldest.pk
+    assert guard_owner(key) == oldest.pk
 
 
 def test_a_confirmation_reads_at_most_25_items_at_once(requests_sent: Requests) -> None:
@@ -359,10 +320,10 @@ def test_each_of_many_users_with_one_value_is_reported_once(guard: str, repair: 
     users = sorted((make_user() for _ in range(11)), key=lambda user: user.pk)
     owner = users[7].pk
     for user in users:
-        set_text(user.pk, "userName", "crowd")
+        set_stored(user, userName="crowd")
         remove(f"userName#{user.username}")
     if guard != "absent":
-        put({"pk": "userName#crowd", "owner": owner if guard == "of a user" else "gone"})
+        put_guard("userName#crowd", owner if guard == "of a user" else "gone")
 
     found = Found(repair=repair)
 
@@ -375,42 +336,24 @@ def test_each_of_many_users_with_one_value_is_reported_once(guard: str, repair: 
         assert guard_owner("userName#crowd") == owner
 
 
-# Further attributes, further tables ---------------------------------------------------------------
-
-
-@pytest.fixture
-def _unique_phone_numbers(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_third_unique_attribute_gets_the_guards_that_can_be_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    numbers = ["+12025550101", "+12025550102", "", "+12025550101"]
+    # Accounts as they were before phone numbers became unique, the oldest first.
+    ann, bob, _none, twin = (make_user(phone_number=each) for each in numbers)
     make_unique(monkeypatch, "phone_number")
-
-
-def phones(*numbers: str) -> list[User]:
-    """Accounts as they were before phone numbers became unique, oldest first."""
-    users = []
-    for number in numbers:
-        user = make_user(phone_number=number)
-        if number:
-            remove(f"phoneNumber#{number}")
-        users.append(user)
-    return users
-
-
-@pytest.mark.usefixtures("_unique_phone_numbers")
-def test_a_third_unique_attribute_gets_the_guards_that_can_be_written() -> None:
-    ann, bob, none = phones("+12025550101", "+12025550102", "")
-    twin = make_user()
-    set_text(twin.pk, "phoneNumber", "+12025550101")
     missing = [(ann.pk, "phoneNumber#+12025550101"), (bob.pk, "phoneNumber#+12025550102")]
     foreign = [(twin.pk, "phoneNumber#+12025550101")]
 
     found = Found()
-    assert (found.users, found.guards) == (4, 8)
+    assert found.read == (4, 8)
     assert found.findings == {"missing": missing, "foreign": foreign}
 
     found = Found(repair=True)
     assert (found.findings, found.repaired) == ({"missing": missing, "foreign": foreign}, 2)
     assert User.find(phone_number="+12025550102").pk == bob.pk
     assert guard_owner("phoneNumber#+12025550101") == ann.pk
-    assert not fresh(none).phone_number
 
     edit_profile(fresh(twin), phone_number="+12025550109")
     assert Found().findings == {}
@@ -422,29 +365,22 @@ def test_guards_in_a_second_table_are_checked_and_repaired_there() -> None:
     put({"memberNumber": "1", "badgeName": "Gold"}, members)
     put({"memberNumber": "2", "badgeName": "Silver", "nickname": "Sil"}, members)
     put({"memberNumber": "3", "badgeName": "Iron"}, members)
-    put({"pk": "badgeName#gold", "owner": "1"}, guards)
-    put({"pk": "badgeName#silver", "owner": "3"}, guards)
-    put({"pk": "badgeName#lead", "owner": "4"}, guards)
-    put({"pk": "other#lead", "owner": "4"}, guards)
+    owners = {"badgeName#gold": "1", "badgeName#silver": "3", "badgeName#lead": "4"}
+    for key, owner in {**owners, "other#lead": "4"}.items():
+        put({"pk": key, "owner": owner}, guards)
     put({"pk": "1", "badgeName": "no member"}, guards)
 
     found = Found(model=Member, repair=True, oldest_by=None)
 
-    assert (found.users, found.guards, found.repaired, found.still_wrong) == (3, 3, 4, 0)
+    assert (found.read, found.repaired, found.still_wrong) == ((3, 3), 4, 0)
     assert found.findings == {
         "missing": [("3", "badgeName#iron"), ("2", "nickname#sil")],
         "orphaned": [("4", "badgeName#lead")],
         "foreign": [("2", "badgeName#silver")],
     }
     stored = {key: item.get("owner", {}).get("S") for key, item in stored_items(guards).items()}
-    assert stored == {
-        "badgeName#gold": "1",
-        "badgeName#silver": "2",
-        "badgeName#iron": "3",
-        "nickname#sil": "2",
-        "other#lead": "4",
-        "1": None,
-    }
+    repaired = {"badgeName#silver": "2", "badgeName#iron": "3", "nickname#sil": "2"}
+    assert stored == {"badgeName#gold": "1", **repaired, "other#lead": "4", "1": None}
     assert Found(model=Member).findings == {}
 
 
@@ -456,7 +392,7 @@ def test_the_guard_item_of_a_request_id_is_repaired(removed: list[str]) -> None:
     before = send("GetItem", guard)["Item"]
     send("DeleteItem", guard)
     if removed:
-        send("UpdateItem", Update(remove=removed).request(member._address()))
+        overwrite(member, requestDigest=None)
 
     found = Found(model=Member, repair=True, oldest_by=None)
 
@@ -469,22 +405,13 @@ def test_the_guard_item_of_a_request_id_is_repaired(removed: list[str]) -> None:
 # Damaged items ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "email",
-    [
-        None,
-        "",
-        {"NULL": True},
-        {"N": "7"},
-        {"BOOL": True},
-        {"L": []},
-        {"M": {}},
-        {"B": b"\xff"},
-        {"SS": ["a@example.com"]},
-        "ann@-ä-.example",
-        "x" * 3_000,
-    ],
-)
+UNUSABLE = [
+    *(None, "", {"NULL": True}, {"N": "7"}, {"BOOL": True}, {"L": []}, {"M": {}}, {"B": b"\xff"}),
+    *({"SS": ["a@example.com"]}, "ann@-ä-.example", "x" * 3_000),
+]
+
+
+@pytest.mark.parametrize("email", UNUSABLE)
 def test_a_user_with_an_unusable_value_is_counted_and_all_others_are_checked(email: Any) -> None:
     bob = make_user(username="bob", email="bob@example.com")
     remove("email#bob@example.com")
@@ -494,8 +421,7 @@ def test_a_user_with_an_unusable_value_is_counted_and_all_others_are_checked(ema
 
     found = Found(repair=True)
 
-    assert (found.users, found.unusable) == (2, 1)
-    assert found.unusable_example == (damaged["pk"], "email")
+    assert (found.read[0], found.unusable) == (2, (1, (damaged["pk"], "email")))
     assert found.findings == {
         "missing": [(bob.pk, "email#bob@example.com"), (damaged["pk"], "userName#ann")],
         "orphaned": [(damaged["pk"], "email#ann@example.com")],
@@ -508,13 +434,12 @@ def test_a_user_with_an_unusable_value_is_counted_and_all_others_are_checked(ema
 
 def test_a_user_that_changes_between_scan_and_confirmation_is_not_a_finding() -> None:
     ann = make_user(username="ann", email="ann@example.com")
-    one_by_one = replace(SMALL, segments=1, page_limit=1)
 
     def move() -> None:
         change_email(fresh(ann), f"{uuid.uuid4()}@example.com")
 
     with after_request("Scan", move, times=3):
-        found = Found(repair=True, sizes=one_by_one)
+        found = Found(repair=True, sizes=replace(SMALL, segments=1, page_limit=1))
 
     assert (found.findings, found.repaired) == ({}, 0)
     assert_guards_match_users()
@@ -530,61 +455,53 @@ def _take_prize(_ann: User) -> None:
     make_user(username="winner", email="prize@example.com")
 
 
-#: What is damaged of ann's account, what happens after that was confirmed, and whether her guard
-#: is repaired all the same.
-MEANWHILE: dict[str, tuple[Callable[[User], None], Callable[[User], object], bool]] = {
+#: What is damaged of ann's account, and what happens after that was confirmed. Her guard is
+#: repaired all the same if that is another attribute.
+MEANWHILE: dict[str, tuple[Callable[[User], None], Callable[[User], object]]] = {
     "the user changes the value": (
         lambda _ann: remove("email#ann@example.com"),
         lambda ann: change_email(fresh(ann), "new@example.com"),
-        False,
     ),
-    "the user leaves": (
-        lambda _ann: put({"pk": "email#ann@example.com", "owner": "gone"}),
-        _leave,
-        False,
-    ),
+    "the user leaves": (lambda _ann: put_guard("email#ann@example.com", "gone"), _leave),
     "another user takes the value": (
-        lambda _ann: put({"pk": "email#prize@example.com", "owner": "gone"}),
+        lambda _ann: put_guard("email#prize@example.com", "gone"),
         _take_prize,
-        False,
     ),
     "the owner takes the value": (
-        lambda ann: put({"pk": "email#new@example.com", "owner": ann.pk}),
+        lambda ann: put_guard("email#new@example.com", ann.pk),
         lambda ann: change_email(fresh(ann), "new@example.com"),
-        False,
     ),
     "the user changes another attribute": (
         lambda _ann: remove("email#ann@example.com"),
         lambda ann: edit_profile(fresh(ann), full_name="Ann A."),
-        True,
     ),
 }
 
 
-@pytest.mark.parametrize(("damage", "act", "repaired"), MEANWHILE.values(), ids=MEANWHILE)
-def test_a_repair_is_made_only_if_the_finding_is_still_true(
-    damage: Callable[[User], None], act: Callable[[User], object], repaired: bool
-) -> None:
+@pytest.mark.parametrize("meanwhile", MEANWHILE)
+def test_a_repair_is_made_only_if_the_finding_is_still_true(meanwhile: str) -> None:
+    damage, act = MEANWHILE[meanwhile]
     ann = make_user(username="ann", email="ann@example.com")
     damage(ann)
 
     with after_request("TransactGetItems", lambda: act(ann)):
         found = Found(repair=True)
 
+    repaired = meanwhile == "the user changes another attribute"
     assert (bool(found.findings), found.repaired) == (repaired, repaired)
     assert_guards_match_users()
 
 
 def test_a_foreign_guard_stays_if_its_owner_gets_the_value_meanwhile() -> None:
     ann, bob = make_user(username="ann"), make_user(username="bob")
-    put({"pk": "userName#ann", "owner": bob.pk})
+    put_guard("userName#ann", bob.pk)
 
-    with after_request("TransactGetItems", lambda: set_text(bob.pk, "userName", "Ann")):
+    with after_request("TransactGetItems", lambda: set_stored(bob, userName="Ann")):
         found = Found(repair=True)
 
     assert found.by_kind["foreign"] == [(ann.pk, "userName#ann")]
     assert guard_owner("userName#ann") == bob.pk
-    assert (stored_user(ann.pk) or {})["userName"] == {"S": "ann"}
+    assert stored_items()[ann.pk]["userName"] == {"S": "ann"}
 
 
 def test_a_repair_that_is_refused_three_times_is_reported_as_still_wrong() -> None:
@@ -593,7 +510,7 @@ def test_a_repair_that_is_refused_three_times_is_reported_as_still_wrong() -> No
     spellings = iter(["Ann", "ANN", "aNN", "anN"])
 
     with after_request(
-        "TransactGetItems", lambda: set_text(ann.pk, "userName", next(spellings)), times=3
+        "TransactGetItems", lambda: set_stored(ann, userName=next(spellings)), times=3
     ):
         found = Found(repair=True)
 

@@ -7,6 +7,7 @@ injected.
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +16,7 @@ from typing import Any
 
 import boto3
 import pytest
-from django.core.checks import CheckMessage, run_checks
+from django.core.checks import run_checks
 from django.core.management import call_command
 
 from dynamo import checks
@@ -113,18 +114,16 @@ def test_indexes_are_built_one_at_a_time_with_progress(
 
     assert said[0] == f"The index by_city of the table {bare.name} is CREATING, for 0 s so far."
     assert said[-1].startswith("The index by_town")
+    states = [each.operation for each in proxy.seen]
+    first = states.index("UpdateTable")
+    assert states[first : first + 4] == ["UpdateTable", *["DescribeTable"] * 3]
     asked = [each.body for each in proxy.seen if each.operation == "UpdateTable"]
-    assert [list(each) for each in asked] == [
-        ["TableName", "AttributeDefinitions", "GlobalSecondaryIndexUpdates"]
-    ] * 2
+    assert asked[0].keys() == {"TableName", "AttributeDefinitions", "GlobalSecondaryIndexUpdates"}
     # Of attributes that no index uses yet, DynamoDB may refuse the definitions.
     assert [{each["AttributeName"] for each in body["AttributeDefinitions"]} for body in asked] == [
         {"pk", "city", "age"},
         {"pk", "city", "age", "town"},
     ]
-    states = [each.operation for each in proxy.seen]
-    between = states[states.index("UpdateTable") :]
-    assert between[:4] == ["UpdateTable", "DescribeTable", "DescribeTable", "DescribeTable"]
 
 
 def test_a_second_call_waits_for_an_index_that_is_being_built(
@@ -162,7 +161,6 @@ def test_createtables_waits_while_tables_are_changed_elsewhere(
     proxy.plan("UpdateTable", Answer(400, code), ALWAYS, when=is_first)
 
     assert create(bare) == created(bare, BY_CITY, BY_TOWN)
-    assert stored_indexes(bare) == {"by_city", "by_town"}
 
 
 def test_a_lost_reply_and_another_process_create_an_index_once(
@@ -184,7 +182,7 @@ def test_a_lost_reply_and_another_process_create_an_index_once(
         (replace(BY_CITY, projection="KEYS_ONLY"), "city (S), age (N) with KEYS_ONLY"),
     ],
 )
-def test_an_index_with_another_definition_is_left_as_it_is(
+def test_an_index_with_another_definition_is_an_error_that_names_both(
     table: Table, changed: Index, text: str
 ) -> None:
     create(table)
@@ -201,29 +199,24 @@ def test_an_index_with_another_definition_is_left_as_it_is(
 # Commands and checks ------------------------------------------------------------------------------
 
 
-def found(table: Table, monkeypatch: pytest.MonkeyPatch) -> list[CheckMessage]:
-    monkeypatch.setattr(checks, "all_tables", lambda: [table])
-    return run_checks(tags=["dynamodb"], include_deployment_checks=True)
-
-
 def test_a_missing_index_and_one_that_is_being_built_are_found(
     bare: Table, engine: str, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    missing = found(bare, monkeypatch)
-    assert [(each.id, each.msg) for each in missing] == [
+    def found(table: Table = bare) -> list[tuple[str | None, str]]:
+        monkeypatch.setattr(checks, "all_tables", lambda: [table])
+        messages = run_checks(tags=["dynamodb"], include_deployment_checks=True)
+        return [(each.id, each.msg) for each in messages]
+
+    assert found() == [
         ("dynamo.E006", f"The index {name} of the table {bare.name} is missing.")
         for name in ("by_city", "by_town")
     ]
-    assert "createtables" in str(missing[0].hint)
-
     create(bare)
     proxy.plan("DescribeTable", building(engine, "by_town"))
-    assert [(each.id, each.msg) for each in found(bare, monkeypatch)] == [
-        ("dynamo.E006", f"The index by_town of the table {bare.name} is CREATING.")
-    ]
-    assert found(bare, monkeypatch) == []
-    other = replace(bare, indexes=(replace(BY_CITY, key=(CITY,)),))
-    assert [each.id for each in found(other, monkeypatch)] == ["dynamo.E002"]
+    assert found() == [("dynamo.E006", f"The index by_town of the table {bare.name} is CREATING.")]
+    assert found() == []
+    [(other, _message)] = found(replace(bare, indexes=(replace(BY_CITY, key=(CITY,)),)))
+    assert other == "dynamo.E002"
 
 
 def test_createtables_says_what_it_waits_for(
@@ -236,19 +229,16 @@ def test_createtables_says_what_it_waits_for(
     call_command("createtables", stdout=out)
 
     waited, *done = out.getvalue().splitlines()
-    assert "by_city" in waited
-    assert "CREATING" in waited
+    assert re.search("by_city .* CREATING", waited)
     assert done == created(bare, BY_CITY, BY_TOWN)
 
 
 def test_a_template_has_the_indexes_and_the_types_of_their_keys(table: Table) -> None:
     [resource] = template([table])["Resources"].values()
 
+    types = {"pk": "S", "city": "S", "age": "N", "town": "S"}
     assert resource["Properties"]["AttributeDefinitions"] == [
-        {"AttributeName": "pk", "AttributeType": "S"},
-        {"AttributeName": "city", "AttributeType": "S"},
-        {"AttributeName": "age", "AttributeType": "N"},
-        {"AttributeName": "town", "AttributeType": "S"},
+        {"AttributeName": name, "AttributeType": kind} for name, kind in types.items()
     ]
     assert resource["Properties"]["GlobalSecondaryIndexes"] == [
         {

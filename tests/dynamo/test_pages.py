@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -13,6 +13,8 @@ from dynamo.exceptions import BadCursor
 from dynamo.models import Model
 from dynamo.pages import MOST_REQUESTS, GlobalSecondaryIndex, Page
 from dynamo.unique import Unique, casefolded
+from tests.faults.kinds import Reply, nothing_processed
+from tests.faults.proxy import FaultProxy
 from tests.items import stored_items
 from tests.requests import Requests
 
@@ -82,40 +84,33 @@ def walked(page: Callable[[str | None], Page[Any]]) -> list[list[Any]]:
     return [each.items for each in pages]
 
 
+def rome(after: str | None, **options: Any) -> Page[Sailor]:
+    return Sailor.by_city.page("Rome", after=after, **{"limit": 2, "scope": "ann", **options})
+
+
 @pytest.mark.parametrize("forward", [True, False])
-def test_pages_of_a_partition_have_each_item_once_in_order(forward: bool) -> None:
-    items = rides(7)
+@pytest.mark.parametrize("count", [6, 7])
+def test_pages_of_a_partition_have_each_item_once_in_order(
+    forward: bool, count: int, requests_sent: Requests
+) -> None:
+    ordered = rides(count)[:: 1 if forward else -1]
     rides(2, "blue")
-    ordered = items if forward else items[::-1]
+    requests_sent.clear()
 
     found = walked(lambda after: Ride.page("red", after=after, limit=3, scan_index_forward=forward))
 
-    assert found == [ordered[:3], ordered[3:6], ordered[6:]]
-
-
-def test_a_last_page_that_is_full_has_no_cursor(requests_sent: Requests) -> None:
-    items = rides(6)
-    requests_sent.clear()
-
-    assert walked(lambda after: Ride.page("red", after=after, limit=3)) == [items[:3], items[3:]]
-    assert requests_sent.operations == ["Query", "Query"]
-    assert list(Ride.page("red", limit=6)) == items
+    assert found == [ordered[:3], ordered[3:6], *([ordered[6:]] if count > 6 else [])]
+    assert requests_sent.operations == ["Query"] * len(found)
     assert Ride.page("green") == Page([], None)
 
 
-def test_pages_of_an_index_have_its_items_in_order(requests_sent: Requests) -> None:
+def test_pages_of_an_index_have_its_items_in_order() -> None:
     items = sailors(5)
     sailors(1, city="Oslo", email="oslo@example.org")
-    requests_sent.clear()
 
-    found = walked(lambda after: Sailor.by_city.page("Rome", after=after, limit=2))
-
-    assert found == [items[:2], items[2:4], items[4:]]
-    assert [each.email for each in found[0]] == ["0@example.org", "1@example.org"]
-    assert requests_sent.operations == ["Query"] * 3
-    assert {request["ConsistentRead"] for request in requests_sent.requests} == {False}
+    assert walked(rome) == [items[:2], items[2:4], items[4:]]
     page = Sailor.by_city.page("Rome", Sailor.age > 2, scan_index_forward=False)
-    assert page.items == [items[4], items[3]]
+    assert list(page) == [items[4], items[3]]
 
 
 @pytest.mark.fault_of("moto", "counts a whole unit for a read of an index")
@@ -135,10 +130,9 @@ def test_an_index_of_pynamodbs_own_class_has_pages() -> None:
 
     found = walked(lambda after: Sailor.by_boat.page("Ida", after=after, limit=2))
 
-    assert sorted(each.pk for page in found for each in page) == sorted(e.pk for e in items)
+    assert {each for page in found for each in page} == {*items}
     assert list(Sailor.by_boat.query("Ida", limit=1))
-    assert Sailor.by_boat.count("Ida") == 3
-    assert len(list(Sailor.by_boat.scan())) == 3
+    assert Sailor.by_boat.count("Ida") == len(list(Sailor.by_boat.scan())) == 3
 
 
 def test_items_of_a_page_can_be_changed_and_those_of_a_projection_cannot() -> None:
@@ -194,10 +188,6 @@ def test_a_value_that_an_index_cannot_have_is_refused_before_a_request_is_sent(
 # Cursors ------------------------------------------------------------------------------------------
 
 
-def rome(after: str | None, **options: Any) -> Page[Sailor]:
-    return Sailor.by_city.page("Rome", after=after, **{"limit": 2, "scope": "ann", **options})
-
-
 #: Each begins at the cursor of `rome(None)`, which belongs to another query.
 OTHER_QUERIES: dict[str, Callable[[str], Any]] = {
     "changed": lambda cursor: rome(cursor[:-1] + ("A" if cursor[-1] != "A" else "B")),
@@ -242,14 +232,9 @@ def test_a_cursor_that_leads_to_a_deleted_item_works() -> None:
 
 def test_a_cursor_with_a_condition_works() -> None:
     items = sailors(5)
+    conditions = {"range_key_condition": Sailor.age >= 1, "filter_condition": Sailor.email.exists()}
 
-    found = walked(
-        lambda after: rome(
-            after, range_key_condition=Sailor.age >= 1, filter_condition=Sailor.email.exists()
-        )
-    )
-
-    assert found == [items[1:3], items[3:]]
+    assert walked(lambda after: rome(after, **conditions)) == [items[1:3], items[3:]]
 
 
 # Filters and large items --------------------------------------------------------------------------
@@ -294,6 +279,7 @@ READS: dict[str, tuple[Callable[[Ride], Any], bool]] = {
     "count, may miss writes": (lambda ride: Ride.count("red", consistent_read=False), False),
     "page": (lambda ride: Ride.page("red"), True),
     "page, may miss writes": (lambda ride: Ride.page("red", consistent_read=False), False),
+    "page of an index": (lambda ride: rome(None), False),
     "query of an index": (lambda ride: list(Sailor.by_city.query("Rome")), False),
     "scan of an index": (lambda ride: list(Sailor.by_city.scan()), False),
     "count of an index": (lambda ride: Sailor.by_city.count("Rome"), False),
@@ -310,3 +296,49 @@ def test_a_read_is_consistent_except_of_an_index_and_where_the_caller_asks_other
     read(ride)
 
     assert [each["ConsistentRead"] for each in requests_sent.requests] == [consistent]
+
+
+# Batches ------------------------------------------------------------------------------------------
+
+
+def red(numbers: Iterable[int]) -> list[Ride]:
+    return list(Ride.batch_get([("red", number) for number in numbers]))
+
+
+def some_processed(request: dict[str, Any]) -> dict[str, Any]:
+    """The answer to a batch of which only the first key was processed, which has no item."""
+    [(table, wanted)] = request["RequestItems"].items()
+    left = wanted | {"Keys": wanted["Keys"][1:]}
+    return {"Responses": {table: []}, "UnprocessedKeys": {table: left}}
+
+
+def test_repeated_and_absent_keys_cost_one_request(requests_sent: Requests) -> None:
+    items = rides(3)
+    requests_sent.clear()
+
+    assert {*red([0, 2, 0, 9])} == {items[0], items[2]}
+    assert len(requests_sent.operations) == 1
+    assert red([]) == []
+    assert {*red(range(150))} == {*items}
+    assert requests_sent.operations == ["BatchGetItem"] * 3
+
+
+def test_unprocessed_keys_are_asked_for_again(proxy: FaultProxy) -> None:
+    items = rides(5)
+    proxy.plan("BatchGetItem", Reply(nothing_processed), 2)
+    proxy.plan("BatchGetItem", Reply(some_processed))
+
+    assert {*red(range(5))} == {*items[1:]}
+
+    asked = [each.body["RequestItems"] for each in proxy.seen if each.operation == "BatchGetItem"]
+    assert len(asked) == 4
+    assert all(wanted["ConsistentRead"] for each in asked for wanted in each.values())
+
+
+def test_items_of_a_batch_can_be_changed() -> None:
+    rides(1)
+    [ride] = red([0])
+
+    ride.change(goal="Oslo")
+
+    assert Ride.get("red", 0).goal == "Oslo"

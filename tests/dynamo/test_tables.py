@@ -14,7 +14,7 @@ from django.core.management.base import CommandError
 from pynamodb.attributes import UnicodeAttribute
 
 from dynamo._internal.client.sending import send
-from dynamo._internal.tables import Table, all_tables, create, features_of, merged
+from dynamo._internal.tables import Table, all_tables, create, features_of
 from dynamo.exceptions import Rejected, TableMismatch, Unavailable
 from dynamo.management.commands import createtables
 from dynamo.models import Model
@@ -60,53 +60,16 @@ def ttl_of(table: Table) -> dict[str, Any]:
     return ttl
 
 
-def test_the_models_declare_the_key_and_the_ttl_attribute_of_each_table() -> None:
-    tables = {table.name: table for table in all_tables()}
-
-    assert len(tables) == len(all_tables())
-    key = (("counterName", "S"),)
-    assert tables["counters"] == Table("counters", "counters", key)
-    key = (("key", "S"),)
-    assert tables["cache"] == Table("cache", "cache", key, ttl_attribute="expires")
-    assert tables["test-badges"].key == tables["test-badge-guards"].key == KEY
-
-
-def test_each_name_has_the_prefix(settings: Any) -> None:
-    plain = {table.name for table in all_tables()}
+def test_the_models_declare_the_key_and_the_ttl_attribute_of_each_table(settings: Any) -> None:
+    plain = {table.name: table for table in all_tables()}
+    assert plain["counters"] == Table("counters", "counters", (("counterName", "S"),))
+    assert plain["cache"] == Table("cache", "cache", (("key", "S"),), ttl_attribute="expires")
+    assert plain["test-badges"].key == plain["test-badge-guards"].key == KEY
 
     settings.DYNAMODB_TABLE_PREFIX = "staging-"
-
     prefixed = all_tables()
-    assert {table.name for table in prefixed} == {f"staging-{name}" for name in plain}
-    assert {table.base_name for table in prefixed} == plain
-
-
-def test_a_sort_key_follows_the_partition_key() -> None:
-    key = (("series", "S"), ("number", "N"))
-    table = Table("invoices", "invoices", key)
-
-    assert table.schema["KeySchema"] == [
-        {"AttributeName": "series", "KeyType": "HASH"},
-        {"AttributeName": "number", "KeyType": "RANGE"},
-    ]
-    assert table.schema["AttributeDefinitions"] == [
-        {"AttributeName": "series", "AttributeType": "S"},
-        {"AttributeName": "number", "AttributeType": "N"},
-    ]
-
-
-@pytest.mark.parametrize(("key", "ttl"), [((("id", "S"),), "expires"), (KEY, "until")])
-def test_two_declarations_of_one_table_must_agree_on_key_and_ttl(key: Any, ttl: str) -> None:
-    tables = [Table("things", "things", KEY, "expires"), Table("things", "things", key, ttl)]
-
-    with pytest.raises(ImproperlyConfigured, match="things"):
-        merged(tables)
-
-
-def test_one_of_two_declarations_may_leave_ttl_to_the_other() -> None:
-    tables = [Table("things", "things", KEY, ttl) for ttl in (None, "expires", None)]
-
-    assert merged(tables) == [tables[1]]
+    assert [table.name for table in prefixed] == [f"staging-{name}" for name in plain]
+    assert [table.base_name for table in prefixed] == [*plain]
 
 
 @pytest.mark.parametrize("name", ["ab", "a" * 256, "a table"])
@@ -127,11 +90,6 @@ def test_a_new_table_is_on_demand_encrypted_and_protected(table: Table) -> None:
     assert ttl_of(table) == {"TimeToLiveStatus": "ENABLED", "AttributeName": "expires"}
     assert done[0] == f"Created the table {table.name}."
     assert done[-1] == f"Turned on time to live for the table {table.name}."
-
-
-def test_creating_again_does_nothing(table: Table) -> None:
-    create(table)
-
     assert create(table) == []
 
 
@@ -142,7 +100,6 @@ def test_eight_threads_that_create_a_table_at_once_create_one(
 
     created = [sentence for each in done for sentence in each if sentence.startswith("Created")]
     assert len(created) == 1
-    assert create(table) == []
 
 
 def test_an_incomplete_table_is_completed(table: Table) -> None:
@@ -225,27 +182,31 @@ def test_missing_rights_are_an_error(table: Table, proxy: FaultProxy, operation:
         create(table)
 
 
-def test_createtables_prints_what_it_did_and_then_that_nothing_is_left(
-    engine: str, settings: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    settings.DYNAMODB_TABLE_PREFIX = prefix = f"{uuid.uuid4().hex}-"
-    first, *_others, last = all_tables()
-    monkeypatch.setattr(createtables, "all_tables", lambda: [first, last])
+@pytest.fixture
+def two(settings: Any, monkeypatch: pytest.MonkeyPatch) -> list[Table]:
+    """Two declared tables, which do not exist under this prefix."""
+    settings.DYNAMODB_TABLE_PREFIX = f"{uuid.uuid4().hex}-"
+    tables = all_tables()[:2]
+    monkeypatch.setattr(createtables, "all_tables", lambda: tables)
+    return tables
 
+
+@pytest.mark.usefixtures("engine")
+def test_createtables_prints_what_it_did_and_then_that_nothing_is_left(
+    two: list[Table], capsys: pytest.CaptureFixture[str]
+) -> None:
     call_command("createtables")
     printed = capsys.readouterr().out
-    for table in (first, last):
-        assert f"Created the table {prefix}{table.base_name}.\n" in printed
+    assert all(f"Created the table {table.name}.\n" in printed for table in two)
 
     call_command("createtables")
     assert capsys.readouterr().out == "Nothing to do: all 2 tables exist.\n"
 
 
 def test_createtables_prints_the_tables_that_it_created_before_an_error(
-    proxy: FaultProxy, settings: Any, capsys: pytest.CaptureFixture[str]
+    two: list[Table], proxy: FaultProxy, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings.DYNAMODB_TABLE_PREFIX = prefix = f"{uuid.uuid4().hex}-"
-    first, second, *_others = all_tables()
+    first, second = two
     proxy.plan(
         "CreateTable",
         Answer(400, "AccessDeniedException"),
@@ -255,4 +216,4 @@ def test_createtables_prints_the_tables_that_it_created_before_an_error(
     with pytest.raises(CommandError):
         call_command("createtables")
 
-    assert capsys.readouterr().out.startswith(f"Created the table {prefix}{first.base_name}.\n")
+    assert capsys.readouterr().out.startswith(f"Created the table {first.name}.\n")

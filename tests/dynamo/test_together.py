@@ -23,10 +23,13 @@ def read() -> Any:
     return send("GetItem", {"TableName": "cache", "Key": {"key": {"S": "none"}}})
 
 
-def test_the_results_are_in_order() -> None:
-    assert together(*(partial(pow, 2, number) for number in range(20))) == [
-        2**number for number in range(20)
-    ]
+def test_the_results_are_in_order_also_of_nested_calls() -> None:
+    def outer(number: int) -> list[int]:
+        return together(*[lambda: number] * THREADS)
+
+    found = together(*(partial(outer, number) for number in range(THREADS)))
+
+    assert found == [[number] * THREADS for number in range(THREADS)]
 
 
 def test_calls_share_the_tally_and_the_deadline(engine: str) -> None:
@@ -52,34 +55,23 @@ def test_calls_are_sent_together(proxy: FaultProxy, requests_sent: Requests) -> 
     assert requests_sent.round_trips == 1
 
 
-@pytest.mark.parametrize("failing", [0, 1, 2])
-def test_an_error_is_raised_when_no_call_is_under_way(failing: int) -> None:
-    under_way: set[int] = set()
-    others_began = threading.Barrier(3)
+@pytest.mark.parametrize("failing", [{0}, {1}, {2}, {1, 2}])
+def test_the_first_error_is_raised_when_no_call_is_under_way(failing: set[int]) -> None:
+    under_way = {0, 1, 2}
+    all_began = threading.Barrier(3)
 
     def call(number: int) -> None:
-        under_way.add(number)
-        others_began.wait(60)
-        if number == failing:
-            under_way.discard(number)
-            raise LookupError(number)
-        threading.Event().wait(0.05)
+        all_began.wait(60)
+        if number not in failing:
+            threading.Event().wait(0.05)
         under_way.discard(number)
-
-    with pytest.raises(LookupError):
-        together(*(partial(call, number) for number in range(3)))
-
-    assert under_way == set()
-
-
-def test_the_first_error_in_order_is_raised() -> None:
-    def fail(number: int) -> None:
-        raise LookupError(number)
+        if number in failing:
+            raise LookupError(number)
 
     with pytest.raises(LookupError) as raised:
-        together(lambda: None, partial(fail, 1), partial(fail, 2))
+        together(*(partial(call, number) for number in range(3)))
 
-    assert raised.value.args == (1,)
+    assert (raised.value.args, under_way) == ((min(failing),), set())
 
 
 def test_without_a_free_thread_the_caller_makes_its_calls() -> None:
@@ -98,13 +90,6 @@ def test_without_a_free_thread_the_caller_makes_its_calls() -> None:
     finally:
         done.set()
         hanging.join()
-
-
-def test_calls_can_be_nested() -> None:
-    def outer() -> list[Any]:
-        return together(*[lambda: 1] * THREADS)
-
-    assert together(*[outer] * THREADS) == [[1] * THREADS] * THREADS
 
 
 def test_a_forked_child_has_threads_of_its_own() -> None:

@@ -12,18 +12,10 @@ import pytest
 from pynamodb.attributes import BinaryAttribute, UnicodeAttribute
 from pynamodb.expressions.condition import Condition
 
-from dynamo._internal.client.sending import send
 from dynamo._internal.items import PlainModel
 from dynamo._internal.updates import conditional
 from dynamo.attributes import IntegerAttribute
-from dynamo.exceptions import (
-    AlreadyDone,
-    Refused,
-    Rejected,
-    TransactionCancelled,
-    TransactionConflict,
-    Unavailable,
-)
+from dynamo.exceptions import AlreadyDone, Refused, Rejected, TransactionConflict, Unavailable
 from dynamo.transactions import Refusal, Transaction, Write, joined, read_together
 from tests.emptying import empty
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Meanwhile
@@ -112,55 +104,32 @@ def test_one_refusal_is_its_own_error_and_nothing_is_written(missing: str) -> No
     assert texts() == before
 
 
-def test_several_refusals_are_reported_together() -> None:
+def test_several_refusals_are_reported_together_each_with_the_stored_item() -> None:
     page("new")
+    write = transaction_of_all_kinds()
 
     with pytest.raises(Refused) as refused:
-        transaction_of_all_kinds().commit()
+        write.commit()
 
-    names = [str(error) for error in refused.value.exceptions]
-    assert names == ["new", "changed", "deleted", "checked"]
+    errors = [each.error for each in write.refusals]
+    assert list(refused.value.exceptions) == errors
+    assert [str(error) for error in errors] == ["new", "changed", "deleted", "checked"]
+    new = {"pk": {"S": "new"}, "text": {"S": "old"}}
+    assert [each.stored for each in write.refusals] == [new, None, None, None]
+    deleted = write.refusals[2]
+    assert write.refusal_of(deleted.write.about) is deleted
+    assert write.refusal_of(Page("deleted")) is None
     assert texts() == {"new": "old"}
 
 
-def test_each_refusal_has_the_stored_item() -> None:
-    page("new", text="theirs")
-    write = Transaction()
-    mine, other, absent = Page("new", text="mine"), Page("other", text="mine"), Page("absent")
-    write.put(mine, ABSENT, otherwise=Torn("new"))
-    write.put(other, ABSENT, otherwise=Torn("other"))
-    write.delete(absent, PRESENT, otherwise=Torn("absent"))
-
-    with pytest.raises(Refused):
-        write.commit()
-
-    stored = {"pk": {"S": "new"}, "text": {"S": "theirs"}}
-    refusal = write.refusal_of(mine)
-    assert refusal is not None
-    assert (str(refusal.error), refusal.stored) == ("new", stored)
-    assert write.refusal_of(other) is None
-    refusal = write.refusal_of(absent)
-    assert refusal is not None
-    assert refusal.stored is None
-    assert [type(each) for each in write.refusals] == [Refusal, Refusal]
-
-
-def test_an_error_in_the_block_writes_nothing(requests_sent: Requests) -> None:
-    def fail_halfway() -> None:
-        with Transaction() as write:
+@pytest.mark.parametrize("fails", [True, False], ids=["after an error", "without a write"])
+def test_a_block_that_fails_or_writes_nothing_sends_nothing(
+    fails: bool, requests_sent: Requests
+) -> None:
+    with pytest.raises(ZeroDivisionError) if fails else nullcontext(), Transaction() as write:
+        if fails:
             write.put(Page("new", text="new"), ABSENT, otherwise=Torn())
             raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fail_halfway()
-
-    assert requests_sent.operations == []
-    assert texts() == {}
-
-
-def test_an_empty_transaction_sends_nothing(requests_sent: Requests) -> None:
-    with Transaction():
-        pass
 
     assert requests_sent.operations == []
 
@@ -191,15 +160,21 @@ def test_a_second_write_of_one_item_is_refused_when_it_is_added() -> None:
 # Reasons that a local engine never gives ----------------------------------------------------------
 
 
-def put_two(
-    reasons: list[Any], proxy: FaultProxy, times: int, *, repeat_conflicts: bool = True
-) -> Transaction:
+def put_two(reasons: list[Any], proxy: FaultProxy, times: int, **options: Any) -> Transaction:
     """A transaction of two puts that is canceled `times` times for `reasons`."""
     proxy.plan("TransactWriteItems", Answer(400, CANCELLED, reasons=reasons), times=times)
-    write = Transaction(repeat_conflicts=repeat_conflicts)
+    write = Transaction(**options)
     for pk in ("one", "two"):
         write.put(Page(pk, text="new"), ABSENT, otherwise=Torn(pk))
     return write
+
+
+def assert_refused(write: Transaction, error: type[Exception], match: str | None = None) -> Any:
+    """The commit fails with this error, not for a refusal, and writes nothing."""
+    with pytest.raises(error, match=match) as raised:
+        write.commit()
+    assert (write.refusals, texts()) == ([], {})
+    return raised.value
 
 
 @pytest.mark.parametrize(
@@ -214,8 +189,7 @@ def test_a_transaction_is_repeated_if_one_of_its_reasons_is_temporary(
     write.commit()
 
     assert proxy.count("TransactWriteItems") == 3
-    assert write.refusals == []
-    assert texts() == {"one": "new", "two": "new"}
+    assert (write.refusals, texts()) == ([], {"one": "new", "two": "new"})
 
 
 def test_a_conflict_that_does_not_end_is_unavailable_and_not_a_refusal(
@@ -223,13 +197,9 @@ def test_a_conflict_that_does_not_end_is_unavailable_and_not_a_refusal(
 ) -> None:
     write = put_two(["ConditionalCheckFailed", "TransactionConflict"], proxy, times=1_000)
 
-    with pytest.raises(Unavailable) as unavailable:
-        write.commit()
+    unavailable = assert_refused(write, Unavailable)
 
-    assert unavailable.value.reason == CANCELLED
-    assert not unavailable.value.maybe_written
-    assert write.refusals == []
-    assert texts() == {}
+    assert (unavailable.reason, unavailable.maybe_written) == (CANCELLED, False)
 
 
 @pytest.mark.parametrize(
@@ -238,21 +208,16 @@ def test_a_conflict_that_does_not_end_is_unavailable_and_not_a_refusal(
 def test_without_repeating_conflicts_a_conflict_is_an_error(
     proxy: FaultProxy, passing: str, throttled: bool
 ) -> None:
-    write = put_two(["ConditionalCheckFailed", passing], proxy, times=1, repeat_conflicts=False)
+    write = put_two(["ConditionalCheckFailed", passing], proxy, 1, repeat_conflicts=False)
 
-    with pytest.raises(TransactionConflict) as conflict:
-        write.commit()
-
-    assert conflict.value.throttled == throttled
+    assert assert_refused(write, TransactionConflict).throttled == throttled
     assert proxy.count("TransactWriteItems") == 1
-    assert write.refusals == []
-    assert texts() == {}
 
 
 @pytest.mark.fault_of("moto", "ignores request tokens")
 def test_after_a_lost_reply_a_conflict_is_repeated_in_any_case(proxy: FaultProxy) -> None:
     proxy.plan("TransactWriteItems", DropReply())
-    write = put_two(["None", "TransactionConflict"], proxy, times=1, repeat_conflicts=False)
+    write = put_two(["None", "TransactionConflict"], proxy, 1, repeat_conflicts=False)
 
     write.commit()
 
@@ -264,21 +229,10 @@ def test_after_a_lost_reply_a_conflict_is_repeated_in_any_case(proxy: FaultProxy
 @pytest.mark.parametrize("code", ["ValidationError", "ItemCollectionSizeLimitExceeded", "NewCode"])
 def test_a_permanent_reason_is_a_rejection_with_its_message(proxy: FaultProxy, code: str) -> None:
     reasons = [{"Code": "ConditionalCheckFailed"}, {"Code": code, "Message": "this is why"}]
-    write = put_two(reasons, proxy, times=1)
 
-    with pytest.raises(Rejected, match=f"{code}: this is why"):
-        write.commit()
+    assert_refused(put_two(reasons, proxy, times=1), Rejected, f"{code}: this is why")
 
     assert proxy.count("TransactWriteItems") == 1
-    assert texts() == {}
-
-
-def test_a_cancellation_names_its_reasons(proxy: FaultProxy) -> None:
-    answer = Answer(400, CANCELLED, reasons=["None", "ConditionalCheckFailed"])
-    proxy.plan("TransactWriteItems", answer)
-
-    with pytest.raises(TransactionCancelled, match="None, ConditionalCheckFailed"):
-        send("TransactWriteItems", {"TransactItems": [{}, {}]})
 
 
 # Conditional deletions ----------------------------------------------------------------------------
@@ -296,33 +250,23 @@ def is_the_second_try(body: dict[str, Any]) -> bool:
     return any("ConditionCheck" in action for action in body["TransactItems"])
 
 
-def test_an_item_that_does_not_meet_the_condition_stays_and_the_rest_is_written() -> None:
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_an_item_that_does_not_meet_the_condition_stays_and_the_rest_is_written_or_refused(
+    is_refused: bool,
+) -> None:
     page("theirs", text="theirs")
     page("mine", text="mine")
-
-    with Transaction() as write:
-        write.put(Page("new", text="new"), ABSENT, otherwise=Torn())
-        for pk in ("theirs", "gone", "mine"):
-            delete_if_mine(write, pk)
-
-    assert texts() == {"new": "new", "theirs": "theirs"}
-    assert write.refusals == []
-
-
-def test_a_refusal_is_reported_without_the_deletion_that_was_left_out(
-    requests_sent: Requests,
-) -> None:
-    page("new")
-    requests_sent.clear()
     write = Transaction()
-    write.put(Page("new", text="new"), ABSENT, otherwise=Torn("new"))
-    delete_if_mine(write, "gone")
+    write.put(Page("new", text="new"), PRESENT if is_refused else ABSENT, otherwise=Torn("new"))
+    for pk in ("theirs", "gone", "mine"):
+        delete_if_mine(write, pk)
 
-    with pytest.raises(Torn):
+    with pytest.raises(Torn) if is_refused else nullcontext():
         write.commit()
 
-    assert requests_sent.operations == ["TransactWriteItems"]
-    assert [str(refusal.error) for refusal in write.refusals] == ["new"]
+    written = {"mine": "mine"} if is_refused else {"new": "new"}
+    assert texts() == {"theirs": "theirs", **written}
+    assert [str(refusal.error) for refusal in write.refusals] == ["new"] * is_refused
 
 
 def test_a_deletion_is_left_out_only_if_the_item_still_does_not_meet_the_condition(
@@ -343,52 +287,45 @@ def test_a_deletion_is_left_out_only_if_the_item_still_does_not_meet_the_conditi
 
 # A single write -----------------------------------------------------------------------------------
 
-SINGLE: dict[str, tuple[str, Callable[[Transaction], None]]] = {
-    "put": (
-        "PutItem",
-        lambda write: write.put(Page("one", text="new"), ABSENT, otherwise=Torn("one")),
+#: How to add a single write, by the plain request that it is sent as.
+SINGLE: dict[str, Callable[[Transaction], None]] = {
+    "PutItem": lambda write: write.put(Page("one", text="new"), ABSENT, otherwise=Torn("one")),
+    "UpdateItem": lambda write: write.update(
+        Page("one"),
+        [Page.text.set("new"), Page.reads.remove()],
+        Page.text == "old",
+        otherwise=Torn("one"),
     ),
-    "update": (
-        "UpdateItem",
-        lambda write: write.update(
-            Page("one"),
-            [Page.text.set("new"), Page.reads.remove()],
-            Page.text == "old",
-            otherwise=Torn("one"),
-        ),
-    ),
-    "delete": (
-        "DeleteItem",
-        lambda write: write.delete(Page("one"), Page.text == "old", otherwise=Torn("one")),
+    "DeleteItem": lambda write: write.delete(
+        Page("one"), Page.text == "old", otherwise=Torn("one")
     ),
 }
 
-each_single = pytest.mark.parametrize("name", SINGLE)
+each_single = pytest.mark.parametrize("operation", SINGLE)
 
 
-def given_for(name: str) -> None:
-    if name != "put":
+def given_for(operation: str) -> None:
+    if operation != "PutItem":
         page("one")
 
 
-def is_written(name: str) -> bool:
-    return texts() == ({} if name == "delete" else {"one": "new"})
+def is_written(operation: str) -> bool:
+    return texts() == ({} if operation == "DeleteItem" else {"one": "new"})
 
 
 @pytest.mark.fault_of("moto", "counts half a unit for an update")
 @each_single
 def test_a_single_write_is_a_plain_request_of_half_the_units(
-    name: str, requests_sent: Requests
+    operation: str, requests_sent: Requests
 ) -> None:
-    given_for(name)
-    operation, add = SINGLE[name]
+    given_for(operation)
     requests_sent.clear()
 
     with Transaction() as write:
-        add(write)
+        SINGLE[operation](write)
 
     assert (requests_sent.operations, requests_sent.units) == ([operation], 1)
-    assert is_written(name)
+    assert is_written(operation)
 
 
 def test_the_traceback_of_a_refused_write_shows_nothing_of_the_stored_item() -> None:
@@ -401,36 +338,33 @@ def test_the_traceback_of_a_refused_write_shows_nothing_of_the_stored_item() -> 
     assert "secret" not in repr(refusal.value.__cause__)
 
 
-@pytest.mark.parametrize("stored", ["theirs", "mine"])
-def test_a_single_deletion_may_be_left_out(stored: str) -> None:
-    page("one", text=stored)
+@pytest.mark.parametrize("pks", [["theirs"], ["mine"], ["theirs", "gone"], ["gone"]])
+def test_all_deletions_of_a_transaction_may_be_left_out(pks: list[str]) -> None:
+    page("theirs", text="theirs")
+    page("mine", text="mine")
 
     with Transaction() as write:
-        delete_if_mine(write, "one")
+        for pk in pks:
+            delete_if_mine(write, pk)
 
-    assert texts() == ({} if stored == "mine" else {"one": "theirs"})
+    assert texts().keys() == {"theirs", "mine"} - ({*pks} & {"mine"})
 
 
-def test_a_single_check_and_deletions_that_are_all_left_out_are_transactions(
-    requests_sent: Requests,
-) -> None:
+def test_a_single_check_is_a_transaction(requests_sent: Requests) -> None:
     write = Transaction()
     write.check(Page("one"), PRESENT, otherwise=Torn("one"))
+
     with pytest.raises(Torn):
         write.commit()
-    with Transaction() as write:
-        delete_if_mine(write, "one")
-        delete_if_mine(write, "two")
 
-    assert set(requests_sent.operations) == {"TransactWriteItems"}
-    assert texts() == {}
+    assert requests_sent.operations == ["TransactWriteItems"]
 
 
 @each_single
-def test_a_refused_single_write_is_its_own_error_and_nothing_is_written(name: str) -> None:
+def test_a_refused_single_write_is_its_own_error_and_nothing_is_written(operation: str) -> None:
     page("one", text="theirs")
     write = Transaction()
-    SINGLE[name][1](write)
+    SINGLE[operation](write)
 
     with pytest.raises(Torn, match="one"):
         write.commit()
@@ -443,40 +377,36 @@ def test_a_refused_single_write_is_its_own_error_and_nothing_is_written(name: st
 @pytest.mark.parametrize("lost", [DropReply(), CloseBefore()], ids=["reply", "request"])
 @each_single
 def test_a_single_write_happens_once_after_a_lost_request_or_reply(
-    proxy: FaultProxy, name: str, lost: Any
+    proxy: FaultProxy, operation: str, lost: Any
 ) -> None:
-    given_for(name)
-    operation, add = SINGLE[name]
+    given_for(operation)
     proxy.forget()
     proxy.plan(operation, lost)
 
     with Transaction() as write:
-        add(write)
+        SINGLE[operation](write)
 
-    assert is_written(name)
+    assert is_written(operation)
     assert proxy.count(operation) == 2
 
 
 @each_single
 def test_a_single_write_with_a_lost_reply_is_unknown_after_another_write(
-    proxy: FaultProxy, name: str
+    proxy: FaultProxy, operation: str
 ) -> None:
-    given_for(name)
-    operation, add = SINGLE[name]
+    given_for(operation)
 
     def follow() -> None:
-        if name == "delete":
+        if operation == "DeleteItem":
             page("one", text="theirs")
         else:
             Page("one").update([Page.text.set("theirs")])
 
     proxy.plan(operation, DropReply())
     proxy.plan(operation, Meanwhile(follow))
-    write = Transaction()
-    add(write)
 
-    with pytest.raises(Unavailable) as unknown:
-        write.commit()
+    with pytest.raises(Unavailable) as unknown, Transaction() as write:
+        SINGLE[operation](write)
 
     assert unknown.value.maybe_written
     assert texts() == {"one": "theirs"}
@@ -515,30 +445,24 @@ def test_changes_that_are_stored_already_are_a_success_only_if_all_are(
 ) -> None:
     page("one", text="new")
     page("two", text=before)
-    write = Transaction()
-    rename("one", "new", write=write)
-    rename("two", "new", write=write)
 
-    with outcome:
-        write.commit()
+    with outcome, Transaction() as write:
+        rename("one", "new", write=write)
+        rename("two", "new", write=write)
 
     assert texts() == {"one": "new", "two": after}
 
 
-@pytest.mark.parametrize("text", ["old", "new"])
+@pytest.mark.parametrize("text", ["old", "new", "theirs"])
 def test_the_callers_object_is_as_stored_after_the_commit(text: str) -> None:
     page("one", text=text)
     held = Page("one")
 
-    rename("one", "new", held=held)
+    with pytest.raises(Torn) if text == "theirs" else nullcontext():
+        rename("one", "new", held=held)
 
-    assert held.stored == stored_items(Page.table())["one"]
-    assert held.text == "new"
-    page("theirs", text="theirs")
-    held = Page("theirs")
-    with pytest.raises(Torn):
-        rename("theirs", "new", held=held)
-    assert held.text is None
+    assert held.text == (None if text == "theirs" else "new")
+    assert held.text is None or held.stored == stored_items(Page.table())["one"]
 
 
 @pytest.mark.parametrize(("stored", "reported"), [(["whole", "part"], "whole"), (["part"], "part")])

@@ -1,4 +1,4 @@
-"""Unique attributes of any model, with guards in its own table or in a second one."""
+"""Guard items in the table of their items, or in a second one: long, damaged and old ones."""
 
 from __future__ import annotations
 
@@ -10,65 +10,48 @@ import pytest
 
 from dynamo._internal.client.sending import send
 from dynamo.exceptions import Taken
-from tests.dynamo.bands import (
-    NAME,
-    both_models,
-    delete_guard,
-    guards_of,
-    insert,
-    put_guard,
-    the_who,
-)
+from tests.dynamo.bands import Band, Singer, delete_guard
+from tests.items import stored_items
 from tests.requests import Requests, told
 
-pytestmark = pytest.mark.usefixtures("engine")
+pytestmark = [pytest.mark.usefixtures("engine"), pytest.mark.parametrize("model", [Band, Singer])]
+
+SITE = "site#who.example"
+#: Of a value that an item of version 0.1 did not have yet. The time has not come.
+RESERVED = {"reservation": {"S": "r1"}, "expires": {"N": "9999999999"}}
 
 
-def stored_of(model: Any) -> dict[str, dict[str, Any]]:
-    """Every item of a model's table by its key, guards in the same table included."""
-    (key_name,) = model.key_attribute_names()
-    items = send("Scan", {"TableName": model.table()})["Items"]
-    return {item[key_name]["S"]: item for item in items}
+def the_who(model: Any) -> Any:
+    return model("1", name="The Who", site="who.example").insert()
 
 
-@both_models
-def test_a_value_that_comes_and_goes_brings_and_takes_its_guard(model: Any) -> None:
-    band = insert(model("1", name="The Who", site="who.example"))
-
-    band.change(label="EMI")
-    assert guards_of(model)["label#EMI"] == ("1",)
-    band.change(label=None)
-
-    assert "label#EMI" not in guards_of(model)
-    assert "label" not in stored_of(model)["1"]
+def guards_of(model: Any) -> dict[str, str]:
+    """The owner of each guard; those of version 0.1 are marked."""
+    return {
+        key: item["owner"]["S"] + ("?" if item.keys() & RESERVED.keys() else "")
+        for key, item in stored_items(model._guard_table().name).items()
+        if "#" in key
+    }
 
 
-# Keys ---------------------------------------------------------------------------------------------
+def put_guard(model: Any, key: str, owner: str, **more: dict[str, str]) -> None:
+    item = {"pk": {"S": key}, "owner": {"S": owner}, **more}
+    send("PutItem", {"TableName": model._guard_table().name, "Item": item})
 
 
-@both_models
-def test_a_key_of_2048_bytes_is_stored_and_found(model: Any) -> None:
-    site = "é" * 1021 + "x"
-    assert len(f"site#{site}".encode()) == 2048
-    insert(model("1", name="Long", site=site))
-
-    assert model.find(site=site).name == "Long"
-
-
-@both_models
-def test_a_key_over_2048_bytes_is_rejected_before_a_request_is_sent(
+def test_a_key_of_2048_bytes_is_found_and_a_longer_one_rejected_before_a_request(
     model: Any, requests_sent: Requests
 ) -> None:
     with pytest.raises(ValueError, match="The value of site is too long to be kept unique"):
-        insert(model("1", name="Long", site="é" * 1022))
-
+        model("1", name="Long", site="é" * 1022).insert()
     assert requests_sent.operations == []
 
+    site = "é" * 1021 + "x"
+    assert len(f"site#{site}".encode()) == 2048
+    model("1", name="Long", site=site).insert()
+    assert model.find(site=site).name == "Long"
 
-# Damaged guards -----------------------------------------------------------------------------------
 
-
-@both_models
 @pytest.mark.parametrize("owner", [None, "thief"])
 @pytest.mark.parametrize(
     "leave", [lambda band: band.delete(), lambda band: band.change(site="new.example")]
@@ -76,18 +59,15 @@ def test_a_key_over_2048_bytes_is_rejected_before_a_request_is_sent(
 def test_an_owner_whose_guard_is_gone_or_anothers_can_leave_its_value(
     model: Any, leave: Callable[[Any], None], owner: str | None
 ) -> None:
-    band = insert(model("1", name="The Who", site="who.example"))
-    delete_guard(model, "site#who.example")
+    band = the_who(model)
+    delete_guard(model, SITE)
     if owner is not None:
-        put_guard(model, "site#who.example", owner)
+        put_guard(model, SITE, owner)
 
     leave(band)
 
-    assert guards_of(model).get("site#who.example") == (owner and (owner,))
+    assert guards_of(model).get(SITE) == owner
 
-
-#: Of a value that an item of version 0.1 did not have yet. The time has not come.
-RESERVED = {"reservation": {"S": "r1"}, "expires": {"N": "9999999999"}}
 
 #: Guards of the item 1 that do not make it the owner of the value, and whether they keep it taken.
 NO_GUARDS: dict[str, tuple[dict[str, Any] | None, bool]] = {
@@ -100,52 +80,41 @@ NO_GUARDS: dict[str, tuple[dict[str, Any] | None, bool]] = {
 }
 
 
-@both_models
 @pytest.mark.parametrize(("guard", "is_taken"), NO_GUARDS.values(), ids=NO_GUARDS)
 def test_an_item_is_not_found_by_a_value_whose_guard_is_damaged(
     model: Any, guard: dict[str, Any] | None, is_taken: bool
 ) -> None:
     the_who(model)
-    insert(model("2", name="Thief", site="thief.example"))
-    delete_guard(model, "site#who.example")
+    model("2", name="Thief", site="thief.example").insert()
+    delete_guard(model, SITE)
     if guard is not None:
-        put_guard(model, "site#who.example", **guard)
+        put_guard(model, SITE, **guard)
 
     with pytest.raises(model.DoesNotExist):
         model.find(site="who.example")
 
     assert model.find(name="The Who")
     with pytest.raises(Taken) if is_taken else nullcontext():
-        insert(model("3", name="Other", site="who.example"))
+        model("3", name="Other", site="who.example").insert()
 
 
-@both_models
 @pytest.mark.parametrize("owner", ["1", "2", "gone"])
-def test_a_value_that_version_0_1_reserved_is_free(model: Any, owner: str) -> None:
-    put_guard(model, "site#new.example", owner, **RESERVED)
-    assert not model.is_taken(site="NEW.example")
+@pytest.mark.parametrize("more", [RESERVED, {}], ids=["reserved by version 0.1", "its own"])
+def test_an_item_takes_a_value_that_was_only_reserved_or_is_its_own(
+    model: Any, owner: str, more: dict[str, Any]
+) -> None:
+    put_guard(model, "site#new.example", owner, **more)
+    assert model.is_taken(site="NEW.example") == (not more)
     band = the_who(model)
 
-    band.change(site="new.example")
-
-    assert guards_of(model) == NAME | {"site#new.example": ("1",)}
-    assert model.find(site="new.example").name == "The Who"
-    assert model.is_taken(site="new.example")
-    band.delete()
-    assert guards_of(model) == {}
-
-
-@both_models
-def test_an_item_takes_a_value_whose_guard_it_has_already(model: Any) -> None:
-    band = insert(model("1", name="The Who", site="who.example"))
-    put_guard(model, "site#new.example", "1")
-
-    band.change(site="new.example")
-
-    assert guards_of(model)["site#new.example"] == ("1",)
+    with nullcontext() if more or owner == "1" else pytest.raises(Taken):
+        band.change(site="new.example")
+        assert guards_of(model) == {"name#the who": "1", "site#new.example": "1"}
+        assert model.find(site="new.example").name == "The Who"
+        band.delete()
+        assert guards_of(model) == {}
 
 
-@both_models
 def test_an_error_of_a_receiver_is_not_taken_for_an_unknown_value(model: Any) -> None:
     def fail(**_sent: Any) -> None:
         raise ValueError("of the receiver")

@@ -41,33 +41,26 @@ def test_a_request_has_all_changes_and_the_condition() -> None:
 
 
 @pytest.mark.parametrize(
-    ("update", "is_repeatable"),
+    ("update", "is_repeatable", "is_done"),
     [
-        (Update({"a": ONE}, remove=["b"]), True),
-        (Update({"a": ONE}, add={"n": TWO}), False),
-        (Update(count={"n": (TWO, TWO)}), False),
+        (Update({"a": ONE}), True, True),
+        (
+            Update({"a": ONE, ("map", "key"): TWO}, remove=["b", ("map", "b"), ("a", "b")]),
+            True,
+            True,
+        ),
+        (Update({"a": TWO}), True, False),
+        (Update({"b": ONE}), True, False),
+        (Update({("map", "b"): TWO}), True, False),
+        (Update({"a": ONE}, remove=[("map", "key")]), True, False),
+        (Update({"a": ONE}, add={"b": TWO}), False, False),
+        (Update(count={"n": (TWO, TWO)}), False, False),
     ],
 )
-def test_an_update_that_counts_is_not_repeatable(update: Update, is_repeatable: bool) -> None:
-    assert update.is_repeatable is is_repeatable
-
-
-@pytest.mark.parametrize(
-    ("update", "is_done"),
-    [
-        (Update({"a": ONE}), True),
-        (Update({"a": ONE, ("map", "key"): TWO}, remove=["b", ("map", "b"), ("a", "b")]), True),
-        (Update({"a": TWO}), False),
-        (Update({"b": ONE}), False),
-        (Update({("map", "b"): TWO}), False),
-        (Update({"a": ONE}, remove=[("map", "key")]), False),
-        (Update(add={"b": TWO}), False),
-    ],
-)
-def test_an_update_is_recognized_by_the_values_that_it_leaves(
-    update: Update, is_done: bool
+def test_an_update_that_does_not_count_is_repeatable_and_known_by_the_values_that_it_leaves(
+    update: Update, is_repeatable: bool, is_done: bool
 ) -> None:
-    assert update.is_done(STORED) is is_done
+    assert (update.is_repeatable, update.is_done(STORED)) == (is_repeatable, is_done)
     assert not update.is_done(None)
 
 
