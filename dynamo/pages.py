@@ -252,11 +252,9 @@ class Paged(ItemObject):
             for each in found
             if (key := each[guards.key_name]["S"]).startswith(beginning)
         }
-        keys: list[Item] = []
-        for key in map(cls._key_of_owner, owners.values()):
-            if key and key not in keys:
-                keys.append(key)
-        stored = {cls.owner_of(each): each for each in bulk.read_batches(cls.table(), keys)}
+        keys = {cls.owner_of(key): key for key in map(cls._key_of_owner, owners.values()) if key}
+        read = bulk.read_batches(cls.table(), [*keys.values()])
+        stored = {cls.owner_of(each): each for each in read}
         # The index may still have a guard item that was deleted: each is compared with its item.
         items = (
             item

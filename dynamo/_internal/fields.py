@@ -26,15 +26,15 @@ class NumberField(forms.FloatField):
         number = super().to_python(value)
         if number is None or isinstance(value, (int, float)):
             return value if isinstance(value, int) else number
-        if not math.isfinite(number):
-            raise ValidationError(self.error_messages["invalid"], code="invalid")
-        exact = Decimal(formats.sanitize_separators(value) if self.localize else str(value).strip())
-        if exact == int(exact):
-            return int(exact)
-        if exact != Decimal(repr(number)):
-            # A float cannot hold it.
-            raise ValidationError(self.error_messages["invalid"], code="invalid")
-        return number
+        if math.isfinite(number):
+            text = formats.sanitize_separators(value) if self.localize else str(value).strip()
+            exact = Decimal(text)
+            if exact == int(exact):
+                return int(exact)
+            # Otherwise a float cannot hold it.
+            if exact == Decimal(repr(number)):
+                return number
+        raise ValidationError(self.error_messages["invalid"], code="invalid")
 
 
 class ShownEncoder(DjangoJSONEncoder):

@@ -135,8 +135,7 @@ def tables_of(model: type[PlainModel]) -> list[Table]:
         for each in model._unique_keys
     )
     guards = model._guard_table()
-    is_searchable = any(each.searchable for each in model._unique_keys)
-    searches = (_SEARCH_INDEX,) if is_searchable else ()
+    searches = (_SEARCH_INDEX,) if any(each.searchable for each in model._unique_keys) else ()
     items = replace(items, promises=(guards.base_name, uniques))
     if not model.has_guard_table():
         return [replace(items, indexes=(*items.indexes, *searches))]
@@ -396,9 +395,8 @@ def _has_index(name: str, answer: dict[str, Any]) -> bool:
     return name in _index_states(answer["Table"])
 
 
-def _is_protected(answer: dict[str, Any]) -> bool | None:
-    protected: bool | None = answer["Table"].get("DeletionProtectionEnabled")
-    return protected
+def _is_protected(answer: dict[str, Any]) -> Any:
+    return answer["Table"].get("DeletionProtectionEnabled")
 
 
 def _has_recovery(answer: dict[str, Any]) -> bool:

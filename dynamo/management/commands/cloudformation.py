@@ -66,20 +66,16 @@ def template(tables: Iterable[Table], parts: Iterable[Part] = ()) -> dict[str, A
 
 
 def _properties(table: Table) -> dict[str, Any]:
-    properties = {
+    ttl = {"AttributeName": table.ttl_attribute, "Enabled": True}
+    return {
         "TableName": table.name,
         "BillingMode": "PAY_PER_REQUEST",
         **table.schema,
         "SSESpecification": {"SSEEnabled": True},
         "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
         "DeletionProtectionEnabled": True,
+        **({"TimeToLiveSpecification": ttl} if table.ttl_attribute else {}),
     }
-    if table.ttl_attribute:
-        properties["TimeToLiveSpecification"] = {
-            "AttributeName": table.ttl_attribute,
-            "Enabled": True,
-        }
-    return properties
 
 
 def _logical_id(table: Table) -> str:
