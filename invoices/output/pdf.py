@@ -177,7 +177,8 @@ def _version() -> str:
         if file.suffix in {".py", ".typ", ".xml", ".mo"}:
             digest.update(file.read_bytes())
     fonts = [(file.name, file.stat().st_size) for each in installed() for file in each.files()]
-    packages = sorted((each.name, each.version) for each in distributions())
+    # A folder may be on the path of some processes twice.
+    packages = sorted({(each.name, each.version) for each in distributions()})
     return repr((digest.hexdigest(), fonts, packages, sys.version, settings.TIME_ZONE))
 
 

@@ -25,7 +25,7 @@ PAGES = [
     "/accounts/password_change/done/",
     "/accounts/delete/",
 ]
-# It also reads which years have invoices: see tests/invoices/test_account_deletion.py.
+# It also reads which years have invoices: see tests/invoices/test_account_data.py.
 WITHOUT_OTHER_DATA = [page for page in PAGES if page != "/accounts/delete/"]
 
 

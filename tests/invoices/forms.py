@@ -1,8 +1,11 @@
-"""The form of a new invoice, as browsers send it."""
+"""The form of a new invoice, as browsers send it, and the list as they show it."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
+
+from django.test import Client
 
 from invoices.pages.forms import InvoiceForm
 
@@ -27,3 +30,9 @@ def typed(*lines: dict[str, str], **values: Any) -> dict[str, Any]:
         },
         **values,
     }
+
+
+def listed(client: Client, query: str = "") -> list[str]:
+    """The labels of the invoices that the list shows, in its order."""
+    page = client.get(f"/invoices/{query}").content.decode()
+    return re.findall(r'href="/invoices/(\d{4}-\d{6})/"', page)

@@ -40,10 +40,14 @@ DATES = st.none() | st.dates(date(1000, 1, 1))
 
 
 def a_line(
-    quantity: str = "1", unit_price: str = "100", vat_rate: str = "19", description: str = "Work"
+    quantity: str = "1",
+    unit_price: str = "100",
+    vat_rate: str = "19",
+    description: str = "Work",
+    category: str = "",
 ) -> Line:
     """One line; numbers as text, so that each is exact."""
-    return Line(description, Decimal(quantity), Decimal(unit_price), Decimal(vat_rate))
+    return Line(description, Decimal(quantity), Decimal(unit_price), Decimal(vat_rate), category)
 
 
 def an_invoice(*lines: Line, currency: str = "EUR", **changes: Any) -> Invoice:
@@ -56,12 +60,10 @@ def an_invoice(*lines: Line, currency: str = "EUR", **changes: Any) -> Invoice:
 def a_voided_invoice(**changes: Any) -> Invoice:
     """The same, voided."""
     voided_at = datetime(2026, 11, 23, 12, tzinfo=UTC)
-    voided: dict[str, Any] = {
-        "status": "voided",
-        "void_reason": "Wrong customer",
-        "voided_at": voided_at,
-    }
-    return an_invoice(**(voided | changes))
+    return replace(
+        an_invoice(),
+        **{"status": "voided", "void_reason": "Wrong customer", "voided_at": voided_at} | changes,
+    )
 
 
 @st.composite

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, strategies as st
 
-from invoices.document.amounts import Line, totals
+from invoices.document.amounts import Line, line_nets, totals
 from invoices.document.money import (
     LEFT_TO_RIGHT_MARK,
     WORD_JOINER,
@@ -20,6 +20,7 @@ from invoices.document.money import (
     readable_amount,
     readable_decimal,
 )
+from invoices.store.settlement import negated
 from tests.invoices.samples import CURRENCIES, LINES, NUMBERS, a_line
 from web.choices import currency_choices, is_currency
 
@@ -51,22 +52,43 @@ def test_a_line_is_rounded_half_up_to_minor_units(
     assert a_line(quantity, price).amount(currency) == net
 
 
-@given(st.lists(LINES, max_size=6), CURRENCIES)
-def test_totals_equal_those_of_exact_fractions(lines: list[Line], currency: str) -> None:
-    result = totals(lines, currency)
+@given(st.lists(LINES, max_size=6), CURRENCIES, st.booleans())
+def test_totals_equal_those_of_exact_fractions(
+    lines: list[Line], currency: str, with_tax: bool
+) -> None:
+    result = totals(lines, currency, with_tax)
 
-    nets: dict[Fraction, int] = {}
+    amounts: dict[Fraction, int] = {}
     for line in lines:
         exact = Fraction(line.quantity) * Fraction(line.unit_price) * minor_units(currency)
         assert line.amount(currency) == rounded_half_up(exact)
         rate = Fraction(line.vat_rate)
-        nets[rate] = nets.get(rate, 0) + line.amount(currency)
-    vat = {rate: rounded_half_up(net * rate / 100) for rate, net in nets.items()}
+        amounts[rate] = amounts.get(rate, 0) + line.amount(currency)
+    # Rounded once for each rate.
+    whole = {rate: 100 + rate if with_tax else 100 for rate in amounts}
+    vat = {rate: rounded_half_up(sum_ * rate / whole[rate]) for rate, sum_ in amounts.items()}
+    nets = {rate: sum_ - vat[rate] * with_tax for rate, sum_ in amounts.items()}
     assert {Fraction(share.rate): share.net for share in result.shares} == nets
     assert {Fraction(share.rate): share.vat for share in result.shares} == vat
-    assert result.net == sum(nets.values())
-    assert result.gross == result.net + sum(vat.values())
+    assert (result.net, result.gross) == (
+        sum(nets.values()),
+        sum(nets.values()) + sum(vat.values()),
+    )
     assert [share.rate for share in result.shares] == sorted(share.rate for share in result.shares)
+
+
+@given(st.lists(LINES, max_size=30), CURRENCIES, st.booleans())
+def test_nets_of_lines_add_up_and_those_of_a_credit_note_have_the_other_sign(
+    lines: list[Line], currency: str, with_tax: bool
+) -> None:
+    credited = negated(lines)
+    sums, opposite = (totals(each, currency, with_tax) for each in (lines, credited))
+    nets = line_nets(lines, sums, currency, with_tax)
+
+    assert sum(nets) == sums.net
+    assert line_nets(credited, opposite, currency, with_tax) == [-net for net in nets]
+    assert (opposite.net, opposite.gross) == (-sums.net, -sums.gross)
+    assert [share.vat for share in opposite.shares] == [-share.vat for share in sums.shares]
 
 
 @given(st.integers(-(10**30), 10**30), CURRENCIES)

@@ -8,16 +8,13 @@ from datetime import date
 import pytest
 
 from accounts.services import delete
-from dynamo._internal.client.sending import send
+from invoices.models import InvoiceItem
 from invoices.store.check import check_invoices
 from invoices.store.settlement import credit, mark_paid, void
-from sequences._internal.check import SeriesReport
-from sequences.models import Counter
-from tests import commands
+from tests import commands, numbered
 from tests.factories import make_user
 from tests.invoice_factories import (
     DAY,
-    counter_of,
     issued,
     new_account,
     put_counter,
@@ -40,10 +37,6 @@ def account() -> str:
     for request_id in "abc":
         issued(made, request_id=request_id)
     return made
-
-
-def check(account: str | None = None) -> list[SeriesReport]:
-    return list(check_invoices(account))
 
 
 def run(*arguments: str) -> tuple[str, str]:
@@ -73,21 +66,13 @@ def test_sound_series_are_one_line_each_with_the_keys_of_the_contract(account: s
 
 
 def test_two_invoices_of_one_request_in_two_years_are_duplicates(account: str) -> None:
+    later = series(account, 2027)
     issued(account, day=date(2027, 1, 1), request_id="z")
-    first = stored_invoices(account)[0]
-    put_invoice(first, series={"S": series(account, 2027)}, number={"N": "2"})
-    send(
-        "UpdateItem",
-        {
-            "TableName": Counter.table(),
-            "Key": {"counterName": {"S": counter_of(account, 2027).name}},
-            "UpdateExpression": "SET currentValue = :two",
-            "ExpressionAttributeValues": {":two": {"N": "2"}},
-        },
-    )
+    put_invoice(stored_invoices(account)[0], series={"S": later}, number={"N": "2"})
+    numbered.put_counter(InvoiceItem, later, 2, "2027-01-01")
 
-    assert [report.duplicates.listed for report in check()] == [[1], [2]]
-    assert check(account) == check()
+    for reports in (check_invoices(), check_invoices(account)):
+        assert [report.duplicates.listed for report in reports] == [[1], [2]]
 
 
 def test_a_guard_without_an_owner_is_reported_for_its_account() -> None:
@@ -96,16 +81,15 @@ def test_a_guard_without_an_owner_is_reported_for_its_account() -> None:
     key = request_key(account, "a#b")
     put_invoice({"series": {"S": key}, "number": {"N": "0"}})
 
-    [report] = check()
+    [report] = check_invoices()
 
     assert (report.series, report.guards.listed) == (account, [key])
 
 
 def test_a_counter_with_a_damaged_date_is_reported() -> None:
-    account = new_account()
-    put_counter(account, 0, "yesterday")
+    put_counter(new_account(), 0, "yesterday")
 
-    assert [report.last for report in check()] == [None]
+    assert [report.last for report in check_invoices()] == [None]
 
 
 def test_the_check_of_one_account_reads_the_counter_of_each_year(
@@ -146,10 +130,8 @@ def test_the_series_of_one_account_are_checked_also_if_it_is_deleted(account: st
     delete(user)
     found.append(run("--user", user.pk.upper(), "--json"))
 
-    assert [(json.loads(out)["series"], error) for out, error in found] == [
-        (series(user.pk), ""),
-        (series(user.pk), ""),
-    ]
+    told = [(json.loads(out)["series"], error) for out, error in found]
+    assert told == [(series(user.pk), "")] * 2
 
 
 @pytest.mark.parametrize("of_one_account", [False, True])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import pairwise
 from typing import Any
@@ -87,26 +87,26 @@ def test_of_downloads_that_an_account_starts_at_once_one_runs(
     assert sorted(response.status_code for response in found) == [200] + [429] * 7
 
 
-def _leave(response: Any) -> None:
-    next(iter(response.streaming_content))
-    response.close()
-
-
-ENDS: dict[str, Callable[[Any], Any]] = {
-    "read to its end": taken,
-    "closed in the middle": _leave,
-    "closed before it began": lambda response: response.close(),
-    "dropped": lambda response: None,
-}
-
-
-def test_the_next_download_begins_when_one_was() -> None:
+def test_the_next_download_begins_when_one_was_read_closed_dropped_or_not_found() -> None:
     client = seller(1)
-    for end in ENDS.values():
+
+    def leave(response: Any) -> None:
+        next(iter(response.streaming_content))
+        response.close()
+
+    ends: list[Callable[[Any], Any]] = [
+        taken,
+        leave,
+        lambda response: response.close(),
+        lambda response: None,
+    ]
+    for end in ends:
         end(client.get(CSV))
         gc.collect()
 
         assert taken(client.get(CSV))
+    assert client.get("/invoices/1999.zip").status_code == 404
+    assert taken(client.get(CSV))
 
 
 def test_a_download_that_fails_has_ended() -> None:
@@ -121,48 +121,25 @@ def test_a_download_that_fails_has_ended() -> None:
             taken(client.get(CSV))
 
 
-def test_a_year_without_invoices_does_not_count_as_a_download() -> None:
-    client = seller()
-
-    assert client.get("/invoices/1999.zip").status_code == 404
-
-    assert taken(client.get(CSV))
-
-
 # ASGI ---------------------------------------------------------------------------------------------
 
 
-def test_a_download_is_the_same_under_asgi() -> None:
-    client = seller(3)
+def test_under_asgi_a_download_is_the_same_and_rejects_the_next_until_it_ends() -> None:
+    client = seller()
     expected = taken(client.get(CSV))
 
-    async def downloaded() -> tuple[bool, bytes]:
-        visitor = AsyncClient()
-        visitor.cookies = client.cookies
-        response: Any = await visitor.get(CSV)
-        parts = [part async for part in response.streaming_content]
-        return response.is_async, b"".join(parts)
-
-    assert asyncio.run(downloaded()) == (True, expected)
-
-
-def test_under_asgi_an_open_download_rejects_the_next_until_it_ends() -> None:
-    client = seller()
-
-    async def statuses() -> list[int]:
+    async def look() -> None:
         visitor = AsyncClient()
         visitor.cookies = client.cookies
         first: Any = await visitor.get(CSV)
-        second = await visitor.get(CSV)
-        parts: AsyncIterator[bytes] = first.streaming_content
-        async for _part in parts:
-            pass
+        assert first.is_async
+        assert (await visitor.get(CSV)).status_code == 429
+        assert b"".join([part async for part in first.streaming_content]) == expected
         third: Any = await visitor.get(CSV)
-        async for _part in third.streaming_content:
-            pass
-        return [first.status_code, second.status_code, third.status_code]
+        assert third.status_code == 200
+        assert [part async for part in third.streaming_content]
 
-    assert asyncio.run(statuses()) == [200, 429, 200]
+    asyncio.run(look())
 
 
 _made: list[int] = []
@@ -185,28 +162,22 @@ def test_under_asgi_a_part_is_sent_before_the_next_is_made(settings: Any) -> Non
     settings.ROOT_URLCONF = __name__
     _made.clear()
     sent: list[tuple[bytes, int]] = []
+    requests = [{"type": "http.request", "body": b""}]
+
+    async def receive() -> dict[str, Any]:
+        return requests.pop() if requests else await asyncio.Future()
 
     async def send_(message: dict[str, Any]) -> None:
         if message.get("body"):
             sent.append((message["body"], len(_made)))
 
-    async def ask() -> None:
-        requests = [{"type": "http.request", "body": b""}]
-
-        async def receive() -> dict[str, Any]:
-            if requests:
-                return requests.pop()
-            return await asyncio.Future()
-
-        scope = {
-            "type": "http",
-            "method": "GET",
-            "path": "/streamed",
-            "query_string": b"",
-            "headers": [(b"host", b"testserver")],
-        }
-        await get_asgi_application()(scope, receive, send_)
-
-    asyncio.run(ask())
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/streamed",
+        "query_string": b"",
+        "headers": [(b"host", b"testserver")],
+    }
+    asyncio.run(get_asgi_application()(scope, receive, send_))
 
     assert sent == [(b"0", 1), (b"1", 2), (b"2", 3)]

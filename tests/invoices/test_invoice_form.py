@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
+from accounts.emails.links import mark_confirmed
 from accounts.models import User
 from accounts.services import edit_profile
 from invoices.document.invoice import Invoice
+from invoices.models import InvoiceItem
 from invoices.pages.customers import CustomerForm
 from invoices.store.lists import all_invoices
+from invoices.store.records import find_invoice
+from tests import invoice_factories
 from tests.invoices import forms
 from tests.invoices.forms import NEW
 from tests.pages import Page
@@ -39,10 +43,6 @@ def typed(*lines: dict[str, str], **values: Any) -> dict[str, Any]:
     return forms.typed(*(lines or (LINE,)), **values)
 
 
-def it_is(moment: datetime, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(timezone, "now", lambda: moment)
-
-
 def issued(user: User) -> list[Invoice]:
     years = sorted({2026, 2027, timezone.localdate().year})
     return [invoice for year in years for invoice in all_invoices(user.pk, year)]
@@ -51,36 +51,32 @@ def issued(user: User) -> list[Invoice]:
 # What the form begins with ------------------------------------------------------------------------
 
 
-def test_a_form_begins_with_what_the_profile_says(
+def currency_of(page: Any) -> str:
+    """The currency that a page has chosen."""
+    [chosen] = re.findall(r'<option value="([A-Z]{3})" selected>', page.content.decode())
+    return str(chosen)
+
+
+def test_a_form_begins_with_what_the_profile_says_and_folds_away_what_is_blank(
     client: Client, ann: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # In Tokyo it is the next day, and the next year.
-    it_is(datetime(2026, 12, 31, 16, tzinfo=UTC), monkeypatch)
-    edit_profile(
-        ann,
-        currency="JPY",
-        payment_days="14",
-        payment_terms="Within 14 days.",
-        time_zone="Asia/Tokyo",
-    )
+    moment = datetime(2026, 12, 31, 16, tzinfo=UTC)
+    monkeypatch.setattr(timezone, "now", lambda: moment)
 
-    response = client.get(NEW)
+    def begun(**profile: str) -> tuple[str, str, str, int]:
+        """Currency, due date and payment terms of a new form, and how many parts are open."""
+        edit_profile(User.get(ann.pk), **profile)
+        shown = client.get(NEW)
+        page = Page(shown)
+        dates = page.value("due_date"), page.value("payment_terms")
+        return currency_of(shown), *dates, shown.content.decode().count(' class="part" open')
 
-    page = Page(response)
-    assert page.value("due_date") == "2027-01-15"
-    assert page.value("payment_terms") == "Within 14 days."
-    assert '<option value="JPY" selected>' in response.content.decode()
-    assert 'details class="part" open' in response.content.decode()
-
-
-def test_without_a_profile_nothing_is_filled_in_and_the_further_fields_are_folded_away(
-    client: Client, ann: User
-) -> None:
-    response = client.get(NEW)
-
-    assert Page(response).value("due_date") == ""
-    assert '<option value="EUR" selected>' in response.content.decode()
-    assert 'details class="part" open' not in response.content.decode()
+    assert begun() == ("EUR", "", "", 0)
+    assert begun(country="JP") == ("JPY", "", "", 0)
+    terms = {"payment_days": "14", "payment_terms": "Within 14 days."}
+    whole = begun(currency="USD", time_zone="Asia/Tokyo", **terms)
+    assert whole == ("USD", "2027-01-15", "Within 14 days.", 1)
 
 
 def test_a_part_with_an_error_or_a_value_is_open(client: Client, ann: User) -> None:
@@ -91,19 +87,6 @@ def test_a_part_with_an_error_or_a_value_is_open(client: Client, ann: User) -> N
     assert open_parts(**wrong) == 0
     assert open_parts(**wrong, customer_vat_id="FR1") == 1
     assert open_parts(**wrong, due_date="soon", buyer_reference="A 1") == 2
-
-
-def test_an_invoice_that_is_issued_again_gets_new_dates(client: Client, ann: User) -> None:
-    edit_profile(ann, payment_days="0")
-    today = timezone.localdate()
-    dates = {"supplied_from": "2026-01-01", "supplied_to": "2026-01-31", "due_date": f"{today}"}
-    location = client.post(NEW, typed(**dates))["Location"]
-
-    page = Page(client.get(f"{NEW}?from={location.split('/')[-2]}"))
-
-    assert (page.value("supplied_from"), page.value("supplied_to")) == ("", "")
-    assert page.value("due_date") == str(today)
-    assert page.value("lines-0-description") == "Work"
 
 
 def test_midnight_and_the_year_are_those_of_the_seller(
@@ -118,7 +101,7 @@ def test_midnight_and_the_year_are_those_of_the_seller(
         ("America/New_York", datetime(2027, 1, 1, 5, 0, 0, tzinfo=UTC), first_day),
     ):
         edit_profile(User.get(ann.pk), time_zone=zone)
-        it_is(moment, monkeypatch)
+        monkeypatch.setattr(timezone, "now", lambda moment=moment: moment)
 
         # A due date on the day of the invoice is not in the past.
         response = client.post(NEW, typed(due_date=issued_at.isoformat()))
@@ -154,12 +137,12 @@ def test_errors_of_lines_dates_profile_and_law_arrive_at_once(client: Client, an
     day_before = timezone.localdate() - timedelta(days=1)
     values = {"due_date": f"{day_before}", "supplied_from": "tomorrow", "customer_country": "FR"}
 
-    page = Page(client.post(NEW, typed(LINE | {"description": ""}, **values)))
+    errors = Page(client.post(NEW, typed(LINE | {"description": ""}, **values))).errors
 
     fields = {"due_date", "lines-0-description", "supplied_from", "customer_address"}
-    assert page.errors.keys() == {"", *fields}
-    assert page.errors["supplied_from"] == ["Enter a date such as 2026-11-21."]
-    general = " ".join(page.errors[""])
+    assert errors.keys() == {"", *fields}
+    assert errors["supplied_from"] == ["Enter a date such as 2026-11-21."]
+    general = " ".join(errors[""])
     for part in ("Change your profile first", "Your address", "also in the lines below"):
         assert part in general
 
@@ -167,30 +150,18 @@ def test_errors_of_lines_dates_profile_and_law_arrive_at_once(client: Client, an
 def test_a_category_without_vat_needs_no_rate_and_every_other_one_does(
     client: Client, ann: User
 ) -> None:
+    def sent(rate: str, category: str) -> Any:
+        line = LINE | {"vat_rate": rate, "tax_category": category}
+        return client.post(NEW, typed(line))
+
     for category in ("reverse_charge", "exempt", "zero"):
-        values = typed(LINE | {"vat_rate": "", "tax_category": category})
-        assert "VAT 0%" in client.post("/invoices/preview/", values).json()["totals"]
-        assert client.post(NEW, values).status_code == 302
+        assert sent("", category).status_code == 302
         [line] = issued(ann)[0].lines
         assert (line.vat_rate, line.category) == (0, category)
+    required = ["This field is required."]
     for category in ("", "standard", "reduced"):
-        page = Page(client.post(NEW, typed(LINE | {"vat_rate": "", "tax_category": category})))
-        assert page.errors["lines-0-vat_rate"] == ["This field is required."]
-    page = Page(client.post(NEW, typed(LINE | {"vat_rate": "0", "tax_category": "standard"})))
-    assert "Enter a rate above 0" in page.errors["lines-0-vat_rate"][0]
-
-
-def test_the_command_refuses_the_same_in_one_line(ann: User) -> None:
-    edit_profile(ann, **GERMAN)
-    arguments = ["issueinvoice", "--user=ann", "--customer=Bob", "--line=Work;2;500;19"]
-
-    with pytest.raises(CommandError, match="requires this: The customer’s address") as refused:
-        call_command(*arguments)
-    assert "\n" not in str(refused.value)
-    assert issued(ann) == []
-
-    call_command(*arguments, "--address=Rue 2", "--supplied-from=2026-03-01")
-    assert len(issued(ann)) == 1
+        assert Page(sent("", category)).errors["lines-0-vat_rate"] == required
+    assert "Enter a rate above 0" in Page(sent("0", "standard")).errors["lines-0-vat_rate"][0]
 
 
 def test_the_seller_of_the_moment_of_issuing_is_checked_and_printed(
@@ -207,8 +178,8 @@ def test_the_seller_of_the_moment_of_issuing_is_checked_and_printed(
     assert issued(ann) == []
 
     edit_profile(User.get(ann.pk), business_address="Ring 9")
-    assert client.post(NEW, form).status_code == 302
-    (invoice,) = issued(ann)
+    client.post(NEW, form)
+    [invoice] = issued(ann)
     assert (invoice.seller.name, invoice.seller.address) == ("Ann AG", "Ring 9")
 
 
@@ -217,27 +188,24 @@ def test_the_seller_of_the_moment_of_issuing_is_checked_and_printed(
 
 def test_the_page_of_an_invoice_shows_every_field(client: Client, ann: User) -> None:
     edit_profile(ann, **GERMAN, bic="COBADEFFXXX", account_holder="Ann Holder", tax_number="12/3")
-    line = LINE | {"vat_rate": "0", "tax_category": "intra_community"}
-    exempt = LINE | {"vat_rate": "0", "tax_category": "exempt"}
-    today = timezone.localdate()
-    form = typed(
-        LINE,
-        line,
-        exempt,
-        **DETAILS,
-        supplied_to="2026-03-31",
-        due_date=f"{today}",
-        payment_terms="No discount.",
-        buyer_reference="PO 7",
-        exemption_reason="§ 4 UStG",
-        customer_vat_id="FR40303265045",
-        customer_country="FR",
-        customer_language="en",
-        customer_number="K 12",
-        customer_email="bob@example.org",
-        prices_include_tax="on",
-        note="Thank you.",
+    without_vat = (
+        LINE | {"vat_rate": "0", "tax_category": each} for each in ("intra_community", "exempt")
     )
+    values = {
+        "supplied_to": "2026-03-31",
+        "due_date": f"{timezone.localdate()}",
+        "payment_terms": "No discount.",
+        "buyer_reference": "PO 7",
+        "exemption_reason": "§ 4 UStG",
+        "customer_vat_id": "FR40303265045",
+        "customer_country": "FR",
+        "customer_language": "en",
+        "customer_number": "K 12",
+        "customer_email": "bob@example.org",
+        "prices_include_tax": "on",
+        "note": "Thank you.",
+    }
+    form = typed(LINE, *without_vat, **DETAILS | values)
 
     text = Page(client.get(client.post(NEW, form)["Location"])).text
 
@@ -257,37 +225,35 @@ def test_japans_reduced_rate_is_marked(client: Client, ann: User) -> None:
     cup = line | {"description": "Cup", "vat_rate": "10"}
     # A contract from before 2019 has the old standard rate of 8 percent.
     lease = line | {"description": "Lease", "tax_category": "standard"}
-    lines = (line, cup, lease)
-    form = {"currency": "JPY", "supplied_from": "2026-03-01"}
-    first = client.post(NEW, typed(*lines, **form))["Location"]
-    edit_profile(ann, country="JP", business_name="山田商店", vat_id="T5835678256246")
-    second = client.post(NEW, typed(*lines, **form))["Location"]
 
-    assert "※" not in Page(client.get(first)).text
-    text = Page(client.get(second)).text
-    assert "Tea ※" in text
-    assert "Cup ※" not in text
-    assert "Lease ※" not in text
-    assert "※ Items at the reduced tax rate" in text
+    def text() -> str:
+        form = typed(line, cup, lease, currency="JPY", supplied_from="2026-03-01")
+        return Page(client.post(NEW, form, follow=True)).text
+
+    assert "※" not in text()
+    edit_profile(ann, country="JP", business_name="山田商店", vat_id="T5835678256246")
+    marked = text()
+    assert re.findall(r"(\w+) ※", marked) == ["Tea"]
+    assert "※ Items at the reduced tax rate" in marked
 
 
 def test_a_price_is_asked_about_only_if_its_currency_has_decimals(
     client: Client, ann: User
 ) -> None:
-    for currency, typed_price, shown in (
+    for currency, price, shown in (
         ("JPY", "300,000", "¥300,000"),
         ("JPY", "1.080", ""),
         ("jpy", "1,080", "¥1,080"),
         ("EUR", "1,080", ""),
     ):
-        line = LINE | {"quantity": "1", "unit_price": typed_price}
+        line = LINE | {"quantity": "1", "unit_price": price}
         values = typed(line, currency=currency)
 
         response = client.post(NEW, values, follow=True)
 
         refused = Page(response).errors.get("lines-0-unit_price", [""])[0]
-        assert (shown or "can be either") in response.content.decode()
         assert ("can be either" in refused) == (not shown)
+        assert shown in response.content.decode()
         if currency.isupper():
             assert client.post("/invoices/preview/", values).json()["lines"] == [shown]
 
@@ -295,37 +261,27 @@ def test_a_price_is_asked_about_only_if_its_currency_has_decimals(
 def test_a_domestic_invoice_is_an_electronic_one_and_the_form_says_what_is_missing(
     client: Client, ann: User
 ) -> None:
+    def asked(page: Any) -> str:
+        also = Page(page).text.partition("electronic invoice (EN 16931), also enter:")[2]
+        return also.partition("Issue the invoice")[0]
+
     edit_profile(ann, **GERMAN)
-    shown = Page(client.get(NEW))
-    assert '<option value="DE" selected>' in client.get(NEW).content.decode()
-    asked = shown.text.partition("electronic invoice (EN 16931), also enter:")[2]
-    assert "The customer’s address" in asked
-    assert "The due date or the payment terms" in asked
-    assert "country" not in asked.partition("Issue the invoice")[0]
+    new = client.get(NEW)
+    assert '<option value="DE" selected>' in new.content.decode()
+    assert "The customer’s address" in asked(new)
+    assert "The due date or the payment terms" in asked(new)
+    assert "country" not in asked(new)
 
     # Refused: without an address in the profile, the page also says what it lacks.
     edit_profile(User.get(ann.pk), business_address="")
-    refused = client.post(NEW, typed(**DETAILS, payment_terms="Now.", customer_country="DE"))
-    asked = Page(refused).text.partition("electronic invoice (EN 16931), also enter:")[2]
-    assert "The seller’s address" in asked
-    assert "The customer’s address" not in asked.partition("Issue the invoice")[0]
-    edit_profile(User.get(ann.pk), business_address="Ring 9")
-
     form = typed(**DETAILS, payment_terms="Now.", customer_country="DE")
+    refused = client.post(NEW, form)
+    assert "The seller’s address" in asked(refused)
+    assert "The customer’s address" not in asked(refused)
+
+    edit_profile(User.get(ann.pk), business_address="Ring 9")
     location = client.post(NEW, form)["Location"]
     assert client.get(location.rstrip("/") + ".xml").status_code == 200
-
-
-def test_a_new_invoice_has_the_currency_of_the_profile_or_else_of_its_country(
-    client: Client, ann: User
-) -> None:
-    for profile, currency in (
-        ({}, "EUR"),
-        ({"country": "JP"}, "JPY"),
-        ({"country": "JP", "currency": "USD"}, "USD"),
-    ):
-        edit_profile(User.get(ann.pk), **profile)
-        assert f'<option value="{currency}" selected>' in client.get(NEW).text
 
 
 def test_a_customer_without_a_country_is_taken_for_a_domestic_one(
@@ -340,3 +296,51 @@ def test_a_customer_without_a_country_is_taken_for_a_domestic_one(
     for name, country in (("Bob", "DE"), ("Chloé", "FR")):
         found = client.post(NEW, typed(customer_name=name, find_customer="1"))
         assert f'<option value="{country}" selected>' in found.content.decode()
+
+
+# ACCOUNTS_REQUIRE_CONFIRMED_EMAIL -----------------------------------------------------------------
+
+DEMANDED = "Confirm your email address before you issue an invoice."
+REFUSED = "Confirm your email address first. Open your profile to get the link."
+
+
+def test_a_form_of_an_unconfirmed_account_keeps_what_was_typed_until_the_confirmation(
+    client: Client, ann: User, settings: Any
+) -> None:
+    settings.ACCOUNTS_REQUIRE_CONFIRMED_EMAIL = True
+    new = Page(client.get(NEW)).text
+    assert DEMANDED in new
+    assert new.count("Get the link in your profile") == 1
+    values = typed(LINE, LINE | {"description": "More work"}, note="Thanks")
+    assert DEMANDED in Page(client.post(NEW, values | {"add_line": "1"})).text
+
+    page = Page(client.post(NEW, values))
+
+    assert REFUSED in page.text
+    assert DEMANDED not in page.text
+    kept = {name: page.value(name) for name in values if name in page.fields}
+    assert kept == {name: values[name] for name in kept}
+    assert kept.keys() >= {"customer_name", "note", "lines-1-description", "request_id"}
+    assert REFUSED in Page(client.post(NEW, values | {"lines-0-quantity": "many"})).text
+    assert list(InvoiceItem.scan()) == []
+
+    mark_confirmed(User.get(ann.pk))
+
+    assert DEMANDED not in Page(client.get(NEW)).text
+    assert client.post(NEW, values)["Location"].endswith("-000001/")
+
+
+def test_without_a_confirmed_address_invoices_are_shown_and_voided_but_not_credited(
+    client: Client, ann: User, settings: Any
+) -> None:
+    settings.ACCOUNTS_REQUIRE_CONFIRMED_EMAIL = True
+    label = invoice_factories.issued(ann.pk).label
+    page = f"/invoices/{label}/"
+
+    refused = Page(client.post(f"{page}credit/", {"reason": "Returned"}))
+
+    assert "Confirm your email address" in refused.text
+    assert len(list(InvoiceItem.scan())) == 1
+    assert client.get(page).status_code == 200
+    client.post(f"{page}void/", {"reason": "Wrong customer"})
+    assert find_invoice(ann.pk, label).is_voided

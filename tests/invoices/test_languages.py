@@ -1,129 +1,169 @@
-"""Amounts and invoices in English and Japanese; what is stored and asked for is in neither."""
+"""The language of a document, by its customer or its page; what is stored is in none."""
 
 from __future__ import annotations
 
-import hashlib
 import io
-from collections.abc import Iterator
-from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
 
 import pytest
+from django.core import mail
 from django.test import Client
 from django.utils import translation
 from pypdf import PdfReader
 
+from accounts.models import User
 from accounts.services import edit_profile
-from invoices.document import money
-from invoices.document.invoice import Invoice
+from invoices.document.money import bare_price, readable_amount
+from invoices.output.contents import contents_of
 from invoices.output.files import YEAR_FILES
-from invoices.output.pdf import render
-from invoices.store.issuing import issue_invoice
+from invoices.pages.changes import SendForm
+from invoices.store.lists import all_invoices
 from invoices.store.records import find_invoice
+from tests import catalogue
 from tests.commands import run
 from tests.factories import make_user
-from tests.invoice_factories import DAY, SELLER, draft, issued, new_account, stored_invoices
+from tests.invoice_factories import DAY, issued, stored_invoices
 from tests.invoices.forms import NEW, typed
-from tests.invoices.samples import a_voided_invoice, an_invoice, record_of
+from tests.invoices.samples import an_invoice, record_of
+from tests.sample_invoices import SAMPLES
 from web.choices import currency_choices
 
-LABEL = f"{DAY.year}-000001"
+#: Texts that are the same in several languages.
+SAME = {"IBAN", "BIC", "Date", "Description", "h", "kg", "m"}
 
 
-@pytest.fixture
-def japanese() -> Iterator[None]:
-    with translation.override("ja"):
-        yield
+@pytest.mark.parametrize("path", catalogue.DOCUMENTS, ids=lambda path: path.parts[-3])
+def test_a_catalogue_of_documents_has_texts_of_the_sources_with_their_placeholders(
+    path: Path,
+) -> None:
+    found, all_texts = catalogue.read(path), catalogue.read(catalogue.CATALOGUES[0])
+    german, french = ({each.id for each in catalogue.read(one)} for one in catalogue.DOCUMENTS)
+
+    for each in filter(lambda message: message.id, found):
+        assert all_texts.get(each.id, each.context) is not None, each.id
+        assert catalogue.placeholders(str(each.id)) == catalogue.placeholders(str(each.string))
+        assert each.string
+    assert german == french
+    committed = path.with_suffix(".mo").read_bytes()
+    assert catalogue.messages(committed) == catalogue.messages(catalogue.compiled(found))
 
 
-def digest(invoice: Invoice) -> str:
-    return hashlib.sha256(render(invoice)).hexdigest()
-
-
-# Amounts ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.usefixtures("japanese")
-@pytest.mark.parametrize(
-    ("amount", "currency", "text"),
-    [
-        (123450, "EUR", "€1,234.50"),
-        (123450, "JPY", "￥123,450"),
-        (123450, "CNY", "元\N{NO-BREAK SPACE}1,234.50"),
-        (1000, "KWD", "KWD\N{NO-BREAK SPACE}1.000"),
-        (-500, "USD", "\N{LEFT-TO-RIGHT MARK}−\N{WORD JOINER}$5.00"),
-    ],
-)
-def test_an_amount_follows_japanese_rules(amount: int, currency: str, text: str) -> None:
-    assert money.readable_amount(amount, currency) == text
-
-
-@pytest.mark.usefixtures("japanese")
-def test_currencies_have_their_japanese_names_and_their_own_codes() -> None:
-    choices = dict(currency_choices())
-
-    assert choices["JPY"] == "JPY – 日本円"
-    with translation.override("en"):
-        assert choices.keys() == dict(currency_choices()).keys()
-        assert dict(currency_choices())["JPY"] == "JPY – Japanese Yen"
-
-
-@pytest.mark.parametrize("language", ["es", "xx", None])
-def test_amounts_are_english_in_other_languages(language: str | None) -> None:
+def _labels(name: str, language: str) -> list[str]:
+    """What the template prints of a sample and nobody has typed."""
     with translation.override(language):
-        assert money.readable_amount(123450, "EUR") == "€1,234.50"
-
-
-# The PDF ------------------------------------------------------------------------------------------
-
-
-def test_a_pdf_is_in_the_language_of_its_invoice_for_every_reader() -> None:
-    invoices = [
-        replace(invoice, language=language)
-        for language in ("en", "ja")
-        for invoice in (an_invoice(), a_voided_invoice())
+        contents: dict[str, Any] = contents_of(SAMPLES[name])
+    return [
+        *contents["labels"].values(),
+        contents["title"],
+        *(label for label, _text in contents["details"] + contents["bank"] + contents["totals"]),
+        *(column["title"] for column in contents["columns"]),
+        *(text for _description, text in contents["descriptions"] if text),
+        *([contents["credited"]["banner"]] if contents["credited"] else []),
     ]
 
-    in_english = [digest(invoice) for invoice in invoices]
+
+@pytest.mark.parametrize("language", ["de", "fr"])
+@pytest.mark.parametrize("name", SAMPLES)
+def test_nothing_of_a_document_stays_english(name: str, language: str) -> None:
+    both = zip(_labels(name, language), _labels(name, "en"), strict=True)
+
+    assert {here for here, there in both if here == there} - SAME == set()
+
+
+@pytest.mark.parametrize(
+    ("language", "amount", "price"),
+    [
+        *((other, "−€1,234.50", "1,234,567.50") for other in ("en", "ja", "es", "xx", None)),
+        ("de", "−1.234,50 €", "1.234.567,50"),
+        ("fr", "−1 234,50 €", "1 234 567,50"),
+    ],
+)
+def test_numbers_are_written_as_in_the_language(
+    language: str | None, amount: str, price: str
+) -> None:
+    with translation.override(language):
+        written = readable_amount(-123450, "EUR"), bare_price(Decimal("1234567.5"), "EUR")
+
+    invisible = {0x200E: None, 0x2060: None, 0xA0: " "}
+    assert [text.translate(invisible) for text in written] == [amount, price]
+
+
+def test_currencies_have_their_japanese_names_and_symbols_and_their_own_codes() -> None:
+    english = dict(currency_choices())
     with translation.override("ja"):
-        in_japanese = [digest(invoice) for invoice in invoices]
+        choices = dict(currency_choices())
+        amounts = [readable_amount(123450, currency) for currency in ("JPY", "CNY", "KWD")]
 
-    assert in_english == in_japanese
-    assert len(set(in_english)) == 4
+    assert choices.keys() == english.keys()
+    assert (english["JPY"], choices["JPY"]) == ("JPY – Japanese Yen", "JPY – 日本円")
+    space = "\N{NO-BREAK SPACE}"
+    assert amounts == ["￥123,450", f"元{space}1,234.50", f"KWD{space}123.450"]
 
 
-# Issuing ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("country", "chosen", "language", "title"),
+    [
+        ("AT", "", "de", "Rechnung 2"),
+        ("FR", "", "fr", "Facture 2"),
+        ("JP", "", "ja", "請求書 2"),
+        ("US", "", "en", "Invoice 2"),
+        ("", "", "en", "Invoice 2"),
+        ("CH", "fr", "fr", "Facture 2"),
+        ("DE", "en", "en", "Invoice 2"),
+    ],
+)
+def test_pdf_and_mail_have_the_language_of_the_customer(
+    engine: str, client: Client, country: str, chosen: str, language: str, title: str
+) -> None:
+    user: User = make_user(email_confirmed=True)
+    client.force_login(user)  # type: ignore[arg-type]  # the stubs want a model
+    form = typed(customer_country=country, customer_language=chosen)
+
+    path = client.post(NEW, form)["Location"]
+    pdf = client.get(f"{path.rstrip('/')}.pdf").content
+    sent = {"to": "bob@example.org", "request_id": SendForm.new_request_id()}
+    client.post(f"{path}send/", sent)
+
+    [invoice] = all_invoices(user.pk, int(path.split("/")[2][:4]))
+    assert (invoice.language, invoice.customer.language) == (language, chosen)
+    assert title in PdfReader(io.BytesIO(pdf)).pages[0].extract_text()
+    assert title[:-2] in mail.outbox[-1].subject
+    # The page stays in the language of its reader, and shows the document in its own.
+    page = client.get(path).content.decode()
+    head = {"de": "Beschreibung", "fr": "Désignation", "ja": "品目", "en": "Description"}
+    assert "<h1>Invoice" in page
+    assert f'<th scope="col">{head[language]}</th>' in page
+    assert ("VAT" in page.partition("<thead>")[2].partition("</thead>")[0]) is (language == "en")
 
 
-@pytest.mark.usefixtures("engine")
-def test_the_page_issues_in_its_own_language() -> None:
-    user = make_user()
-    client = Client(headers={"accept-language": "ja"})
-    client.force_login(user)
-    path = client.post(NEW, typed(customer_name="田中商店", currency="JPY"))["Location"]
+def test_for_a_customer_of_any_language_the_page_issues_in_its_own(
+    client: Client, ann: User
+) -> None:
+    japanese = {"headers": {"accept-language": "ja"}}
+    form = typed(customer_name="田中商店", currency="JPY")
+    path = client.post(NEW, form, **japanese)["Location"]  # type: ignore[arg-type]  # the headers
 
-    assert find_invoice(user.pk, path.split("/")[2]).language == "ja"
-    pdf = client.get(f"{path.rstrip('/')}.pdf", headers={"accept-language": "en"})
+    assert find_invoice(ann.pk, path.split("/")[2]).language == "ja"
+    pdf = client.get(f"{path.rstrip('/')}.pdf")
     assert "請求書" in PdfReader(io.BytesIO(pdf.content)).pages[0].extract_text()
     assert "Accept-Language" not in pdf.get("Vary", "")
 
 
-@pytest.mark.usefixtures("engine")
-def test_a_request_repeated_in_another_language_gets_its_invoice() -> None:
-    account = new_account()
-
-    first = issue_invoice(draft(), account=account, seller=SELLER, request_id="r", language="ja")
-    second = issue_invoice(draft(), account=account, seller=SELLER, request_id="r", language="en")
+def test_a_request_repeated_in_another_language_gets_its_invoice(account: str) -> None:
+    first, second = (issued(account, request_id="r", language=each) for each in ("ja", "en"))
 
     assert second == first
     assert [item["language"]["S"] for item in stored_invoices(account)] == ["ja"]
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("language", ["ja", ""])
-def test_a_command_issues_in_the_language_of_the_profile_and_prints_english(language: str) -> None:
-    user = make_user()
-    edit_profile(user, language=language)
-    asked = ["issueinvoice", "--user", user.pk, "--customer", "Bob", "--date", str(DAY)]
+def test_a_command_issues_in_the_language_of_the_profile_and_prints_english(
+    ann: User, language: str
+) -> None:
+    edit_profile(ann, language=language)
+    asked = ["issueinvoice", "--user", "ann", "--customer", "Bob", "--date", str(DAY)]
 
     with translation.override("ja"):
         out, _err, code = run(*asked, "--line", "Work;1;100;19")
@@ -132,18 +172,15 @@ def test_a_command_issues_in_the_language_of_the_profile_and_prints_english(lang
     assert code == 0
     assert "119.00" in out
     assert "Enter a number other than 0." in refused
-    assert find_invoice(user.pk, LABEL).language == (language or "en")
+    assert find_invoice(ann.pk, f"{DAY.year}-000001").language == (language or "en")
 
 
-@pytest.mark.usefixtures("engine", "japanese")
 def test_files_for_programs_are_the_same_in_every_language() -> None:
-    account = new_account()
-    records = [record_of(issued(account))]
+    files = set()
+    for language in ("en", "ja"):
+        with translation.override(language):
+            files.add(b"".join(YEAR_FILES["csv"]([record_of(an_invoice())])))
 
-    in_japanese = b"".join(YEAR_FILES["csv"](records))
-    with translation.override("en"):
-        in_english = b"".join(YEAR_FILES["csv"](records))
-
-    assert in_japanese == in_english
+    [table] = files
     # A byte order mark, without which Excel would read a legacy encoding.
-    assert in_english.startswith(b"\xef\xbb\xbfnumber,date,status")
+    assert table.startswith(b"\xef\xbb\xbfnumber,date,status")

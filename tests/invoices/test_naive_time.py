@@ -11,19 +11,11 @@ from django.test import Client
 from django.utils.formats import date_format
 
 from accounts.models import User
-from invoices.store.issuing import issue_invoice
 from invoices.store.records import find_invoice
 from invoices.store.settlement import void
 from tests.commands import run
-from tests.invoice_factories import SELLER, draft
+from tests.invoice_factories import issued
 from tests.invoices.test_pdf import text_of
-
-pytestmark = pytest.mark.usefixtures("engine", "naive_time")
-
-
-@pytest.fixture
-def naive_time(settings: Any) -> None:
-    settings.USE_TZ = False
 
 
 # At every moment these two have different days.
@@ -31,10 +23,10 @@ def naive_time(settings: Any) -> None:
 def test_invoices_are_issued_and_voided_today_in_the_configured_time_zone(
     zone: str, settings: Any, client: Client, ann: User
 ) -> None:
-    settings.TIME_ZONE = zone
+    settings.USE_TZ, settings.TIME_ZONE = False, zone
     before = datetime.now(ZoneInfo(zone)).date()
 
-    invoice = issue_invoice(draft(day=None), account=ann.pk, seller=SELLER)
+    invoice = issued(ann.pk, day=None)
 
     assert before <= invoice.issued_at <= datetime.now(ZoneInfo(zone)).date()
     assert find_invoice(ann.pk, invoice.label) == invoice

@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,12 +18,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from django.core.exceptions import ValidationError
-from django.utils import timezone
+from django.utils import timezone, translation
 from hypothesis import given, settings
 from pypdf import PdfReader
 
 from invoices.document import fonts
-from invoices.document.amounts import Line
 from invoices.document.fields import check_printable
 from invoices.document.fonts import REPLACEMENT, missing_characters, printable
 from invoices.document.invoice import Customer, Invoice, Seller
@@ -42,63 +41,23 @@ from tests.invoices.samples import (
 from tests.invoices.test_einvoices import CASES
 
 
+def read(invoice: Invoice) -> PdfReader:
+    return PdfReader(io.BytesIO(render(invoice)))
+
+
 def pages_of(invoice: Invoice) -> list[str]:
-    reader = PdfReader(io.BytesIO(render(invoice)))
-    return [page.extract_text() for page in reader.pages]
+    return [page.extract_text() for page in read(invoice).pages]
 
 
 def text_of(invoice: Invoice) -> str:
     return "\n".join(pages_of(invoice))
 
 
-def test_a_pdf_has_everything_the_invoice_says() -> None:
-    invoice = an_invoice(
-        a_line("7.5", "120", "19", "Consulting"),
-        a_line("3", "24.9", "7", "Book"),
-        a_line("-1", "50", "19", "Rebate"),
-        a_line("1000", "0.0125", "8.1", "Hosting"),
-        note="Payable within 30 days.",
-    )
-
-    assert text_of(invoice).splitlines() == [
-        "Invoice 2026-000042 Date 2026-11-21",
-        "Seller",
-        "Łódź Őrség Kft.",
-        "Ulica Żółta 5",
-        "90-001 Łódź",
-        "VAT ID PL1234567890",
-        "Customer",
-        "株式会社山田商店",
-        "東京都千代田区１－１",
-        "Description Quantity Unit price, EUR VAT % Net, EUR",
-        "Consulting 7.5 120.00 19 900.00",
-        "Book 3 24.90 7 74.70",
-        "Rebate −1 50.00 19 −50.00",
-        "Hosting 1,000 0.0125 8.1 12.50",
-        "Net €937.20",
-        "VAT 7% on €74.70 €5.23",
-        "VAT 8.1% on €12.50 €1.01",
-        "VAT 19% on €850.00 €161.50",
-        "Total €1,104.94",
-        "Note",
-        "Payable within 30 days.",
-        "Invoice 2026-000042 Page 1 of 1",
-    ]
-
-
 def test_names_of_many_scripts_are_printed() -> None:
     names = [
-        "Ann \U00013000 Lee",
-        "e\u0301 o\u030b か\u3099",
-        "Ştefan İnönü ğ ő ș ț",
-        "Ελένη Παπαδοπούλου",
-        "Ґалаґан Їжак Ёлкин ѝ",
-        "髙﨑 ゆう・㈱ー「」",
-        "𠮷野家 𩸽",
-        "Việt ệ",
-        "김민준",
-        "王小明 陳美玲",
-        "สมชาย ใจดี",
+        *("Ann \U00013000 Lee", "e\u0301 o\u030b か\u3099", "Łódź Őrség Kft.", "Việt ệ"),
+        *("Ştefan İnönü ğ ő ș ț", "Ελένη Παπαδοπούλου", "Ґалаґан Їжак Ёлкин ѝ"),
+        *("髙﨑 ゆう・㈱ー「」", "𠮷野家 𩸽", "김민준", "王小明 陳美玲", "สมชาย ใจดี"),
     ]
     text = text_of(an_invoice(seller=Seller("Ann", "\n".join(names))))
 
@@ -124,27 +83,36 @@ def test_scripts_of_joined_letters_have_their_font() -> None:
         assert any(font in each for each in fonts_of(invoice, letter)), letter
 
 
+def placed(invoice: Invoice) -> list[tuple[str, float, str]]:
+    """Each piece of text, how far from the left it begins, and its font."""
+    found: list[tuple[str, float, str]] = []
+
+    def look(text: str, cm: list[float], tm: list[float], font: Any, _size: Any) -> None:
+        if text.strip():
+            found.append((text.strip(), tm[4] * cm[0] + cm[4], str(font["/BaseFont"])))
+
+    for page in read(invoice).pages:
+        page.extract_text(visitor_text=look)
+    return found
+
+
+def places_of(invoice: Invoice) -> dict[str, float]:
+    return {text: place for text, place, _font in placed(invoice)}
+
+
+def fonts_of(invoice: Invoice, text: str) -> set[str]:
+    """The fonts that an invoice prints pieces with `text` in."""
+    return {font for piece, _place, font in placed(invoice) if text in piece}
+
+
 def test_words_from_right_to_left_are_in_order() -> None:
     places = places_of(an_invoice(seller=Seller("Way 1", "شركة Acme\nWay 2")))
 
     assert places["Way 2"] == places["Acme"] < places["ش"]
 
 
-def places_of(invoice: Invoice) -> dict[str, float]:
-    """How far from the left each piece of text begins."""
-    places: dict[str, float] = {}
-
-    def look(text: str, cm: list[float], tm: list[float], _font: Any, _size: Any) -> None:
-        places[text.strip()] = tm[4] * cm[0] + cm[4]
-
-    for page in PdfReader(io.BytesIO(render(invoice))).pages:
-        page.extract_text(visitor_text=look)
-    return places
-
-
-@pytest.mark.parametrize(
-    ("text", "missing"),
-    [
+def test_missing_characters_are_named_once_in_order() -> None:
+    for text, missing in (
         ("Ann\nLee\r\n\tCo", ""),
         ("Ann 𓀀 and 𓀀𓁐", "𓀀𓁐"),
         ("نام‌های", ""),
@@ -154,22 +122,30 @@ def places_of(invoice: Invoice) -> dict[str, float]:
         ("山\u0e48 ท\u0e48", "\u0e48"),
         ("神\ufe00", ""),
         ("\ud800", "\ud800"),
-    ],
-)
-def test_missing_characters_are_named_once_in_order(text: str, missing: str) -> None:
-    assert missing_characters(text) == missing
+    ):
+        assert missing_characters(text) == missing
+
+
+def refusal_of(text: str) -> list[str]:
+    with pytest.raises(ValidationError) as caught:
+        check_printable(text)
+    return list(caught.value.messages)
 
 
 @pytest.mark.parametrize(
     ("text", "shown"), [("𓀀", "\u2068𓀀\u2069"), ("山\u0e31", "◌\u0e31"), ("\u200b", "U+200B")]
 )
 def test_an_error_shows_the_characters_that_cannot_be_printed(text: str, shown: str) -> None:
-    with pytest.raises(ValidationError) as caught:
-        check_printable(text)
+    said = f"This character cannot be printed: {shown}. Remove or replace it."
+    assert refusal_of(text) == [said]
 
-    assert caught.value.messages == [
-        f"This character cannot be printed: {shown}. Remove or replace it."
-    ]
+
+CACHES = (fonts.installed, fonts._coverage, fonts._fonts_with, pdf._fonts)
+
+
+def look_again() -> None:
+    for each in CACHES:
+        each.cache_clear()
 
 
 @pytest.fixture
@@ -181,19 +157,13 @@ def other_fonts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Pat
     monkeypatch.setattr(
         fonts, "_in_package", lambda name, file: None if name == hidden else in_package(name, file)
     )
-    caches = (fonts.installed, fonts._coverage, fonts._fonts_with, pdf._fonts)
-    for each in caches:
-        each.cache_clear()
+    look_again()
     yield tmp_path
-    for each in caches:
-        each.cache_clear()
+    look_again()
 
 
 def test_an_error_names_the_packages_that_would_add_the_characters(other_fonts: Path) -> None:
-    with pytest.raises(ValidationError) as caught:
-        check_printable("Ann ไ 😀 ა")
-
-    assert caught.value.messages[1:] == [
+    assert refusal_of("Ann ไ 😀 ა")[1:] == [
         "The operator of this site can add fonts for them: "
         "fontpkg-noto-sans-thai, fonts-noto-color-emoji, fonts-noto-core."
     ]
@@ -201,8 +171,7 @@ def test_an_error_names_the_packages_that_would_add_the_characters(other_fonts: 
 
 def test_fonts_of_debian_are_found_and_change_nothing_else(other_fonts: Path) -> None:
     without = render(an_invoice())
-    for cached in (fonts.installed, fonts._coverage, fonts._fonts_with, pdf._fonts):
-        cached.cache_clear()
+    look_again()
     place = find_spec("fontpkg_noto_sans_thai")
     assert place is not None
     assert place.origin is not None
@@ -226,34 +195,6 @@ def test_every_text_can_be_printed_after_replacements(text: str) -> None:
     assert missing_characters(printable(text)) == ""
 
 
-def test_every_font_is_embedded() -> None:
-    reader = PdfReader(io.BytesIO(render(a_voided_invoice())))
-
-    found = {
-        str(each["/BaseFont"]).partition("+")[2]: each
-        for page in reader.pages
-        for font in (each.get_object() for each in page["/Resources"]["/Font"].values())  # type: ignore[index]
-        for each in (descendant.get_object() for descendant in font["/DescendantFonts"])
-    }
-    families = {name.partition("-")[0] for name in found}
-    assert families == {"NotoSans", "NotoSansCJKjp"}
-    for font in found.values():
-        assert {"/FontFile2", "/FontFile3"} & set(font["/FontDescriptor"])
-
-
-def fonts_of(invoice: Invoice, text: str) -> set[str]:
-    """The fonts that an invoice prints pieces with `text` in."""
-    names = set()
-
-    def look(piece: str, _cm: Any, _tm: Any, font: Any, _size: Any) -> None:
-        if text in piece:
-            names.add(str(font["/BaseFont"]))
-
-    for page in PdfReader(io.BytesIO(render(invoice))).pages:
-        page.extract_text(visitor_text=look)
-    return names
-
-
 def test_a_japanese_name_is_bold_where_a_latin_one_is() -> None:
     invoice = an_invoice(
         a_line(description="細字"), seller=Seller("Bob Ltd", "Way 1"), customer=Customer("太字")
@@ -274,19 +215,17 @@ def test_the_bold_fonts_have_the_characters_of_the_regular_ones() -> None:
 
 
 def test_the_bytes_are_always_the_same_until_the_invoice_is_voided() -> None:
-    electronic = CASES["discount"]
-    usual, of_voided, of_electronic = (
-        render(invoice) for invoice in (an_invoice(), a_voided_invoice(), electronic)
-    )
-    assert usual != of_voided
+    voided = a_voided_invoice()
+    invoices = (an_invoice(), CASES["discount"], voided, replace(voided, language="ja"))
+    usual = [render(invoice) for invoice in invoices]
+    assert len({*usual}) == len(invoices)
 
     def render_again() -> None:
-        assert render(an_invoice()) == usual
-        assert render(electronic) == of_electronic
-        # Nor does the day of voiding depend on the reader.
-        for zone in ("UTC", "Pacific/Kiritimati", "Pacific/Niue"):
-            with timezone.override(ZoneInfo(zone)):
-                assert render(a_voided_invoice()) == of_voided
+        assert [render(invoice) for invoice in invoices] == usual
+        # Neither the language nor the day of voiding depends on the reader.
+        for zone, language in (("UTC", "ja"), ("Pacific/Kiritimati", "en"), ("Pacific/Niue", "de")):
+            with timezone.override(ZoneInfo(zone)), translation.override(language):
+                assert [render(invoice) for invoice in invoices] == usual
 
     render_again()
     # Also in the child of a process that has made one.
@@ -302,18 +241,17 @@ def test_the_bytes_are_the_same_from_threads_at_once(at_once: Callable[..., list
 
 @pytest.mark.parametrize("language", ["en", "ja"])
 def test_the_pdf_is_for_archives_and_for_screen_readers(language: str) -> None:
-    reader = PdfReader(io.BytesIO(render(an_invoice(language=language))))
-    metadata = reader.root_object["/Metadata"].get_data().decode()  # type: ignore[attr-defined]
+    reader = read(an_invoice(language=language))
+    root: Any = reader.root_object
+    metadata = root["/Metadata"].get_data().decode()
 
     assert "<pdfaid:part>3</pdfaid:part><pdfaid:conformance>A</pdfaid:conformance>" in metadata
     assert "<pdfuaid:part>1</pdfuaid:part>" in metadata
-    assert reader.root_object["/Lang"] == language
+    assert (root["/Lang"], bool(root["/MarkInfo"]["/Marked"])) == (language, True)
     assert reader.metadata is not None
     assert reader.metadata.author == "Łódź Őrség Kft."
-    assert reader.metadata.creation_date is not None
-    assert reader.metadata.creation_date.date() == date(2026, 11, 21)
-    assert reader.root_object["/MarkInfo"]["/Marked"]  # type: ignore[index]
-    roles = roles_of(reader.root_object["/StructTreeRoot"])
+    assert reader.metadata.creation_date == datetime(2026, 11, 21, tzinfo=UTC)
+    roles = roles_of(root["/StructTreeRoot"])
     # The title; seller and customer; a heading of each column.
     assert (roles["/H1"], roles["/H2"], roles["/TH"]) == (1, 2, 5)
 
@@ -348,9 +286,12 @@ def test_a_voided_invoice_is_marked_on_every_page() -> None:
 FULL_CUSTOMER = Customer("Bob SA", "1 rue Basse", "FR40303265045", "FR", number="K-7")
 
 
-def test_a_pdf_has_every_field() -> None:
+def test_a_pdf_has_every_field_and_sums_by_category_and_rate() -> None:
     invoice = an_invoice(
-        replace(a_line(vat_rate="0", description="Advice"), tax_category="reverse_charge"),
+        a_line(vat_rate="0", description="Advice", category="reverse_charge"),
+        replace(a_line("7.5", "120", "19", "Consulting"), unit="HUR"),
+        a_line("-1", "50", "19", "Rebate"),
+        a_line("1000", "0.0125", "8.1", "Hosting"),
         seller=FULL_SELLER,
         customer=FULL_CUSTOMER,
         supplied_from=date(2026, 11, 1),
@@ -359,104 +300,83 @@ def test_a_pdf_has_every_field() -> None:
         payment_terms="30 days net.",
         buyer_reference="PO 4711",
         exemption_reason="Article 196",
-        prices_include_tax=True,
         note="Thank you.",
     )
 
     assert text_of(invoice).splitlines() == [
         "Invoice 2026-000042 Date 2026-11-21",
-        "Seller",
-        "Ann GmbH",
-        "Hauptstraße 1",
-        "10115 Berlin",
-        "Germany",
-        "VAT ID DE136695976",
-        "Tax number 12/345/67890",
-        "Customer",
-        "Bob SA",
-        "1 rue Basse",
-        "France",
-        "VAT ID FR40303265045",
+        *("Seller", "Ann GmbH", "Hauptstraße 1", "10115 Berlin", "Germany"),
+        *("VAT ID DE136695976", "Tax number 12/345/67890"),
+        *("Customer", "Bob SA", "1 rue Basse", "France", "VAT ID FR40303265045"),
         "Customer number K-7",
-        "Period of supply",
-        "2026-11-01 – 2026-11-20",
-        "Due date",
-        "2026-12-21",
-        "Customer’s reference",
-        "PO 4711",
-        "Description Quantity Unit price, EUR VAT % With VAT, EUR",
-        "Advice",
-        "Reverse charge",
-        "1 100.00 0 100.00",
-        "Net €100.00",
+        *("Period of supply", "2026-11-01 – 2026-11-20", "Due date", "2026-12-21"),
+        *("Customer’s reference", "PO 4711"),
+        "Description Quantity Unit price, EUR VAT % Net, EUR",
+        *("Advice", "Reverse charge", "1 100.00 0 100.00"),
+        "Consulting 7.5\N{NO-BREAK SPACE}h 120.00 19 900.00",
+        "Rebate −1 50.00 19 −50.00",
+        "Hosting 1,000 0.0125 8.1 12.50",
+        "Net €962.50",
         "Reverse charge: VAT 0% on €100.00 €0.00",
-        "Total €100.00",
-        "Prices include VAT",
+        "VAT 8.1% on €12.50 €1.01",
+        "VAT 19% on €850.00 €161.50",
+        "Total €1,125.01",
         "Reverse charge: the customer is liable for the VAT.",
         "Article 196",
-        "Payment",
-        "30 days net.",
-        "Account holder Ann Example",
-        "IBAN DE89 3704 0044 0532 0130 00",
-        "BIC COBADEFFXXX",
-        "Pay by QR code",
-        "Note",
-        "Thank you.",
+        *("Payment", "30 days net.", "Account holder Ann Example"),
+        *("IBAN DE89 3704 0044 0532 0130 00", "BIC COBADEFFXXX", "Pay by QR code"),
+        *("Note", "Thank you."),
         "Invoice 2026-000042 Page 1 of 1",
     ]
 
 
-def of_category(category: str, rate: str = "0") -> Line:
-    return replace(a_line(vat_rate=rate), tax_category=category)
-
-
 #: Invoices, lines of their texts, and texts that none of their lines has.
-SAY: dict[str, tuple[Invoice, tuple[str, ...], tuple[str, ...]]] = {
+SAY: dict[str, tuple[Invoice, set[str], set[str]]] = {
     "the number of a French seller is its SIREN": (
         an_invoice(seller=replace(FULL_SELLER, country="FR", tax_number="732 829 320")),
-        ("SIREN/SIRET 732 829 320",),
-        ("Tax number",),
+        {"SIREN/SIRET 732 829 320"},
+        {"Tax number"},
     ),
     "a category without VAT has its reason, and an exempt line the typed one": (
         an_invoice(
-            *map(of_category, ("intra_community", "export", "exempt")), exemption_reason="§ 4 UStG"
+            *(a_line("1", "1", "0", "x", each) for each in ("intra_community", "export", "exempt")),
+            exemption_reason="§ 4 UStG",
         ),
-        (
-            "Intra-community supply, exempt from VAT.",
-            "Export, exempt from VAT.",
+        {
+            *("Intra-community supply, exempt from VAT.", "Export, exempt from VAT."),
             "Exempt from VAT: § 4 UStG",
-        ),
-        (),
+        },
+        set(),
     ),
     "a category that the rate says is not named": (
-        an_invoice(of_category("standard", "19"), of_category("zero")),
-        ("VAT 19% on €100.00 €19.00", "VAT 0% on €100.00 €0.00"),
-        ("Standard", "Zero"),
+        an_invoice(a_line(category="standard"), a_line(vat_rate="0", category="zero")),
+        {"VAT 19% on €100.00 €19.00", "VAT 0% on €100.00 €0.00"},
+        {"Standard", "Zero"},
+    ),
+    "prices include tax": (
+        an_invoice(prices_include_tax=True),
+        {"Description Quantity Unit price, EUR VAT % With VAT, EUR", "Prices include VAT"},
+        {"Net, EUR"},
     ),
     "the country that both have is not named": (
         an_invoice(seller=FULL_SELLER, customer=replace(FULL_CUSTOMER, country="DE")),
-        (),
-        ("Germany",),
+        set(),
+        {"Germany"},
     ),
     "a Japanese invoice marks the reduced rate": (
         an_invoice(
-            replace(a_line("2", "500", "8", "緑茶"), tax_category="reduced"),
+            a_line("2", "500", "8", "緑茶", "reduced"),
             a_line("1", "1000", "10", "急須"),
             seller=Seller("山田商店", "東京都", "T7000012050002", "JP"),
             currency="JPY",
             supplied_from=date(2026, 11, 21),
             language="ja",
         ),
-        (
-            *(
-                "登録番号 T7000012050002",
-                "※ は軽減税率の対象です。",
-                "取引年月日",
-                "2026年11月21日",
-            ),
-            "緑茶 ※ 2 500 8 1,000",
-        ),
-        ("急須 ※",),
+        {
+            *("登録番号 T7000012050002", "※ は軽減税率の対象です。", "緑茶 ※ 2 500 8 1,000"),
+            *("取引年月日", "2026年11月21日"),
+        },
+        {"急須 ※"},
     ),
     "a credit note names its invoice and the reason, and nothing is to be paid": (
         an_invoice(
@@ -466,23 +386,22 @@ SAY: dict[str, tuple[Invoice, tuple[str, ...], tuple[str, ...]]] = {
             credit_reason="Returned",
             payment_terms="30 days",
         ),
-        (
-            "Credit note 2026-000042 Date 2026-11-21",
+        {
+            *("Credit note 2026-000042 Date 2026-11-21", "Reason: Returned", "Total −€119.00"),
             "This credit note cancels invoice 2026-000041.",
-            *("Reason: Returned", "Total −€119.00"),
-        ),
-        ("IBAN", "30 days"),
+        },
+        {"IBAN", "30 days"},
     ),
 }
 
 
 @pytest.mark.parametrize(("invoice", "lines", "absent"), SAY.values(), ids=SAY)
 def test_a_pdf_says_what_its_invoice_needs(
-    invoice: Invoice, lines: tuple[str, ...], absent: tuple[str, ...]
+    invoice: Invoice, lines: set[str], absent: set[str]
 ) -> None:
     text = text_of(invoice)
 
-    assert set(lines) <= set(text.splitlines())
+    assert lines <= set(text.splitlines())
     assert [each for each in absent if each in text] == []
 
 

@@ -49,21 +49,6 @@ def sendings(user: User, label: str = FIRST) -> list[Sending]:
     return sendings_of(find_record(user.pk, label).state)
 
 
-def put_sendings(user: User, count: int, age: timedelta, outcome: str = "sent") -> None:
-    """Store this many sendings, the oldest `age` ago and then one each second."""
-    began = datetime.now(UTC) - age
-    entries = {
-        f"old-{number}": {"to": BOB, "at": (began + timedelta(seconds=number)).isoformat()}
-        | {"outcome": outcome}
-        for number in range(count)
-    }
-    wire = {
-        name: {"M": {key: {"S": text} for key, text in entry.items()}}
-        for name, entry in entries.items()
-    }
-    put_state(user.pk, FIRST, sendings={"M": wire})
-
-
 # The mail -----------------------------------------------------------------------------------------
 
 
@@ -130,36 +115,30 @@ def test_no_text_adds_a_header_or_a_recipient(sender: User, settings: Any) -> No
 
         assert [to for to, _bytes in server.taken] == [f"<{BOB}>"]
         received = server.received()
-        names = ["content-type", "date", "from", "message-id", "mime-version"]
-        names += ["reply-to", "subject", "to"]
-        assert sorted(name.lower() for name in received) == names
+        assert sorted(name.lower() for name in received) == [
+            *("content-type", "date", "from", "message-id", "mime-version"),
+            *("reply-to", "subject", "to"),
+        ]
         assert (str(received["To"]), str(received["Reply-To"])) == (BOB, "ann@example.org")
         [shown] = received["From"].addresses
-        assert f"{shown.username}@{shown.domain}" == "webmaster@localhost"
+        assert shown.addr_spec == "webmaster@localhost"
 
 
-@pytest.mark.parametrize(
-    "typed",
-    [
-        "",
-        "bob",
-        "bob@example.org, eve@example.org",
-        "bob@example.org\nBcc: eve@example.org",
-        "Bob <bob@example.org>",
-        "\u212aate@example.org",
-        "=?utf-8?q?x=40evil?=@example.org",
-    ],
-)
-def test_only_one_plain_address_can_be_typed(typed: str) -> None:
-    with pytest.raises(ValidationError):
-        TO.clean(typed)
-
-
-def test_the_recipient_and_the_message_are_cleaned() -> None:
+def test_the_recipient_is_one_plain_address_and_the_message_any_text() -> None:
     assert TO.clean(" bob@Bücher.example ") == "bob@xn--bcher-kva.example"
     assert MESSAGE.clean(" Hello \r\n🙂 ") == "Hello\n🙂"
-    with pytest.raises(ValidationError):
-        MESSAGE.clean("x" * 2_001)
+    for field, typed in (
+        (MESSAGE, "x" * 2_001),
+        (TO, ""),
+        (TO, "bob"),
+        (TO, "bob@example.org, eve@example.org"),
+        (TO, "bob@example.org\nBcc: eve@example.org"),
+        (TO, "Bob <bob@example.org>"),
+        (TO, "\u212aate@example.org"),
+        (TO, "=?utf-8?q?x=40evil?=@example.org"),
+    ):
+        with pytest.raises(ValidationError):
+            field.clean(typed)
 
 
 # Who and what -------------------------------------------------------------------------------------
@@ -253,10 +232,7 @@ def test_a_request_id_has_plain_characters(sender: User) -> None:
 
 
 def test_a_payment_meanwhile_keeps_both(sender: User, proxy: FaultProxy) -> None:
-    def paid() -> None:
-        mark_paid(sender.pk, FIRST, DAY)
-
-    proxy.plan("TransactWriteItems", Meanwhile(paid))
+    proxy.plan("TransactWriteItems", Meanwhile(lambda: mark_paid(sender.pk, FIRST, DAY)))
 
     send(sender)
 
@@ -352,8 +328,22 @@ def test_a_recipient_has_one_limit_for_all_accounts(sender: User, settings: Any)
 # What is kept -------------------------------------------------------------------------------------
 
 
+def put_sendings(user: User, age: timedelta) -> None:
+    """Store as many sendings as can be kept, the oldest `age` ago and then one each second."""
+    began = datetime.now(UTC) - age
+    stored = {
+        f"old-{n}": {"to": BOB, "at": (began + timedelta(seconds=n)).isoformat(), "outcome": "sent"}
+        for n in range(MAX_SENDINGS)
+    }
+    wire = {
+        name: {"M": {key: {"S": text} for key, text in entry.items()}}
+        for name, entry in stored.items()
+    }
+    put_state(user.pk, FIRST, sendings={"M": wire})
+
+
 def test_the_oldest_sending_goes_when_there_are_too_many(sender: User) -> None:
-    put_sendings(sender, MAX_SENDINGS, timedelta(days=3))
+    put_sendings(sender, timedelta(days=3))
 
     latest = send(sender)
 
@@ -363,7 +353,7 @@ def test_the_oldest_sending_goes_when_there_are_too_many(sender: User) -> None:
 
 def test_sendings_of_the_last_days_do_not_go(sender: User, settings: Any) -> None:
     settings.ACCOUNTS_LIMITS = settings.ACCOUNTS_LIMITS | {"mail_recipient": (1, 86400)}
-    put_sendings(sender, MAX_SENDINGS, timedelta(hours=47))
+    put_sendings(sender, timedelta(hours=47))
 
     for _ in range(2):
         with pytest.raises(TooManySendings):

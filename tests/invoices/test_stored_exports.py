@@ -91,18 +91,14 @@ def started(browser: Client, url: str = CSV) -> str:
     return str(response["Location"])
 
 
-def make(event: dict[str, Any]) -> None:
-    """What the function does."""
-    stored_exports.make(event, SECONDS)
+def make(exports: Invocations, number: int = -1) -> Export:
+    """What the function does: create the file of an export, by default of the last one."""
+    stored_exports.make(exports.events[number], SECONDS)
+    return Export(**exports.events[number])
 
 
 def told(browser: Client, address: str) -> str:
     return Page(browser.get(address)).text
-
-
-def unfinished(s3: Any, bucket: str) -> list[Any]:
-    found: list[Any] = s3.list_multipart_uploads(Bucket=bucket).get("Uploads", [])
-    return found
 
 
 MADE: dict[str, Callable[[bytes], bool]] = {
@@ -114,7 +110,7 @@ MADE: dict[str, Callable[[bytes], bool]] = {
 
 @pytest.mark.parametrize("url", MADE)
 def test_a_file_is_made_in_the_background_and_downloaded_from_s3(
-    browser: Client, exports: Invocations, url: str
+    browser: Client, exports: Invocations, settings: Any, url: str
 ) -> None:
     assert "Create the file" in told(browser, url)
     address = started(browser, url)
@@ -123,34 +119,21 @@ def test_a_file_is_made_in_the_background_and_downloaded_from_s3(
     assert int(waiting["Refresh"]) > 0
     assert browser.get(f"{address}file/")["Location"] == address
 
-    [event] = exports.events
-    make(event)
+    export = make(exports)
 
     ready = browser.get(address)
     assert "The file is ready." in Page(ready).text
     assert "Refresh" not in ready
     link = browser.get(f"{address}file/")["Location"]
-    assert MADE[url](urllib3.request("GET", link).data)
+    content = urllib3.request("GET", link).data
+    assert MADE[url](content)
     query = parse_qs(urlsplit(link).query)
     assert query["X-Amz-Expires"] == [str(LINK_SECONDS)]
-    name = Export(**event).name
-    assert query["response-content-disposition"] == [f'attachment; filename="{name}"']
-
-
-def test_a_stored_file_is_the_one_that_is_sent_without_a_bucket(
-    browser: Client, exports: Invocations, s3: Any, settings: Any
-) -> None:
-    started(browser)
-    [event] = exports.events
-    make(event)
-    export = Export(**event)
-    key = export.folder + export.name
-    stored = s3.get_object(Bucket=settings.EXPORTS_BUCKET, Key=key)["Body"].read()
-
+    assert query["response-content-disposition"] == [f'attachment; filename="{export.name}"']
+    # As it is sent without a bucket.
     settings.EXPORTS_BUCKET = ""
-    sent: Any = browser.get(CSV)
-
-    assert b"".join(sent.streaming_content) == stored
+    sent: Any = browser.get(url)
+    assert url == JSON or b"".join(sent.streaming_content) == content
 
 
 # One at a time ------------------------------------------------------------------------------------
@@ -173,7 +156,7 @@ def test_while_an_export_of_the_account_may_be_running_no_other_one_starts(
     issued(bob.pk)
     started(let_in(bob))
     assert len(exports.events) == 2
-    make(exports.events[0])
+    make(exports, 0)
     assert {started(browser)} != addresses
     assert len(exports.events) == 3
 
@@ -185,7 +168,7 @@ def test_an_export_that_ends_late_does_not_let_a_third_one_start(
     cache.delete(f"exports.{ann.pk}")  # expired
     second = started(browser)
 
-    make(exports.events[0])
+    make(exports, 0)
 
     assert started(browser) == second
 
@@ -193,62 +176,55 @@ def test_an_export_that_ends_late_does_not_let_a_third_one_start(
 # Repeated and failed ------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def nothing_unfinished(exports: Invocations, s3: Any, bucket: str) -> Iterator[None]:
+    """At the end S3 keeps no parts of a file."""
+    yield
+    assert s3.list_multipart_uploads(Bucket=bucket).get("Uploads", []) == []
+
+
+@pytest.mark.usefixtures("nothing_unfinished")
 def test_two_runs_of_an_event_at_once_and_a_later_one_make_the_file_once(
-    browser: Client,
-    exports: Invocations,
-    storage: S3Proxy,
-    s3: Any,
-    bucket: str,
-    at_once: Callable[..., list[Any]],
+    browser: Client, exports: Invocations, storage: S3Proxy, at_once: Callable[..., list[Any]]
 ) -> None:
     address = started(browser)
-    [event] = exports.events
 
-    at_once(lambda _number: make(event), 2)
-    make(event)
+    at_once(lambda _number: make(exports), 2)
+    make(exports)
 
     assert list(storage.stored.values()) == [1]
-    assert unfinished(s3, bucket) == []
     assert "The file is ready." in told(browser, address)
-
-
-def test_a_lost_reply_of_s3_does_not_lose_the_file(
-    browser: Client, exports: Invocations, storage: S3Proxy
-) -> None:
+    # Nor does a lost reply lose the file.
     address = started(browser)
     storage.plan("CompleteMultipartUpload", DropReply())
-
-    make(exports.events[0])
-
+    make(exports)
     assert "The file is ready." in told(browser, address)
 
 
+@pytest.mark.usefixtures("nothing_unfinished")
 def test_an_export_that_fails_is_told_and_can_be_started_again(
-    browser: Client, ann: User, exports: Invocations, s3: Any, bucket: str
+    browser: Client, ann: User, exports: Invocations
 ) -> None:
     put_invoice(stored_invoices(ann.pk)[1], lines={"S": "none"})
     address = started(browser)
     with pytest.raises(Exception, match="damaged"):
-        make(exports.events[0])
-    make(exports.events[0])  # again, as Lambda does after an error
+        make(exports)
+    make(exports)  # again, as Lambda does after an error
 
     page = browser.get(address)
 
     assert "The file could not be created." in Page(page).text
     assert f'action="{CSV}"' in page.content.decode()
-    assert unfinished(s3, bucket) == []
     assert started(browser) != address
 
 
-def test_an_export_ends_before_the_function_does(
-    browser: Client, exports: Invocations, s3: Any, bucket: str
-) -> None:
+@pytest.mark.usefixtures("nothing_unfinished")
+def test_an_export_ends_before_the_function_does(browser: Client, exports: Invocations) -> None:
     address = started(browser)
 
     with pytest.raises(ExportTooSlow):
         stored_exports.make(exports.events[0], stored_exports.SECONDS_TO_CLEAN_UP)
 
-    assert unfinished(s3, bucket) == []
     assert "The file could not be created." in told(browser, address)
 
 
@@ -308,7 +284,7 @@ def test_a_connection_that_died_is_replaced_and_while_s3_does_not_answer_nothing
     browser: Client, exports: Invocations, storage: S3Proxy
 ) -> None:
     address = started(browser)
-    make(exports.events[0])
+    make(exports)
     assert "The file is ready." in told(browser, address)
     # As while the function is frozen.
     storage.drop_connections()
@@ -328,24 +304,24 @@ def test_an_export_is_shown_to_its_owner_alone_under_its_own_token(
     browser: Client, exports: Invocations
 ) -> None:
     address = started(browser)
-    make(exports.events[0])
+    export = make(exports)
     bob = make_user(username="Bob")
     head, signature = address.split("/")[3].rsplit(":", 1)
-    forged = replace(Export(**exports.events[0]), account=bob.pk).token.rsplit(":", 1)[0]
+    forged = replace(export, account=bob.pk).token.rsplit(":", 1)[0]
 
     for page in (address, f"{address}file/"):
         assert let_in(bob).get(page).status_code == 404
         assert Client().get(page)["Location"].startswith("/accounts/login/?next=")
     for changed in (f"{head}:{signature[::-1]}", f"{forged}:{signature}", head, "x"):
-        assert let_in(bob).get(f"/invoices/exports/{changed}/").status_code == 404
-        assert browser.get(f"/invoices/exports/{changed}/").status_code == 404
+        for client in (let_in(bob), browser):
+            assert client.get(f"/invoices/exports/{changed}/").status_code == 404
 
 
 def test_a_link_to_s3_ends_and_the_page_makes_a_new_one(
     browser: Client, exports: Invocations
 ) -> None:
     address = started(browser)
-    make(exports.events[0])
+    make(exports)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stored_exports, "LINK_SECONDS", 1)
         link = browser.get(f"{address}file/")["Location"]
@@ -363,10 +339,9 @@ def test_exports_outlive_a_change_of_the_secret_key(
     settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
     settings.SECRET_KEY = "new"
 
-    make(exports.events[0])
+    assert make(exports).token != token
 
     assert "The file is ready." in told(browser, address)
-    assert Export(**exports.events[0]).token != token
     assert started(browser) != address
 
 
@@ -380,16 +355,14 @@ def test_the_file_with_all_data_needs_a_fresh_sign_in_at_each_step(
     browser: Client, exports: Invocations
 ) -> None:
     address = started(browser, JSON)
-    make(exports.events[0])
+    make(exports)
     forget_password_check(browser)
 
-    for method, path in (
-        ("get", JSON),
-        ("post", JSON),
-        ("get", address),
-        ("get", f"{address}file/"),
+    for response, path in (
+        (browser.get(JSON), JSON),
+        (browser.post(JSON), JSON),
+        *((browser.get(path), path) for path in (address, f"{address}file/")),
     ):
-        response = getattr(browser, method)(path)
         assert response["Location"] == f"/accounts/reauthenticate/?next={quote(path)}"
 
     browser.post(response["Location"], {"password": PASSWORD})
@@ -399,10 +372,10 @@ def test_the_file_with_all_data_needs_a_fresh_sign_in_at_each_step(
 # Rights -------------------------------------------------------------------------------------------
 
 _RIGHTS = {
-    "CompleteMultipartUpload": "s3:PutObject",
-    "CreateMultipartUpload": "s3:PutObject",
+    **dict.fromkeys(
+        ("CompleteMultipartUpload", "CreateMultipartUpload", "UploadPart"), "s3:PutObject"
+    ),
     "ListObjectsV2": "s3:ListBucket",
-    "UploadPart": "s3:PutObject",
 }
 
 
@@ -410,18 +383,16 @@ def test_the_policy_has_the_rights_that_are_needed_and_no_others(
     browser: Client, ann: User, exports: Invocations, storage: S3Proxy
 ) -> None:
     address = started(browser)
-    make(exports.events[0])
+    make(exports)
     urllib3.request("GET", browser.get(f"{address}file/")["Location"])
     put_invoice(stored_invoices(ann.pk)[1], lines={"S": "none"})
     started(browser)
     with pytest.raises(Exception, match="damaged"):
-        make(exports.events[1])
+        make(exports)
 
     sent = {seen.operation for seen in storage.seen}
     needed = {_RIGHTS.get(operation, f"s3:{operation}") for operation in sent}
-    allowed: set[str] = set()
-    for statement in statements("exports"):
-        allowed |= set(statement["Action"])
+    allowed = {action for statement in statements("exports") for action in statement["Action"]}
     assert allowed == needed | {"lambda:InvokeFunction"}
 
 

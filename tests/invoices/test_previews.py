@@ -1,0 +1,283 @@
+"""An invoice before it has a number: the amounts while somebody types, its preview, its PDF."""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import re
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.test import Client
+from pypdf import PdfReader
+
+from accounts.models import User
+from accounts.services import edit_profile
+from invoices.document.amounts import TAX_CATEGORIES, Line
+from invoices.document.fields import fields_of
+from invoices.document.invoice import Customer, Draft, Seller, draw_up
+from invoices.document.requirements import rates_of
+from invoices.pages import views
+from invoices.pages.forms import preview
+from invoices.store.records import from_item, to_item
+from tests.factories import PASSWORD
+from tests.invoice_factories import stored_invoices
+from tests.invoices import forms
+from tests.invoices.forms import LINE, NEW
+from tests.pages import Page
+from tests.requests import Requests
+from web.identifiers import EU
+from web.locallimits import LocalLimit
+
+PREVIEW, PDF = "/invoices/preview/", f"{NEW}preview.pdf"
+
+
+# Amounts while somebody types ---------------------------------------------------------------------
+
+WITHOUT_VAT = sorted(TAX_CATEGORIES.keys() - {"standard", "reduced"})
+RATES = ("0", "5", "5.5", "7", "8.1", "8.125", "10", "19", "20", "25")
+CURRENCIES = ("EUR", "USD", "JPY", "KWD")
+
+
+def random_draft(chance: random.Random) -> Draft:
+    def number(digits: int, decimals: int) -> Decimal:
+        return Decimal(chance.randint(-(10**digits), 10**digits) or 1).scaleb(-decimals)
+
+    def line() -> Line:
+        rate = Decimal(chance.choice(RATES))
+        categories = ["", "standard", "reduced"] if rate else ["", *WITHOUT_VAT]
+        return Line(
+            "x",
+            number(chance.randint(1, 5), chance.randint(0, 4)),
+            number(chance.randint(1, 7), chance.randint(0, 5)),
+            rate,
+            chance.choice(categories),
+        )
+
+    lines = tuple(line() for _ in range(chance.randint(1, 6)))
+    return Draft(
+        Customer("Bob"), lines, chance.choice(CURRENCIES), prices_include_tax=chance.random() < 0.5
+    )
+
+
+@pytest.mark.stress
+def test_random_drafts_have_the_amounts_that_are_stored() -> None:
+    chance = random.Random(20261122)
+    for _ in range(10_000 if os.environ.get("STRESS") == "full" else 300):
+        draft = random_draft(chance)
+        stored = from_item(to_item(draw_up(draft, "a", Seller("We"), date(2026, 1, 1), "r")))
+
+        lines = (
+            {each.name: each.to_typed(getattr(line, each.name)) for each in fields_of(Line)}
+            for line in draft.lines
+        )
+        gross = "on" if draft.prices_include_tax else ""
+        form = forms.typed(*lines, currency=draft.currency, prices_include_tax=gross)
+        amounts, sums = preview(form)
+
+        assert sums == stored.totals
+        assert amounts == [line.amount(draft.currency) for line in stored.lines]
+
+
+def test_an_unfinished_line_counts_as_far_as_it_is_known() -> None:
+    blank = ("vat_rate", "unit_price", "quantity")
+    amounts, sums = preview(forms.typed(LINE, *(LINE | {name: ""} for name in blank)))
+
+    assert amounts == [10000, 10000, None, None]
+    assert sums is not None
+    assert (sums.net, sums.vat, sums.gross) == (20000, 1900, 21900)
+    assert [share.rate for share in sums.shares] == [19]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"quantity": "x"},
+        {"unit_price": "1.234"},
+        {"vat_rate": "101"},
+        {"quantity": "9" * 9, "unit_price": "9" * 12},
+    ],
+)
+def test_totals_are_unknown_while_a_number_is_wrong(wrong: dict[str, str]) -> None:
+    amounts, sums = preview(forms.typed(LINE, LINE | wrong))
+
+    assert (amounts[0], sums) == (10000, None)
+
+
+def test_the_page_gets_amounts_without_a_request_to_dynamodb(
+    client: Client, ann: User, requests_sent: Requests
+) -> None:
+    requests_sent.clear()
+
+    blank = LINE | {"unit_price": ""}
+    answer = client.post(PREVIEW, forms.typed(LINE | {"unit_price": "1.234,50"}, blank)).json()
+    gross = client.post(PREVIEW, forms.typed(LINE, prices_include_tax="on")).json()
+
+    assert requests_sent.operations == []
+    assert answer["lines"] == ["€2,469.00", ""]
+    for text in ("€2,469.00", "€469.11", "€2,938.11"):
+        assert text in answer["totals"]
+    assert "€84.03" in gross["totals"]
+
+
+def test_nothing_sent_or_nonsense_is_answered(client: Client) -> None:
+    for data in (
+        {},
+        forms.typed(currency="XXX"),
+        forms.typed(LINE | {"quantity": "x"}),
+        {"lines-239-quantity": "1"},
+    ):
+        answer = client.post(PREVIEW, data)
+        assert answer.status_code == 200
+        assert answer.json()["totals"] == "" or "€0.00" in answer.json()["totals"]
+
+
+def test_too_many_questions_of_one_client_are_refused(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "previews", LocalLimit(times=3, seconds=60))
+
+    answers = [client.post(PREVIEW, forms.typed()).status_code for _ in range(5)]
+
+    assert answers == [200, 200, 200, 429, 429]
+    assert client.post(PREVIEW, forms.typed(), REMOTE_ADDR="192.0.2.7").status_code == 200
+
+
+def test_a_limit_counts_again_after_its_window_and_its_memory_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("web.locallimits.MOST_SUBJECTS", 2)
+    limit, over_at_once = LocalLimit(times=1, seconds=60), LocalLimit(times=1, seconds=0)
+
+    assert [limit.take(name) for name in "aabc"] == [True, False, True, False]
+    assert [over_at_once.take(name) for name in "aabc"] == [True] * 4
+
+
+# Page and PDF -------------------------------------------------------------------------------------
+
+
+def previewed(client: Client, line: dict[str, str] | None = None, **values: str) -> Any:
+    """The page of a preview."""
+    address = "1 Main Street\nLeeds"
+    customer = {"customer_name": "Bob & Sons", "customer_address": address}
+    return client.post(NEW, forms.typed(line or LINE, preview="1", **customer | values))
+
+
+def sent_again(response: Any) -> dict[str, str]:
+    """The hidden fields of the page, as its buttons send them."""
+    page = Page(response)
+    return {name: page.value(name) for name in page.fields}
+
+
+def text_of(pdf: Any) -> str:
+    assert pdf["Content-Type"] == "application/pdf"
+    return "".join(page.extract_text() for page in PdfReader(io.BytesIO(pdf.content)).pages)
+
+
+def test_a_preview_shows_page_and_pdf_without_a_number_and_stores_nothing(
+    client: Client, ann: User, requests_sent: Requests
+) -> None:
+    client.get(NEW)
+    requests_sent.clear()
+
+    response = previewed(client)
+    page, pdf = Page(response).text, text_of(client.post(PDF, sent_again(response)))
+
+    assert "Draft without a number" in page
+    assert "€119.00" in page
+    assert "Draft of an invoice" in pdf
+    assert "DRAFT" in pdf
+    assert "-000000" not in page + pdf
+    # Who is signed in; each time.
+    assert set(requests_sent.operations) <= {"GetItem", "BatchGetItem"}
+    assert stored_invoices(ann.pk) == []
+
+
+def test_the_invoice_of_a_preview_is_issued_once_and_change_leads_back_to_the_form(
+    client: Client, ann: User
+) -> None:
+    values = sent_again(previewed(client))
+
+    form = Page(client.post(NEW, values | {"change": "1"}))
+    first, second = (client.post(NEW, values)["Location"] for _again in range(2))
+
+    for name in ("customer_address", "lines-0-unit_price", "request_id"):
+        assert form.value(name) == values[name]
+    assert first == second
+    assert "Bob &amp; Sons" in client.get(first).content.decode()
+
+
+def test_a_preview_says_what_law_and_standard_require_and_then_cannot_be_issued(
+    client: Client, ann: User
+) -> None:
+    edit_profile(ann, country="DE")
+
+    text = Page(previewed(client, LINE | {"quantity": "20"})).text
+
+    for said in ("The law of your country (Germany) requires this", "The date of supply"):
+        assert said in text
+    for said in ("Your address", "EN 16931 also needs", "The customer’s country"):
+        assert said in text
+    assert "Lack(" not in text
+    assert "Issue the invoice" not in text
+
+
+def test_the_pdf_of_a_form_whose_session_ended_leads_to_this_form(
+    client: Client, ann: User
+) -> None:
+    values = sent_again(previewed(client))
+    client.logout()
+    sent = sent_again(client.post(PDF, values)) | {"username": ann.username, "password": PASSWORD}
+
+    answer = client.post("/accounts/login/", sent, follow=True)
+
+    assert answer.redirect_chain == [(PDF, 302)]
+    assert Page(answer).value("customer_name") == "Bob & Sons"
+
+
+def test_a_preview_of_a_form_with_errors_is_the_form(client: Client, ann: User) -> None:
+    for url in (NEW, PDF):
+        page = Page(client.post(url, forms.typed(preview="1", currency="??")))
+        assert page.errors["currency"]
+        assert page.value("customer_name") == "Bob Ltd"
+
+
+def test_a_line_has_a_unit_and_the_rates_of_the_sellers_country_are_offered(
+    client: Client, ann: User
+) -> None:
+    edit_profile(ann, country="FR")
+    page = client.get(NEW).content.decode()
+
+    preview = previewed(client, LINE | {"unit": "HUR"})
+
+    offered = re.findall(r'<option value="([\d.]+)"></option>', page)
+    assert offered == ["20", "10", "5.5", "2.1", "0"]
+    assert 'list="vat-rates"' in page
+    for text in (Page(preview).text, text_of(client.post(PDF, sent_again(preview)))):
+        assert "2\N{NO-BREAK SPACE}h" in text
+    assert Page(client.post(NEW, forms.typed(LINE | {"unit": "XX"}))).errors
+
+
+def test_the_standard_rate_is_offered_first() -> None:
+    for country in EU | {"GB", "CH", "NO", "JP"}:
+        first, *_others, last = rates = [Decimal(rate) for rate in rates_of(country)]
+        assert (first, last) == (max(rates), 0)
+    assert rates_of("AT") == ["20", "13", "10", "4.9", "0"]
+    assert rates_of("US") == []
+
+
+def test_page_and_pdf_say_what_the_law_wants_to_read_without_vat(client: Client, ann: User) -> None:
+    for country, category, sentence in (
+        ("DE", "reverse_charge", "Steuerschuldnerschaft des Leistungsempfängers"),
+        ("FR", "reverse_charge", "Autoliquidation : la TVA est due par le client."),
+        ("DE", "intra_community", "Steuerfreie innergemeinschaftliche Lieferung."),
+        ("GB", "export", "Export, exempt from VAT."),
+    ):
+        line = LINE | {"tax_category": category, "vat_rate": ""}
+        preview = previewed(client, line, customer_country=country)
+        assert sentence in Page(preview).text
+
+    assert sentence in text_of(client.post(PDF, sent_again(preview)))
