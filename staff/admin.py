@@ -13,7 +13,6 @@ from django.utils.translation import gettext_lazy as _, override
 
 from accounts import services
 from accounts.emails import mails
-from accounts.emails.mails import send_reset
 from accounts.exceptions import StaleUser, TooManyAttempts
 from accounts.limits.attempts import begin_mail
 from accounts.limits.clients import browser_name
@@ -48,12 +47,6 @@ SHOWN = ("full_name", "phone_number", "business_name", "business_address", "vat_
 
 #: Of one session, which the address of the page names: `?session=`.
 END_SESSION = "endSession"
-
-#: What sends the mails of each kind. Each returns whether a mail server took it.
-_MAILS: dict[str, Callable[[User], bool]] = {
-    "reset": lambda user: send_reset(user.email),
-    "confirm": mails.send_confirmation,
-}
 
 LogEntry.labels |= {
     "breakLock": _("Broke a lock"),
@@ -215,20 +208,20 @@ class UserAdmin(StaffAdmin):
     @_action("sendPasswordReset", _("Send a password reset…"), _("Sent a password reset"))
     def send_password_reset(self, request: HttpRequest, user: User, write: Transaction) -> None:
         if user.is_active and user.has_usable_password():
-            self._mail(request, user, write, "reset")
+            self._mail(request, user, write, "reset", lambda: mails.send_reset(user.email))
 
     @_action(
         "sendConfirmation", _("Send the confirmation again…"), _("Sent the confirmation again")
     )
     def send_confirmation(self, request: HttpRequest, user: User, write: Transaction) -> None:
         if not user.is_confirmed:
-            self._mail(request, user, write, "confirm")
+            self._mail(request, user, write, "confirm", lambda: mails.send_confirmation(user))
 
-    def _mail(self, request: HttpRequest, user: User, write: Transaction, kind: str) -> None:
-        """Count a mail to `user`, and send it as soon as its entries are stored."""
+    def _mail(self, request: Any, user: User, write: Transaction, kind: str, sent: Any) -> None:
+        """Count a mail to `user`, and send it by `sent` as soon as its entries are stored."""
 
         def send(_stored: Any) -> None:
-            if not _MAILS[kind](user):
+            if not sent():
                 raise ValidationError(_("The mail could not be sent. Please try again later."))
 
         try:
@@ -263,19 +256,15 @@ class UserAdmin(StaffAdmin):
         return found
 
     def get_urls(self) -> list[Any]:
-        name, invoices = "accounts_user", "<uuid:pk>/invoices/"
-        invoice = f"{invoices}<str:label>"
-        kept = {f"{name}_{each}" for each in ("changelist", "change", "history", "action")}
-        pages: list[tuple[str, str, Any]] = [
-            ("invoices", invoices, views.AccountInvoicesView),
-            ("invoice", f"{invoice}/", views.AccountInvoiceView),
-            ("invoice_pdf", f"{invoice}.pdf", views.AccountInvoicePdfView),
-        ]
+        def page(to: str, view: Any, name: str) -> Any:
+            shown = self.admin_site.admin_view(view.as_view())
+            return path(f"<uuid:pk>/invoices/{to}", shown, name=f"accounts_user_{name}")
+
+        kept = {f"accounts_user_{each}" for each in ("changelist", "change", "history", "action")}
         return [
-            *(
-                path(to, self.admin_site.admin_view(view.as_view()), name=f"{name}_{each}")
-                for each, to, view in pages
-            ),
+            page("", views.AccountInvoicesView, "invoices"),
+            page("<str:label>/", views.AccountInvoiceView, "invoice"),
+            page("<str:label>.pdf", views.AccountInvoicePdfView, "invoice_pdf"),
             *(each for each in super().get_urls() if each.name in kept),
         ]
 

@@ -186,6 +186,5 @@ class LockView(SignedInFormMixin, FormPageMixin, FormView):
         told = _("The lock is now free.") if done else _("The lock was already free.")
         messages.success(self.request, told)
         # Breaking a claim deletes its item.
-        if self.lock.state is locks.State.CLAIMED:
-            return redirect("admin:index")
-        return redirect(self.request.get_full_path())
+        is_gone = self.lock.state is locks.State.CLAIMED
+        return redirect("admin:index" if is_gone else self.request.get_full_path())

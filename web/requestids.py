@@ -51,6 +51,4 @@ class RequestIdForm(forms.Form):
 
     def renew_request_id(self) -> None:
         """Give the bound form a new request id before it is shown again."""
-        data = dict(self.data.items())
-        data["request_id"] = self.new_request_id()
-        self.data = data
+        self.data = dict(self.data.items()) | {"request_id": self.new_request_id()}

@@ -53,36 +53,35 @@ def again(user: User) -> User:
     return User.get(user.pk)
 
 
-def page_of(user: User, *more: str) -> str:
-    """The address of an account's page in the admin, or of a page below it."""
-    match more:
-        case ():
-            more = ("change",)
-        case ("record",):
-            more = ("history",)
-        case ("sessions", "end"):
-            more = ("action", "endSessions")
-        case ("sessions", session, "end"):
-            return f"{page_of(user, 'endSession')}?session={session}"
-        case (name,) if name != "invoices":
-            more = ("action", name)
-    return below(user) + "/".join([*more, ""])
-
-
 def below(user: User) -> str:
     """What the addresses of an account's pages begin with."""
     return f"/admin/accounts/user/{user.pk}/"
 
 
-def act(client: Client, user: User, *action: str, **typed: str) -> Any:
+def page_of(user: User, action: str = "", session: str = "") -> str:
+    """The address of an account's page in the admin, or of the page that confirms an action."""
+    page = f"action/{action}/" if action else "change/"
+    return below(user) + page + (f"?session={session}" if session else "")
+
+
+def act(client: Client, user: User, action: str, session: str = "", **typed: str) -> Any:
     """Open the page of an action on an account, and confirm it; what the last request answers."""
-    path = page_of(user, *action)
+    path = page_of(user, action, session)
     response = client.get(path)
     if response.status_code != 200:
         return response
     page = Page(response)
     shown = {name: page.value(name) for name in page.fields}
     return client.post(path, shown | WHY | typed)
+
+
+def put(table: str, **attributes: Any) -> None:
+    """Store an item of texts and numbers."""
+    item = {
+        name: {"N": str(value)} if isinstance(value, int) else {"S": value}
+        for name, value in attributes.items()
+    }
+    send("PutItem", {"TableName": table, "Item": item})
 
 
 def stored_entries() -> list[Item]:

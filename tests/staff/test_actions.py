@@ -14,7 +14,7 @@ from accounts.sessions import services as sessions
 from dynamo import admin
 from locks._internal.lock import Lock
 from locks._internal.registry import State, look
-from locks.exceptions import LeaseLost, LockChanged, UnknownLock
+from locks.exceptions import LeaseLost, LockChanged
 from staff.sites import StaffSite
 from tests.factories import assert_guards_match_users, make_user, stored_user
 from tests.requests import Requests
@@ -29,28 +29,20 @@ from tests.staff.scenes import (
     stored_entries,
 )
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 break_lock = cast(StaffSite, admin.site).break_lock
+no_units = pytest.mark.fault_of("moto", "names no units of a transaction")
+no_sessions = pytest.mark.fault_of("moto", "fails at the size of an attribute that is not there")
 
-TRANSACT = "TransactWriteItems"
-
-Act = Callable[[Any, User], bool]
-
-
-def end_the_session(actor: Any, user: User) -> bool:
-    return do(actor, "endSession", user, session=next(iter(user.sessions_read())))
-
-
-ACTS: dict[str, Act] = {
-    "deactivate": lambda actor, user: do(actor, "deactivate", user),
-    "endSession": end_the_session,
-    "endSessions": lambda actor, user: do(actor, "endSessions", user),
-}
-
-_FAULT = pytest.mark.fault_of("moto", "fails at the size of an attribute that is not there")
-
-each_act = pytest.mark.parametrize(
-    "name", ["deactivate", "endSession", pytest.param("endSessions", marks=_FAULT)]
+each_action = pytest.mark.parametrize(
+    "name", ["deactivate", "endSession", pytest.param("endSessions", marks=no_sessions)]
 )
+
+
+def act(actor: Any, name: str, user: User) -> bool:
+    """Run an action, which may be on the first session, on the account as it was read."""
+    return do(actor, name, user, session=next(iter(user.sessions_read())))
 
 
 def is_done(name: str, user: User) -> bool:
@@ -65,96 +57,81 @@ def signed_in_user() -> User:
     return again(user)
 
 
-@pytest.mark.usefixtures("engine")
-@each_act
-def test_an_action_is_logged_with_all_its_details(name: str) -> None:
+@no_units
+@each_action
+def test_an_action_is_one_request_and_logged_with_all_its_details(
+    name: str, requests_sent: Requests
+) -> None:
     user, actor = signed_in_user(), acting()
+    requests_sent.clear()
 
-    assert ACTS[name](actor, user)
+    assert act(actor, name, user)
 
+    assert (requests_sent.operations, requests_sent.units) == (["TransactWriteItems"], 8)
     assert is_done(name, user)
     assert user.stored == again(user).stored
     by_account, by_month = sorted(stored_entries(), key=lambda item: -len(item["journal"]["S"]))
     assert by_account["journal"] == {"S": f"on#{user.pk}"}
     assert by_month["journal"] == {"S": by_month["id"]["S"][:7]}
     assert by_account | {"journal": by_month["journal"]} == by_month
-    what = {"what": {"S": "Firefox on Linux, ::1"}} if name == "endSession" else {}
-    assert {key: value for key, value in by_month.items() if key not in {"journal", "id"}} == {
-        "action": {"S": name},
-        "model": {"S": "accounts.user"},
-        "byPk": {"S": actor.user.pk},
-        "byName": {"S": "grace"},
-        "onPk": {"S": user.pk},
-        "onName": {"S": user.username},
-        "address": {"S": ADDRESS},
-        "reason": {"S": "Why"},
+    what = {"what": "Firefox on Linux, ::1"} if name == "endSession" else {}
+    assert {key: value["S"] for key, value in by_month.items()} == {
+        "journal": by_month["journal"]["S"],
+        "id": by_month["id"]["S"],
+        "action": name,
+        "model": "accounts.user",
+        "byPk": actor.user.pk,
+        "byName": "grace",
+        "onPk": user.pk,
+        "onName": user.username,
+        "address": ADDRESS,
+        "reason": "Why",
         **what,
     }
     assert_guards_match_users()
 
 
-@pytest.mark.fault_of("moto", "names no units of a transaction")
-@pytest.mark.usefixtures("engine")
-@each_act
-def test_an_action_costs_one_request(name: str, requests_sent: Requests) -> None:
-    user, actor = signed_in_user(), acting()
-    requests_sent.clear()
-
-    ACTS[name](actor, user)
-
-    assert requests_sent.operations == [TRANSACT]
-    assert requests_sent.units == 8
-
-
-@pytest.mark.usefixtures("engine")
-@each_act
+@each_action
 def test_an_action_with_nothing_to_do_is_not_logged(name: str) -> None:
     user, actor = signed_in_user(), acting()
     stale = again(user)
     deactivate(user)  # also ends the sessions
 
-    assert not ACTS[name](actor, stale)
+    assert not act(actor, name, stale)
     if name != "endSession":
-        assert not ACTS[name](actor, again(user))
+        assert not do(actor, name, again(user))
 
     assert stored_entries() == []
 
 
-@pytest.mark.usefixtures("engine")
-@each_act
+@each_action
 def test_of_many_actors_at_once_one_acts(name: str, at_once: Callable[..., list[Any]]) -> None:
     user = signed_in_user()
     actors = [acting(make_staff()) for _ in range(4)]
     read = [again(user) for _ in actors]
 
-    done = at_once(lambda n: ACTS[name](actors[n], read[n]), len(actors))
+    done = at_once(lambda n: act(actors[n], name, read[n]), len(actors))
 
     assert sorted(done) == [False, False, False, True]
     assert is_done(name, user)
     assert logged_actions() == [name]
 
 
-@pytest.mark.fault_of("moto", "fails at the size of an attribute that is not there")
-@pytest.mark.usefixtures("engine")
+@no_sessions
 def test_an_action_does_not_bring_a_deleted_account_back() -> None:
     user, actor = signed_in_user(), acting()
     stale = again(user)
     delete(user)
 
     with pytest.raises(ValidationError, match="deleted meanwhile"):
-        do(actor, "deactivate", stale)
-    assert not ACTS["endSession"](actor, stale)
-    assert not ACTS["endSessions"](actor, stale)
+        act(actor, "deactivate", stale)
+    assert not act(actor, "endSession", stale)
+    assert not act(actor, "endSessions", stale)
 
-    assert stored_user(user.pk) is None
-    assert stored_entries() == []
-
-
-# Locks --------------------------------------------------------------------------------------------
+    assert (stored_user(user.pk), stored_entries()) == (None, [])
 
 
-@pytest.mark.fault_of("moto", "names no units of a transaction")
-@pytest.mark.usefixtures("engine")
+@no_units
 def test_a_broken_lock_is_logged(requests_sent: Requests) -> None:
     lease, actor = Lock("nightly", lease_seconds=600).acquire(), acting()
     seen = look("nightly")
@@ -162,17 +139,17 @@ def test_a_broken_lock_is_logged(requests_sent: Requests) -> None:
 
     assert break_lock(actor, seen, "Stuck")
 
-    assert requests_sent.operations == ["GetItem", TRANSACT]
+    assert requests_sent.operations == ["GetItem", "TransactWriteItems"]
     assert requests_sent.units == 7
     assert look("nightly").state is State.RELEASED
     with pytest.raises(LeaseLost):
         lease.renew()
+    assert not break_lock(actor, look("nightly"), "Stuck")
     [entry] = stored_entries()
     assert (entry["action"]["S"], entry["what"]["S"]) == ("breakLock", "nightly")
     assert Lock("nightly", wait_seconds=0).acquire().fence > lease.fence
 
 
-@pytest.mark.usefixtures("engine")
 def test_of_many_actors_who_break_a_lock_at_once_one_does(
     at_once: Callable[..., list[Any]],
 ) -> None:
@@ -188,30 +165,3 @@ def test_of_many_actors_who_break_a_lock_at_once_one_does(
 
     assert sorted(at_once(attempt, 4)) == [False, False, False, True]
     assert logged_actions() == ["breakLock"]
-
-
-@pytest.mark.usefixtures("engine")
-def test_a_later_holders_lock_is_not_broken() -> None:
-    lease = Lock("nightly", lease_seconds=600).acquire()
-    seen = look("nightly")
-    lease.release()
-    assert not break_lock(acting(), look("nightly"), "Stuck")
-    later = Lock("nightly", lease_seconds=600).acquire()
-
-    with pytest.raises(LockChanged):
-        break_lock(acting(make_staff()), seen, "Stuck")
-
-    later.renew()
-    assert stored_entries() == []
-
-
-@pytest.mark.usefixtures("engine")
-def test_a_deleted_lock_is_reported() -> None:
-    lease = Lock("nightly", lease_seconds=600).acquire()
-    seen = look("nightly")
-    lease.release(remove=True)
-
-    with pytest.raises(UnknownLock):
-        break_lock(acting(), seen, "Stuck")
-
-    assert stored_entries() == []

@@ -14,17 +14,21 @@ from typing import Any
 import pytest
 
 from dynamo._internal.client.sending import send
+from locks._internal.lock import Lock, claim_once
+from sequences._internal.counters import next_values
 from staff.models import Report
 from staff.reports import KINDS, LastReport, NewerReport, last_reports, make_report, store
 from tests.commands import run
-from tests.factories import make_user, stored_items
+from tests.factories import make_user, set_stored, stored_items
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
 from tests.forked import in_a_child
 from tests.invoice_factories import issued, put_state
 from tests.pages import Page
-from tests.requests import Requests
-from tests.staff.scenes import again, let_in, make_staff, stored_entries, stored_report
+from tests.requests import OF_EVERY_PAGE, Requests
+from tests.staff.scenes import let_in, make_staff, put, stored_entries, stored_report
+
+pytestmark = pytest.mark.usefixtures("engine")
 
 GUARDS = KINDS["guards"]
 
@@ -40,19 +44,16 @@ def last() -> LastReport:
 
 def put_report(**values: str) -> None:
     """Store a guard report with these attributes, as another version or clock would."""
-    item = {"kind": {"S": "checkguards"}} | {name: {"S": text} for name, text in values.items()}
-    send("PutItem", {"TableName": Report.table(), "Item": item})
+    put(Report.table(), kind="checkguards", **values)
 
 
 def orphan(name: str) -> None:
-    item = {"pk": {"S": f"userName#{name}"}, "owner": {"S": "gone"}}
-    send("PutItem", {"TableName": "users", "Item": item})
+    put("users", pk=f"userName#{name}", owner="gone")
 
 
 # The command --------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
     ("name", "path"),
     [("guards", "checkguards"), ("invoices", "checkinvoices"), ("statistics", "survey")],
@@ -73,10 +74,11 @@ def test_a_report_is_stored_and_its_page_shows_when_and_by_whom(name: str, path:
     assert stored_entries() == []
 
 
-@pytest.mark.usefixtures("engine")
-def test_the_command_prints_the_report_as_json() -> None:
+def test_the_command_prints_the_report_with_its_problems() -> None:
     make_user()
+    orphan("nobody")
 
+    assert run("storereport", "guards") == ("The report is stored. Problems found: 1.\n", "", 0)
     out, err, code = run("storereport", "guards", "--json")
 
     assert (out.count("\n"), err, code) == (1, "", 0)
@@ -85,16 +87,7 @@ def test_the_command_prints_the_report_as_json() -> None:
     assert answer["startedAt"] < answer["endedAt"]
     assert answer["storedBy"].endswith(f"@{socket.gethostname()}")
     assert answer["result"] == last().result
-    assert answer["result"]["users"] == 1
-
-
-@pytest.mark.usefixtures("engine")
-def test_a_report_with_problems_is_stored_with_exit_code_0() -> None:
-    orphan("nobody")
-
-    assert run("storereport", "guards") == ("The report is stored. Problems found: 1.\n", "", 0)
-
-    assert last().is_wrong
+    assert (answer["result"]["users"], last().is_wrong) == (1, True)
     assert run("checkguards")[2] == 1
 
 
@@ -116,7 +109,6 @@ def test_if_dynamodb_does_not_answer_the_last_report_stays(
     assert last().stored_by == "before"
 
 
-@pytest.mark.usefixtures("engine")
 def test_a_check_that_cannot_write_to_disk_exits_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
     make_user()
     connect = sqlite3.connect
@@ -138,24 +130,19 @@ def test_a_check_that_cannot_write_to_disk_exits_with_1(monkeypatch: pytest.Monk
 # Concurrent commands and crashes ------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("engine")
 def test_an_older_report_does_not_replace_a_newer_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    older, newer = made("older"), made("newer")
-    store(newer)
-
-    with pytest.raises(NewerReport):
-        store(older)
-
-    assert last().stored_by == "newer"
-    # The same by the command: another one starts later and is done earlier.
+    older = made("older")
+    store(made("newer"))
+    # It started earlier, and is done later.
     monkeypatch.setattr("staff.management.commands.storereport.make_report", lambda *_, **__: older)
+
     out, err, code = run("storereport", "guards")
+
     assert (out, code) == ("", 1)
     assert "Guard check: a newer report is already stored, so this one was not stored." in err
     assert last().stored_by == "newer"
 
 
-@pytest.mark.usefixtures("engine")
 def test_of_many_at_once_the_one_that_started_last_is_stored(
     at_once: Callable[..., list[Any]],
 ) -> None:
@@ -170,7 +157,6 @@ def test_of_many_at_once_the_one_that_started_last_is_stored(
     assert last().started_at == datetime.fromisoformat(max(started))
 
 
-@pytest.mark.usefixtures("engine")
 def test_a_report_from_the_far_future_is_replaced() -> None:
     def put(ahead: timedelta) -> None:
         at = (datetime.now(UTC) + ahead).isoformat()
@@ -187,7 +173,6 @@ def test_a_report_from_the_far_future_is_replaced() -> None:
     assert last().stored_by == "now"
 
 
-@pytest.mark.usefixtures("engine")
 def test_a_command_that_is_killed_leaves_the_last_report() -> None:
     store(made("before"))
 
@@ -201,7 +186,6 @@ def test_a_command_that_is_killed_leaves_the_last_report() -> None:
 # What earlier versions stored ---------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
     "values",
     [
@@ -223,7 +207,6 @@ def test_a_run_without_a_result_is_not_shown_and_is_replaced(values: dict[str, s
     assert item.keys() == {"kind", "result", "resultStartedAt", "resultEndedAt", "resultByName"}
 
 
-@pytest.mark.usefixtures("engine")
 def test_the_result_of_an_earlier_version_is_shown() -> None:
     put_report(
         state="running",
@@ -243,31 +226,31 @@ def test_the_result_of_an_earlier_version_is_shown() -> None:
 # Contents of the reports --------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("engine")
 def test_the_report_of_guards_has_what_checkguards_finds() -> None:
     bob = make_user(username="bob")
     send("DeleteItem", {"TableName": "users", "Key": {"pk": {"S": "userName#bob"}}})
     orphan("nobody")
+    set_stored(bob, email={"N": "1"})
     before = stored_items()
 
-    found = stored_report("guards").result
+    view = stored_report("guards")
 
+    found = view.result
     assert found is not None
-    assert found["findings"]["missing"] == {
-        "shown": [{"pk": bob.pk, "key": "userName#bob"}],
-        "more": 0,
-    }
-    assert found["findings"]["orphaned"]["shown"] == [{"pk": "gone", "key": "userName#nobody"}]
-    assert (found["users"], found["wrong"]) == (1, 2)
+    missing, orphaned = (
+        {"pk": bob.pk, "key": "userName#bob"},
+        {"pk": "gone", "key": "userName#nobody"},
+    )
+    assert found["findings"]["missing"] == {"shown": [missing], "more": 0}
+    assert orphaned in found["findings"]["orphaned"]["shown"]
+    assert found["unusable_example"] == {"pk": bob.pk, "attribute": "email"}
+    assert (found["users"], view.is_wrong) == (1, True)
     assert stored_items() == before
-    page = Page(let_in(again(bob)).get("/admin/runs/checkguards/"))
-    assert "userName#nobody" not in page.text
-    page = Page(let_in(make_staff()).get("/admin/runs/checkguards/"))
-    assert "userName#nobody" in page.text
-    assert "manage.py checkguards --repair" in page.text
+    text = Page(let_in(make_staff()).get("/admin/runs/checkguards/")).text
+    assert "userName#nobody" in text
+    assert "manage.py checkguards --repair" in text
 
 
-@pytest.mark.usefixtures("engine")
 def test_the_first_of_many_findings_are_shown_and_the_others_counted() -> None:
     for number in range(55):
         orphan(f"nobody{number:02}")
@@ -276,32 +259,11 @@ def test_the_first_of_many_findings_are_shown_and_the_others_counted() -> None:
 
     assert found is not None
     orphaned = found["findings"]["orphaned"]
-    assert (len(orphaned["shown"]), orphaned["more"]) == (50, 5)
+    assert (len(orphaned["shown"]), orphaned["more"], found["wrong"]) == (50, 5, 55)
     page = Page(let_in(make_staff()).get("/admin/runs/checkguards/"))
     assert "And 5 more." in page.text
 
 
-@pytest.mark.usefixtures("engine")
-def test_an_unusable_value_is_a_problem() -> None:
-    bob = make_user()
-    send(
-        "UpdateItem",
-        {
-            "TableName": "users",
-            "Key": {"pk": {"S": bob.pk}},
-            "UpdateExpression": "SET email = :number",
-            "ExpressionAttributeValues": {":number": {"N": "1"}},
-        },
-    )
-
-    view = stored_report("guards")
-
-    assert view.is_wrong
-    assert view.result is not None
-    assert view.result["unusable_example"] == {"pk": bob.pk, "attribute": "email"}
-
-
-@pytest.mark.usefixtures("engine")
 def test_the_report_of_invoices_has_a_gap_and_a_state_without_its_credit_note() -> None:
     bob = make_user()
     first, second = issued(bob.pk), issued(bob.pk)
@@ -321,18 +283,51 @@ def test_the_report_of_invoices_has_a_gap_and_a_state_without_its_credit_note() 
     assert f"do not name each other: {second.label}" in shown
 
 
-# Pages --------------------------------------------------------------------------------------------
+def test_statistics_count_accounts_counters_locks_and_uploads(requests_sent: Requests) -> None:
+    client, bob = let_in(make_staff()), make_user()
+    issued(bob.pk)
+    next_values(2, "tickets")
+    Lock("nightly", lease_seconds=600, owner="worker-7").acquire()
+    claim_once("import")
+    put("uploads", key="s3://b/a", state="done", size=1024)
+    late = {"key": "s3://b/late", "updatedAt": "2026-01-02T03:04:05+00:00"}
+    put("uploads", **late, state="uploading", size=5)
 
+    found = stored_report("statistics").result
 
-@pytest.mark.usefixtures("engine")
-def test_a_page_runs_no_report(requests_sent: Requests) -> None:
-    client = let_in(make_staff())
+    assert found is not None
+    assert [len(found["accounts"].pop(name)) for name in ("newest", "days")] == [2, 30]
+    counts = {"all": 2, "inactive": 0, "staff": 1, "confirmed": 0, "present": 1}
+    assert found["accounts"] == counts
+    assert found["counters"]["shown"] == [{"name": "tickets", "value": 2}]
+    assert [each["name"] for each in found["locks"]["shown"]] == ["nightly", "import"]
     requests_sent.clear()
+    response = client.get("/admin/runs/survey/")
+    assert requests_sent.operations == [*OF_EVERY_PAGE, "TransactGetItems"]
+    text = " ".join(Page(response).text.split()).replace("\xa0", " ")
+    for part in (
+        *("Series of invoices1", "Numbers given out1", "tickets2", "nightly worker-7", "import"),
+        *("Stored 1 1.0 KB", "s3://b/late"),
+        "Sign-ups per day, the last 30 days (UTC): 2 in total",
+    ):
+        assert part in text, part
+    chart = response.content.decode()
+    assert ('viewBox="0 0 30 2"' in chart, chart.count("<rect ")) == (True, 1)
+    assert '<rect x="29.15" width="0.7" height="2"' in chart
 
-    for kind in KINDS.values():
-        assert client.post(f"/admin/runs/{kind.key}/").status_code == 405
-        assert client.get(f"/admin/runs/{kind.key}/").status_code == 200
 
-    assert set(requests_sent.operations) == {"BatchGetItem", "TransactGetItems"}
-    assert client.get("/admin/runs/format-disks/").status_code == 404
-    assert client.get("/admin/runs/guards/").status_code == 404
+def test_statistics_have_the_largest_counters_and_the_locks_longest_without_renewal() -> None:
+    for number in range(55):
+        name = f"c{number:02}"
+        put("counters", counterName=name, currentValue=number)
+        lock = {"key": name, "ownerName": "we", "leaseDuration": "20000"}
+        put("locks", **lock, renewedAt=f"2026-01-01T00:00:{number:02}+00:00")
+
+    found = stored_report("statistics").result
+
+    assert found is not None
+    counters, locks = found["counters"], found["locks"]
+    assert counters["shown"][0] == {"name": "c54", "value": 54}
+    assert (len(counters["shown"]), counters["more"]) == (50, 5)
+    assert locks["shown"][0]["name"] == "c00"
+    assert (len(locks["shown"]), locks["more"]) == (50, locks["held"] - 50)

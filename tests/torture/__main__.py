@@ -14,10 +14,7 @@ import os
 import secrets
 import sys
 import tempfile
-import time
 from pathlib import Path
-
-import django
 
 NICENESS = 10
 
@@ -28,55 +25,44 @@ _LIMITS = ("SIGN_IN", "SIGN_IN_CLIENT", "SIGN_UP_CLIENT", "MAIL", "MAIL_CLIENT")
 def main() -> int:
     """Run, check and report; return the exit code."""
     parser = argparse.ArgumentParser(prog="torture", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument(
-        "--seed", default="", help="of the faults and of the calls; random by default"
-    )
-    parser.add_argument(
-        "--keep", type=Path, help="keep histories, data and logs in this new folder"
-    )
-    parser.add_argument("--workers", type=int, default=3, help="how many processes run clients")
-    parser.add_argument("--slowness", type=float, default=1, help="2 makes half as many calls")
-    parser.add_argument("--no-engine-kills", action="store_true", help="do not kill the engine")
-    options = parser.parse_args()
+    add = parser.add_argument
+    add("--seconds", type=float, default=60)
+    add("--seed", default=secrets.token_hex(4), help="of faults and calls; random by default")
+    add("--keep", type=Path, help="keep histories, data and logs in this new folder")
+    add("--workers", type=int, default=3, help="how many processes run clients")
+    add("--slowness", type=float, default=1, help="2 makes half as many calls")
+    add("--no-engine-kills", action="store_true", help="do not kill the engine")
+    asked = parser.parse_args()
     os.nice(NICENESS)
-    _prepare_environment()
-    with tempfile.TemporaryDirectory(prefix="torture-") as temporary:
-        return _run(options, options.keep or Path(temporary) / "run")
-
-
-def _prepare_environment() -> None:
     # Before the settings are read; not at import, as each forked process imports this file.
     importlib.import_module("tests.environment")
     os.environ.update({f"ACCOUNTS_LIMIT_{name}": "off" for name in _LIMITS})
-    django.setup()
+    with tempfile.TemporaryDirectory(prefix="torture-") as temporary:
+        return _run(asked, asked.keep or Path(temporary) / "run")
 
 
-def _run(options: argparse.Namespace, folder: Path) -> int:
+def _run(asked: argparse.Namespace, folder: Path) -> int:
     from tests.torture import report, result
-    from tests.torture.run import Options, Run
-    from tests.torture.worker import Place
+    from tests.torture.run import Options, running
 
-    seed = options.seed or secrets.token_hex(4)
-    report.say(f"seed {seed}, history in {folder}", sys.stderr)
-    began = time.monotonic()
-    chosen = Options(
-        seconds=options.seconds,
-        seed=seed,
-        place=Place(folder),
-        workers=options.workers,
-        slowness=options.slowness,
-        engine_kills=not options.no_engine_kills,
+    print(f"seed {asked.seed}, history in {folder}", file=sys.stderr, flush=True)
+    options = Options(
+        seconds=asked.seconds,
+        seed=asked.seed,
+        folder=folder,
+        workers=asked.workers,
+        slowness=asked.slowness,
+        engine_kills=not asked.no_engine_kills,
     )
-    with Run(chosen) as run:
-        run.run(report.Progress(options.seconds))
-        report.say("all clients have ended; checking", sys.stderr)
-        checked = result.check(run)
-    report.say(report.summary(run, checked, time.monotonic() - began))
-    if checked.findings:
-        report.say(f"\n{report.findings(checked)}")
-    report.say(f"\nseed {seed}: {len(checked.findings)} findings")
-    return 1 if checked.findings else 0
+    with running(options) as run:
+        run.run()
+        print("all clients have ended; checking", file=sys.stderr, flush=True)
+        calls, findings = result.check(run)
+    print(report.summary(run, calls))
+    if findings:
+        print(f"\n{report.first_of(findings)}")
+    print(f"\nseed {asked.seed}: {len(findings)} findings")
+    return 1 if findings else 0
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tests.torture.history import Call
-from tests.torture.linear import Operation, State, Undecided, first_break
+from tests.torture.linear import Operation, Step, Undecided, first_break
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,15 @@ def of_calls(rule: str, about: str, calls: Iterable[Call]) -> Finding:
     return Finding(rule, about, [call.line(zero) for call in shown])
 
 
-def of_object(
-    rule: str, about: str, operations: Sequence[Operation], start: State
-) -> list[Finding]:
-    """A finding if the history of an object is not linearizable."""
+def operation(call: Call, step: Step) -> Operation:
+    """What the call did to an object; certain if it had an answer."""
+    return Operation(call.began, call.latest, step, call.outcome != "unknown", call)
+
+
+def of_object(rule: str, about: str, operations: Sequence[Operation]) -> list[Finding]:
+    """A finding if the history of an object, whose first state is None, is not linearizable."""
     try:
-        broken = first_break(operations, start)
+        broken = first_break(operations, None)
     except Undecided:
         return [Finding("undecided", f"{rule}: {about} has too many operations at the same time")]
     if broken is None:

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from tests.torture.history import Call, Outcome
 
+_IN_TURN = (-1.0, -1.0)
+
 
 def call(
     do: str,
-    began: float,
-    ended: float,
     outcome: Outcome = "ok",
     *,
+    at: tuple[float, float] = _IN_TURN,
     answer: dict[str, Any] | None = None,
-    notes: list[tuple[float, dict[str, Any]]] | None = None,
+    notes: Sequence[tuple[float, dict[str, Any]]] = (),
     lingers: float = 0.0,
     **asked: Any,
 ) -> Call:
-    return Call(do, "x", began, ended, outcome, asked, answer or {}, notes or [], lingers)
+    """A call that begins and ends `at` these times, or see `in_turn`."""
+    return Call(do, "x", *at, outcome, asked, answer or {}, list(notes), lingers)
+
+
+def in_turn(calls: Sequence[Call]) -> list[Call]:
+    """The calls, with times for those without: the first from 0 to 1, the second from 2 to 3 …"""
+    return [
+        replace(each, began=2.0 * number, ended=2.0 * number + 1)
+        if (each.began, each.ended) == _IN_TURN
+        else each
+        for number, each in enumerate(calls)
+    ]

@@ -3,9 +3,9 @@
 Each process writes one file. Each line is one `write` to the end of it, so a killed process leaves
 whole lines:
 
-    {"n": 7, "at": …, "do": "register", "by": "2.1/accounts-0", "asked": {…}}    before the call
-    {"n": 7, "at": …, "note": {…}}                                               during it
-    {"n": 7, "at": …, "outcome": "ok", "answer": {…}}                            after it
+    {"n": 7, "at": …, "do": "register", "asked": {…}, "by": "w2.1/accounts-0", …}    before the call
+    {"n": 7, "at": …, "note": {…}}                                                   during it
+    {"n": 7, "at": …, "outcome": "ok", "answer": {…}}                                after it
 
 Times are those of CLOCK_MONOTONIC, which all processes of a machine share. A call without an
 answer (its process was killed, or its reply was lost) may take effect at any time until its
@@ -19,7 +19,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,15 +81,13 @@ class Running:
     def refused_by(self, error: Exception) -> None:
         """The call was refused: the names of its errors, and what they tell."""
         errors = error.exceptions if isinstance(error, Refused) else (error,)
-        told: dict[str, Any] = {}
-        if reason := getattr(error, "reason", ""):
-            told["reason"] = reason
+        reason = getattr(error, "reason", "")
         self.refused(
             "+".join(sorted(type(each).__name__ for each in errors)),
             # Of accounts: the values that others have, and whether the account was deleted.
             taken=[each.attribute for each in errors if hasattr(each, "attribute")],
             gone=any(getattr(each, "deleted", False) for each in errors),
-            **told,
+            **({"reason": reason} if reason else {}),
         )
 
     def unanswered(self, error: BaseException) -> None:
@@ -99,7 +97,7 @@ class Running:
     def note(self, *, at: float | None = None, **noted: Any) -> None:
         """Note what happened during the call, at a time of `time.monotonic`."""
         at = time.monotonic() if at is None else at
-        self._journal.write({"n": self._number, "at": at, "note": noted})
+        self._journal.write(n=self._number, at=at, note=noted)
 
 
 class Journal:
@@ -116,7 +114,7 @@ class Journal:
         do: str,
         *,
         refusals: tuple[type[Exception], ...] = (),
-        lingers: float | None = None,
+        lingers: float = LINGERS_SECONDS,
         **asked: Any,
     ) -> Iterator[Running]:
         """Record a call before its body runs, and its answer afterwards.
@@ -125,11 +123,8 @@ class Journal:
         body is an error of the harness or of the site: it is recorded, and reported as a finding.
         """
         number = next(self._numbers)
-        began: dict[str, Any] = {"n": number, "at": time.monotonic(), "do": do, "asked": asked}
-        began["by"] = f"{self._life}/{threading.current_thread().name}"
-        if lingers is not None:
-            began["lingers"] = lingers
-        self.write(began)
+        by = f"{self._life}/{threading.current_thread().name}"
+        self.write(n=number, at=time.monotonic(), do=do, asked=asked, by=by, lingers=lingers)
         running = Running(self, number)
         try:
             yield running
@@ -138,14 +133,13 @@ class Journal:
         except DynamoError as error:
             running.unanswered(error)
         except Exception as error:
-            running.outcome = "unknown"
-            running.answer = {"crashed": repr(error)}
+            running.outcome, running.answer = "unknown", {"crashed": repr(error)}
             raise
         finally:
-            ended = {"n": number, "at": time.monotonic(), "outcome": running.outcome}
-            self.write(ended | {"answer": running.answer})
+            end = {"outcome": running.outcome, "answer": running.answer}
+            self.write(n=number, at=time.monotonic(), **end)
 
-    def write(self, line: dict[str, Any]) -> None:
+    def write(self, **line: Any) -> None:
         """Write a line; it is in the file when this returns, even if the process is killed then."""
         os.write(self._descriptor, json.dumps(line, ensure_ascii=False).encode() + b"\n")
 
@@ -157,25 +151,21 @@ def read(folder: Path, ends: dict[str, float], over: float) -> list[Call]:
     no answer end at `over`.
     """
     calls: list[Call] = []
-    for file in sorted(folder.glob("*.jsonl")):
-        calls += _calls_of(file, ends.get(file.stem, over))
-    return sorted(calls, key=lambda call: call.began)
-
-
-def _calls_of(file: Path, over: float) -> Iterable[Call]:
-    calls: dict[int, Call] = {}
-    with file.open(encoding="utf-8") as lines:
-        for line in lines:
+    for file in folder.glob("*.jsonl"):
+        of_file: dict[int, Call] = {}
+        for line in file.read_text(encoding="utf-8").splitlines(keepends=True):
             if not line.endswith("\n"):
                 break
             said = json.loads(line)
-            if "do" in said:
-                call = Call(said["do"], said["by"], said["at"], over, "unknown", said["asked"])
-                call.lingers = said.get("lingers", LINGERS_SECONDS)
-                calls[said["n"]] = call
+            call = of_file.get(said["n"])
+            if call is None:
+                asked, end = said["asked"], ends.get(file.stem, over)
+                call = Call(said["do"], said["by"], said["at"], end, "unknown", asked)
+                call.lingers = said["lingers"]
+                of_file[said["n"]] = call
             elif "note" in said:
-                calls[said["n"]].notes.append((said["at"], said["note"]))
+                call.notes.append((said["at"], said["note"]))
             else:
-                call = calls[said["n"]]
                 call.ended, call.outcome, call.answer = said["at"], said["outcome"], said["answer"]
-    return calls.values()
+        calls += of_file.values()
+    return sorted(calls, key=lambda call: call.began)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections import Counter, defaultdict
-from dataclasses import dataclass
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +13,17 @@ from dynamo._internal import bulk
 from dynamo.admin import LogEntry
 from invoices.models import InvoiceItem
 from tests.torture import history
-from tests.torture.checkers import accounts, invoices, locks, uploads
+from tests.torture.checkers import accounts, invoices, locks
 from tests.torture.checkers.accounts import Account
 from tests.torture.checkers.invoices import Stored
+from tests.torture.checkers.uploads import check as check_uploaded
 from tests.torture.clients.inspector import wrong_guards, wrong_series
 from tests.torture.clients.uploads import BUCKET, PREFIX, sources, upload
 from tests.torture.findings import Finding, of_calls
 from tests.torture.history import Call, Journal
 from tests.torture.resource import Resource
 from tests.torture.run import Run
+from tests.uploads.samples import objects_in
 from uploads.check import check_uploads
 from uploads.sources import Destination
 
@@ -30,73 +31,52 @@ _USER = ("pk", "userName", "email", "version", "fullName")
 _INVOICE = ("series", "number", "requestId", "customerName", "voidReason", "owner")
 
 
-@dataclass(frozen=True)
-class Result:
-    """The calls of a run, and what is wrong."""
-
-    calls: list[Call]
-    findings: list[Finding]
-
-    @property
-    def outcomes(self) -> Counter[tuple[str, str]]:
-        """How many calls of each kind had each outcome; calls by pages apart."""
-        return Counter(
-            (f"{call.do} page" if "page" in call.asked else call.do, call.outcome)
-            for call in self.calls
-        )
-
-
-def check(run: Run) -> Result:
-    """Check a run that has ended."""
-    place = run.options.place
+def check(run: Run) -> tuple[list[Call], list[Finding]]:
+    """The calls of a run that has ended, and what is wrong."""
+    folder = run.options.folder
     over = time.monotonic()
-    upload(Journal(place.histories / "last.jsonl"), place.uploads, _batches(place.uploads))
-    calls = history.read(place.histories, run.happened.ends, over)
+    files = folder / "uploads"
+    upload(Journal(folder / "histories" / "last.jsonl"), files, "batch-*")
+    calls = history.read(folder / "histories", run.ends, over)
     findings = [
-        *_crashes(calls),
-        *accounts.check(
-            calls, stored_accounts(), engine_kills=run.happened.engine_kills, logged=_logged()
+        *(
+            of_calls("crash", crash, [call])
+            for call in calls
+            if (crash := call.answer.get("crashed"))
         ),
+        *accounts.check(calls, stored_accounts(), engine_kills=run.engine_kills, logged=_logged()),
         *invoices.check(calls, stored_invoices()),
-        *locks.check(calls, _served(place.resources)),
-        *_uploads(run, calls),
-        *_inspections(calls),
-        *_by_the_sites_own_checks(),
+        *locks.check(
+            calls, {file.name: Resource(file).served() for file in folder.glob("resources/*")}
+        ),
+        *check_uploaded(
+            calls,
+            files={each.key: _sha256(Path(each.path).read_bytes()) for each in sources(files)},
+            objects={key: _sha256(data) for key, data in objects_in(run.s3, BUCKET).items()},
+            times_stored=run.s3_proxy.stored,
+        ),
+        *_by_the_sites_own_checks(calls),
     ]
-    return Result(calls, findings)
+    return calls, findings
 
 
-def _batches(root: Path) -> list[Path]:
-    return sorted(root.glob("batch-*"))
-
-
-def _crashes(calls: list[Call]) -> list[Finding]:
-    return [
-        of_calls("crash", call.answer["crashed"], [call])
-        for call in calls
-        if "crashed" in call.answer
-    ]
-
-
-def _inspections(calls: list[Call]) -> list[Finding]:
-    return [
-        of_calls("inspection", "a check of the site reported damage that is not there", [call])
-        for call in calls
-        if call.do == "inspect" and call.answer.get("wrong")
-    ]
-
-
-def _by_the_sites_own_checks() -> list[Finding]:
+def _by_the_sites_own_checks(calls: list[Call]) -> list[Finding]:
+    """What they report in the end, and what they reported meanwhile."""
     report = check_uploads(Destination(BUCKET, PREFIX))
     found = {
         "checkguards": wrong_guards(),
         "checkinvoices": wrong_series(),
         "checkuploads": [] if report.is_sound else [str(report)],
     }
-    return [Finding(name, each) for name, wrong in found.items() for each in wrong]
+    false = "a check of the site reported damage that is not there"
+    return [
+        *(Finding(name, each) for name, wrong in found.items() for each in wrong),
+        *(of_calls("inspection", false, [call]) for call in calls if call.answer.get("wrong")),
+    ]
 
 
 def stored_accounts() -> dict[str, Account]:
+    """Every account, by its key."""
     return {
         item["pk"]["S"]: Account(
             item["userName"]["S"],
@@ -119,39 +99,21 @@ def _logged() -> list[str]:
 
 
 def stored_invoices() -> dict[str, dict[int, Stored]]:
+    """The invoices of every account, by their numbers."""
     found: dict[str, dict[int, Stored]] = defaultdict(dict)
     for item in _items(InvoiceItem.table(), _INVOICE):
-        if "owner" in item:
-            continue
-        account = item["series"]["S"].rpartition("#")[0]
-        found[account][int(item["number"]["N"])] = Stored(
-            item["requestId"]["S"],
-            item["customerName"]["S"],
-            item.get("voidReason", {}).get("S", ""),
-        )
+        if "owner" not in item:
+            account = item["series"]["S"].rpartition("#")[0]
+            found[account][int(item["number"]["N"])] = Stored(
+                item["requestId"]["S"],
+                item["customerName"]["S"],
+                item.get("voidReason", {}).get("S", ""),
+            )
     return found
 
 
 def _items(table: str, attributes: tuple[str, ...]) -> list[dict[str, Any]]:
     return [item for page in bulk.pages(table, attributes) for item in page]
-
-
-def _served(resources: Path) -> dict[str, list[locks.Served]]:
-    return {file.name: Resource(file).served() for file in resources.iterdir()}
-
-
-def _uploads(run: Run, calls: list[Call]) -> list[Finding]:
-    root = run.options.place.uploads
-    files = {
-        source.key: _sha256(Path(source.path).read_bytes())
-        for source in sources(root, _batches(root))
-    }
-    objects = {
-        found["Key"]: _sha256(run.s3.get_object(Bucket=BUCKET, Key=found["Key"])["Body"].read())
-        for page in run.s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET)
-        for found in page.get("Contents", ())
-    }
-    return uploads.check(calls, files=files, objects=objects, times_stored=run.s3_proxy.stored)
 
 
 def _sha256(data: bytes) -> str:

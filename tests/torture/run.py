@@ -1,7 +1,7 @@
 """A run: its engines, proxies and processes, and when they are killed, frozen or cut off.
 
-    with Run(options) as run:
-        run.run(progress)
+    with running(options) as run:
+        run.run()
         result = tests.torture.result.check(run)
 
 The seed determines which faults happen; when exactly they hit a process depends on the machine.
@@ -13,28 +13,33 @@ import multiprocessing
 import os
 import random
 import signal
+import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import boto3
+import pytest
 
 from dynamo._internal import tables
+from dynamo._internal.client import sending
 from tests import engines
 from tests.faults.random_faults import RandomFaults
 from tests.faults.random_proxy import S3, RandomFaultProxy, RandomFaultS3Proxy
-from tests.torture import batches
-from tests.torture.clients.uploads import BUCKET
-from tests.torture.worker import Place, Plan, serve, work
+from tests.torture.clients import uploads
+from tests.torture.clients.client import Plan
+from tests.torture.worker import serve, work
 from tests.waiting import wait_until
 
 #: How long the clients may take for their last calls before they are killed.
 LAST_CALLS_SECONDS = 30.0
+#: How often a line tells the progress.
+TOLD_EVERY_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -43,182 +48,156 @@ class Options:
 
     seconds: float
     seed: str
-    place: Place
+    folder: Path
     workers: int = 3
     servers: int = 2
     slowness: float = 1.0
     engine_kills: bool = True
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class _Process:
-    """A process that is killed and started again; its lives are numbered."""
+    """A process in the life of that number; when it is killed, its next life begins."""
 
     kind: str
     name: str
-    target: Any
+    target: Callable[..., None]
     arguments: tuple[Any, ...]
-    lives: int = 0
-    process: BaseProcess | None = None
-
-    @property
-    def life(self) -> str:
-        return f"{self.name}.{self.lives}"
+    number: int
+    process: BaseProcess
 
 
-@dataclass
-class Happened:
-    """What was done to the processes, and when."""
-
-    ends: dict[str, float] = field(default_factory=dict)
-    engine_kills: list[float] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
+@contextmanager
+def running(options: Options) -> Iterator[Run]:
+    """The engines and proxies of a run. Everything that it starts is ended with the block."""
+    for each in ("histories", "resources", "uploads", "logs", "engine"):
+        (options.folder / each).mkdir(parents=True)
+    with ExitStack() as stack:
+        engine = engines.Durable(options.folder / "engine")
+        stack.callback(engine.kill)
+        s3_url = stack.enter_context(engines.running("s3"))
+        environment = stack.enter_context(pytest.MonkeyPatch.context())
+        environment.setenv("AWS_ENDPOINT_URL_DYNAMODB", engine.url)
+        for table in tables.all_tables():
+            tables.create(table)
+        sending.reset()
+        faults = RandomFaults(f"{options.seed} of DynamoDB")
+        s3_faults = RandomFaults(f"{options.seed} of S3", S3)
+        proxy = stack.enter_context(RandomFaultProxy(engine.url, faults))
+        s3_proxy = stack.enter_context(RandomFaultS3Proxy(s3_url, s3_faults))
+        environment.setenv("AWS_ENDPOINT_URL_DYNAMODB", proxy.url)
+        environment.setenv("AWS_ENDPOINT_URL_S3", s3_proxy.url)
+        environment.setenv("PYTHONPATH", str(Path.cwd()))
+        run = Run(options, engine, proxy, s3_proxy, s3_url)
+        stack.callback(run.end_all)
+        yield run
 
 
 class Run:
-    """A run. Everything that it starts is ended with its block."""
+    """A run. Read `ends`, when each killed process was dead, and what was done, in `counts`."""
 
-    def __init__(self, options: Options) -> None:
-        self.options = options
+    def __init__(
+        self,
+        options: Options,
+        engine: engines.Durable,
+        proxy: RandomFaultProxy,
+        s3_proxy: RandomFaultS3Proxy,
+        s3_url: str,
+    ) -> None:
+        self.options, self.proxy, self.s3_proxy = options, proxy, s3_proxy
+        self.s3 = boto3.client("s3", endpoint_url=s3_url, region_name="us-east-1")
+        self.s3.create_bucket(Bucket=uploads.BUCKET)
+        self.ends: dict[str, float] = {}
+        self.engine_kills: list[float] = []
+        self.counts: Counter[str] = Counter()
+        self._engine = engine
         self._chance = random.Random(f"{options.seed} of the run")
-        self._stack = ExitStack()
         self._context = multiprocessing.get_context("forkserver")
-        self._workers: list[_Process] = []
-        self._servers: list[_Process] = []
-        self._frozen: list[tuple[float, int]] = []
-        self.happened = Happened()
-        self._cpu: dict[str, float] = {}
-
-    def __enter__(self) -> Self:
-        options = self.options
-        options.place.make()
-        with ExitStack() as stack:
-            self._engine = engines.Durable(options.place.engine)
-            stack.callback(self._engine.kill)
-            s3_url = stack.enter_context(engines.running("s3"))
-            self.faults = RandomFaults(f"{options.seed} of DynamoDB")
-            self.s3_faults = RandomFaults(f"{options.seed} of S3", S3)
-            self.proxy = stack.enter_context(RandomFaultProxy(self._engine.url, self.faults))
-            self.s3_proxy = stack.enter_context(RandomFaultS3Proxy(s3_url, self.s3_faults))
-            self.s3 = boto3.client("s3", endpoint_url=s3_url, region_name="us-east-1")
-            self.s3.create_bucket(Bucket=BUCKET)
-            stack.enter_context(_environment(self.proxy.url, self.s3_proxy.url))
-            self._make_tables()
-            self._context.set_forkserver_preload(["tests.torture.worker"])
-            stack.callback(self._end_all)
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._stack.close()
+        self._context.set_forkserver_preload(["tests.torture.worker"])
+        self._processes: list[_Process] = []
+        self._frozen: list[tuple[float, BaseProcess]] = []
 
     @property
-    def latest_seconds(self) -> float:
-        """How long the slowest request took from its arrival at the proxy to the engine's reply."""
-        return max(self.proxy.latest_seconds, self.s3_proxy.latest_seconds)
+    def faults(self) -> Counter[str]:
+        """How often each fault was injected."""
+        s3 = {f"{name} (S3)": count for name, count in self.s3_proxy.faults.counts.items()}
+        return self.proxy.faults.counts + Counter(s3)
 
-    def _make_tables(self) -> None:
-        os.environ["AWS_ENDPOINT_URL_DYNAMODB"] = self._engine.url
-        for table in tables.all_tables():
-            tables.create(table)
-        from dynamo._internal.client import sending
+    @property
+    def requests(self) -> int:
+        return self.proxy.faults.requests + self.s3_proxy.faults.requests
 
-        sending.reset()
-        os.environ["AWS_ENDPOINT_URL_DYNAMODB"] = self.proxy.url
-
-    def run(self, progress: Any) -> None:
+    def run(self) -> None:
         """Run the clients until the time is over, then wait for their last calls."""
         options = self.options
         ports = [engines.free_port() for _ in range(options.servers)]
-        self._servers = [
-            _Process("servers", f"s{n}", serve, (options.place, port))
-            for n, port in enumerate(ports)
-        ]
-        for each in self._servers:
-            self._start(each)
+        for number, port in enumerate(ports):
+            self._start("servers", f"s{number}", serve, (options.folder, port))
         # They are forked from a process that loads everything first.
         wait_until(lambda: all(map(engines.is_listening, ports)))
-        ends_at = time.monotonic() + options.seconds
-        plan = Plan(options.place, options.seed, ends_at, ports, options.slowness)
-        self._workers = [
-            _Process("workers", f"w{n}", work, (plan,)) for n in range(options.workers)
-        ]
-        for each in self._workers:
-            self._start(each)
-        next_batch = next_measure = 0.0
+        began = time.monotonic()
+        ends_at = began + options.seconds
+        plan = Plan(options.folder, options.seed, ends_at, ports, options.slowness)
+        for number in range(options.workers):
+            self._start("workers", f"w{number}", work, (plan,))
+        next_folder = next_line = 0.0
         while (now := time.monotonic()) < ends_at:
-            if now >= next_batch:
-                batches.make(options.place.uploads, self._chance)
-                next_batch = now + batches.EVERY_SECONDS
+            if now >= next_folder:
+                uploads.make_folder(options.folder / "uploads", self._chance)
+                next_folder = now + uploads.EVERY_SECONDS
+            if now >= next_line:
+                self._tell(now - began)
+                next_line = now + TOLD_EVERY_SECONDS
             self._thaw(now)
             time.sleep(min(0.1, max(0.0, ends_at - now)))
             if self._chance.random() < 0.06:
                 self._do_harm()
-            if now >= next_measure:
-                self._measure_cpu()
-                next_measure = now + 1
-            progress(self)
         self._thaw(float("inf"))
         self._finish()
 
-    def cpu_seconds(self, name: str) -> float:
-        """The CPU that the workers (`w`) or servers (`s`) have used, as measured each second."""
-        return sum(seconds for life, seconds in self._cpu.items() if life.startswith(name))
-
-    def _measure_cpu(self) -> None:
-        for each in self._processes:
-            if each.process is not None and (seconds := cpu_seconds_of(each.process.pid)):
-                self._cpu[each.life] = seconds
-
-    @property
-    def _processes(self) -> list[_Process]:
-        return [*self._workers, *self._servers]
+    def _tell(self, seconds: float) -> None:
+        kills = sum(count for name, count in self.counts.items() if "killed" in name)
+        line = f"{seconds:5.0f} of {self.options.seconds:.0f} s: {self.requests:,} requests, "
+        line += f"{self.faults.total():,} faults, {kills:,} kills"
+        print(line, file=sys.stderr, flush=True)
 
     # Faults of processes.
 
     def _do_harm(self) -> None:
-        what = self._chance.choices(
-            [self._kill_worker, self._kill_server, self._freeze, self._cut, self._kill_engine],
-            weights=[35, 20, 20, 18, 7 if self.options.engine_kills else 0],
-        )[0]
-        what()
-
-    def _kill_worker(self) -> None:
-        self._kill(self._chance.choice(self._workers))
-
-    def _kill_server(self) -> None:
-        self._kill(self._chance.choice(self._servers))
-
-    def _kill(self, each: _Process) -> None:
-        self.happened.counts[f"{each.kind} killed"] += 1
-        self._end(each)
-        self._start(each)
-
-    def _freeze(self) -> None:
         each = self._chance.choice(self._processes)
-        if each.process is not None and each.process.pid is not None:
-            self.happened.counts[f"{each.kind} frozen"] += 1
-            os.kill(each.process.pid, signal.SIGSTOP)
+        kinds = {"workers": 35, "servers": 20}
+        what = self._chance.choices(
+            [*kinds, "freeze", "cut", "engine"],
+            weights=[*kinds.values(), 20, 18, 7 if self.options.engine_kills else 0],
+        )[0]
+        if what in kinds:
+            each = self._chance.choice([one for one in self._processes if one.kind == what])
+            self.counts[f"{what} killed"] += 1
+            self._processes.remove(each)
+            self._end(each)
+            self._start(each.kind, each.name, each.target, each.arguments, each.number + 1)
+        elif what == "freeze":
+            self.counts[f"{each.kind} frozen"] += 1
+            os.kill(_pid(each.process), signal.SIGSTOP)
             until = time.monotonic() + self._chance.choice([0.3, 1, 2, 4])
-            self._frozen.append((until, each.process.pid))
+            self._frozen.append((until, each.process))
+        elif what == "cut":
+            self.counts["cuts for seconds"] += 1
+            proxy = self._chance.choice([self.proxy, self.proxy, self.s3_proxy])
+            proxy.faults.cut(self._chance.uniform(0.3, 4))
+        else:
+            self._kill_engine()
 
     def _thaw(self, now: float) -> None:
-        for until, pid in self._frozen:
-            if until <= now and any(
-                each.process is not None and each.process.pid == pid for each in self._processes
-            ):
-                os.kill(pid, signal.SIGCONT)
-        self._frozen = [(until, pid) for until, pid in self._frozen if until > now]
-
-    def _cut(self) -> None:
-        self.happened.counts["cuts for seconds"] += 1
-        seconds = self._chance.uniform(0.3, 4)
-        self._chance.choice([self.faults, self.faults, self.s3_faults]).cut(seconds)
+        for until, process in self._frozen:
+            if until <= now and any(each.process is process for each in self._processes):
+                os.kill(_pid(process), signal.SIGCONT)
+        self._frozen = [each for each in self._frozen if each[0] > now]
 
     def _kill_engine(self) -> None:
-        self.happened.counts["engines killed"] += 1
+        self.counts["engines killed"] += 1
         self.proxy.drop_what_arrived()
-        self.happened.engine_kills.append(time.monotonic())
+        self.engine_kills.append(time.monotonic())
         self._engine.kill()
         self.proxy.wait_until_none_is_under_way()
         time.sleep(self._chance.choice([0, 0, 0.5]))
@@ -226,62 +205,38 @@ class Run:
 
     # Start and end.
 
-    def _start(self, each: _Process) -> None:
-        each.lives += 1
-        each.process = self._context.Process(
-            target=each.target, args=(each.life, *each.arguments), name=each.life, daemon=True
+    def _start(
+        self, kind: str, name: str, target: Any, arguments: tuple[Any, ...], number: int = 1
+    ) -> None:
+        life = f"{name}.{number}"
+        process = self._context.Process(
+            target=target, args=(life, *arguments), name=life, daemon=True
         )
-        each.process.start()
-        self.happened.counts["processes started"] += 1
+        process.start()
+        self._processes.append(_Process(kind, name, target, arguments, number, process))
+        self.counts["processes started"] += 1
 
     def _end(self, each: _Process) -> None:
-        if each.process is not None:
-            self._measure_cpu()
-            each.process.kill()
-            each.process.join()
-            each.process = None
-            self.happened.ends[each.life] = time.monotonic()
+        each.process.kill()
+        each.process.join()
+        self.ends[each.process.name] = time.monotonic()
 
-    def _end_all(self) -> None:
-        for each in self._processes:
-            self._end(each)
+    def end_all(self) -> None:
+        while self._processes:
+            self._end(self._processes.pop())
 
     def _finish(self) -> None:
-        self.faults.clear()
-        self.s3_faults.clear()
+        self.proxy.faults.clear()
+        self.s3_proxy.faults.clear()
         gives_up_at = time.monotonic() + LAST_CALLS_SECONDS
-        for each in self._workers:
-            assert each.process is not None
-            each.process.join(max(0.0, gives_up_at - time.monotonic()))
-        self._end_all()
+        for each in self._processes:
+            if each.kind == "workers":
+                each.process.join(max(0.0, gives_up_at - time.monotonic()))
+        self.end_all()
         # For requests that the proxies still hold or send again.
         time.sleep(2)
 
 
-def cpu_seconds_of(pid: int | None) -> float:
-    """The CPU that a process has used, or 0 if it has ended. Source: proc(5), utime and stime."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-@contextmanager
-def _environment(dynamodb: str, s3: str) -> Iterator[None]:
-    """Set the environment of the processes."""
-    values = {
-        "AWS_ENDPOINT_URL_DYNAMODB": dynamodb,
-        "AWS_ENDPOINT_URL_S3": s3,
-        "PYTHONPATH": str(Path.cwd()),
-    }
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+def _pid(process: BaseProcess) -> int:
+    assert process.pid is not None
+    return process.pid

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
 from pathlib import Path
 
 from tests.torture import history, result
 from tests.torture.checkers import accounts, invoices
 from tests.torture.clients.accounts import AccountClient
+from tests.torture.clients.client import Plan
 from tests.torture.clients.inspector import wrong_guards, wrong_series
 from tests.torture.clients.invoices import InvoiceClient
 from tests.torture.history import Journal
@@ -17,11 +19,10 @@ STEPS = 150
 
 
 def test_random_calls_end_as_the_checkers_of_torture_allow(engine: str, tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "clients.jsonl")
+    journal, plan = Journal(tmp_path / "clients.jsonl"), Plan(tmp_path, "", 0, [], 0)
     clients = [
-        AccountClient(journal, random.Random(1)),
-        AccountClient(journal, random.Random(2)),
-        InvoiceClient(journal, random.Random(3)),
+        make(journal, random.Random(seed), plan, threading.Event())
+        for seed, make in enumerate([AccountClient, AccountClient, InvoiceClient], 1)
     ]
     for _step in range(STEPS):
         for client in clients:
@@ -34,6 +35,5 @@ def test_random_calls_end_as_the_checkers_of_torture_allow(engine: str, tmp_path
     ends = {(call.do, call.outcome) for call in calls}
     some = ("register", "change", "find")
     assert ends >= {(do, outcome) for do in some for outcome in ("ok", "refused")}
-    assert ends >= {
-        (do, "ok") for do in ("edit", "other", "delete", "issue", "void", "list", "read")
-    }
+    others = ("edit", "other", "delete", "issue", "void", "list", "read")
+    assert ends >= {(do, "ok") for do in others}

@@ -2,82 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.torture.history import LINGERS_SECONDS, Call, Journal, read
+from tests.torture.history import LINGERS_SECONDS, Call, Journal, Running, read
 from tests.torture.resource import Resource, StaleFence
 
 
-def written(folder: Path, name: str = "w0.1") -> Journal:
-    return Journal(folder / f"{name}.jsonl")
-
-
-def the_call(folder: Path, **ends: float) -> Call:
-    [call] = read(folder, ends, over=10**9)
+def recorded(folder: Path, end: Callable[[Running], object], **options: Any) -> Call:
+    """The call that ended like this, as it is read."""
+    with Journal(folder / "w0.1.jsonl").call("void", **options) as running:
+        end(running)
+    [call] = read(folder, {}, over=10**9)
     return call
 
 
 def test_a_call_is_read_as_it_was_made(tmp_path: Path) -> None:
-    with written(tmp_path).call("issue", account="a") as running:
-        running.note(fence=7)
-        running.ok(number=3)
+    call = recorded(tmp_path, lambda call: (call.note(fence=7), call.ok(number=3)), account="a")
 
-    call = the_call(tmp_path)
-    assert (call.do, call.asked, call.outcome) == ("issue", {"account": "a"}, "ok")
-    assert call.answer == {"number": 3}
-    assert [note for _at, note in call.notes] == [{"fence": 7}]
+    assert (call.do, call.asked, call.outcome) == ("void", {"account": "a"}, "ok")
+    assert (call.answer, [note for _at, note in call.notes]) == ({"number": 3}, [{"fence": 7}])
     assert call.began <= call.notes[0][0] <= call.ended == call.latest
 
 
-def test_a_refused_call_has_the_name_of_its_error(tmp_path: Path) -> None:
-    with written(tmp_path).call("void") as running:
-        running.refused("AlreadyVoided", reason="wrong")
-
-    call = the_call(tmp_path)
-    assert (call.outcome, call.answer) == ("refused", {"error": "AlreadyVoided", "reason": "wrong"})
-
-
 def test_a_call_without_an_answer_may_take_effect_for_some_time(tmp_path: Path) -> None:
-    with written(tmp_path).call("delete") as running:
-        running.unanswered(TimeoutError())
+    call = recorded(tmp_path, lambda running: running.unanswered(TimeoutError()))
 
-    call = the_call(tmp_path)
-    assert call.outcome == "unknown"
-    assert call.latest == call.ended + LINGERS_SECONDS
+    assert (call.outcome, call.latest) == ("unknown", call.ended + LINGERS_SECONDS)
 
 
 def test_a_call_of_a_killed_process_ends_with_the_process(tmp_path: Path) -> None:
-    with written(tmp_path).call("delete", lingers=5.0):
-        pass
+    recorded(tmp_path, Running.ok, lingers=5.0)
     file = tmp_path / "w0.1.jsonl"
-    began, _ended = file.read_text().splitlines(keepends=True)
-    file.write_text(began)
+    began, ended = file.read_text().splitlines(keepends=True)
+    file.write_text(began + ended[:-9])
 
-    call = the_call(tmp_path, **{"w0.1": 70.0})
+    [call] = read(tmp_path, {"w0.1": 70.0}, over=10**9)
 
     assert (call.outcome, call.ended, call.latest) == ("unknown", 70.0, 75.0)
 
 
-def test_half_a_line_is_ignored(tmp_path: Path) -> None:
-    with written(tmp_path).call("delete") as running:
-        running.ok()
-    with (tmp_path / "w0.1.jsonl").open("a") as file:
-        file.write('{"n": 1, "at": 3, "do": "regi')
-
-    assert the_call(tmp_path).do == "delete"
-
-
-def test_an_unexpected_exception_is_recorded(tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), written(tmp_path).call("delete"):
+def test_errors_are_answers_or_crashes(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "w0.1.jsonl")
+    with journal.call("first", refusals=(KeyError,)):
+        raise KeyError
+    with pytest.raises(ZeroDivisionError), journal.call("second"):
         _ = 1 / 0
 
-    assert the_call(tmp_path).answer == {"crashed": "ZeroDivisionError('division by zero')"}
+    refused, crashed = read(tmp_path, {}, over=10**9)
+
+    assert (refused.outcome, refused.answer["error"]) == ("refused", "KeyError")
+    assert crashed.answer == {"crashed": "ZeroDivisionError('division by zero')"}
 
 
 def test_the_calls_of_all_processes_are_sorted_by_their_start(tmp_path: Path) -> None:
-    first, second = written(tmp_path, "w1.1"), written(tmp_path, "w0.1")
+    first, second = (Journal(tmp_path / f"{life}.jsonl") for life in ("w1.1", "w0.1"))
     for journal in (first, second, first):
         with journal.call("delete"):
             pass

@@ -7,156 +7,121 @@ from typing import Any
 import pytest
 
 from tests.torture.checkers.invoices import Stored, check
-from tests.torture.histories import call
-from tests.torture.history import Call
+from tests.torture.histories import call, in_turn
+from tests.torture.history import Call, Outcome
 
 
-def issued(began: float, ended: float, request: str, number: int, **options: Any) -> Call:
+def issued(request: str, number: int | None, **options: Any) -> Call:
+    """A request that got this number; without one, its answer was lost."""
     asked = {"account": "a", "request": request, "customer": f"of {request}"}
-    return call("issue", began, ended, **(asked | {"answer": {"number": number}} | options))
+    if number is None:
+        return call("issue", "unknown", lingers=9, **asked)
+    return call("issue", answer={"number": number}, **(asked | options))
 
 
-def lost(began: float, ended: float, request: str, lingers: float = 9) -> Call:
-    asked = {"account": "a", "request": request, "customer": f"of {request}"}
-    return call("issue", began, ended, "unknown", lingers=lingers, **asked)
+def voided(number: int, reason: str, outcome: Outcome = "ok", **options: Any) -> Call:
+    return call("void", outcome, account="a", number=number, reason=reason, **options)
 
 
-def voided(began: float, ended: float, number: int, reason: str, *args: Any, **more: Any) -> Call:
-    return call("void", began, ended, *args, account="a", number=number, reason=reason, **more)
-
-
-def already(began: float, ended: float, number: int, reason: str) -> Call:
+def already(number: int, reason: str) -> Call:
     answer = {"error": "AlreadyVoided", "reason": reason}
-    return voided(began, ended, number, "another", "refused", answer=answer)
+    return voided(number, "another", "refused", answer=answer)
 
 
-def read(began: float, ended: float, number: int, reason: str | None) -> Call:
+def read(number: int, reason: str | None) -> Call:
     if reason is None:
         answer = {"error": "UnknownInvoice"}
-        return call("read", began, ended, "refused", account="a", number=number, answer=answer)
-    return call("read", began, ended, account="a", number=number, answer={"reason": reason})
+        return call("read", "refused", account="a", number=number, answer=answer)
+    return call("read", account="a", number=number, answer={"reason": reason})
 
 
-def listed(began: float, ended: float, *numbers: int, voided: int = 0, is_all: bool = True) -> Call:
+def listed(*numbers: int, voided: int = 0, is_all: bool = True) -> Call:
     invoices = [[number, number == voided] for number in numbers]
-    answer = {"invoices": invoices, "is_all": is_all}
-    return call("list", began, ended, account="a", answer=answer)
+    return call("list", account="a", answer={"invoices": invoices, "is_all": is_all})
 
 
-def stored(*requests: str, **reasons: str) -> dict[str, dict[int, Stored]]:
-    return {
-        "a": {
-            number: Stored(request, f"of {request}", reasons.get(request, ""))
-            for number, request in enumerate(requests, 1)
-        }
-    }
-
-
-ISSUED = [issued(0, 1, "x", 1), issued(2, 3, "y", 2)]
-VOIDED = [ISSUED[0], voided(2, 3, 1, "wrong")]
+X, Y, X_VOIDED = Stored("x", "of x", ""), Stored("y", "of y", ""), Stored("x", "of x", "wrong")
+TWO = [issued("x", 1), issued("y", 2)]
+VOIDED = [issued("x", 1), voided(1, "wrong")]
 #: Voided without an answer: seen as issued once more, then as voided.
-MAYBE_VOIDED = [
-    ISSUED[0],
-    voided(2, 3, 1, "wrong", "unknown", lingers=9),
-    read(4, 5, 1, ""),
-    read(6, 7, 1, "wrong"),
-]
-TWICE = {"a": {1: Stored("x", "of x", ""), 2: Stored("x", "of x", "")}}
-GAP = {"a": {1: Stored("x", "of x", ""), 3: Stored("y", "of y", "")}}
-OTHER_CUSTOMER = {"a": {1: Stored("x", "of another", "")}}
+MAYBE = [issued("x", 1), voided(1, "wrong", "unknown", lingers=9), read(1, ""), read(1, "wrong")]
 
-HISTORIES: dict[str, tuple[list[Call], dict[str, dict[int, Stored]], set[str]]] = {
+#: Calls, the invoices that are stored in the end, by number, and the rules that are broken.
+HISTORIES: dict[str, tuple[list[Call], dict[int, Stored], set[str]]] = {
     "issued, voided, read and listed": (
         [
-            read(0, 1, 1, None),
-            *ISSUED,
-            listed(4, 5, 2, 1),
-            voided(6, 7, 1, "wrong"),
-            read(8, 9, 1, "wrong"),
-            already(8, 9, 1, "wrong"),
-            listed(8, 9, 2, 1, voided=1),
+            *(read(1, None), *TWO, listed(2, 1), voided(1, "wrong")),
+            *(read(1, "wrong"), already(1, "wrong"), listed(2, 1, voided=1)),
         ],
-        stored("x", "y", x="wrong"),
+        {1: X_VOIDED, 2: Y},
         set(),
     ),
-    "a gap": ([ISSUED[0], issued(2, 3, "y", 3)], GAP, {"numbers"}),
-    "an answered invoice that is missing": ([ISSUED[0]], {}, {"numbers"}),
-    "an invoice without a request": ([], stored("x"), {"numbers", "invoices"}),
-    "one number for two requests": ([ISSUED[0], issued(2, 3, "y", 1)], stored("x"), {"numbers"}),
-    "two numbers for one request": (
-        [ISSUED[0], issued(2, 3, "x", 2)],
-        TWICE,
-        {"numbers", "invoices"},
-    ),
+    "a gap": ([issued("x", 1), issued("y", 3)], {1: X, 3: Y}, {"numbers"}),
+    "an answered invoice that is missing": ([issued("x", 1)], {}, {"numbers"}),
+    "an invoice without a request": ([], {1: X}, {"numbers", "invoices"}),
+    "one number for two requests": ([issued("x", 1), issued("y", 1)], {1: X}, {"numbers"}),
+    "two numbers for one request": ([issued("x", 1), issued("x", 2)], {1: X, 2: X}, {"numbers"}),
     "a request stored twice and answered once": (
-        [lost(0, 1, "x"), issued(2, 3, "x", 2)],
-        TWICE,
-        {"numbers", "invoices"},
+        [issued("x", None), issued("x", 2)],
+        {1: X, 2: X},
+        {"numbers"},
     ),
     "a lower number than one answered before": (
-        [issued(0, 1, "y", 2), issued(2, 3, "x", 1)],
-        stored("x", "y"),
+        [issued("y", 2), issued("x", 1)],
+        {1: X, 2: Y},
         {"numbers"},
     ),
     "requests at one time in any order": (
-        [issued(0, 5, "y", 2), issued(4, 8, "x", 1)],
-        stored("x", "y"),
+        [issued("y", 2, at=(0, 5)), issued("x", 1, at=(4, 8))],
+        {1: X, 2: Y},
         set(),
     ),
     "a repeated request with its first number": (
-        [lost(0, 1, "x"), issued(2, 3, "y", 2), issued(4, 5, "x", 1)],
-        stored("x", "y"),
+        [issued("x", None), issued("y", 2), issued("x", 1)],
+        {1: X, 2: Y},
         set(),
     ),
-    "a lost request that was issued": ([lost(0, 1, "x")], stored("x"), set()),
-    "a lost request that was not issued": ([lost(0, 1, "x")], {}, set()),
-    "an invoice with other contents": ([ISSUED[0]], OTHER_CUSTOMER, {"invoices"}),
-    "a voided invoice that is read as issued": (
-        [*VOIDED, read(4, 5, 1, "")],
-        stored("x", x="wrong"),
+    "a lost request that was issued": ([issued("x", None)], {1: X}, set()),
+    "a lost request that was not issued": ([issued("x", None)], {}, set()),
+    "an invoice with other contents": (
+        [issued("x", 1)],
+        {1: Stored("x", "of another", "")},
         {"invoices"},
     ),
-    "a voided invoice that is stored as issued": (VOIDED, stored("x"), {"invoices"}),
+    "a voided invoice that is read as issued": (
+        [*VOIDED, read(1, "")],
+        {1: X_VOIDED},
+        {"invoices"},
+    ),
+    "a voided invoice that is stored as issued": (VOIDED, {1: X}, {"invoices"}),
     "two successes of voiding": (
-        [ISSUED[0], voided(2, 9, 1, "wrong"), voided(2, 9, 1, "other")],
-        stored("x", x="wrong"),
+        [issued("x", 1), voided(1, "wrong", at=(2, 9)), voided(1, "other", at=(2, 9))],
+        {1: X_VOIDED},
         {"invoices"},
     ),
     "already voided for an unknown reason": (
-        [ISSUED[0], already(2, 3, 1, "made up")],
-        stored("x"),
+        [issued("x", 1), already(1, "made up")],
+        {1: X},
         {"invoices"},
     ),
     "an answered invoice that is not found": (
-        [ISSUED[0], read(2, 3, 1, None)],
-        stored("x"),
+        [issued("x", 1), read(1, None)],
+        {1: X},
         {"invoices"},
     ),
-    "a lost voiding that is seen later": (MAYBE_VOIDED, stored("x", x="wrong"), set()),
-    "a lost voiding that is seen and undone": (
-        [*MAYBE_VOIDED, read(8, 9, 1, "")],
-        stored("x", x="wrong"),
-        {"invoices"},
-    ),
-    "a list without an earlier invoice": ([*ISSUED, listed(4, 5, 2)], stored("x", "y"), {"lists"}),
+    "a lost voiding that is seen later": (MAYBE, {1: X_VOIDED}, set()),
+    "a lost voiding that is seen and undone": ([*MAYBE, read(1, "")], {1: X_VOIDED}, {"invoices"}),
+    "a list without an earlier invoice": ([*TWO, listed(2)], {1: X, 2: Y}, {"lists"}),
     "a list with the later of two invoices issued meanwhile": (
-        [issued(0, 9, "x", 1), issued(0, 9, "y", 2), listed(4, 5, 2)],
-        stored("x", "y"),
+        [issued("x", 1, at=(0, 9)), issued("y", 2, at=(0, 9)), listed(2)],
+        {1: X, 2: Y},
         set(),
     ),
-    "a page without older invoices": (
-        [*ISSUED, listed(4, 5, 2, is_all=False)],
-        stored("x", "y"),
-        set(),
-    ),
-    "a list with an invoice before its request": (
-        [listed(0, 1, 1), issued(2, 3, "x", 1)],
-        stored("x"),
-        {"lists"},
-    ),
+    "a page without older invoices": ([*TWO, listed(2, is_all=False)], {1: X, 2: Y}, set()),
+    "a list with an invoice before its request": ([listed(1), issued("x", 1)], {1: X}, {"lists"}),
     "a list that shows a voided invoice as issued": (
-        [*VOIDED, listed(4, 5, 1)],
-        stored("x", x="wrong"),
+        [*VOIDED, listed(1)],
+        {1: X_VOIDED},
         {"lists"},
     ),
 }
@@ -164,6 +129,6 @@ HISTORIES: dict[str, tuple[list[Call], dict[str, dict[int, Stored]], set[str]]] 
 
 @pytest.mark.parametrize("name", HISTORIES)
 def test_a_history_of_invoices_has_the_findings_of_the_rules_that_it_breaks(name: str) -> None:
-    calls, in_the_end, rules = HISTORIES[name]
+    calls, stored, rules = HISTORIES[name]
 
-    assert {finding.rule for finding in check(calls, in_the_end)} == rules
+    assert {finding.rule for finding in check(in_turn(calls), {"a": stored})} == rules

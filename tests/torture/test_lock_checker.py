@@ -17,14 +17,15 @@ def held(fence: int, *looks: float, wrote: int = 0, lock: str = "l") -> Call:
     notes += [(at, {"looked": True}) for at in looks]
     if wrote:
         notes.append((looks[-1], {"wrote": [fence, wrote]}))
-    return call("hold", looks[0] - 1, looks[-1] + 1, lock=lock, notes=notes)
+    return call("hold", at=(looks[0] - 1, looks[-1] + 1), lock=lock, notes=notes)
 
 
 ONE, TWO = held(10, 1, 2), held(11, 3, 4)
-FROZEN = call("hold", 0, 9, "refused", lock="l", notes=[(8, {"fence": 10})])
-KILLED = call("hold", 0, 5, "unknown", lock="l", notes=[(1, {"fence": 10})])
+FROZEN = call("hold", "refused", at=(0, 9), lock="l", notes=[(8, {"fence": 10})])
+KILLED = call("hold", "unknown", at=(0, 5), lock="l", notes=[(1, {"fence": 10})])
 IN_TURN = [held(10, 1, 3, wrote=1), held(11, 4, 5, wrote=2), held(15, 7, wrote=3)]
 
+#: Calls, the writes that the resource accepted, and the rules that are broken.
 HISTORIES: dict[str, tuple[list[Call], list[Served], list[str]]] = {
     "holders one after the other": (IN_TURN, [Served(10, 1), Served(11, 2), Served(15, 3)], []),
     "two holders at one time": ([held(10, 1, 5), held(11, 3, 7)], [], ["holders"]),

@@ -12,11 +12,11 @@ from tests.torture.history import Call
 
 GOOD: dict[str, Any] = {"files": {"a": "1"}, "objects": {"a": "1"}, "times_stored": {"a": 1}}
 NOTHING: dict[str, Any] = {"files": {}, "objects": {}, "times_stored": {}}
-KILLED = call("upload", 0, 1, "unknown", folders=["f"])
+KILLED = call("upload", "unknown")
 
 
 def ran(**files: str) -> Call:
-    return call("upload", 0, 1, folders=["f"], answer={"files": files})
+    return call("upload", answer={"files": files})
 
 
 HISTORIES: dict[str, tuple[list[Call], dict[str, Any], list[str]]] = {

@@ -24,12 +24,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from tests.torture.findings import Finding, of_calls, of_object
+from tests.torture.findings import Finding, of_calls, of_object, operation
 from tests.torture.history import Call
 from tests.torture.linear import Operation, Step
 
@@ -80,54 +80,34 @@ def check(
     findings = list(_wrongly_logged(calls, logged, engine_kills))
     calls = [each for call in calls if (each := _as_logged(call, set(logged)))]
     over = max((call.latest for call in calls), default=0.0) + 1
-    last = list(_last_searches(calls, stored, over))
-    values: dict[tuple[str, str], list[Operation]] = defaultdict(list)
-    accounts: dict[str, list[Operation]] = defaultdict(list)
-    seen = _versions_seen([*calls, *last])
-    for call in [*calls, *last]:
+    calls += _last_searches(calls, stored, over)
+    seen = _versions_seen(calls)
+    objects: dict[tuple[str, str], list[Operation]] = defaultdict(list)
+    for call in calls:
         for each in _with_ghost(call, engine_kills):
-            for value, step in _steps_of_values(each.call):
-                values[value].append(each.operation(step))
-            pk = _key_of(each.call)
-            if (step := _step_of_account(each.call, seen[pk])) is not None:
-                accounts[pk].append(each.operation(step))
-                if each.call.do != "find" and "version" in each.call.answer:
-                    shows = each.operation(partial(_shows, each.call, seen[pk]))
-                    accounts[pk].append(replace(shows, is_second=True))
-    findings += [
-        finding
-        for (attribute, value), operations in values.items()
-        for finding in of_object("uniqueness", f"{attribute} {value}", operations, None)
-    ]
-    findings += [
-        finding
-        for pk, operations in accounts.items()
-        for finding in of_object("account", pk, operations, None)
-    ]
+            for (attribute, value), step in _steps_of_values(each):
+                objects["uniqueness", f"{attribute} {value}"].append(operation(each, step))
+            pk = _key_of(each)
+            if (step := _step_of_account(each, seen[pk])) is not None:
+                objects["account", pk].append(operation(each, step))
+                if each.do != "find" and "version" in each.answer:
+                    shows = operation(each, partial(_shows, each, seen[pk]))
+                    objects["account", pk].append(replace(shows, is_second=True))
+    for (rule, about), operations in objects.items():
+        findings += of_object(rule, about, operations)
     return findings
 
 
-@dataclass(frozen=True)
-class _Happening:
-    """A call, and whether it certainly happened."""
-
-    call: Call
-    is_certain: bool
-
-    def operation(self, step: Step) -> Operation:
-        return Operation(self.call.began, self.call.latest, step, self.is_certain, self.call)
-
-
-def _with_ghost(call: Call, engine_kills: Sequence[float]) -> Iterator[_Happening]:
+def _with_ghost(call: Call, engine_kills: Sequence[float]) -> Iterator[Call]:
     """The call, and a second effect that it may have had.
 
     A local engine that is killed forgets the tokens of transactions, which AWS does not. So a
     repeated request may be carried out again if another call has undone the first one. And a change
     that is told that the account is gone may have been made before, if its reply was lost.
     """
-    yield _Happening(call, call.outcome != "unknown")
+    yield call
     if call.do in WRITES and _may_repeat(call, engine_kills):
-        yield _Happening(replace(call, outcome="unknown", answer={}, lingers=0.0), False)
+        yield replace(call, outcome="unknown", answer={}, lingers=0.0)
 
 
 def _may_repeat(call: Call, engine_kills: Sequence[float]) -> bool:
@@ -170,21 +150,16 @@ def _last_searches(
     calls: Iterable[Call], stored: Mapping[str, Account], over: float
 ) -> Iterator[Call]:
     """Searches after all calls, for each account and each value that a call has named."""
-    keys = {_key_of(call) for call in calls} | stored.keys()
-    values = {value for call in calls for value, _step in _steps_of_values(call)}
-    for pk in keys - {""}:
-        account = stored.get(pk)
-        found = Call("find", "in the end", over, over + 1, "refused", {"who": pk})
-        if account is not None:
-            found = replace(found, outcome="ok", answer={"pk": pk, **account.shown})
+    last = Call("find", "in the end", over, over + 1, "refused")
+    for pk in ({_key_of(call) for call in calls} | stored.keys()) - {""}:
+        found = replace(last, asked={"who": pk})
+        if pk in stored:
+            found = replace(found, outcome="ok", answer={"pk": pk, **stored[pk].shown})
         yield found
-    owned = {
-        (attribute, getattr(account, attribute).casefold())
-        for account in stored.values()
-        for attribute in ATTRIBUTES
-    }
-    for _attribute, value in values - owned:
-        yield Call("find", "in the end", over, over + 1, "refused", {"who": value})
+    owned = {each.casefold() for account in stored.values() for each in account[:2]}
+    named = {value for call in calls for (_name, value), _step in _steps_of_values(call)}
+    for value in named - owned:
+        yield replace(last, asked={"who": value})
 
 
 def _versions_seen(calls: Iterable[Call]) -> dict[str, dict[int, float]]:
@@ -217,34 +192,37 @@ def _is_key(who: str) -> bool:
 
 def _steps_of_values(call: Call) -> Iterator[tuple[tuple[str, str], Step]]:
     """The effect of the call on each value that it names."""
-    asked, pk = call.asked, _key_of(call)
+    asked, pk, taken = call.asked, _key_of(call), call.answer.get("taken", ())
+    is_refused = call.outcome == "refused"
+
+    def of_each(
+        values: Mapping[str, str], step: Callable[[str, str | None], Iterator[str | None]]
+    ) -> Iterator[tuple[tuple[str, str], Step]]:
+        for attribute in ATTRIBUTES:
+            if attribute in values:
+                yield (attribute, values[attribute].casefold()), partial(step, pk)
+
     if call.answer.get("wrote") is False:
         return
-    if call.do == "register":
-        for attribute in ATTRIBUTES:
-            value = attribute, asked[attribute].casefold()
-            if call.outcome != "refused":
-                yield value, partial(_claim, pk)
-            elif call.answer["taken"]:
-                is_taken = attribute in call.answer["taken"]
-                yield value, partial(_is_anothers if is_taken else _is_nobodys, pk)
-    elif call.do == "change":
-        attribute = asked["attribute"]
-        old, new = asked["old"].casefold(), asked["new"].casefold()
-        if call.outcome != "refused" and old != new:
-            yield (attribute, old), partial(_free, pk)
-            yield (attribute, new), partial(_claim, pk)
-        elif attribute in call.answer.get("taken", ()):
-            yield (attribute, new), partial(_is_anothers, pk)
-    elif call.do == "delete" and call.outcome != "refused":
-        for attribute in ATTRIBUTES:
-            yield (attribute, asked[attribute].casefold()), partial(_free, pk)
+    if call.do == "register" and taken:
+        yield from of_each({name: asked[name] for name in taken}, _is_anothers)
+        others = {name: asked[name] for name in ATTRIBUTES if name not in taken}
+        yield from of_each(others, _is_nobodys)
+    elif call.do == "register" and not is_refused:
+        yield from of_each(asked, _claim)
+    elif call.do == "change" and not is_refused:
+        if asked["old"].casefold() != asked["new"].casefold():
+            yield from of_each({asked["attribute"]: asked["old"]}, _free)
+            yield from of_each({asked["attribute"]: asked["new"]}, _claim)
+    elif call.do == "change" and taken:
+        yield from of_each({asked["attribute"]: asked["new"]}, _is_anothers)
+    elif call.do == "delete" and not is_refused:
+        yield from of_each(asked, _free)
     elif call.do == "find" and call.outcome == "ok":
-        for attribute in ATTRIBUTES:
-            yield (attribute, call.answer[attribute].casefold()), partial(_is_owned_by, pk)
-    elif call.do == "find" and call.outcome == "refused" and not _is_key(asked["who"]):
+        yield from of_each(call.answer, _is_owned_by)
+    elif call.do == "find" and is_refused and not _is_key(asked["who"]):
         attribute = "email" if "@" in asked["who"] else "username"
-        yield (attribute, asked["who"].casefold()), partial(_is_nobodys, pk)
+        yield from of_each({attribute: asked["who"]}, _is_nobodys)
 
 
 def _claim(pk: str, owner: str | None) -> Iterator[str | None]:
@@ -276,18 +254,17 @@ def _is_owned_by(pk: str, owner: str | None) -> Iterator[str | None]:
 
 
 def _step_of_account(call: Call, seen: Seen) -> Step | None:
-    refused = call.outcome == "refused"
     if not _key_of(call) or (call.do == "find" and call.outcome == "unknown"):
         return None
-    if call.do == "register":
-        return partial(_register_refused if refused else _register, call)
-    if call.do in {"change", "edit"}:
-        return partial(_change_refused if refused else _change, call, seen)
-    if call.do == "other":
-        return partial(_change_refused if refused else _other, call, seen)
-    if call.do == "delete":
-        return partial(_delete_refused if refused else _delete, call, seen)
-    return _is_absent if refused else partial(_shows, call, seen)
+    steps: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+        "register": (_register, _register_refused),
+        "change": (_change, _change_refused),
+        "edit": (_change, _change_refused),
+        "other": (_other, _change_refused),
+        "delete": (_delete, _delete_refused),
+        "find": (_shows, _is_absent),
+    }
+    return partial(steps[call.do][call.outcome == "refused"], call, seen)
 
 
 def _with(account: Account, version: int | None, seen: Seen) -> Account | None:
@@ -309,7 +286,7 @@ def _can_come_to(account: Account, version: int | None, seen: Seen) -> bool:
     return abs(version - account.version) <= MOST_CHANGES
 
 
-def _register(call: Call, account: Account | None) -> Iterator[Account | None]:
+def _register(call: Call, _seen: Seen, account: Account | None) -> Iterator[Account | None]:
     asked = call.asked
     if account is None:
         full_name = asked.get("full_name", "")
@@ -325,7 +302,7 @@ def _has_values(account: Account, asked: Mapping[str, Any]) -> bool:
     )
 
 
-def _register_refused(call: Call, account: Account | None) -> Iterator[Account | None]:
+def _register_refused(call: Call, _seen: Seen, account: Account | None) -> Iterator[Account | None]:
     if call.answer["taken"]:
         possible = account is None
     else:
@@ -334,19 +311,11 @@ def _register_refused(call: Call, account: Account | None) -> Iterator[Account |
         yield account
 
 
-def _written(call: Call) -> tuple[str, str]:
-    """The changed attribute and its new value."""
-    if call.do == "edit":
-        return "full_name", call.asked["full_name"]
-    return call.asked["attribute"], call.asked["new"]
-
-
 def _change(call: Call, seen: Seen, account: Account | None) -> Iterator[Account | None]:
     if account is None:
         return
-    attribute, new = _written(call)
-    read = call.asked.get("version")
-    wrote = call.answer.get("wrote")
+    asked, read, wrote = call.asked, call.asked.get("version"), call.answer.get("wrote")
+    attribute, new = asked.get("attribute", "full_name"), asked.get("new", asked.get("full_name"))
     before = _with(account, read, seen)
     if before is not None and wrote is not False:
         after = None if before.version is None else before.version + 1
@@ -400,7 +369,7 @@ def _delete_refused(call: Call, _seen: Seen, account: Account | None) -> Iterato
         yield account
 
 
-def _is_absent(account: Account | None) -> Iterator[None]:
+def _is_absent(_call: Call, _seen: Seen, account: Account | None) -> Iterator[None]:
     if account is None:
         yield None
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from tests.torture.findings import Finding, of_calls, of_object
+from tests.torture.findings import Finding, of_calls, of_object, operation
 from tests.torture.history import Call
 from tests.torture.linear import Operation, Step
 
@@ -29,14 +29,26 @@ class Stored(NamedTuple):
 
 
 Series = Mapping[int, Stored]
-Key = tuple[str, int]
+
+
+def check(calls: Sequence[Call], stored: Mapping[str, Series]) -> list[Finding]:
+    """Find broken rules; `stored` are the invoices of each account in the end, by number."""
+    accounts = {name: _Account(name, series) for name, series in stored.items()}
+    for call in calls:
+        if call.do in {"issue", "void", "read", "list"}:
+            name = call.asked["account"]
+            account = accounts.setdefault(name, _Account(name, {}))
+            account.calls.append(call)
+            if call.do == "issue":
+                account.issues.setdefault(call.asked["request"], _Issue()).calls.append(call)
+    return [finding for account in accounts.values() for finding in account.check()]
 
 
 @dataclass(frozen=True)
 class _Issue:
     """One request, from the start of its first call to its first answer, or to its `latest`."""
 
-    calls: list[Call]
+    calls: list[Call] = field(default_factory=list)
 
     @property
     def began(self) -> float:
@@ -52,126 +64,124 @@ class _Issue:
         return {call.answer["number"] for call in self.calls if call.outcome == "ok"}
 
 
-def check(calls: Sequence[Call], stored: Mapping[str, Series]) -> list[Finding]:
-    """Find broken rules; `stored` are the invoices of each account in the end, by number."""
-    by_account: dict[str, list[Call]] = defaultdict(list)
-    for call in calls:
-        if call.do in {"issue", "void", "read", "list"}:
-            by_account[call.asked["account"]].append(call)
-    findings: list[Finding] = []
-    for account in sorted(by_account.keys() | stored.keys()):
-        findings += _check_account(account, by_account[account], stored.get(account, {}))
-    return findings
+@dataclass(frozen=True)
+class _Account:
+    """The invoices of an account in the end, all calls on them, and its requests."""
+
+    name: str
+    stored: Series
+    calls: list[Call] = field(default_factory=list)
+    issues: dict[str, _Issue] = field(default_factory=dict)
+
+    def check(self) -> Iterator[Finding]:
+        yield from self._numbers()
+        yield from self._order()
+        yield from self._invoices()
+        yield from self._lists()
+
+    def _finding(self, rule: str, about: str, calls: Sequence[Call] = ()) -> Finding:
+        return of_calls(rule, f"{self.name}: {about}", calls)
+
+    def _numbers(self) -> Iterator[Finding]:
+        if missing := set(range(1, max(self.stored, default=0) + 1)) - self.stored.keys():
+            yield self._finding("numbers", f"lacks {missing}")
+        of_request: dict[str, set[int]] = defaultdict(set)
+        for number, each in self.stored.items():
+            of_request[each.request].add(number)
+        for request in of_request.keys() | self.issues.keys():
+            numbers, issue = of_request[request], self.issues.get(request)
+            if issue is None:
+                yield self._finding("numbers", f"{request} ({numbers}) was not requested")
+                continue
+            if len(numbers | issue.numbers) > 1 or not issue.numbers <= numbers:
+                about = f"{request} was told {issue.numbers}, and has {numbers}"
+                yield self._finding("numbers", about, issue.calls)
+            asked = {call.asked["customer"] for call in issue.calls if call.outcome != "refused"}
+            for number in numbers:
+                if self.stored[number].customer not in asked:
+                    yield self._finding("invoices", f"{number} has other contents", issue.calls)
+
+    def _issued(self) -> dict[int, _Issue]:
+        """The requests that are stored, in the order of their numbers."""
+        return {
+            number: self.issues[each.request]
+            for number, each in sorted(self.stored.items())
+            if each.request in self.issues
+        }
+
+    def _order(self) -> Iterator[Finding]:
+        latest: _Issue | None = None
+        for number, issue in self._issued().items():
+            if latest is not None and latest.began > issue.ended:
+                about = f"{number} was answered before a lower number was asked for"
+                yield self._finding("numbers", about, [*latest.calls, *issue.calls])
+            if latest is None or issue.began > latest.began:
+                latest = issue
+
+    def _invoices(self) -> Iterator[Finding]:
+        """The state of an invoice: None before it is issued, then "", then why it was voided."""
+        operations: dict[int, list[Operation]] = defaultdict(list)
+        for number, issue in self._issued().items():
+            for call in issue.calls:
+                if call.outcome != "refused":
+                    operations[number].append(operation(call, _issue))
+        for call in self.calls:
+            if (step := _step_of(call)) is not None:
+                operations[call.asked["number"]].append(operation(call, step))
+        over = max((call.latest for call in self.calls), default=0.0) + 1
+        for number, each in self.stored.items():
+            last = Call("read", "in the end", over, over + 1, "ok", {"number": number})
+            operations[number].append(operation(last, partial(_is, each.void_reason)))
+        for number, of_one in operations.items():
+            yield from of_object("invoices", f"{self.name}: {number}", of_one)
+
+    def _lists(self) -> Iterator[Finding]:
+        issued = self._issued()
+        voided_by: dict[int, float] = {
+            call.asked["number"]: call.ended
+            for call in self.calls
+            if call.do == "void" and call.outcome == "ok"
+        }
+        for call in self.calls:
+            if call.do != "list" or call.outcome != "ok":
+                continue
+            shown: dict[int, bool] = dict(call.answer["invoices"])
+            # A list has one page; older invoices are on the next one.
+            lowest = 0 if call.answer["is_all"] else min(shown, default=0)
+            wrong = {
+                "lacks": [
+                    number
+                    for number, issue in issued.items()
+                    if number >= lowest and number not in shown and issue.ended < call.began
+                ],
+                "has too early": [
+                    number
+                    for number in shown
+                    if number not in issued or issued[number].began > call.ended
+                ],
+                "shows as issued": [
+                    number
+                    for number, voided in shown.items()
+                    if not voided and voided_by.get(number, call.began) < call.began
+                ],
+            }
+            for what, numbers in wrong.items():
+                if numbers:
+                    yield self._finding("lists", f"a list {what} {numbers}", [call])
 
 
-def _check_account(account: str, calls: Sequence[Call], stored: Series) -> list[Finding]:
-    requests: dict[str, list[Call]] = defaultdict(list)
-    for call in calls:
-        if call.do == "issue":
-            requests[call.asked["request"]].append(call)
-    issues = {request: _Issue(of_one) for request, of_one in requests.items()}
-    numbers = {each.request: number for number, each in stored.items()}
-    return [
-        *_gaps(account, stored),
-        *_requests(account, issues, stored, numbers),
-        *_order(account, issues, numbers),
-        *_invoices(account, calls, issues, stored, numbers),
-        *_lists(account, calls, issues, numbers),
-    ]
-
-
-def _gaps(account: str, stored: Series) -> Iterator[Finding]:
-    if sorted(stored) != list(range(1, len(stored) + 1)):
-        missing = sorted(set(range(1, max(stored) + 1)) - stored.keys())
-        yield Finding("numbers", f"{account} lacks {missing}")
-    requests: dict[str, list[int]] = defaultdict(list)
-    for number, each in stored.items():
-        requests[each.request].append(number)
-    for request, several in requests.items():
-        if len(several) > 1:
-            yield Finding("numbers", f"{account}: request {request} issued {several}")
-
-
-def _requests(
-    account: str, issues: Mapping[str, _Issue], stored: Series, numbers: Mapping[str, int]
-) -> Iterator[Finding]:
-    for request, issue in issues.items():
-        if len(issue.numbers) > 1:
-            yield of_calls("numbers", f"{account}: one request, two numbers", issue.calls)
-        for number in issue.numbers:
-            if numbers.get(request) != number:
-                yield of_calls("numbers", f"{account}: {number} is not {request}'s", issue.calls)
-        number = numbers.get(request, 0)
-        asked = {call.asked["customer"] for call in issue.calls if call.outcome != "refused"}
-        if number and stored[number].customer not in asked:
-            yield of_calls("invoices", f"{account}: {number} has other contents", issue.calls)
-    for request in numbers.keys() - issues.keys():
-        yield Finding("numbers", f"{account}: {request} ({numbers[request]}) was not requested")
-
-
-def _order(
-    account: str, issues: Mapping[str, _Issue], numbers: Mapping[str, int]
-) -> Iterator[Finding]:
-    in_order = sorted(
-        ((numbers[request], issue) for request, issue in issues.items() if request in numbers),
-        key=lambda each: each[0],
-    )
-    latest: _Issue | None = None
-    for number, issue in in_order:
-        if latest is not None and latest.began > issue.ended:
-            about = f"{account}: {number} was answered before a lower number was asked for"
-            yield of_calls("numbers", about, [*latest.calls, *issue.calls])
-        if latest is None or issue.began > latest.began:
-            latest = issue
-
-
-# The state of an invoice: None before it is issued, then "", and the reason once it is voided.
-
-
-def _invoices(
-    account: str,
-    calls: Sequence[Call],
-    issues: Mapping[str, _Issue],
-    stored: Series,
-    numbers: Mapping[str, int],
-) -> list[Finding]:
-    operations: dict[int, list[Operation]] = defaultdict(list)
-    for request, number in numbers.items():
-        for call in issues[request].calls if request in issues else ():
-            if call.outcome != "refused":
-                operations[number].append(_operation(call, _issue))
-    for call in calls:
-        if call.do in {"void", "read"}:
-            step = _void_step(call) if call.do == "void" else _read_step(call)
-            if step is not None:
-                operations[call.asked["number"]].append(_operation(call, step))
-    over = max((call.latest for call in calls), default=0.0) + 1
-    last = Call("read", "in the end", over, over + 1, "ok", {"account": account})
-    for number, each in stored.items():
-        answer = {"reason": each.void_reason}
-        found = replace(last, asked=last.asked | {"number": number}, answer=answer)
-        operations[number].append(_operation(found, partial(_is, each.void_reason)))
-    return [
-        finding
-        for number, of_one in operations.items()
-        for finding in of_object("invoices", f"{account}: {number}", of_one, None)
-    ]
-
-
-def _operation(call: Call, step: Step) -> Operation:
-    return Operation(call.began, call.latest, step, call.outcome != "unknown", call)
+def _step_of(call: Call) -> Step | None:
+    """What voiding or reading an invoice does to it, or shows."""
+    if call.do == "void" and call.outcome != "refused":
+        return partial(_void, call.asked["reason"])
+    if call.do not in {"void", "read"} or call.outcome == "unknown":
+        return None
+    is_unknown = call.answer.get("error") == "UnknownInvoice"
+    return partial(_is, None if is_unknown else call.answer["reason"])
 
 
 def _issue(state: str | None) -> Iterator[str]:
     yield state or ""
-
-
-def _void_step(call: Call) -> Step | None:
-    if call.outcome == "refused":
-        if call.answer["error"] == "UnknownInvoice":
-            return partial(_is, None)
-        return partial(_is, call.answer["reason"])
-    return partial(_void, call.asked["reason"])
 
 
 def _void(reason: str, state: str | None) -> Iterator[str]:
@@ -179,49 +189,6 @@ def _void(reason: str, state: str | None) -> Iterator[str]:
         yield reason
 
 
-def _read_step(call: Call) -> Step | None:
-    if call.outcome == "unknown":
-        return None
-    return partial(_is, call.answer["reason"] if call.outcome == "ok" else None)
-
-
 def _is(wanted: str | None, state: str | None) -> Iterator[str | None]:
     if state == wanted:
         yield state
-
-
-def _lists(
-    account: str, calls: Sequence[Call], issues: Mapping[str, _Issue], numbers: Mapping[str, int]
-) -> Iterator[Finding]:
-    times = {numbers[request]: issue for request, issue in issues.items() if request in numbers}
-    voided_by: dict[int, float] = {
-        call.asked["number"]: call.ended
-        for call in calls
-        if call.do == "void" and call.outcome == "ok"
-    }
-    for call in calls:
-        if call.do != "list" or call.outcome != "ok":
-            continue
-        shown: dict[int, bool] = dict(call.answer["invoices"])
-        # A list has one page; older invoices are on the next one.
-        lowest = 0 if call.answer["is_all"] else min(shown, default=0)
-        missing = [
-            number
-            for number, issue in times.items()
-            if number >= lowest and number not in shown and issue.ended < call.began
-        ]
-        early = [
-            number for number in shown if number not in times or times[number].began > call.ended
-        ]
-        undone = [
-            number
-            for number, voided in shown.items()
-            if not voided and voided_by.get(number, call.began) < call.began
-        ]
-        for what, wrong in (
-            ("lacks", missing),
-            ("has too early", early),
-            ("shows as issued", undone),
-        ):
-            if wrong:
-                yield of_calls("lists", f"{account}: a list {what} {wrong}", [call])

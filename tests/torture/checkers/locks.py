@@ -12,10 +12,9 @@ resource  accepted no lower fencing token after a higher one. Each number that w
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.torture.findings import Finding, of_calls
 from tests.torture.history import Call
@@ -39,52 +38,36 @@ class Hold(NamedTuple):
 
 def check(calls: Sequence[Call], served: Mapping[str, Sequence[Served]]) -> list[Finding]:
     """Find broken rules; `served` are the accepted writes of each lock's resource, in order."""
-    by_lock: dict[str, list[Call]] = defaultdict(list)
-    for call in calls:
-        if call.do == "hold":
-            by_lock[call.asked["lock"]].append(call)
+    holds = [call for call in calls if call.do == "hold"]
     return [
         finding
-        for lock in sorted(by_lock.keys() | served.keys())
-        for finding in _check_lock(lock, by_lock[lock], served.get(lock, ()))
+        for lock in sorted({call.asked["lock"] for call in holds} | served.keys())
+        for finding in _check_lock(
+            lock, [call for call in holds if call.asked["lock"] == lock], served.get(lock, ())
+        )
     ]
 
 
 def _check_lock(lock: str, calls: Sequence[Call], served: Sequence[Served]) -> Iterator[Finding]:
     fences: dict[int, Call] = {}
+    holds: list[Hold] = []
     for call in calls:
-        for fence in _fences_of(call):
+        for fence in _noted(call, "fence"):
             if fence in fences:
-                twins = [fences[fence], call]
-                yield of_calls("fences", f"{lock}: two have {fence}", twins)
+                yield of_calls("fences", f"{lock}: two have {fence}", [fences[fence], call])
             fences[fence] = call
+            # A call that never checked that it held the lock may not have held it.
+            if looks := [at for at, note in call.notes if "looked" in note]:
+                holds.append(Hold(min(looks), max(looks), fence, call))
     last: Hold | None = None
-    for hold in sorted(hold for call in calls if (hold := _hold_of(call)) is not None):
+    for hold in sorted(holds):
         if last is not None and hold.since < last.until:
             yield of_calls("holders", f"{lock} had two at once", [last.call, hold.call])
         elif last is not None and hold.fence <= last.fence:
-            shown = [last.call, hold.call]
-            yield of_calls("fences", f"{lock}: {hold.fence} after {last.fence}", shown)
+            about = f"{lock}: {hold.fence} after {last.fence}"
+            yield of_calls("fences", about, [last.call, hold.call])
         if last is None or hold.until > last.until:
             last = hold
-    yield from _check_resource(lock, calls, fences.keys(), served)
-
-
-def _fences_of(call: Call) -> list[int]:
-    return [note["fence"] for _at, note in call.notes if "fence" in note]
-
-
-def _hold_of(call: Call) -> Hold | None:
-    """None if it never checked that it held the lock."""
-    looks = [at for at, note in call.notes if "looked" in note]
-    if not looks:
-        return None
-    return Hold(min(looks), max(looks), *_fences_of(call), call)
-
-
-def _check_resource(
-    lock: str, calls: Sequence[Call], fences: Set[int], served: Sequence[Served]
-) -> Iterator[Finding]:
     for before, after in pairwise([Served(0, 0), *served]):
         if after.fence < before.fence:
             yield Finding("resource", f"{lock}: served {after} after {before}")
@@ -92,8 +75,11 @@ def _check_resource(
             yield Finding("resource", f"{lock}: {after} was written over {before}")
         if after.fence not in fences:
             yield Finding("resource", f"{lock}: {after.fence} has no holder")
-    kept = set(served)
     for call in calls:
-        for _at, note in call.notes:
-            if "wrote" in note and Served(*note["wrote"]) not in kept:
-                yield of_calls("resource", f"{lock}: lost {note['wrote']}", [call])
+        for wrote in _noted(call, "wrote"):
+            if Served(*wrote) not in set(served):
+                yield of_calls("resource", f"{lock}: lost {wrote}", [call])
+
+
+def _noted(call: Call, what: str) -> list[Any]:
+    return [note[what] for _at, note in call.notes if what in note]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 import time
-import uuid
 from collections import deque
-from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from accounts import services
@@ -15,7 +15,7 @@ from accounts.models import User
 from dynamo._internal.items import Item
 from dynamo.exceptions import Refused
 from tests.site_operations import ACCOUNTS
-from tests.torture.history import Journal, Running
+from tests.torture.clients.client import Client
 
 #: All clients use the same few values, and new ones after so many seconds: so the history of a
 #: value stays short enough to be checked.
@@ -39,68 +39,47 @@ OTHERS = {
 KEPT = 8
 
 
-def shared_value(chance: random.Random) -> str:
-    """A username that other clients use too, in one of its spellings."""
+def shared_value(attribute: str, chance: random.Random) -> str:
+    """A username or email address that other clients use too, in one of its spellings."""
     name = f"n{int(time.monotonic() / ERA_SECONDS)}-{chance.randrange(VALUES)}"
-    return name.upper() if chance.random() < 0.2 else name
+    name = name.upper() if chance.random() < 0.2 else name
+    return f"{name}@example.org" if attribute == "email" else name
 
 
-def shared_address(chance: random.Random) -> str:
-    """An email address that other clients use too."""
-    return f"{shared_value(chance)}@example.org"
-
-
-class AccountClient:
+@dataclass
+class AccountClient(Client):
     """A client. It repeats sign-ups that had no answer.
 
     It also uses request ids again with other values: if their account was deleted, that makes
     another one with the same key. And it acts on old copies of accounts.
     """
 
-    def __init__(self, journal: Journal, chance: random.Random) -> None:
-        self._journal = journal
-        self._chance = chance
-        self._unanswered: list[dict[str, str]] = []
-        self._requests: deque[str] = deque(maxlen=KEPT)
-        self._copies: deque[Item] = deque(maxlen=KEPT)
+    _unanswered: list[dict[str, str]] = field(default_factory=list)
+    _requests: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT))
+    _copies: deque[Item] = field(default_factory=lambda: deque(maxlen=KEPT))
 
     def step(self) -> None:
         """Make one or two calls."""
-        what = self._chance.random()
+        what = self.chance.random()
         if self._unanswered and what < 0.5:
             self._register(self._unanswered.pop())
         elif what < 0.4:
-            self._register(self._drawn(self._new_request()))
+            self._register(self._drawn(self.new_id()))
         elif self._requests and what < 0.55:
-            self._register(self._drawn(self._chance.choice(self._requests)))
+            self._register(self._drawn(self.chance.choice(self._requests)))
         elif self._copies and what < 0.65:
-            self._act(User.from_raw_data(self._chance.choice(self._copies)))
-        else:
-            user = self._find()
-            if user is not None:
-                self._copies.append(user.stored)
-                self._act(user)
-
-    def _act(self, user: User) -> None:
-        act = self._chance.choice(
-            [self._change_username, self._change_email, self._edit, self._other, self._delete]
-        )
-        act(user)
-
-    def _new_request(self) -> str:
-        return str(uuid.UUID(int=self._chance.getrandbits(128), version=4))
+            self._act(User.from_raw_data(self.chance.choice(self._copies)))
+        elif user := self._find():
+            self._copies.append(user.stored)
+            self._act(user)
 
     def _drawn(self, request: str) -> dict[str, str]:
-        return {
-            "request": request,
-            "pk": services.account_key(request),
-            "username": shared_value(self._chance),
-            "email": shared_address(self._chance),
-        }
+        values = {name: shared_value(name, self.chance) for name in ("username", "email")}
+        return {"request": request, "pk": services.account_key(request), **values}
 
     def _register(self, asked: dict[str, str]) -> None:
         refusals = (AccountRequestReused, ValueTaken, Refused)
-        with self._journal.call("register", refusals=refusals, **asked) as call:
+        with self.journal.call("register", refusals=refusals, **asked) as call:
             user = services.register(
                 username=asked["username"],
                 email=asked["email"],
@@ -114,58 +93,40 @@ class AccountClient:
             self._unanswered.append(asked)
 
     def _find(self) -> User | None:
-        draw = self._chance.choice([shared_value, shared_address])
-        who, user = draw(self._chance), None
-        with self._journal.call("find", refusals=(UnknownUser,), who=who) as call:
+        who, user = shared_value(self.chance.choice(["username", "email"]), self.chance), None
+        with self.journal.call("find", refusals=(UnknownUser,), who=who) as call:
             user = services.find_user(who)
             call.ok(**shown(user))
         return user
 
-    def _change_username(self, user: User) -> None:
-        self._change(user, "username", shared_value(self._chance), services.change_username)
-
-    def _change_email(self, user: User) -> None:
-        self._change(user, "email", shared_address(self._chance), services.change_email)
-
-    def _change(self, user: User, attribute: str, new: str, change: Any) -> None:
-        old = getattr(user, attribute)
-        if new != old:
-            asked = {"attribute": attribute, "old": old, "new": new}
-            with self._acting("change", user, StaleUser, ValueTaken, Refused, **asked) as call:
-                change(user, new)
-                call.ok(**shown(user))
-
-    def _edit(self, user: User) -> None:
-        full_name = f"Person {self._chance.getrandbits(32)}"
-        with self._acting("edit", user, StaleUser, full_name=full_name) as call:
-            services.edit_profile(user, full_name=full_name)
-            call.ok(**shown(user))
-
-    def _other(self, user: User) -> None:
-        read, name = user.version, self._chance.choice([*OTHERS])
-        with self._acting("other", user, StaleUser, operation=name) as call:
-            OTHERS[name](user)
-            call.ok(**(shown(user) if user.version != read else {}))
-
-    def _delete(self, user: User) -> None:
+    def _act(self, user: User) -> None:
+        """Change the account as it was read, or delete it."""
+        what = self.chance.choice(["username", "email", "edit", "other", "delete"])
         values = {"username": user.username, "email": user.email}
-        with self._acting("delete", user, StaleUser, **values) as call:
-            services.delete(user)
-            call.ok()
-
-    def _acting(
-        self, do: str, user: User, *refusals: type[Exception], **asked: Any
-    ) -> AbstractContextManager[Running]:
-        named = {"pk": user.pk, "version": user.version}
-        return self._journal.call(do, refusals=refusals, **named, **asked)
+        refusals: tuple[type[Exception], ...] = (StaleUser,)
+        do, asked, act = "delete", values, partial(services.delete, user)
+        if what in values:
+            old, new = values[what], shared_value(what, self.chance)
+            if new == old:
+                return
+            refusals = (StaleUser, ValueTaken, Refused)
+            do, asked = "change", {"attribute": what, "old": old, "new": new}
+            act = partial(getattr(services, f"change_{what}"), user, new)
+        elif what == "edit":
+            do, asked = what, {"full_name": f"Person {self.chance.getrandbits(32)}"}
+            act = partial(services.edit_profile, user, **asked)
+        elif what == "other":
+            do, asked = what, {"operation": self.chance.choice([*OTHERS])}
+            act = partial(OTHERS[asked["operation"]], user)
+        read = {"pk": user.pk, "version": user.version}
+        with self.journal.call(do, refusals=refusals, **read, **asked) as call:
+            act()
+            # Others may have had nothing to do, and sent no request.
+            is_told = do in {"change", "edit"} or user.version != read["version"]
+            call.ok(**(shown(user) if is_told and do != "delete" else {}))
 
 
 def shown(user: User) -> dict[str, Any]:
     """The account as the history records it."""
-    return {
-        "pk": user.pk,
-        "username": user.username,
-        "email": user.email,
-        "version": user.version,
-        "full_name": user.full_name or "",
-    }
+    names = ("pk", "username", "email", "version")
+    return {**{name: getattr(user, name) for name in names}, "full_name": user.full_name or ""}

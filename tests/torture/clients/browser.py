@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import http.client
 from http.cookies import SimpleCookie
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django.http import HttpResponse
@@ -26,12 +25,10 @@ class PageFailed(Exception):
     """The server answered with an unexpected status."""
 
 
-class Answer:
-    def __init__(self, status: int, location: str, body: bytes) -> None:
-        self.status = status
-        self.location = location
-        # A Page reads nothing else.
-        self.page = Page(cast(HttpResponse, SimpleNamespace(content=body)))
+class Answer(NamedTuple):
+    status: int
+    location: str
+    page: Page
 
 
 class Browser:
@@ -43,20 +40,19 @@ class Browser:
 
     def get(self, path: str) -> Answer:
         """Get a page. Raises NoAnswer, PageFailed."""
-        return self._ask("GET", path, None)
+        return self._ask("GET", path)
 
     def send(self, path: str, form: Page, **typed: Any) -> Answer:
         """Send the form of `path` with what was typed. Raises NoAnswer, PageFailed."""
         drawn = {name: form.value(name) for name in form.fields}
-        return self._ask("POST", path, urlencode(drawn | typed))
+        type_of_forms = {"Content-Type": "application/x-www-form-urlencoded"}
+        return self._ask("POST", path, urlencode(drawn | typed), type_of_forms)
 
-    def _ask(self, method: str, path: str, body: str | None) -> Answer:
-        headers = {"Cookie": "; ".join(f"{name}={text}" for name, text in self._cookies.items())}
-        if body is not None:
-            headers["Content-Type"] = "application/x-www-form-urlencoded"
+    def _ask(self, method: str, path: str, body: str = "", headers: Any = ()) -> Answer:
+        cookies = "; ".join(f"{name}={text}" for name, text in self._cookies.items())
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE_SECONDS)
         try:
-            connection.request(method, path, body, headers)
+            connection.request(method, path, body, {"Cookie": cookies, **dict(headers)})
             with connection.getresponse() as reply:
                 text = reply.read()
                 # The server sends the status, the headers and the body one after another. If it is
@@ -74,4 +70,4 @@ class Browser:
         for cookie in reply.headers.get_all("Set-Cookie", []):
             for name, morsel in SimpleCookie(cookie).items():
                 self._cookies[name] = morsel.value
-        return Answer(reply.status, reply.headers.get("Location", ""), text)
+        return Answer(reply.status, reply.headers.get("Location", ""), Page(HttpResponse(text)))

@@ -12,26 +12,29 @@ from contextlib import suppress
 from typing import Any
 
 from accounts.services import account_key
-from tests.pages import Page
+from tests.factories import PASSWORD
+from tests.pages import SIGN_UP, Page, new_account
 from tests.torture.clients.accounts import ERA_SECONDS
 from tests.torture.clients.browser import LINGERS_SECONDS, Answer, Browser, NoAnswer, PageFailed
-from tests.torture.history import Journal, Running
+from tests.torture.clients.client import Client
+from tests.torture.history import Running
 
-PASSWORD = "correct horse battery"
 VALUES = 4
 TIMES_SENT = 3
 
 SIGN_IN = "/accounts/login/"
-SIGN_UP = "/accounts/signup/"
 USERNAME = "/accounts/username/"
 DELETE = "/accounts/delete/"
 INVOICE = "/invoices/new/"
 
-TAKEN = {
-    "username": "This username is taken.",
-    "email": "This email address belongs to another account.",
-}
-CHANGED = "This account was changed meanwhile, and nothing was stored. Please try again."
+#: What the forms of the site and of the admin say of a value that another account has, of an
+#: account that another call has changed, and of one that another call has deleted.
+TAKEN = ("This username is taken.", "belongs to another account.", "already exists.")
+CHANGED = (
+    "was changed meanwhile, and nothing was stored",
+    "was changed after this page was opened",
+)
+DELETED = ("was deleted after this page was opened", "Perhaps it was deleted?")
 
 
 def visitors_name(chance: random.Random) -> str:
@@ -39,63 +42,52 @@ def visitors_name(chance: random.Random) -> str:
     return f"p{int(time.monotonic() / ERA_SECONDS)}-{chance.randrange(VALUES)}"
 
 
-class Visitor:
+class Visitor(Client):
     """A client; one step is the whole life of an account."""
 
-    def __init__(self, journal: Journal, chance: random.Random, ports: list[int]) -> None:
-        self._journal = journal
-        self._chance = chance
-        self._ports = ports
-        self._browser = Browser(ports[0])
+    browser: Browser
 
     def step(self) -> None:
-        """Sign up and use the account, until a call has no answer."""
-        self._browser = Browser(self._chance.choice(self._ports))
+        """Open a browser and use it, until a call has no answer."""
+        self.browser = Browser(self.chance.choice(self.plan.ports))
         # The history has recorded the call without an answer.
         with suppress(NoAnswer):
-            self._story()
+            self.story()
 
-    def _story(self) -> None:
-        username, email = visitors_name(self._chance), f"{visitors_name(self._chance)}@example.org"
-        pk = self._sign_up(username, email)
-        if pk is None:
-            return
-        for _page in range(self._chance.randrange(5)):
-            what = self._chance.random()
-            if what < 0.5:
-                self._issue(pk)
-            else:
-                username = self._change_username(pk, username)
-        if self._chance.random() < 0.6:
-            self._delete(pk, username, email)
-
-    def _sign_up(self, username: str, email: str) -> str | None:
-        form = self._form(SIGN_UP)
+    def story(self) -> None:
+        """Sign up and use the account."""
+        username, email = visitors_name(self.chance), f"{visitors_name(self.chance)}@example.org"
+        form = self.form(SIGN_UP)
         request = form.value("request_id").partition(":")[0]
-        pk = account_key(request)
-        asked = {"pk": pk, "username": username, "email": email, "request": request}
-        typed = {"username": username, "email": email}
-        typed |= {"password1": PASSWORD, "password2": PASSWORD}
-        answer = self._send("register", asked, SIGN_UP, form, typed)
-        return pk if answer.status == 302 else None
+        asked = {"pk": account_key(request), "username": username, "email": email}
+        typed = new_account(username) | {"email": email}
+        answer = self.send("register", asked | {"request": request}, SIGN_UP, form, typed)
+        if answer.status != 302:
+            return
+        for _page in range(self.chance.randrange(5)):
+            if self.chance.random() < 0.5:
+                self._issue(asked["pk"])
+            elif (new := visitors_name(self.chance)) != asked["username"]:
+                self._change_username(asked, new)
+        if self.chance.random() < 0.6:
+            typed = {"password": PASSWORD}
+            self.send("delete", asked, DELETE, self.form(DELETE), typed, times=1)
 
-    def _form(self, path: str) -> Page:
-        answer = self._browser.get(path)
+    def form(self, path: str) -> Page:
+        answer = self.browser.get(path)
         if answer.status == 302:
             raise NoAnswer(f"sent to {answer.location}")
         return answer.page
 
-    def _change_username(self, pk: str, old: str) -> str:
-        new = visitors_name(self._chance)
-        if new == old:
-            return old
-        form = self._form(USERNAME)
-        asked = {"pk": pk, "attribute": "username", "old": old, "new": new}
+    def _change_username(self, account: dict[str, str], new: str) -> None:
+        form = self.form(USERNAME)
+        asked = {"pk": account["pk"], "attribute": "username", "old": account["username"]}
         typed = {"username": new, "password": PASSWORD}
-        return new if self._send("change", asked, USERNAME, form, typed).status == 302 else old
+        if self.send("change", asked | {"new": new}, USERNAME, form, typed).status == 302:
+            account["username"] = new
 
     def _issue(self, pk: str) -> None:
-        form = self._form(INVOICE)
+        form = self.form(INVOICE)
         request = form.value("request_id").partition(":")[0]
         asked = {"account": pk, "request": request, "customer": f"Customer of {request}"}
         typed = {
@@ -106,23 +98,13 @@ class Visitor:
             "lines-0-unit_price": "100",
             "lines-0-vat_rate": "19",
         }
-        answer = self._send("issue", asked, INVOICE, form, typed)
-        if answer.status == 302 and self._chance.random() < 0.4:
-            self._void(pk, answer.location)
+        answer = self.send("issue", asked, INVOICE, form, typed)
+        if answer.status == 302 and self.chance.random() < 0.4:
+            path, typed = f"{answer.location}void/", {"reason": self.new_id()}
+            number = {"number": _number_of(answer.location)}
+            self.send("void", {"account": pk} | number | typed, path, self.form(path), typed, 1)
 
-    def _void(self, pk: str, page: str) -> None:
-        path = f"{page}void/"
-        form = self._form(path)
-        reason = f"because {self._chance.getrandbits(64)}"
-        asked = {"account": pk, "number": _number_of(page), "reason": reason}
-        self._send("void", asked, path, form, {"reason": reason}, times=1)
-
-    def _delete(self, pk: str, username: str, email: str) -> None:
-        form = self._form(DELETE)
-        asked = {"pk": pk, "username": username, "email": email}
-        self._send("delete", asked, DELETE, form, {"password": PASSWORD}, times=1)
-
-    def _send(
+    def send(
         self,
         do: str,
         asked: dict[str, Any],
@@ -133,32 +115,43 @@ class Visitor:
     ) -> Answer:
         """Send a form until it is answered; each attempt is a call. Raises NoAnswer."""
         for _time in range(times):
-            with self._journal.call(do, lingers=LINGERS_SECONDS, page=path, **asked) as call:
+            with self.journal.call(do, lingers=LINGERS_SECONDS, page=path, **asked) as call:
                 try:
-                    answer = self._browser.send(path, form, **typed)
+                    answer = self.browser.send(path, form, **typed)
+                    self.write_down(call, do, answer)
+                    return answer
                 except NoAnswer as error:
                     call.unanswered(error)
-                else:
-                    self._write_down(call, do, answer)
-                    return answer
         raise NoAnswer(f"{times} times")
 
-    def _write_down(self, call: Running, do: str, answer: Answer) -> None:
+    def write_down(self, call: Running, do: str, answer: Answer) -> None:
+        """Record what the answer to a form says."""
         if answer.status == 302:
-            if answer.location.startswith(SIGN_IN):
-                call.refused("SignedOut", taken=[])
-            else:
-                call.ok(**({"number": _number_of(answer.location)} if do == "issue" else {}))
+            self.write_down_done(call, do, answer.location)
             return
         said = {name: " ".join(texts) for name, texts in answer.page.errors.items()}
-        taken = [name for name, text in said.items() if text == TAKEN.get(name)]
+        taken = [name for name, text in said.items() if text.endswith(TAKEN)]
         if taken and len(taken) == len(said):
             call.refused("ValueTaken", taken=taken)
-        elif do == "change" and CHANGED in said.values():
-            call.refused("StaleUser", taken=[])
-        else:
+        elif do not in {"change", "edit"} or not write_down_stale(call, " ".join(said.values())):
             text = " ".join(answer.page.text.split())
             raise PageFailed(f"the form says: {said}; the page: {text[:300]!r}")
+
+    def write_down_done(self, call: Running, do: str, location: str) -> None:
+        """Record that a form leads to another page."""
+        if location.startswith(SIGN_IN):
+            call.refused("SignedOut", taken=[])
+        else:
+            call.ok(**({"number": _number_of(location)} if do == "issue" else {}))
+
+
+def write_down_stale(call: Running, said: str) -> bool:
+    """Record that the account was changed or deleted by another call, if the page says so."""
+    gone = any(text in said for text in DELETED)
+    is_stale = gone or any(text in said for text in CHANGED)
+    if is_stale:
+        call.refused("StaleUser", taken=[], gone=gone)
+    return is_stale
 
 
 def _number_of(page: str) -> int:

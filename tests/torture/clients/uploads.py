@@ -1,14 +1,15 @@
-"""Clients that upload folders, several of them the same one."""
+"""Folders of files to upload, and clients that upload them, several of them the same one."""
 
 from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
-from dynamo.exceptions import DynamoError
+from tests.torture.clients.client import Client
 from tests.torture.history import Journal
+from tests.uploads.samples import content
+from uploads.contents import MIB
 from uploads.run import upload_files
 from uploads.sources import Destination, Source
 from web.s3 import BucketMissing
@@ -16,51 +17,53 @@ from web.s3 import BucketMissing
 BUCKET = "torture"
 PREFIX = "in"
 LEASE_SECONDS = 3.0
+#: Clients upload one of so many newest folders. There is a new one every few seconds.
 RECENT = 3
+EVERY_SECONDS = 10.0
+FILES = 10
+#: One of so many folders has a file that is uploaded in parts.
+LARGE_EVERY = 8
 
 
-class UploadClient:
-    """A client; `stop` ends an upload between two files."""
-
-    def __init__(
-        self, journal: Journal, chance: random.Random, folders: Path, stop: threading.Event
-    ) -> None:
-        self._journal = journal
-        self._chance = chance
-        self._folders = folders
-        self._stop = stop
-
-    def step(self) -> None:
-        """Upload one of the newest folders."""
-        folders = sorted(self._folders.glob("batch-*"))[-RECENT:]
-        if folders:
-            folder = self._chance.choice(folders)
-            upload(self._journal, self._folders, [folder], self._stop)
+def make_folder(root: Path, chance: random.Random) -> None:
+    """Make the next folder; it appears with all its files at once."""
+    number = len(list(root.glob("batch-*")))
+    hidden = root / f".batch-{number:04}"
+    hidden.mkdir()
+    for each in range(FILES):
+        size = chance.choice([0, 1, chance.randrange(50_000)])
+        (hidden / f"{each}.log").write_bytes(content(size, (number, each, chance.random())))
+    if number % LARGE_EVERY == LARGE_EVERY - 1:
+        (hidden / "large.log").write_bytes(content(9 * MIB + chance.randrange(MIB), number))
+    hidden.rename(root / f"batch-{number:04}")
 
 
-def upload(
-    journal: Journal, root: Path, folders: list[Path], stop: threading.Event | None = None
-) -> None:
-    """Upload `folders`, each below `root`."""
-    outcomes: dict[str, str] = {}
-    with journal.call("upload", folders=[folder.name for folder in folders]) as call:
-        try:
-            upload_files(
-                sources(root, folders),
-                Destination(BUCKET, PREFIX),
-                workers=2,
-                lease_seconds=LEASE_SECONDS,
-                on_result=lambda result: outcomes.update({result.key: result.outcome}),
-                stop=stop,
-            )
-        except (DynamoError, BucketMissing) as error:
-            call.unanswered(error)
-        else:
-            call.ok(files=outcomes)
-
-
-def sources(root: Path, folders: list[Path]) -> Iterator[Source]:
+def sources(root: Path, folders: str = "batch-*") -> list[Source]:
     """The files of the folders, whose keys are PREFIX and their paths below `root`."""
-    for folder in folders:
-        for path in sorted(folder.iterdir()):
-            yield Source(str(path), f"{PREFIX}/{path.relative_to(root)}", path.stat().st_size)
+    return [
+        Source(str(path), f"{PREFIX}/{path.relative_to(root)}", path.stat().st_size)
+        for path in sorted(root.glob(f"{folders}/*"))
+    ]
+
+
+class UploadClient(Client):
+    def step(self) -> None:
+        """Upload one of the newest folders; `stop` ends that between two files."""
+        root = self.plan.folder / "uploads"
+        if folders := sorted(each.name for each in root.glob("batch-*"))[-RECENT:]:
+            upload(self.journal, root, self.chance.choice(folders), self.stop)
+
+
+def upload(journal: Journal, root: Path, folders: str, stop: threading.Event | None = None) -> None:
+    """Upload the folders of `root` that `folders` matches."""
+    outcomes: dict[str, str] = {}
+    with journal.call("upload", refusals=(BucketMissing,), folders=folders) as call:
+        upload_files(
+            sources(root, folders),
+            Destination(BUCKET, PREFIX),
+            workers=2,
+            lease_seconds=LEASE_SECONDS,
+            on_result=lambda result: outcomes.update({result.key: result.outcome}),
+            stop=stop,
+        )
+        call.ok(files=outcomes)
