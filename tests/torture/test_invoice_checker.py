@@ -59,8 +59,6 @@ HISTORIES: dict[str, tuple[list[Call], dict[int, Stored], set[str]]] = {
     "a gap": ([issued("x", 1), issued("y", 3)], {1: X, 3: Y}, {"numbers"}),
     "an answered invoice that is missing": ([issued("x", 1)], {}, {"numbers"}),
     "an invoice without a request": ([], {1: X}, {"numbers", "invoices"}),
-    "one number for two requests": ([issued("x", 1), issued("y", 1)], {1: X}, {"numbers"}),
-    "two numbers for one request": ([issued("x", 1), issued("x", 2)], {1: X, 2: X}, {"numbers"}),
     "a request stored twice and answered once": (
         [issued("x", None), issued("x", 2)],
         {1: X, 2: X},
@@ -88,20 +86,10 @@ HISTORIES: dict[str, tuple[list[Call], dict[int, Stored], set[str]]] = {
         {1: Stored("x", "of another", "")},
         {"invoices"},
     ),
-    "a voided invoice that is read as issued": (
-        [*VOIDED, read(1, "")],
-        {1: X_VOIDED},
-        {"invoices"},
-    ),
     "a voided invoice that is stored as issued": (VOIDED, {1: X}, {"invoices"}),
     "two successes of voiding": (
         [issued("x", 1), voided(1, "wrong", at=(2, 9)), voided(1, "other", at=(2, 9))],
         {1: X_VOIDED},
-        {"invoices"},
-    ),
-    "already voided for an unknown reason": (
-        [issued("x", 1), already(1, "made up")],
-        {1: X},
         {"invoices"},
     ),
     "an answered invoice that is not found": (
@@ -109,7 +97,6 @@ HISTORIES: dict[str, tuple[list[Call], dict[int, Stored], set[str]]] = {
         {1: X},
         {"invoices"},
     ),
-    "a lost voiding that is seen later": (MAYBE, {1: X_VOIDED}, set()),
     "a lost voiding that is seen and undone": ([*MAYBE, read(1, "")], {1: X_VOIDED}, {"invoices"}),
     "a list without an earlier invoice": ([*TWO, listed(2)], {1: X, 2: Y}, {"lists"}),
     "a list with the later of two invoices issued meanwhile": (
