@@ -201,6 +201,12 @@ class UniqueKey:
         """
         return f"{self.prefix}{self._text(self.attributes[0], letters)}"
 
+    def begins(self, item: Item, letters: str) -> bool:
+        """Whether the stored value, of a single text, begins with `letters`."""
+        with suppress(ValueError):
+            return (self.key(item) or "").startswith(self.beginning(letters))
+        return False
+
     def search_attributes(self, key: str) -> Item:
         """What its guard item `key` stores to be found by a search; empty if not searchable."""
         if not self.searchable:
