@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import sqlite3
-from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -22,7 +18,6 @@ from tests.commands import run
 from tests.factories import make_user, set_stored, stored_items
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
-from tests.forked import in_a_child
 from tests.invoice_factories import issued, put_state
 from tests.pages import Page
 from tests.requests import OF_EVERY_PAGE, Requests
@@ -91,11 +86,6 @@ def test_the_command_prints_the_report_with_its_problems() -> None:
     assert run("checkguards")[2] == 1
 
 
-@pytest.mark.parametrize("arguments", [[], ["survey"], ["guards", "invoices"], ["guards", "--x"]])
-def test_a_wrong_usage_exits_with_2(arguments: list[str]) -> None:
-    assert run("storereport", *arguments)[2] == 2
-
-
 def test_if_dynamodb_does_not_answer_the_last_report_stays(
     proxy: FaultProxy, impatient: float
 ) -> None:
@@ -143,20 +133,6 @@ def test_an_older_report_does_not_replace_a_newer_one(monkeypatch: pytest.Monkey
     assert last().stored_by == "newer"
 
 
-def test_of_many_at_once_the_one_that_started_last_is_stored(
-    at_once: Callable[..., list[Any]],
-) -> None:
-    def attempt(n: int) -> str:
-        report = made(str(n))
-        with suppress(NewerReport):
-            store(report)
-        return str(report.started_at)
-
-    started = at_once(attempt, 4)
-
-    assert last().started_at == datetime.fromisoformat(max(started))
-
-
 def test_a_report_from_the_far_future_is_replaced() -> None:
     def put(ahead: timedelta) -> None:
         at = (datetime.now(UTC) + ahead).isoformat()
@@ -171,16 +147,6 @@ def test_a_report_from_the_far_future_is_replaced() -> None:
     store(made("now"))
 
     assert last().stored_by == "now"
-
-
-def test_a_command_that_is_killed_leaves_the_last_report() -> None:
-    store(made("before"))
-
-    def be_killed() -> None:
-        make_report(GUARDS, by="killed", progress=lambda _what, _count: os._exit(9))
-
-    assert in_a_child(be_killed) == 9
-    assert last().stored_by == "before"
 
 
 # What earlier versions stored ---------------------------------------------------------------------
