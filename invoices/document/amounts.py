@@ -101,10 +101,10 @@ LINE_FIELDS = {each.name: each for each in fields_of(Line)}
 _WHOLE_PRICE = replace(LINE_FIELDS["unit_price"], kind=replace(_PRICE, is_grouped=True))
 
 
-def line_fields(currency: str) -> dict[str, Field]:
-    """`LINE_FIELDS`, as people type them on an invoice in `currency`."""
-    has_decimals = not is_currency(currency) or minor_units(currency) > 1
-    return LINE_FIELDS if has_decimals else LINE_FIELDS | {"unit_price": _WHOLE_PRICE}
+def price_field(currency: str) -> Field:
+    """The unit price, as people type it on an invoice in `currency`."""
+    is_whole = is_currency(currency) and minor_units(currency) == 1
+    return _WHOLE_PRICE if is_whole else LINE_FIELDS["unit_price"]
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,15 @@ from web.mailserver import mail_connection
 #: Only a mail that is "sent" or "unknown" can arrive.
 Outcome = Literal["sent", "refused", "failed", "unknown"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+#: Why the mail did not go out.
+NOT_SENT = {
+    "refused": _("The mail server refused the mail to %(to)s. Check the address."),
+    "failed": _("The mail server cannot be reached, so nothing was sent. Try again later."),
+    "unknown": _(
+        "It is not known whether the mail to %(to)s was sent. If you send it again, it may arrive "
+        "twice."
+    ),
+}
 #: How many sendings an invoice keeps.
 MAX_SENDINGS = 10
 #: A sending is kept at least this long: twice as long as a form can be sent.

@@ -11,14 +11,14 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.utils.functional import cached_property
-from django.utils.translation import gettext as _, gettext_lazy
+from django.utils.translation import gettext as _
 from django.views import View
 
 from accounts.exceptions import TooManyAttempts
 from accounts.limits.clients import counted_client
 from accounts.limits.middleware import in_words
 from invoices.exceptions import NotPaid
-from invoices.output.sending import MESSAGE, TO, send_invoice
+from invoices.output.sending import MESSAGE, NOT_SENT, TO, send_invoice
 from invoices.pages.views import OwnFormView, OwnInvoicesMixin
 from invoices.store.issuing import check_may_issue
 from invoices.store.records import Record, find_record
@@ -36,18 +36,6 @@ from web.requestids import RequestIdForm
 
 # Logs a line for each mail that was not sent, and nothing else: `deploy/lambda.yaml` counts them.
 logger = logging.getLogger(__name__)
-
-#: Why the mail did not go out, by the outcome. The form then has a new request id.
-_NOT_SENT = {
-    "refused": gettext_lazy("The mail server refused the mail to %(to)s. Check the address."),
-    "failed": gettext_lazy(
-        "The mail server cannot be reached, so nothing was sent. Try again later."
-    ),
-    "unknown": gettext_lazy(
-        "It is not known whether the mail to %(to)s was sent. If you send this form again, it may "
-        "arrive twice."
-    ),
-}
 
 
 class VoidForm(Form):
@@ -216,7 +204,7 @@ class InvoiceSendView(ChangeView):
             return self.redirect(text, "invoice", label, level=messages.INFO)
         # Without the address and the text.
         logger.warning("An invoice was not sent: %s. %s", sending.outcome, sending.error)
-        form.add_error(None, _NOT_SENT[sending.outcome] % {"to": sending.to})
+        form.add_error(None, NOT_SENT[sending.outcome] % {"to": sending.to})
         form.renew_request_id()
         return self.form_invalid(form)
 

@@ -35,10 +35,6 @@ class VersionForm(forms.Form):
         required=False, widget=forms.HiddenInput, min_value=0, max_value=2**63
     )
 
-    def clean_version(self) -> int:
-        """No customer has 0, which stands for none."""
-        return self.cleaned_data["version"] or 0
-
 
 class CustomerForm(VersionForm, RequestIdForm):
     """A customer. A new one has a request id, a changed one its version."""
@@ -156,8 +152,8 @@ class CustomerView(CustomerFormView):
         return super().get_context_data(**kwargs)
 
     def act(self, form: CustomerForm) -> HttpResponse:
-        # The condition is about what the page showed, not about what is stored now.
-        self.item.expect_version(form.cleaned_data["version"])
+        # The condition is about what the page showed, not about what is stored now. No item has 0.
+        self.item.expect_version(form.cleaned_data["version"] or 0)
         try:
             book.change_customer(self.item, form.customer())
         except CustomerItem.Stale as error:
@@ -176,7 +172,7 @@ class CustomerDeleteView(CustomerFormView):
     form_class = VersionForm
 
     def act(self, form: VersionForm) -> HttpResponse:
-        self.item.expect_version(form.cleaned_data["version"])
+        self.item.expect_version(form.cleaned_data["version"] or 0)
         try:
             self.item.delete()
         except CustomerItem.Stale:

@@ -26,7 +26,7 @@ from invoices.document.amounts import (
     Totals,
     check_line,
     check_totals,
-    line_fields,
+    price_field,
     totals,
 )
 from invoices.document.invoice import (
@@ -67,9 +67,7 @@ class LineForm(forms.Form):
     def __init__(self, *args: Any, currency: str = "", country: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.country = country
-        for name, each in line_fields(currency).items():
-            if each is not LINE_FIELDS[name]:
-                self.fields[name] = each.form_field()
+        self.fields["unit_price"] = price_field(currency).form_field()
 
     def has_changed(self) -> bool:
         """Whether anything was typed. New lines come with a VAT rate and a quantity."""

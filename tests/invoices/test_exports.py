@@ -84,7 +84,7 @@ CELLS = {
     **{
         text: f"'{text}"
         for text in (
-            *("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "  =1", "＝1", "＠x"),
+            *("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\rA", "\nA", "  =1", "＝1", "＠x"),
             *(f"{blank}{sign}1" for blank in BLANKS for sign in "=+-@＝"),
         )
     },

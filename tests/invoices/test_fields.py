@@ -1,4 +1,4 @@
-"""The kinds of values: what a person may type, and what is stored then."""
+"""The kinds of values: what a person or a program may type, and what is stored then."""
 
 from __future__ import annotations
 
@@ -7,44 +7,137 @@ from decimal import Decimal
 
 import pytest
 from django.core.exceptions import ValidationError
+from hypothesis import given, strategies as st
 
 from invoices.document.amounts import Line
 from invoices.document.fields import Amount, Day, Field, Kind, Moment, Number, SingleLine, fields_of
-from invoices.document.invoice import TYPED_FIELDS, Party
+from invoices.document.invoice import TYPED_FIELDS
+from invoices.document.money import readings
 
-DESCRIPTION, QUANTITY, UNIT_PRICE, VAT_RATE, *_OTHERS = fields_of(Line)
-_NAME, ADDRESS, _VAT_ID, _COUNTRY = fields_of(Party)
+LINE = {each.name: each for each in fields_of(Line)}
+QUANTITY, PRICE, RATE = (LINE[name].kind for name in ("quantity", "unit_price", "vat_rate"))
+ADDRESS = TYPED_FIELDS["customer_address"]
+ANY = Number(12, 6)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+# Numbers of programs ------------------------------------------------------------------------------
+
+
+def test_a_program_types_a_point_before_the_decimals_and_no_groups() -> None:
+    for text in (
         *("1e5", "NaN", "Infinity", "1,5", "", ".", "٣", "9" * 99, "1_0"),
         *("12,50", "1,234.50", "1.234,50", "1 234", "１２", "19 %"),
-    ],
-)
-def test_a_program_types_a_point_before_the_decimals_and_no_groups(text: str) -> None:
-    for field in (UNIT_PRICE, VAT_RATE):
-        with pytest.raises(ValidationError):
-            field.clean(text)
+    ):
+        for kind in (PRICE, RATE):
+            with pytest.raises(ValidationError):
+                kind.clean(text)
 
 
 def test_numbers_are_kept_exactly_and_never_as_minus_zero() -> None:
     assert QUANTITY.clean("-999999999.999999") == Decimal("-999999999.999999")
-    assert str(UNIT_PRICE.clean("-0.00")) == "0"
-    assert VAT_RATE.clean("8.125") == Decimal("8.125")
-    assert UNIT_PRICE.clean("1.0000000000") == 1
+    assert str(PRICE.clean("-0.00")) == "0"
+    assert RATE.clean("8.125") == Decimal("8.125")
+    assert PRICE.clean("1.0000000000") == 1
     # For people it has two readings.
-    assert UNIT_PRICE.clean("1.234") == Decimal("1.234")
+    assert PRICE.clean("1.234") == Decimal("1.234")
 
 
-@pytest.mark.parametrize("text", ["a\nb", "a\x00b", "\u202egnorw", "\ud800", "x" * 1_001, ""])
-def test_a_description_is_one_printable_line(text: str) -> None:
-    with pytest.raises(ValidationError):
-        DESCRIPTION.clean(text)
+# Numbers of people --------------------------------------------------------------------------------
 
 
-def test_an_address_keeps_its_lines() -> None:
+@pytest.mark.parametrize(
+    ("typed", "number"),
+    [
+        *((text, "12.50") for text in ("12,50", "12.50", "１２，５０")),
+        *((text, "1234.50") for text in ("1.234,50", "1,234.50", "1 234,50", "1'234.50")),
+        *((text, "1234.5") for text in ("1\u00a0234,5", "1\u202f234.5", "１，２３４．５")),
+        *((text, "1234") for text in ("1’234", "1 234")),
+        *((f"1{space}080", "1080") for space in "\u2005\u2006\u2009\u200a\u202f\u205f"),
+        ("1.234.567", "1234567"),
+        ("1,234,567.125", "1234567.125"),
+        ("1'234,125", "1234.125"),
+        # Neither has another reading: thousands do not begin with 0, and a group has three digits.
+        *((text, "0.125") for text in ("0.125", "0,125")),
+        *((text, "1234.567") for text in ("1234.567", "1234,567")),
+        ("1.2340", "1.2340"),
+        *((text, "0.5") for text in (".5", ",5")),
+        ("5.", "5"),
+        ("+1,5", "1.5"),
+        ("−1,5", "-1.5"),
+        (" 7 ", "7"),
+    ],
+)
+def test_a_number_with_one_reading_is_accepted(typed: str, number: str) -> None:
+    assert ANY.read(typed) == Decimal(number)
+
+
+@pytest.mark.parametrize(
+    ("typed", "whole", "decimal"),
+    [
+        *((typed, "1234", "1.2340") for typed in ("1.234", "1,234", "１，２３４")),
+        ("-999,000", "-999000", "-999.0000"),
+        ("12,345", "12345", "12.3450"),
+    ],
+)
+def test_a_number_with_two_readings_is_asked_about_and_each_can_be_typed(
+    typed: str, whole: str, decimal: str
+) -> None:
+    with pytest.raises(ValidationError) as refused:
+        ANY.read(typed)
+
+    assert refused.value.messages == [f"Enter {whole} or {decimal}: “{typed}” can be either."]
+    assert ANY.read(whole) == 1000 * ANY.read(decimal)
+
+
+def test_a_reading_that_is_not_allowed_is_not_asked_about() -> None:
+    assert RATE.read("8,125") == Decimal("8.125")
+    assert Number(3, 3).read("1.234") == Decimal("1.234")
+    assert Number(6, 2).read("1,234") == 1234
+
+
+@pytest.mark.parametrize(("typed", "rate"), [("19 %", "19"), ("8,1%", "8.1"), ("１０％", "10")])
+def test_a_rate_may_have_its_sign(typed: str, rate: str) -> None:
+    assert RATE.read(typed) == Decimal(rate)
+    for kind in (PRICE, QUANTITY):
+        with pytest.raises(ValidationError):
+            kind.read(typed)
+
+
+def test_what_is_not_a_number_is_rejected() -> None:
+    for typed in (
+        *("1,23,4", "1 23", "12.345.67", "1.234'567", "1..2", "--1", "1e5", "٣", "1²", "€5"),
+        *("1,234.567.891", "0,123,456", "1,,234", ".", ",", "'", "1 2 3", "x" * 50),
+    ):
+        assert readings(typed) == []
+        with pytest.raises(ValidationError, match="Enter a number such as"):
+            ANY.read(typed)
+
+
+@given(st.sampled_from([PRICE, QUANTITY, RATE]), st.decimals(-(10**8), 10**8, places=6))
+def test_a_copied_number_is_never_ambiguous(kind: Number, number: Decimal) -> None:
+    for value in (number, number.quantize(Decimal("0.001"))):
+        try:
+            kind.clean(f"{value:f}")
+        except ValidationError:
+            continue
+        assert kind.read(kind.to_typed(value)) == value
+
+
+@given(st.decimals(-(10**8), 10**8, places=2), st.sampled_from([",.", "., ", " ,", "',", "'."]))
+def test_a_grouped_number_with_two_decimals_has_one_reading(number: Decimal, signs: str) -> None:
+    group, point = signs[0], signs[1]
+    typed = f"{number:,.2f}".replace(",", "g").replace(".", point).replace("g", group)
+
+    assert ANY.read(typed) == number
+
+
+# Other kinds --------------------------------------------------------------------------------------
+
+
+def test_a_description_is_one_printable_line_and_an_address_keeps_its_lines() -> None:
+    for text in ("a\nb", "a\x00b", "\u202egnorw", "\ud800", "x" * 1_001, ""):
+        with pytest.raises(ValidationError):
+            LINE["description"].clean(text)
     assert ADDRESS.clean(" Road 1 \r\n東京\n") == "Road 1\n東京"
 
 
@@ -59,7 +152,7 @@ def test_a_blank_text_is_the_default_of_an_optional_field(text: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
-        *[(Number(12, 6), Decimal(number)) for number in ("1.50", "-0.0", "1E+3", "0.000001")],
+        *[(ANY, Decimal(number)) for number in ("1.50", "-0.0", "1E+3", "0.000001")],
         (Day(), date(2026, 12, 24)),
         (Moment(), datetime(2026, 12, 24, 12, 30, tzinfo=UTC)),
         (Amount(), -5),

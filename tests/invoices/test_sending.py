@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import socket
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -11,28 +10,24 @@ from typing import Any
 import pytest
 from django.core import mail
 from django.core.exceptions import ValidationError
-from pypdf import PdfReader
 
-from accounts.emails.links import mark_confirmed
 from accounts.exceptions import TooManyAttempts
 from accounts.limits.windows import DEFAULTS
 from accounts.models import User
 from dynamo.exceptions import DamagedItem
-from invoices.document.invoice import Customer, Seller
+from invoices.document.invoice import Seller
 from invoices.document.money import readable_amount
 from invoices.exceptions import AlreadyVoided, SendingReused, TooManySendings
-from invoices.output.einvoices import XML_NAME, as_xml
 from invoices.output.pdf import render
 from invoices.output.sending import MAX_SENDINGS, MESSAGE, TO, Sending, send_invoice, sendings_of
-from invoices.store.issuing import issue_invoice
 from invoices.store.records import find_record
 from invoices.store.settlement import credit, mark_paid, void
 from tests.clocks import hold_the_day
 from tests.engines import free_port
 from tests.factories import make_user
-from tests.faults.kinds import DropReply, Meanwhile
+from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
-from tests.invoice_factories import DAY, SELLER, draft, issued, put_state
+from tests.invoice_factories import DAY, issued, put_state
 from tests.mailbox import MailServer, later, sent_by, the_mail
 from tests.pages import stored_counts
 from tests.requests import Requests
@@ -72,23 +67,11 @@ def test_the_mail_has_the_pdf_and_says_what_it_is(sender: User, settings: Any) -
     assert content == render(find_record(sender.pk, FIRST).invoice)
 
 
-def test_the_pdf_of_an_electronic_invoice_brings_its_xml(sender: User) -> None:
-    seller = replace(SELLER, country="DE")
-    customer = Customer("Bob", "Low Road 2\n12345 Town", country="DE")
-    complete = draft(customer, due_date=DAY + timedelta(days=7))
-    invoice = issue_invoice(complete, account=sender.pk, seller=seller)
-
-    send(sender, label=invoice.label)
-
-    [(_name, content, _kind)] = the_mail().attachments
-    assert PdfReader(io.BytesIO(content)).attachments[XML_NAME] == [as_xml(invoice)]
-
-
 def test_a_credit_note_can_be_sent_too(sender: User, monkeypatch: pytest.MonkeyPatch) -> None:
     hold_the_day(DAY, monkeypatch)
     note = credit(sender.pk, FIRST, "Returned")
 
-    assert send(sender, label=note.label).outcome == "sent"
+    send(sender, label=note.label)
 
     assert the_mail().subject == f"Credit note {note.label}: {readable_amount(-11900, 'EUR')}"
     assert f"cancels invoice {FIRST}" in the_mail().body
@@ -189,37 +172,23 @@ def test_a_sending_is_on_record_and_costs_two_requests_besides_its_limits(
 
 
 def test_the_same_request_sends_once_to_one_address_and_uses_up_limits_once(sender: User) -> None:
+    def counted() -> list[str]:
+        return [each["value"]["N"][-3:] for each in stored_counts()]
+
     old = find_record(sender.pk, FIRST)
-    first = send(sender, request_id="r")
-    counted = [each["value"]["N"][-3:] for each in stored_counts()]
+    first, counts = send(sender, request_id="r"), counted()
 
     assert send(sender, request_id="r") == first
     assert send_invoice(sender, old, BOB, request_id="r") == first
     with pytest.raises(SendingReused) as refused:
         send(sender, "eve@example.org", request_id="r")
     assert refused.value.to == BOB
-    assert [each["value"]["N"][-3:] for each in stored_counts()] == counted
+    assert counted() == counts
     with later(hours=1):
         assert send(sender, request_id="r") == first
 
     assert len(mail.outbox) == 1
     send(sender, request_id="another")
-    assert len(mail.outbox) == 2
-
-
-@pytest.mark.fault_of("moto", "ignores request tokens")
-def test_a_lost_reply_to_the_claim_or_the_outcome_does_not_matter(
-    sender: User, proxy: FaultProxy
-) -> None:
-    for operation in ("TransactWriteItems", "UpdateItem"):
-        proxy.plan(
-            operation,
-            DropReply(),
-            when=lambda body: body.get("TableName", "invoicestates") == "invoicestates",
-        )
-        assert send(sender, request_id=f"r.{operation}").outcome == "sent"
-
-    assert [each.outcome for each in sendings(sender)] == ["sent", "sent"]
     assert len(mail.outbox) == 2
 
 
@@ -243,15 +212,7 @@ def test_a_payment_meanwhile_keeps_both(sender: User, proxy: FaultProxy) -> None
 # Mail servers that do not do it -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("answers", [{"answer": "550 no such user"}, {"verdict": "554 spam"}])
-def test_a_mail_that_the_server_refuses_is_refused(
-    sender: User, settings: Any, answers: dict[str, str]
-) -> None:
-    with MailServer(**answers) as server:
-        sent_by(settings, server.port)
-        assert send(sender).outcome == "refused"
-
-    assert [each.outcome for each in sendings(sender)] == ["refused"]
+WORKING = "django.core.mail.backends.locmem.EmailBackend"
 
 
 def test_a_server_that_is_down_fails_and_uses_up_no_limit(sender: User, settings: Any) -> None:
@@ -259,7 +220,7 @@ def test_a_server_that_is_down_fails_and_uses_up_no_limit(sender: User, settings
     sent_by(settings, free_port())
     assert [send(sender).outcome for _ in range(3)] == ["failed"] * 3
 
-    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    settings.EMAIL_BACKEND = WORKING
     assert send(sender).outcome == "sent"
 
     assert [each.outcome for each in sendings(sender)] == ["sent", *["failed"] * 3]
@@ -280,7 +241,7 @@ def test_a_server_that_never_answers_is_not_waited_for_and_then_nothing_is_sent_
         assert len(server.taken) == 1
 
     # Only the mail that may have been sent has used up a limit.
-    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    settings.EMAIL_BACKEND = WORKING
     assert send(sender).outcome == "sent"
     assert [each.outcome for each in sendings(sender)][-2:] == ["unknown", "failed"]
 
@@ -314,13 +275,12 @@ def test_an_account_and_a_recipient_have_limits(sender: User, settings: Any, lim
 
 def test_a_recipient_has_one_limit_for_all_accounts(sender: User, settings: Any) -> None:
     settings.ACCOUNTS_LIMITS = settings.ACCOUNTS_LIMITS | {"mail_recipient": (1, 3600)}
-    carl = make_user(username="carl", email="carl@example.org")
-    mark_confirmed(User.get(carl.pk))
+    carl = make_user(email_confirmed=True)
     issued(carl.pk)
     send(sender)
 
     with pytest.raises(TooManyAttempts):
-        send(User.get(carl.pk))
+        send(carl)
 
     assert send(sender, "dora@example.org").outcome == "sent"
 

@@ -207,6 +207,9 @@ def test_a_credit_note_cancels_an_invoice_under_the_next_number(
     assert (record.credit_note, record.standing) == (SECOND, "credited")
     assert record.state.credited_by == note.request_id
     assert find_record(account, SECOND).standing == "credit_note"
+    requests_sent.clear()
+    assert credit(account, FIRST, "Another reason") == note
+    assert requests_sent.operations == ["TransactGetItems", "GetItem"]
 
 
 # Their days always differ.

@@ -16,10 +16,9 @@ class Command(InvoiceCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         account, user = find_owner(options["user"])
-        zone = None
-        if user is not None:
+        if user:
             check_may_issue(user)
-            zone = user.time_zone
+        zone = user.time_zone if user else None
         with errors_about("Reason"), repeatable(": the credit note is issued"):
             note = credit(account, options["number"], options["reason"], time_zone=zone)
         self.show(note, options)

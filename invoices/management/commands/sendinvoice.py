@@ -7,17 +7,8 @@ from django.core.management.base import CommandError, CommandParser
 
 from accounts.services import find_user
 from invoices.management.base import InvoiceCommand, errors_about, repeatable, request_id_of
-from invoices.output.sending import MESSAGE, TO, clean_request_id, send_invoice
+from invoices.output.sending import MESSAGE, NOT_SENT, TO, clean_request_id, send_invoice
 from invoices.store.records import find_record
-
-_FAILURES = {
-    "refused": "The mail server refused the mail to {0.to}.",
-    "failed": "The mail server cannot be reached, so nothing was sent.",
-    "unknown": (
-        "It is not known whether the mail to {0.to} was sent. With another request id it may "
-        "arrive twice."
-    ),
-}
 
 
 class Command(InvoiceCommand):
@@ -51,4 +42,4 @@ class Command(InvoiceCommand):
             self.stdout.write(f"{at:%Y-%m-%d %H:%M:%S}  {to}  {outcome}")
         if outcome != "sent":
             cause = f" ({sending.error})" if sending.error else ""
-            raise CommandError(_FAILURES[outcome].format(sending) + cause)
+            raise CommandError(NOT_SENT[outcome] % {"to": to} + cause)
