@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 import pytest
@@ -31,10 +32,15 @@ def ours(region: str, keys: Credentials) -> tuple[str, str]:
     return address(addressing.session(keys, region), region)
 
 
-def theirs(region: str, keys: Credentials) -> tuple[str, str]:
+@cache
+def botocores_session(keys: Credentials) -> Session:
     session = Session()
     session.set_credentials(keys.access_key, keys.secret_key, account_id=keys.account_id)
-    return address(session, region)
+    return session
+
+
+def theirs(region: str, keys: Credentials) -> tuple[str, str]:
+    return address(botocores_session(keys), region)
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +97,7 @@ def test_the_endpoint_of_a_region_is_that_of_the_rules(
     plain = (fips, dual_stack, mode) == ("false", "false", "disabled")
     found = regions(many=plain)
     assert len(found) > (8 if plain else 4)
-    for region in [*found, "fips-us-east-1", "us-gov-west-1-fips"]:
+    for region in [*found, *(["fips-us-east-1", "us-gov-west-1-fips"] if plain else [])]:
         assert ours(region, keys) == theirs(region, keys)
 
 

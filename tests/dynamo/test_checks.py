@@ -104,13 +104,6 @@ def test_a_missing_table_is_found_with_the_command_that_creates_it() -> None:
         call_command("check", "--tag", "dynamodb")
 
 
-def test_a_table_with_another_key_is_found(prefix: str) -> None:
-    make_bare(key="other")
-
-    assert ids() == {"dynamo.E002"}
-    assert f"{prefix}locks has the key other (S); the models need key (S)." in str(found())
-
-
 def test_a_table_without_ttl_is_found_until_createtables_completes_it(prefix: str) -> None:
     make_bare()
     assert [each.msg for each in found() if each.id == "dynamo.W001"] == [
@@ -134,16 +127,6 @@ def test_a_table_without_recovery_is_found_until_createtables_completes_it(
         call_command("createtables")
 
         assert "dynamo.W002" not in ids()
-
-
-@pytest.mark.fault_of("moto", "ignores client request tokens")
-@pytest.mark.usefixtures("prefix")
-def test_a_feature_that_the_engine_does_not_have_is_not_a_finding(proxy: FaultProxy) -> None:
-    make_bare()
-    for operation in ("DescribeTimeToLive", "DescribeContinuousBackups"):
-        proxy.plan(operation, Answer(400, "UnknownOperationException"), ALWAYS)
-
-    assert found() == []
 
 
 def test_an_app_that_comes_first_and_replaces_our_commands_is_found() -> None:

@@ -4,33 +4,35 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from dynamo.apps import complete
 
-
-def test_a_project_without_settings_gets_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("AWS_ENDPOINT_URL_DYNAMODB")
-    settings = SimpleNamespace(DEBUG=True, BASE_DIR="/srv/shop")
-
-    complete(settings)
-
-    assert settings.DYNAMODB_TABLE_PREFIX == ""
-    assert settings.DYNAMODB_LOCAL is True
-    assert Path("/srv/shop/var") == settings.DYNAMODB_LOCAL_DIR
-    assert settings.AWS_REGION is None
+OWN = {"DYNAMODB_TABLE_PREFIX": "shop-", "AWS_REGION": "eu-west-1"}
 
 
-@pytest.mark.parametrize("debug", [True, False])
-def test_the_settings_of_a_project_stay_and_production_or_an_endpoint_needs_no_local_engine(
-    debug: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("given", "has_endpoint", "expected"),
+    [
+        ({"DEBUG": True}, False, {"DYNAMODB_TABLE_PREFIX": "", "AWS_REGION": None}),
+        ({"DEBUG": True} | OWN, True, OWN),
+        ({"DEBUG": False} | OWN, False, OWN),
+    ],
+)
+def test_settings_of_a_project_stay_and_a_local_engine_is_for_development_without_an_endpoint(
+    given: dict[str, Any],
+    has_endpoint: bool,
+    expected: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if not debug:
+    if not has_endpoint:
         monkeypatch.delenv("AWS_ENDPOINT_URL_DYNAMODB")
-    settings = SimpleNamespace(DEBUG=debug, DYNAMODB_TABLE_PREFIX="shop-", AWS_REGION="eu-west-1")
+    settings = SimpleNamespace(BASE_DIR="/srv/shop", **given)
 
     complete(settings)
 
-    assert settings.DYNAMODB_LOCAL is False
-    assert (settings.DYNAMODB_TABLE_PREFIX, settings.AWS_REGION) == ("shop-", "eu-west-1")
+    is_local = given["DEBUG"] and not has_endpoint
+    assert vars(settings).items() >= {**expected, "DYNAMODB_LOCAL": is_local}.items()
+    assert Path("/srv/shop/var") == settings.DYNAMODB_LOCAL_DIR

@@ -28,7 +28,6 @@ from botocore.exceptions import (
     ChecksumError,
     ClientError,
     ConnectionClosedError,
-    EndpointConnectionError,
     HTTPClientError,
     NoCredentialsError,
     ReadTimeoutError,
@@ -41,7 +40,6 @@ from dynamo._internal.client import addressing, connections, sending
 from dynamo._internal.client.credentials import ProcessCredentials
 from dynamo._internal.client.lean import OPERATIONS, LeanClient, can_bypass_botocore
 from dynamo._internal.client.retries import Fault, fault_of
-from tests.engines import free_port
 from tests.waiting import wait_until
 
 KEYS = Credentials("AKID", "secret")
@@ -458,11 +456,6 @@ def test_redirects_are_not_followed(endpoint: Endpoint, ask: Any, status: int) -
 
     assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == status
     assert [headers[":path"] for headers, _body in endpoint.asked] == ["/"]
-
-
-def test_a_closed_port_is_a_failure_to_connect(ask: Any) -> None:
-    with pytest.raises(EndpointConnectionError):
-        ask(f"http://127.0.0.1:{free_port()}")(**GET)
 
 
 def test_the_read_time_out_applies_to_a_server_that_does_not_answer(ask: Any) -> None:

@@ -161,15 +161,6 @@ def test_an_item_without_the_value_is_not_found() -> None:
     assert nicks("ann", limit=1) == ["ann"]
 
 
-def test_a_cursor_that_leads_to_a_deleted_item_works() -> None:
-    made = [fan(f"anna{number}") for number in range(4)]
-    cursor = Fan.search("nick", "anna", limit=2).next
-    made[1].delete()
-    made[2].delete()
-
-    assert Fan.search("nick", "anna", after=cursor) == Page(made[3:], None)
-
-
 def test_the_index_has_guard_items_alone_and_no_item_looks_like_one() -> None:
     made = fan("ann", card="A-1")
 

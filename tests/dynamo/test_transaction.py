@@ -415,9 +415,7 @@ def test_a_single_write_with_a_lost_reply_is_unknown_after_another_write(
 # Operations that join a transaction ---------------------------------------------------------------
 
 
-def rename(
-    name: str, text: str, *, write: Transaction | None = None, held: Page | None = None
-) -> None:
+def rename(name: str, text: str, *, write: Transaction | None = None) -> None:
     """Change the text of a page that still has the old one. That it has `text` is a success."""
 
     def otherwise(refusal: Refusal) -> Exception | None:
@@ -425,10 +423,7 @@ def rename(
         return None if stored.get("text") == {"S": text} else Torn(name)
 
     with joined(write) as write:
-        about = held or Page(name)
-        write.update(about, [Page.text.set(text)], Page.text == "old", otherwise=otherwise)
-        if held is not None:
-            write.on_commit(about, lambda stored: about.deserialize(stored or {}))
+        write.update(Page(name), [Page.text.set(text)], Page.text == "old", otherwise=otherwise)
 
 
 @pytest.mark.parametrize(
@@ -451,18 +446,6 @@ def test_changes_that_are_stored_already_are_a_success_only_if_all_are(
         rename("two", "new", write=write)
 
     assert texts() == {"one": "new", "two": after}
-
-
-@pytest.mark.parametrize("text", ["old", "new", "theirs"])
-def test_the_callers_object_is_as_stored_after_the_commit(text: str) -> None:
-    page("one", text=text)
-    held = Page("one")
-
-    with pytest.raises(Torn) if text == "theirs" else nullcontext():
-        rename("one", "new", held=held)
-
-    assert held.text == (None if text == "theirs" else "new")
-    assert held.text is None or held.stored == stored_items(Page.table())["one"]
 
 
 @pytest.mark.parametrize(("stored", "reported"), [(["whole", "part"], "whole"), (["part"], "part")])
