@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import uuid
+from collections import defaultdict
 from datetime import date
 from decimal import Decimal
+from operator import itemgetter
 from typing import Any
 
 from dynamo._internal import bulk
@@ -123,3 +125,25 @@ def request_key(account: str, request_id: str) -> str:
 def assert_whole(account: str, count: int, year: int = DAY.year) -> None:
     """The numbers are 1..count, each on one invoice, and the counter has `count`."""
     numbered.assert_whole(InvoiceItem, series(account, year), count)
+
+
+def assert_invoices_whole() -> None:
+    """The numbers of each series are 1..n, n is counted, dates rise, guards and invoices agree."""
+    wanted: dict[str, tuple[str, int]] = {}
+    guards, found = {}, defaultdict(list)
+    for item in send("Scan", {"TableName": InvoiceItem.table()})["Items"]:
+        series, number = item["series"]["S"], int(item["number"]["N"])
+        if number:
+            found[series].append((number, item["issuedAt"]["S"]))
+            wanted[InvoiceItem.guard_key(series, item["requestId"]["S"])] = series, number
+        else:
+            guards[series] = InvoiceItem.place_of(item)
+    assert guards == wanted
+    prefix = InvoiceItem.counter_prefix()
+    for counter in send("Scan", {"TableName": Counter.table()})["Items"]:
+        if (name := counter["counterName"]["S"]).startswith(prefix):
+            invoices = sorted(found.pop(name.removeprefix(prefix)))
+            last = int(counter["currentValue"]["N"])
+            assert [number for number, _day in invoices] == list(range(1, last + 1))
+            assert invoices == sorted(invoices, key=itemgetter(1))
+    assert not found

@@ -1,7 +1,7 @@
-"""The register of operations: how to prepare and call each, and what the same call does again.
+"""The register of operations, and the contract of each: result, cost, refusals, repetition.
 
-Here are those of the library, in `tests.site_operations` those of the site. The fault matrix
-(`tests.faults.matrix`) and the interleavings take them from there.
+Here are those of the library, in `tests.site_operations` those of the site. `tests.faults.matrix`
+tests each contract, without faults and with them; `tests.interleavings` runs them at once.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, is_dataclass
+from enum import Enum
 from functools import cache, partial
 from typing import Any
 
@@ -18,15 +19,19 @@ from dynamo import IntegerAttribute, Model, TextAttribute, Unique, casefolded
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import Item, PlainModel
 from dynamo._internal.model.objects import is_random
+from dynamo.transactions import Write
 from locks._internal.leases import Lease
 from locks._internal.lock import claim_once
 from locks._internal.registry import break_lock
-from locks.exceptions import UnknownLock
+from locks.exceptions import LeaseLost, LockTaken, UnknownLock
 from locks.models import LockItem
+from sequences.exceptions import DamagedSeries, RequestIdReused
 from sequences.models import Counter
 from tests.emptying import empty
-from tests.locks.items import taken
-from tests.numbered import Ticket, forget_all, ticket
+from tests.items import stored_items
+from tests.locks.items import put, stored, taken
+from tests.numbered import Entry, Ticket, forget_all, remove_counter, ticket
+from tests.requests import Requests, told
 
 TRANSACTION, UPDATE, PUT, DELETE = "TransactWriteItems", "UpdateItem", "PutItem", "DeleteItem"
 
@@ -38,15 +43,27 @@ def nothing() -> None:
     """Nothing is stored before."""
 
 
+#: Another call happens before, and the operation is done all the same.
+DONE = "done"
+
+Refusals = Mapping[str, tuple[Callable[[Any], object], type[Exception] | str | None]]
+"""What happened since `given`, and what the operation then is: this error, DONE, or None.
+
+None: there is nothing to do. Only what is DONE is written.
+"""
+
+
 @dataclass(frozen=True, eq=False)
 class Operation:
     """`act` is one operation on what `given` stores and returns. It sends a request of `api`.
 
-    If it takes `write`, it joins the transaction of its caller.
+    Before that it sends those of `reads`; all together cost so many `units`. If it takes `write`,
+    it joins the transaction of its caller.
 
     It writes to the tables of `models`. The same call `again` finds that it was done ("same"), is
     another change ("another": another hash, time or session), or raises this error. `assert_sound`
-    checks the rules that hold for everything stored.
+    checks the rules that hold for everything stored. The object in the caller's hand is afterwards
+    as it is stored, unless `is_in_hand` is False.
     """
 
     name: str
@@ -56,6 +73,10 @@ class Operation:
     given: Callable[[], Any] = nothing
     again: str | type[Exception] = "same"
     assert_sound: Callable[[], None] = nothing
+    units: float = 1
+    reads: Sequence[str] = ()
+    refusals: Refusals = field(default_factory=dict)
+    is_in_hand: bool = True
 
     @property
     def joins(self) -> bool:
@@ -80,6 +101,8 @@ class Operation:
 
     def assert_in_hand(self, given: Any, result: Any) -> None:
         """The item that the caller has afterwards is what is stored, if it was not deleted."""
+        if not self.is_in_hand:
+            return
         for each in (result[0] if isinstance(result, tuple) else result, given):
             if isinstance(each, Model):
                 assert self.stored().get(_place(type(each), each.serialize())) in (
@@ -94,15 +117,17 @@ def _place(model: type[PlainModel], item: Item) -> tuple[str, str]:
 
 
 @cache
-def undisturbed(operation: Operation) -> tuple[list[Any], object]:
-    """What the operation leaves (`plain`) and returns if nothing disturbs it."""
+def undisturbed(operation: Operation) -> tuple[list[Any], object, Requests]:
+    """What the operation leaves (`plain`), returns and sends if nothing disturbs it."""
     operation.empty()
     given = operation.given()
     before = operation.stored()
-    result = operation.act(given)
+    sent = Requests()
+    with told(sent.note):
+        result = operation.act(given)
     after = operation.stored()
     assert after != before
-    return plain(after, before), result
+    return plain(after, before), result, sent
 
 
 #: What is drawn at random, or is a time.
@@ -131,7 +156,8 @@ def _counted(item: Item, before: Mapping[str, Any]) -> Item:
     now, then = (int(each.get("version", {}).get("N", 0)) for each in (item, before))
     if not is_random(now):
         return item
-    return item | {"version": {"N": str(now - then) if then else "new"}}
+    # Another item with the same key has another random one.
+    return item | {"version": {"N": str(now - then) if 0 <= now - then < 1_000 else "new"}}
 
 
 def _plain(value: Any, known: str) -> Any:
@@ -148,6 +174,13 @@ def _plain(value: Any, known: str) -> Any:
             value = drawn.sub(lambda one: "<kept>" if one[0] in known else "<drawn>", value)
         value = _TIME.sub("<time>", value)
     return value
+
+
+def said(result: object) -> str | None:
+    """What a call has returned, comparable with another run; None for what is stored or random."""
+    if isinstance(result, (bool, Enum, tuple, Exception)) or is_dataclass(result):
+        return re.sub(r"datetime\([^)]*\)|[0-9a-f-]{36}|0x\w+", "…", repr(result))
+    return None
 
 
 # The library ------------------------------------------------------------------------------------
@@ -174,7 +207,7 @@ class Other(Model):
 
 
 def ann(_none: None = None, **more: Any) -> Member:
-    return Member.create(email="ann@example.org", name="Ann", **more)
+    return Member.create(**{"email": "ann@example.org", "name": "Ann"} | more)
 
 
 def _renamed() -> Member:
@@ -183,11 +216,40 @@ def _renamed() -> Member:
     return member
 
 
+def _delete(member: Member) -> None:
+    Member.get(member.pk).delete()
+
+
+def _create_again(member: Member) -> None:
+    _delete(member)
+    ann(pk=member.pk)
+
+
+STALE: Refusals = {
+    "changed since": (lambda member: Member.get(member.pk).change(visits=9), Member.Stale),
+    "deleted since": (_delete, Member.Stale),
+    "deleted since and created again": (_create_again, Member.Stale),
+}
+
+
+def _assert_guards_match() -> None:
+    items = stored_items(Member.table())
+    guards = {key: item.pop("owner")["S"] for key, item in items.items() if "owner" in item}
+    members = {f"email#{i['email']['S'].lower()}": pk for pk, i in items.items() if "email" in i}
+    assert guards == members
+
+
+def _member(name: str, api: str, act: Callable[..., object], **more: Any) -> Operation:
+    values = {"given": ann, "units": 4 if api == TRANSACTION else 1, "refusals": STALE} | more
+    sound = _assert_guards_match
+    return Operation(f"Model.{name}", api, act, [Member], assert_sound=sound, **values)
+
+
 def _lease() -> Lease:
     return taken("a")
 
 
-def _claim() -> None:
+def _claim(_given: Any = None) -> None:
     assert claim_once("a")
 
 
@@ -195,8 +257,33 @@ def _break(_given: Any, **write: Any) -> object:
     return break_lock("a", **write)
 
 
-def _member(name: str, api: str, act: Callable[..., object], **more: Any) -> Operation:
-    return Operation(f"Model.{name}", api, act, [Member], **({"given": ann} | more))
+def _take_over(_lease: Lease) -> None:
+    theirs = {"ownerName": {"S": "another"}, "recordVersionNumber": {"S": "theirs"}}
+    put("a", **stored("a") | theirs)
+
+
+def _remove(_lease: Lease) -> None:
+    send("DeleteItem", {"TableName": LockItem.table(), "Key": {"key": {"S": "a"}}})
+
+
+NOT_HELD: Refusals = {
+    "broken since": (_break, LeaseLost),
+    "removed since": (_remove, LeaseLost),
+    "taken by another since": (_take_over, LeaseLost),
+}
+
+
+def _noted(_none: None, request_id: str | None = None) -> object:
+    """Issue a ticket with a further write, whose condition is false once it is written."""
+    absent = Entry.series.does_not_exist()
+    note = Write.put(Entry("notes", 1), absent, otherwise=KeyError("notes"))
+    return ticket("tickets", also=[note], request_id=request_id)
+
+
+def _lose_counter(_none: None) -> None:
+    ticket("tickets")
+    remove_counter(Ticket, "tickets")
+    forget_all()
 
 
 def _lock(name: str, api: str, act: Callable[..., object], **more: Any) -> Operation:
@@ -204,26 +291,120 @@ def _lock(name: str, api: str, act: Callable[..., object], **more: Any) -> Opera
 
 
 LIBRARY = [
-    _member("create", TRANSACTION, ann, given=nothing, again=Member.Taken),
-    _member("create for a request", TRANSACTION, partial(ann, request_id="r"), given=nothing),
-    _member("change", UPDATE, partial(Member.change, name="Bea")),
+    _member(
+        "create",
+        TRANSACTION,
+        ann,
+        given=nothing,
+        again=Member.Taken,
+        refusals={"the value is taken": (lambda _none: ann(email="ANN@example.org"), Member.Taken)},
+    ),
+    _member(
+        "create for a request",
+        TRANSACTION,
+        partial(ann, request_id="r"),
+        given=nothing,
+        refusals={
+            "the value is taken": (ann, Member.Taken),
+            "the request had other values": (
+                lambda _none: ann(name="Bea", request_id="r"),
+                Member.RequestIdReused,
+            ),
+            "the item changed since": (lambda _none: ann(request_id="r").change(visits=9), None),
+        },
+    ),
+    _member("change", UPDATE, partial(Member.change, name="Bea", email="ANN@example.org")),
     _member("change to nothing", UPDATE, partial(Member.change, visits=5, name=None)),
-    _member("change of a unique value", TRANSACTION, partial(Member.change, email="b@example.org")),
+    _member(
+        "change of a unique value",
+        TRANSACTION,
+        partial(Member.change, email="b@example.org"),
+        units=6,
+        refusals=STALE | {"taken": (lambda _ann: ann(email="B@example.org"), Member.Taken)},
+    ),
     _member("save", UPDATE, Member.save, given=_renamed),
-    _member("delete", TRANSACTION, Member.delete),
+    _member(
+        "delete", TRANSACTION, Member.delete, refusals=STALE | {"deleted since": (_delete, None)}
+    ),
     Operation(
         "sequences.issue",
         TRANSACTION,
         lambda _none: ticket("tickets", request_id="r"),
         [Ticket, Counter],
+        units=7,
+        reads=["GetItem"],
+        refusals={
+            "the request had other contents": (
+                lambda _none: ticket("tickets", request_id="r", subject="Other"),
+                RequestIdReused,
+            ),
+            "the counter is lost": (_lose_counter, DamagedSeries),
+        },
     ),
-    _lock("Lock.acquire", UPDATE, lambda _none: taken("a"), again="another"),
-    _lock("Lease.renew", UPDATE, Lease.renew, given=_lease, again="another"),
-    _lock("Lease.release", UPDATE, Lease.release, given=_lease),
+    Operation(
+        "sequences.issue with a further write",
+        TRANSACTION,
+        partial(_noted, request_id="r"),
+        [Ticket, Counter, Entry],
+        units=9,
+        reads=["GetItem"],
+        refusals={"the further write is refused": (_noted, KeyError)},
+    ),
+    Operation(
+        "sequences.issue with a further write and no request id",
+        TRANSACTION,
+        _noted,
+        [Ticket, Counter, Entry],
+        again=KeyError,
+        units=9,
+        reads=["GetItem"],
+    ),
     _lock(
-        "Lease.release and remove", DELETE, lambda lease: lease.release(remove=True), given=_lease
+        "Lock.acquire",
+        UPDATE,
+        lambda _none: taken("a", wait_seconds=0),
+        again="another",
+        refusals={"held": (lambda _none: _lease(), LockTaken), "claimed": (_claim, LockTaken)},
     ),
-    _lock("claim_once", PUT, lambda _none: claim_once("a"), again="another"),
-    _lock("break_lock", UPDATE, _break, given=_lease),
-    _lock("break_lock of a claim", DELETE, _break, given=_claim, again=UnknownLock),
+    _lock(
+        "Lease.renew",
+        UPDATE,
+        Lease.renew,
+        given=_lease,
+        again="another",
+        refusals=NOT_HELD | {"released": (Lease.release, LeaseLost)},
+    ),
+    _lock("Lease.release", UPDATE, Lease.release, given=_lease, refusals=NOT_HELD),
+    _lock(
+        "Lease.release and remove",
+        DELETE,
+        lambda lease: lease.release(remove=True),
+        given=_lease,
+        refusals=NOT_HELD | {"removed since": (_remove, None)},
+    ),
+    _lock(
+        "claim_once",
+        PUT,
+        lambda _none: claim_once("a"),
+        again="another",
+        refusals={"claimed": (_claim, None), "released": (lambda _none: _lease().release(), None)},
+    ),
+    _lock(
+        "break_lock",
+        UPDATE,
+        _break,
+        given=_lease,
+        units=2,
+        reads=["GetItem"],
+        refusals={"released": (Lease.release, None), "removed": (_remove, UnknownLock)},
+    ),
+    _lock(
+        "break_lock of a claim",
+        DELETE,
+        _break,
+        given=_claim,
+        again=UnknownLock,
+        units=2,
+        reads=["GetItem"],
+    ),
 ]

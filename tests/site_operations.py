@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.contrib.auth.hashers import make_password
 
 from accounts.emails import links
 from accounts.emails.links import cancel_change, confirm_change, request_change
+from accounts.exceptions import AccountRequestReused, BadLink, EmailTaken, StaleUser, UsernameTaken
 from accounts.models import User
 from accounts.services import (
     activate,
@@ -23,9 +25,17 @@ from accounts.services import (
 )
 from accounts.sessions import services as sessions
 from dynamo import admin
+from dynamo._internal.items import PlainModel
 from dynamo.admin import LogEntry
 from invoices.document.invoice import Customer
-from invoices.exceptions import AlreadyVoided
+from invoices.exceptions import (
+    AlreadyCredited,
+    AlreadyPaid,
+    AlreadyVoided,
+    DateTooEarly,
+    InvoiceRequestReused,
+    NotPaid,
+)
 from invoices.models import CustomerItem, InvoiceItem, InvoiceState
 from invoices.store.customers import add_customer, change_customer
 from invoices.store.settlement import credit, mark_paid, mark_unpaid, void
@@ -36,14 +46,14 @@ from sequences.models import Counter
 from tests.emailchanges import NEW, token_of
 from tests.factories import (
     PASSWORD,
+    as_stored_by_0_1,
     assert_guards_match_users,
     change_password,
     make_user,
-    stored_user,
 )
-from tests.invoice_factories import DAY, issued
+from tests.invoice_factories import DAY, assert_invoices_whole, issued
 from tests.locks.items import taken
-from tests.operations import DELETE, TRANSACTION, UPDATE, Operation, nothing
+from tests.operations import DELETE, DONE, TRANSACTION, UPDATE, Operation, Refusals, nothing
 from tests.session_maps import begun, let_pass, read_for
 from tests.staff.scenes import acting, do, make_staff
 
@@ -110,12 +120,25 @@ def _end_other(user: User, **write: Any) -> None:
     sessions.end(user, other, **write)
 
 
-def _see(user: User, **write: Any) -> User | None:
+def _see(user: User, **write: Any) -> None:
     [session] = sessions.alive(user)
     sessions.seen(user, session, address="192.0.2.8", **write)
-    # A page uses the account as it read it, so the object in hand is not updated.
-    stored = stored_user(user.pk)
-    return User.from_raw_data(stored) if stored and not write else None
+
+
+def _delete(user: User) -> None:
+    delete(User.get(user.pk))
+
+
+def _register_again(user: User) -> None:
+    """Delete the account, and register it with the same contents, as an import of a file does."""
+    _delete(user)
+    ann()
+
+
+def _register_again_after_0_1(user: User) -> None:
+    as_stored_by_0_1(user)
+    user.refresh()
+    _register_again(user)
 
 
 def _account(
@@ -124,15 +147,82 @@ def _account(
     act: Callable[..., object],
     given: Callable[[], object] = ann,
     again: str = "same",
+    *,
+    stale: type[Exception] | None = StaleUser,
+    changed: type[Exception] | str | None = StaleUser,
+    refusals: Refusals | None = None,
+    **more: Any,
 ) -> Operation:
-    return Operation(name, api, act, [User], given, again, assert_guards_match_users)
+    """`stale`: its refusal if the account was deleted since; `changed`: if it was changed since."""
 
+    def register_again_and_act(user: User) -> None:
+        _delete(user)
+        act(given())
+
+    since: Refusals = {
+        "deleted since": (_delete, stale),
+        "registered again since": (_register_again, stale),
+        "registered again since, with the same change": (register_again_and_act, stale),
+        "registered again since version 0.1": (_register_again_after_0_1, stale),
+        "changed since": (
+            lambda user: edit_profile(User.get(user.pk), business_name="Since"),
+            changed,
+        ),
+    }
+    values = {"units": 8 if api == TRANSACTION else 1, "refusals": since | (refusals or {})} | more
+    return Operation(name, api, act, [User], given, again, assert_guards_match_users, **values)
+
+
+def _registered(**values: Any) -> Callable[[Any], object]:
+    return lambda _given: make_user(**values)
+
+
+def _taken(**values: Any) -> Refusals:
+    [name] = values
+    error = UsernameTaken if name == "username" else EmailTaken
+    return {f"the {name} is taken": (_registered(**values), error)}
+
+
+#: What another one deleted needs no deletion.
+GONE = ["deleted since", "registered again since, with the same change"]
+
+#: Sign-ins and sessions neither make a form stale nor are refused by one that was saved.
+_session = partial(_account, changed=DONE)
 
 ACCOUNTS = [
-    _account("register", TRANSACTION, lambda _none, **write: make_user(**ANN, **write), nothing),
-    _account("change_username", TRANSACTION, partial(change_username, username="Bea")),
+    Operation(
+        "register",
+        TRANSACTION,
+        lambda _none, **write: make_user(**ANN, **write),
+        [User],
+        assert_sound=assert_guards_match_users,
+        units=8,
+        refusals=_taken(username="ANN")
+        | _taken(email="ANN@example.org")
+        | {
+            "the request had other contents": (
+                _registered(**ANN | {"username": "bob"}),
+                AccountRequestReused,
+            ),
+            "the address changed since": (
+                lambda _none: change_email(make_user(**ANN), "new@example.org"),
+                AccountRequestReused,
+            ),
+        },
+    ),
+    _account(
+        "change_username",
+        TRANSACTION,
+        partial(change_username, username="Bea"),
+        refusals=_taken(username="BEA"),
+    ),
     _account("change_username's spelling", UPDATE, partial(change_username, username="ANN")),
-    _account("change_email", TRANSACTION, partial(change_email, email="Bea@example.org")),
+    _account(
+        "change_email",
+        TRANSACTION,
+        partial(change_email, email="Bea@example.org"),
+        refusals=_taken(email="bea@example.org"),
+    ),
     _account("change_email's spelling", UPDATE, partial(change_email, email="ANN@example.org")),
     _account("edit_profile", UPDATE, partial(edit_profile, full_name="", vat_id="GB1")),
     _account(
@@ -149,24 +239,29 @@ ACCOUNTS = [
         "another",
     ),
     _account("mark_confirmed", UPDATE, links.mark_confirmed, again="another"),
-    _account(
-        "confirm",
-        UPDATE,
-        lambda user, **write: links.confirm(links.confirmation_token(user), **write),
-    ),
+    _account("confirm", UPDATE, _confirm, stale=BadLink, changed=DONE, units=2, reads=["GetItem"]),
     _account("deactivate", UPDATE, deactivate),
     _account("activate", UPDATE, activate, deactivated_ann),
     _account("grant_staff", UPDATE, partial(grant_staff, superuser=True)),
     _account("revoke_staff", UPDATE, revoke_staff, staff_ann),
-    _account("delete", TRANSACTION, delete),
-    _account("record_sign_in", UPDATE, User.record_sign_in, again="another"),
-    _account("upgrade_hash", UPDATE, partial(User.upgrade_hash, raw_password=PASSWORD)),
-    _account(
-        "check_password with an outdated hash", UPDATE, lambda user: user.check_password(PASSWORD)
+    _account("delete", TRANSACTION, delete, refusals=dict.fromkeys(GONE, (_delete, None))),
+    _session("record_sign_in", UPDATE, User.record_sign_in, again="another"),
+    _session("upgrade_hash", UPDATE, partial(User.upgrade_hash, raw_password=PASSWORD)),
+    _session(
+        "check_password with an outdated hash",
+        UPDATE,
+        lambda user: user.check_password(PASSWORD),
+        stale=None,
     ),
     # A change of the email address that waits for its link
     _account("request_change", UPDATE, partial(request_change, email=NEW)),
-    _account("request_change again", UPDATE, partial(request_change, email=NEW), waiting_ann),
+    _account(
+        "request_change again",
+        UPDATE,
+        partial(request_change, email=NEW),
+        waiting_ann,
+        changed=None,
+    ),
     _account(
         "request_change to another address",
         UPDATE,
@@ -176,8 +271,13 @@ ACCOUNTS = [
     _account(
         "confirm_change",
         TRANSACTION,
-        lambda user, **write: confirm_change(token_of(user), **write),
+        _follow,
         waiting_ann,
+        stale=BadLink,
+        changed=DONE,
+        refusals=_taken(email=NEW),
+        units=9,
+        reads=["GetItem"],
     ),
     _account("cancel_change", UPDATE, cancel_change, waiting_ann),
     _account(
@@ -193,53 +293,56 @@ ACCOUNTS = [
         waiting_ann,
     ),
     # Sessions
-    _account("sessions.begin", UPDATE, sessions.begin, again="another"),
-    _account(
+    _session("sessions.begin", UPDATE, sessions.begin, again="another"),
+    _session(
         "sessions.begin in a full account",
         UPDATE,
         partial(sessions.begin, browser="new"),
         ann_with_all_sessions,
         "another",
+        units=3,
     ),
-    _account("sessions.end", UPDATE, _end_other, ann_in_a_session),
-    _account(
+    _session("sessions.end", UPDATE, _end_other, ann_in_a_session),
+    _session(
         "sessions.end of its own",
         UPDATE,
         lambda user, **write: sessions.end(user, user.session_id, **write),
         ann_in_a_session,
+        stale=None,
     ),
-    _account("sessions.end_others", UPDATE, sessions.end_others, ann_in_a_session),
-    _account("sessions.end_all", UPDATE, sessions.end_all, ann_in_a_session),
-    _account("sessions.seen", UPDATE, _see, ann_seen_long_ago),
+    _session("sessions.end_others", UPDATE, sessions.end_others, ann_in_a_session),
+    _session("sessions.end_all", UPDATE, sessions.end_all, ann_in_a_session, stale=None),
+    # A page uses the account as it read it.
+    _session("sessions.seen", UPDATE, _see, ann_seen_long_ago, stale=None, is_in_hand=False),
 ]
 
 
-def _by_staff(action: str, act: Callable[[Any, User], object] | None = None) -> Operation:
+def _of_staff(
+    name: str, act: Callable[[Any], object], model: type[PlainModel], given: Any, **more: Any
+) -> Operation:
+    """It is one transaction with the check of the staff account and the entry of the audit log."""
+    models = [User, model, LogEntry]
+    values = {"units": 8, "assert_sound": assert_guards_match_users} | more
+    return Operation(f"{name} by staff", TRANSACTION, act, models, given, **values)
+
+
+def _as_staff() -> Any:
+    return acting(make_staff(username="grace", email="g@example.org"))
+
+
+def _on_user(action: str) -> Operation:
     def given() -> tuple[Any, User]:
-        return acting(make_staff(username="grace", email="g@example.org")), ann_in_a_session()
+        return _as_staff(), ann_in_a_session()
 
-    return Operation(
-        f"{action} by staff",
-        TRANSACTION,
-        lambda both: act(*both) if act else do(both[0], action, both[1]),
-        [User, LogEntry],
-        given,
-        assert_sound=assert_guards_match_users,
-    )
+    def act(both: tuple[Any, User]) -> object:
+        return do(both[0], action, both[1], session=str(both[1].session_id))
 
-
-STAFF = [
-    _by_staff("deactivate"),
-    _by_staff("endSessions"),
-    _by_staff(
-        "endSession", lambda request, user: do(request, "endSession", user, session=user.session_id)
-    ),
-]
+    return _of_staff(action, act, User, given)
 
 
 def _seen_lock() -> tuple[Any, LockView]:
     taken("a")
-    return acting(make_staff(username="grace", email="g@example.org")), look("a")
+    return _as_staff(), look("a")
 
 
 def _break_lock(both: tuple[Any, LockView]) -> object:
@@ -247,16 +350,20 @@ def _break_lock(both: tuple[Any, LockView]) -> object:
     return site.break_lock(*both, "Stuck")
 
 
-STAFF.append(
-    Operation(
-        "breakLock by staff",
-        TRANSACTION,
+GET = ["GetItem"]
+
+STAFF = [
+    *map(_on_user, ["deactivate", "endSessions", "endSession"]),
+    _of_staff(
+        "breakLock",
         _break_lock,
-        [User, LockItem, LogEntry],
+        LockItem,
         _seen_lock,
         again=LockChanged,
-    )
-)
+        units=7,
+        reads=["GetItem"],
+    ),
+]
 
 FIRST = f"{DAY.year}-000001"
 
@@ -274,6 +381,10 @@ def _void(_invoice: Any, **write: Any) -> None:
     void("ann", FIRST, "Wrong", **write)
 
 
+def _credit(_invoice: Any) -> object:
+    return credit("ann", FIRST, "Returned")
+
+
 def _pay(_invoice: Any, **write: Any) -> None:
     mark_paid("ann", FIRST, DAY, **write)
 
@@ -282,30 +393,94 @@ def _unpay(_invoice: Any, **write: Any) -> None:
     mark_unpaid("ann", FIRST, DAY, **write)
 
 
+def _pay_later(_invoice: Any) -> None:
+    mark_unpaid("ann", FIRST, DAY)
+    mark_paid("ann", FIRST, DAY + timedelta(days=1))
+
+
 def _of_invoice(
-    name: str, api: str, act: Callable[..., object], given: Any = _invoice, again: Any = "same"
+    name: str, api: str, act: Callable[..., object], given: Any = _invoice, **more: Any
 ) -> Operation:
-    return Operation(name, api, act, [InvoiceItem, InvoiceState, Counter], given, again)
+    models = [InvoiceItem, InvoiceState, Counter]
+    return Operation(name, api, act, models, given, assert_sound=assert_invoices_whole, **more)
 
 
 def _customer() -> CustomerItem:
     return add_customer("ann", Customer("Bob"), request_id="r")
 
 
+def _of_customer(name: str, api: str, act: Callable[..., object], deleted: Any) -> Operation:
+    refusals: Refusals = {
+        "changed since": (
+            lambda item: change_customer(CustomerItem.get(item.account, item.id), Customer("Eve")),
+            CustomerItem.Stale,
+        ),
+        "deleted since": (lambda item: CustomerItem.get(item.account, item.id).delete(), deleted),
+    }
+    return Operation(name, api, act, [CustomerItem, Counter], _customer, refusals=refusals)
+
+
+VOIDED: Refusals = {"voided": (_void, AlreadyVoided)}
+CREDITED: Refusals = {"credited": (_credit, AlreadyCredited)}
+
 INVOICES = [
-    _of_invoice("issue_invoice", TRANSACTION, lambda _none: issued("ann", request_id="r"), nothing),
-    _of_invoice("void", TRANSACTION, _void, again=AlreadyVoided),
-    _of_invoice("credit", TRANSACTION, lambda _: credit("ann", FIRST, "Returned")),
-    _of_invoice("mark_paid", TRANSACTION, _pay),
-    _of_invoice("mark_unpaid", UPDATE, _unpay, _paid_invoice),
-    Operation(
+    _of_invoice(
+        "issue_invoice",
+        TRANSACTION,
+        lambda _none: issued("ann", request_id="r"),
+        nothing,
+        units=7,
+        reads=["GetItem"],
+        refusals={
+            "the request had other contents": (
+                lambda _none: issued("ann", request_id="r", customer="Carl"),
+                InvoiceRequestReused,
+            ),
+            "a later one was issued": (
+                lambda _none: issued("ann", day=DAY + timedelta(days=1)),
+                DateTooEarly,
+            ),
+        },
+    ),
+    _of_invoice(
+        "void", TRANSACTION, _void, again=AlreadyVoided, units=4, refusals=VOIDED | CREDITED
+    ),
+    _of_invoice(
+        "credit",
+        TRANSACTION,
+        _credit,
+        units=16,
+        reads=["TransactGetItems"],
+        refusals=VOIDED | {"credited": (lambda _: credit("ann", FIRST, "Another"), None)},
+    ),
+    _of_invoice(
+        "mark_paid",
+        TRANSACTION,
+        _pay,
+        units=4,
+        refusals=VOIDED
+        | CREDITED
+        | {
+            "paid on another day": (
+                lambda _: mark_paid("ann", FIRST, DAY + timedelta(days=1)),
+                AlreadyPaid,
+            )
+        },
+    ),
+    _of_invoice(
+        "mark_unpaid",
+        UPDATE,
+        _unpay,
+        _paid_invoice,
+        refusals={"paid on another day": (_pay_later, NotPaid)},
+    ),
+    _of_customer(
         "change_customer",
         UPDATE,
         partial(change_customer, customer=Customer("Carol", number="7")),
-        [CustomerItem, Counter],
-        _customer,
+        CustomerItem.Stale,
     ),
-    Operation("delete_customer", DELETE, CustomerItem.delete, [CustomerItem, Counter], _customer),
+    _of_customer("delete_customer", DELETE, CustomerItem.delete, None),
 ]
 
 SITE = [*ACCOUNTS, *STAFF, *INVOICES]

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 
 from accounts.exceptions import AccountRequestReused, EmailTaken, UsernameTaken
 from accounts.models import User
-from accounts.services import REQUEST_IDS, change_email, delete
+from accounts.services import REQUEST_IDS, delete
 from tests.emailchanges import refusal_of
 from tests.factories import assert_guards_match_users, guard_owner, make_user, stored_items
 
@@ -85,12 +85,6 @@ def test_the_same_request_id_with_other_contents_is_refused(other: dict[str, Any
     make_user(**SAME)
 
     assert refusal_of(lambda: make_user(**(SAME | other))) is AccountRequestReused
-
-
-def test_the_same_request_after_the_email_address_changed_is_refused() -> None:
-    change_email(make_user(**SAME), "new@example.org")
-
-    assert refusal_of(lambda: make_user(**SAME)) is AccountRequestReused
 
 
 def test_the_values_of_a_deleted_account_are_free_again() -> None:

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from pynamodb.attributes import UnicodeSetAttribute
 
-from dynamo import (
-    IntegerAttribute,
-    Model,
-    Stale,
-    Taken,
-    TextAttribute,
-    Unavailable,
-    Unique,
-    casefolded,
-)
+from dynamo import IntegerAttribute, Model, TextAttribute, Unavailable, Unique, casefolded
 from dynamo._internal.client.sending import send
 from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
@@ -59,37 +49,6 @@ def test_an_insertion_whose_reply_was_lost_is_recognized_after_another_write(
     note.insert()
 
     assert note.text == "theirs"
-
-
-@pytest.mark.parametrize(
-    ("call", "error"),
-    [
-        (lambda m: m.change(name="Ann"), Stale),
-        (lambda m: m.change(email="new@example.org"), Stale),
-        (Member.delete, Stale),
-        (lambda m: m.change(email="bob@example.org"), Taken),
-    ],
-)
-def test_a_call_that_is_overtaken_between_two_requests_changes_nothing(
-    proxy: FaultProxy, call: Callable[[Member], Any], error: type[Exception]
-) -> None:
-    member = ann()
-
-    def overtake() -> None:
-        if error is Taken:
-            Member.create(email="bob@example.org")
-        else:
-            Member.get(member.pk).change(visits=9)
-
-    proxy.forget()
-    for operation in ("UpdateItem", "TransactWriteItems"):
-        proxy.plan(operation, Meanwhile(overtake))
-
-    with pytest.raises(error):
-        call(member)
-
-    read = Member.get(member.pk)
-    assert (read.email, read.name) == ("ann@example.org", None)
 
 
 @pytest.mark.parametrize(

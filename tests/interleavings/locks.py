@@ -16,7 +16,7 @@ from locks._internal.lock import Lock
 from locks._internal.requests import read
 from locks.exceptions import LockError
 from locks.models import LockItem
-from tests.interleavings.accounts import words_of
+from tests.interleavings.operations import DEAD
 
 NAME = "report"
 LEASE_SECONDS = 20.0
@@ -99,7 +99,12 @@ def fence_stored() -> int:
 
 def answers(outcomes: list[Any]) -> list[str]:
     """Each outcome in a word: held, none, dead, the name of the error, otherwise done."""
-    return [
-        "held" if isinstance(outcome, Lease) else "none" if outcome is None else word
-        for outcome, word in zip(outcomes, words_of(outcomes), strict=True)
-    ]
+
+    def word(outcome: Any) -> str:
+        if isinstance(outcome, Exception):
+            return type(outcome).__name__
+        if isinstance(outcome, Lease):
+            return "held"
+        return "none" if outcome is None else DEAD if outcome == DEAD else "done"
+
+    return [word(each) for each in outcomes]

@@ -71,11 +71,15 @@ class Processes:
         return _all[-1] if operation is None else _all[self.of[operation.number]]
 
 
+#: Of the scenario that is explored.
+processes = Processes()
+
+
 @contextmanager
-def apart() -> Iterator[Processes]:
+def apart() -> Iterator[None]:
     """Run the operations of scenarios as if in different processes."""
-    processes = Processes()
+    processes.of = (0, 1, 2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(issuing, "_known", processes)
         patch.setattr(issuing, "_combiner", processes.issue)
-        yield processes
+        yield

@@ -57,6 +57,20 @@ class Scenario(Protocol):
         """Fail if the `outcomes` (see `Operation`) are wrong."""
 
 
+def accept(_what: object) -> None:
+    """Fail never."""
+
+
+@dataclass
+class Acts:
+    """A scenario of these operations and rules."""
+
+    operations: Sequence[Callable[[], object]]
+    afterwards: Callable[[list[Any]], None] = accept
+    always: Callable[[bool], None] = accept
+    late: set[int] = field(default_factory=set)
+
+
 @dataclass(frozen=True)
 class Faults:
     """How many faults a schedule may have."""

@@ -18,32 +18,16 @@ from tests.emptying import empty
 from tests.interleavings.conftest import Explore
 from tests.interleavings.interception import Clock
 from tests.interleavings.operations import DEAD, pass_by, wait_for
-from tests.interleavings.scheduler import explore as explore_without_engine
+from tests.interleavings.scheduler import Acts, explore as explore_without_engine
 
 TABLE = "counters"
-
-
-class Toy:
-    """Operations, without rules."""
-
-    late: set[int]
-
-    def __init__(self, *operations: Callable[[], object]) -> None:
-        self.operations = operations
-        self.outcomes: list[Any] = []
-
-    def always(self, wrote: bool) -> None:
-        pass
-
-    def afterwards(self, outcomes: list[Any]) -> None:
-        self.outcomes = outcomes
 
 
 @pytest.mark.parametrize("lengths", [(1, 1), (2, 3), (4, 4), (2, 2, 2), (1, 2, 3)])
 def test_every_order_of_steps_is_run_once(lengths: Sequence[int]) -> None:
     seen: list[str] = []
 
-    def make() -> Toy:
+    def make() -> Acts:
         seen.append("")
 
         def walk(name: str, length: int) -> None:
@@ -51,7 +35,7 @@ def test_every_order_of_steps_is_run_once(lengths: Sequence[int]) -> None:
                 pass_by("a step")
                 seen[-1] += name
 
-        return Toy(*(partial(walk, name, n) for name, n in zip("abc", lengths, strict=False)))
+        return Acts([partial(walk, name, n) for name, n in zip("abc", lengths, strict=False)])
 
     count = explore_without_engine(make)
 
@@ -62,7 +46,7 @@ def test_every_order_of_steps_is_run_once(lengths: Sequence[int]) -> None:
 def test_an_operation_that_waits_for_another_runs_after_it() -> None:
     seen: list[list[str]] = []
 
-    def make() -> Toy:
+    def make() -> Acts:
         seen.append([])
         now = seen[-1]
 
@@ -74,15 +58,15 @@ def test_an_operation_that_waits_for_another_runs_after_it() -> None:
             wait_for(lambda: "first" in now, "its turn")
             now.append("second")
 
-        return Toy(first, second)
+        return Acts([first, second])
 
     assert explore_without_engine(make) == 1
     assert seen == [["first", "second"]]
 
 
 def test_a_deadlock_is_an_error() -> None:
-    def make() -> Toy:
-        return Toy(partial(wait_for, lambda: False, "the impossible"))
+    def make() -> Acts:
+        return Acts([partial(wait_for, lambda: False, "the impossible")])
 
     with pytest.raises(AssertionError, match="all wait"):
         explore_without_engine(make)
@@ -92,15 +76,15 @@ def test_time_passes_only_when_an_operation_says_so() -> None:
     seen = set()
     clock = Clock()
 
-    class Watch(Toy):
-        def afterwards(self, outcomes: list[Any]) -> None:
-            seen.add((outcomes[1], clock.elapsed))
+    def watch(outcomes: list[Any]) -> None:
+        seen.add((outcomes[1], clock.elapsed))
 
     def look() -> float:
         pass_by("look")
         return clock.elapsed
 
-    explore_without_engine(lambda: Watch(partial(clock.pass_seconds, 20), look), clock=clock)
+    acts = [partial(clock.pass_seconds, 20), look]
+    explore_without_engine(lambda: Acts(acts, watch), clock=clock)
 
     assert seen == {(0, 20), (20, 20)}
 
@@ -108,22 +92,16 @@ def test_time_passes_only_when_an_operation_says_so() -> None:
 # Faults -------------------------------------------------------------------------------------------
 
 
-class Counted:
-    """A counter that is counted up once by each operation."""
+def counted(*acts: Callable[[], object]) -> Acts:
+    """Acts that count a counter up."""
 
-    late: set[int]
-
-    def __init__(self, operations: int = 1) -> None:
-        empty(TABLE)
-        self.operations = [count_up] * operations
-
-    def always(self, wrote: bool) -> None:
-        pass
-
-    def afterwards(self, outcomes: list[Any]) -> None:
+    def expects(outcomes: list[Any]) -> None:
         answer = send("GetItem", {"TableName": TABLE, "Key": {"counterName": {"S": "toy"}}})
         stored = int(answer.get("Item", {"currentValue": {"N": "0"}})["currentValue"]["N"])
         seen.append((*(str(each)[:36] for each in outcomes), stored))
+
+    empty(TABLE)
+    return Acts(acts, expects)
 
 
 def count_up() -> int:
@@ -150,23 +128,17 @@ LOST = "DynamoDB gave no answer to UpdateIte"
 
 
 def test_a_request_with_a_lost_answer_arrives_or_never_does(explore: Explore) -> None:
-    assert explore(Counted, losses=1) == 3
+    assert explore(lambda: counted(count_up), losses=1) == 3
 
     assert sorted(seen) == [("1", 1), (LOST, 0), (LOST, 1)]
 
 
 def test_an_operation_dies_before_or_after_its_request(explore: Explore) -> None:
-    def two() -> Counted:
-        scenario = Counted()
+    def twice() -> int:
+        count_up()
+        return count_up()
 
-        def twice() -> int:
-            count_up()
-            return count_up()
-
-        scenario.operations = [twice]
-        return scenario
-
-    assert explore(two, deaths=1) == 3
+    assert explore(lambda: counted(twice), deaths=1) == 3
 
     assert sorted(seen) == [("2", 2), (DEAD, 0), (DEAD, 1)]
 
@@ -176,7 +148,7 @@ def test_requests_by_either_path_are_steps(explore: Explore, settings: Any, lean
     settings.DYNAMODB_LEAN = lean
     sending.reset()
     try:
-        assert explore(lambda: Counted(2), losses=1, deaths=1) == 26
+        assert explore(lambda: counted(count_up, count_up), losses=1, deaths=1) == 26
     finally:
         sending.reset()
 
@@ -187,13 +159,8 @@ def test_requests_by_either_path_are_steps(explore: Explore, settings: Any, lean
 
 
 def test_callers_that_share_a_request_wait_for_the_steps_of_the_first(explore: Explore) -> None:
-    def make() -> Counted:
-        scenario = Counted()
-        scenario.operations = [lambda: next_value("toy")] * 3
-        return scenario
-
     # The first sends at once, and the two others share the next request.
-    assert explore(make) == 1
+    assert explore(lambda: counted(*[lambda: next_value("toy")] * 3)) == 1
     assert seen == [("1", "2", "3", 3)]
 
 
@@ -221,25 +188,19 @@ def put_if_absent(owner: str) -> bool:
     return True
 
 
-class Names:
+def registering(register: Callable[[str], bool]) -> Acts:
     """Two registrations of one name; the rule is that exactly one succeeds."""
 
-    late: set[int]
-
-    def __init__(self, register: Callable[[str], bool]) -> None:
-        empty(TABLE)
-        self.operations = [partial(register, "first"), partial(register, "second")]
-
-    def always(self, wrote: bool) -> None:
-        pass
-
-    def afterwards(self, outcomes: list[Any]) -> None:
+    def expects(outcomes: list[Any]) -> None:
         assert sorted(outcomes) == [False, True]
+
+    empty(TABLE)
+    return Acts([partial(register, "first"), partial(register, "second")], expects)
 
 
 def test_a_registration_that_reads_before_it_writes_is_found(explore: Explore) -> None:
     with pytest.raises(AssertionError) as caught:
-        explore(lambda: Names(look_then_put))
+        explore(lambda: registering(look_then_put))
 
     assert caught.value.__notes__ == [
         "The schedule:\n"
@@ -253,9 +214,9 @@ def test_a_registration_that_reads_before_it_writes_is_found(explore: Explore) -
 def test_a_registration_that_does_not_recognize_its_own_item_is_found_by_a_lost_reply(
     explore: Explore,
 ) -> None:
-    assert explore(lambda: Names(put_if_absent)) == 2
+    assert explore(lambda: registering(put_if_absent)) == 2
 
     with pytest.raises(AssertionError) as caught:
-        explore(lambda: Names(put_if_absent), losses=1)
+        explore(lambda: registering(put_if_absent), losses=1)
 
     assert "the lost PutItem counters arrives" in caught.value.__notes__[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -18,10 +19,12 @@ from dynamo.cache import CacheItem, now_ms
 from dynamo.exceptions import ConditionFailed, DynamoError, Unavailable
 from dynamo.sessions import SessionStore
 from tests.emptying import empty
-from tests.interleavings.accounts import AccountScenario, signed_up
+from tests.factories import assert_guards_match_users
+from tests.interleavings.account_races import signed_up
 from tests.interleavings.conftest import Explore
 from tests.interleavings.interception import Clock
 from tests.interleavings.operations import wait_for
+from tests.interleavings.scheduler import Acts
 
 
 class SessionScenario:
@@ -34,19 +37,7 @@ class SessionScenario:
         self.clock = clock
         self.key = ""
         self.is_ended = False
-        self.operations: list[Callable[[], object]] = [self.sign_in_and_out]
-        self.operations += [lambda act=act: act(self) for act in others]  # type: ignore[misc]
-
-    def sign_in_and_out(self) -> None:
-        """Create a session, which may fail, and end it."""
-        session = SessionStore()
-        session["user"] = "ann"
-        session.create()
-        with suppress(Unavailable):
-            session.save()
-        self.key = session.session_key or ""
-        session.flush()
-        self.is_ended = True
+        self.operations = [partial(act, self) for act in (sign_in_and_out, *others)]
 
     def is_known(self) -> bool:
         """Whether the first operation is about to end its session."""
@@ -63,6 +54,18 @@ class SessionScenario:
                 outcome, (DynamoError, UpdateError)
             ):
                 raise outcome
+
+
+def sign_in_and_out(scenario: SessionScenario) -> None:
+    """Create a session, which may fail, and end it."""
+    session = SessionStore()
+    session["user"] = "ann"
+    session.create()
+    with suppress(Unavailable):
+        session.save()
+    scenario.key = session.session_key or ""
+    session.flush()
+    scenario.is_ended = True
 
 
 def save(scenario: SessionScenario) -> None:
@@ -113,54 +116,24 @@ def test_an_ended_session_stays_ended_however_late_its_creation_arrives(
     assert schedules > 1
 
 
-class EpochScenario(AccountScenario):
-    """Ann, signed in twice; each operation acts on a copy that was read before."""
-
-    def __init__(self, *acts: Callable[[EpochScenario], object]) -> None:
-        super().__init__()
-        ann = signed_up("ann")
-        self.mine, _other = (sessions.begin(ann) for _ in range(2))
-        #: The hash of every session that has begun before.
-        self.before = {ann.get_session_auth_hash()}
-        self.epochs = [ann.session_epoch]
-        self.copies = [User.get(ann.pk) for _ in acts]
-        self.operations = [lambda act=act: act(self) for act in acts]  # type: ignore[misc]
-
-    def always(self, wrote: bool) -> None:
-        """A session epoch that was replaced is never stored again."""
-        super().always(wrote)
-        [epoch] = [item["sessionEpoch"]["S"] for item in self.items.values() if "userName" in item]
-        if epoch != self.epochs[-1]:
-            assert epoch not in self.epochs
-            self.epochs.append(epoch)
-
-    def now(self) -> User:
-        """Ann's account after the last step."""
-        [item] = [item for item in self.items.values() if "userName" in item]
-        return User.from_raw_data(item)
-
-
 ENDED = "ended"
 
 
-def end_all(scenario: EpochScenario) -> str:
+def end_all(user: User) -> str:
     """End all sessions."""
-    sessions.end_all(scenario.copies[0])
+    sessions.end_all(user)
     return ENDED
 
 
-def end_others(scenario: EpochScenario) -> str:
-    """End all sessions but one."""
-    mine = scenario.copies[1]
-    mine.session_id = scenario.mine
-    sessions.end_others(mine)
+def end_others(user: User) -> str:
+    """End all sessions but its own."""
+    sessions.end_others(user)
     return ENDED
 
 
-def sign_in(scenario: EpochScenario) -> tuple[str, str]:
+def sign_in(user: User) -> tuple[str, str]:
     """Begin a session; returns its id and its hash."""
-    ann = scenario.copies[-1]
-    return sessions.begin(ann), ann.get_session_auth_hash()
+    return sessions.begin(user), user.get_session_auth_hash()
 
 
 _FAULT_OF_MOTO = pytest.mark.fault_of("moto", "fails at the size of an attribute that is not there")
@@ -183,21 +156,35 @@ _FAULT_OF_MOTO = pytest.mark.fault_of("moto", "fails at the size of an attribute
     ],
 )
 def test_ended_sessions_stay_ended_where_only_their_hash_is_compared(
-    explore: Explore, acts: list[Callable[[EpochScenario], object]], losses: int
+    explore: Explore, acts: list[Callable[[User], object]], losses: int
 ) -> None:
-    def make() -> EpochScenario:
-        scenario = EpochScenario(*acts)
+    def make() -> Acts:
+        empty(User.table())
+        ann = signed_up("ann")
+        mine, _other = (sessions.begin(ann) for _ in range(2))
+        # The hash of every session that has begun before.
+        before, epochs = ann.get_session_auth_hash(), [ann.session_epoch]
+        copies = [User.get(ann.pk) for _ in acts]
+        for copy in copies:
+            copy.session_id = mine
 
-        def expects(outcomes: list[Any]) -> None:
-            ann = scenario.now()
+        def always(wrote: bool) -> None:
+            """A session epoch that was replaced is never stored again."""
+            assert_guards_match_users()
+            if (epoch := User.get(ann.pk).session_epoch) != epochs[-1]:
+                assert epoch not in epochs
+                epochs.append(epoch)
+
+        def afterwards(outcomes: list[Any]) -> None:
+            now = User.get(ann.pk)
             if ENDED in outcomes:
-                assert ann.get_session_auth_hash() not in scenario.before
-            living = ann.sessions_read()
+                assert now.get_session_auth_hash() != before
             for begun in (each for each in outcomes if isinstance(each, tuple)):
                 # The map and the hash agree on whether the session has ended.
-                assert (begun[0] in living) == (begun[1] == ann.get_session_auth_hash())
+                is_living = begun[0] in now.sessions_read()
+                assert is_living == (begun[1] == now.get_session_auth_hash())
 
-        scenario.expects = expects
-        return scenario
+        operations = [partial(act, copy) for act, copy in zip(acts, copies, strict=True)]
+        return Acts(operations, afterwards, always)
 
     assert explore(make, losses=losses) > 1

@@ -12,7 +12,7 @@ import pytest
 
 from dynamo._internal.client.deadline import within
 from dynamo._internal.client.sending import send
-from dynamo.exceptions import ConditionFailed, Unavailable
+from dynamo.exceptions import Unavailable
 from locks._internal import leases
 from locks._internal.lock import Lock
 from locks.exceptions import LeaseLost
@@ -165,27 +165,6 @@ def test_a_thread_that_cannot_start_leaves_the_lock_free(
 
 def _requests(proxy: FaultProxy) -> list[dict[str, Any]]:
     return [copy.deepcopy(seen.body) for seen in proxy.seen if seen.operation == "UpdateItem"]
-
-
-@pytest.mark.parametrize("since", ["renewed", "released", "taken by another", "removed"])
-def test_a_delayed_duplicate_of_an_old_renewal_changes_nothing(
-    proxy: FaultProxy, since: str
-) -> None:
-    lease = taken("a")
-    lease.renew()
-    duplicate = _requests(proxy)[-1]
-    if since == "renewed":
-        lease.renew()
-    else:
-        lease.release(remove=since == "removed")
-    if since == "taken by another":
-        taken("a", owner="another")
-    before = stored("a")
-
-    with pytest.raises(ConditionFailed):
-        send("UpdateItem", duplicate)
-
-    assert stored("a") == before
 
 
 def test_a_lock_that_a_delayed_duplicate_takes_expires(proxy: FaultProxy) -> None:

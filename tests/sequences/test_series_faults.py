@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from dynamo._internal.client.sending import send
 from dynamo.exceptions import Unavailable
 from dynamo.transactions import Write
-from sequences.exceptions import RequestIdReused
-from tests.faults.kinds import Answer, CloseBefore, Delay, DropReply, Fault, Meanwhile, Reply
+from tests.faults.kinds import Answer, CloseBefore, DropReply, Fault, Meanwhile, Reply
 from tests.faults.proxy import FaultProxy
 from tests.numbered import (
     Entry,
     Ticket,
     assert_whole,
     behind,
-    forget_all,
     new_series,
     put_counter,
     put_item,
@@ -46,37 +42,9 @@ def series() -> str:
     return new_series()
 
 
-@pytest.mark.usefixtures("impatient")
-def test_a_counter_that_cannot_be_read_is_one_error(series: str, proxy: FaultProxy) -> None:
-    proxy.plan("GetItem", Answer(500, "InternalServerError"), 1_000)
-
-    with pytest.raises(Unavailable) as failed:
-        ticket(series)
-
-    assert not failed.value.maybe_written
-    proxy.forget()
-    assert_whole(Ticket, series, 0)
-
-
 def note(name: str) -> Write:
     """A further write whose condition is false once it is written."""
     return Write.put(Entry(name, 1), Entry.series.does_not_exist(), otherwise=KeyError(name))
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_repeated_request_whose_further_write_is_stored_gets_the_stored_item(
-    series: str, proxy: FaultProxy
-) -> None:
-    also = [note(new_series())]
-    proxy.plan("TransactWriteItems", DropReply(), 1_000)
-    with pytest.raises(Unavailable):
-        ticket(series, request_id="a", also=also)
-    proxy.forget()
-
-    assert ticket(series, request_id="a", also=also).number == 1
-    with pytest.raises(KeyError):
-        ticket(series, also=also)
-    assert_whole(Ticket, series, 1)
 
 
 def test_followers_of_a_failed_leader_get_their_items_though_their_further_writes_are_stored(
@@ -95,45 +63,6 @@ def test_followers_of_a_failed_leader_get_their_items_though_their_further_write
 
     assert sorted(behind_a_first(series, attempt, 4)) == [False, True, True, True]
     assert_whole(Ticket, series, 5)
-
-
-@pytest.mark.parametrize("forgets", ["token", "everything"])
-@pytest.mark.usefixtures("impatient")
-def test_the_same_request_after_a_lost_reply_gets_the_stored_item(
-    series: str, proxy: FaultProxy, forgets: str
-) -> None:
-    proxy.plan("TransactWriteItems", DropReply(), 1_000)
-    with pytest.raises(Unavailable) as failed:
-        ticket(series, request_id="a")
-    assert failed.value.maybe_written
-    proxy.forget()
-    assert_whole(Ticket, series, 1)
-    if forgets == "everything":
-        forget_all()
-
-    with pytest.raises(RequestIdReused):
-        ticket(series, request_id="a", subject="Other")
-    assert ticket(series, request_id="a").number == 1
-    assert_whole(Ticket, series, 1)
-
-
-@pytest.mark.parametrize("request_id", ["a", None])
-def test_a_committed_item_is_recognized_with_its_further_write_after_the_token_was_forgotten(
-    series: str, proxy: FaultProxy, request_id: str | None
-) -> None:
-    def commit_under_another_token() -> None:
-        sent = proxy.seen[-1].body
-        send("TransactWriteItems", sent | {"ClientRequestToken": str(uuid.uuid4())})
-
-    proxy.plan("TransactWriteItems", Meanwhile(commit_under_another_token))
-    # Its condition is false once it is written.
-    also = [note(new_series())]
-
-    item = ticket(series, request_id=request_id, also=also)
-
-    assert stored_items(Ticket, series) == [item.stored]
-    assert ticket(series, request_id=item.request_id, also=also).number == 1
-    assert_whole(Ticket, series, 1)
 
 
 # Another transaction on the counter ---------------------------------------------------------------
@@ -232,19 +161,6 @@ def test_after_a_rejection_the_counter_is_read_and_items_go_on_from_it(
 
 
 # Groups -------------------------------------------------------------------------------------------
-
-
-def test_a_group_whose_reply_is_lost_is_issued_once(series: str, proxy: FaultProxy) -> None:
-    proxy.plan("TransactWriteItems", Delay(0.15))
-    proxy.plan("TransactWriteItems", DropReply())
-
-    with ThreadPoolExecutor(16) as pool:
-        numbers = [
-            each.number for each in pool.map(lambda n: ticket(series, request_id=str(n)), range(16))
-        ]
-
-    assert sorted(numbers) == list(range(1, 17))
-    assert_whole(Ticket, series, 16)
 
 
 def behind_a_first(series: str, attempt: Callable[[int], Any], count: int) -> list[Any]:
