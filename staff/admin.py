@@ -296,7 +296,9 @@ class UserAdmin(StaffAdmin):
             messages.warning(request, text % {"key": key, "owner": owner})
         return page
 
-    def change_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> Any:
         """What is stored for an account, without its password hash. Costs 4 requests."""
         log = list_entries(journal_of(User(object_id)), limit=SHOWN_ENTRIES)
         context: dict[str, Any] = {"log": log, "pk": object_id}
@@ -320,7 +322,7 @@ class UserAdmin(StaffAdmin):
                 "is_own": user == signed_in(request),
                 "may_act": may_act_on(signed_in(request), user),
             }
-        return super().change_view(request, object_id, extra_context=context)
+        return super().change_view(request, object_id, form_url, context)
 
     def commit(
         self, request: HttpRequest, write: Transaction, action: str, obj: Any, **options: Any

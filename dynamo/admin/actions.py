@@ -12,10 +12,10 @@ from django.contrib.admin.utils import model_format_dict
 from django.contrib.auth import get_permission_codename
 from django.core import signing
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.db.models import BLANK_CHOICE_DASH
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils.decorators import method_decorator
+from django.utils.safestring import mark_safe
 from django.utils.text import capfirst, get_text_list
 from django.utils.translation import (
     gettext as djangos_text,
@@ -28,8 +28,8 @@ from dynamo._internal import bulk
 from dynamo._internal.errors import ErrorWithValues
 from dynamo.admin.changelist import ListAdmin
 from dynamo.admin.models import LogEntry
-from dynamo.admin.shown import DamagedRow, Shown, id_of, id_of_key, name_of, with_id
-from dynamo.exceptions import BadCursor, DamagedItem, Refused, Stale
+from dynamo.admin.shown import DamagedRow, id_of, id_of_key, name_of, with_id
+from dynamo.exceptions import DamagedItem, Refused, Stale
 from dynamo.models import Model
 from dynamo.transactions import Transaction
 
@@ -78,59 +78,27 @@ action(
 )
 
 
+def _described(function: Any, name: str) -> Any:
+    return getattr(function, "short_description", name.replace("_", " "))
+
+
+def _needed(function: Any) -> Sequence[str]:
+    """The permissions of which an action needs one."""
+    return getattr(function, "allowed_permissions", None) or ["change"]
+
+
 def as_stored(item: Any) -> Any:
     """The item without what a form has put into it."""
     return item.from_raw_data(item.stored) if item.stored else item
 
 
 class ActionAdmin(ListAdmin):
-    """The actions of a ModelAdmin, deletion among them, and what all of its pages share."""
-
-    #: Which of `add`, `change` and `delete` ask for the password.
-    dangerous: Sequence[str] = ()
-    #: Whether additions, changes, deletions and actions need a reason.
-    reason_required = False
+    """The actions of a ModelAdmin, deletion among them."""
 
     def __init__(self, model: type[Model], admin_site: Any) -> None:
         super().__init__(model, admin_site)
         for name, function in self._named_actions().items():
-            LogEntry.labels.setdefault(name, getattr(function, "short_description", name))
-
-    # What pages share ---------------------------------------------------------------------------
-
-    def url(self, page: str, item: Model | None = None, *args: str) -> str:
-        """The address of a page: `changelist`, `add`; `change`, `delete`, `history` of an item."""
-        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{page}"
-        key = () if item is None else (id_of(item),)
-        return reverse(name, args=[*key, *args], current_app=self.admin_site.name)
-
-    def _render(
-        self, request: HttpRequest, name: str, own: str | None, context: dict[str, Any]
-    ) -> TemplateResponse:
-        """A page: by the first template of contrib.admin's places that exists, else ours."""
-        request.current_app = self.admin_site.name
-        app, model = self.opts.app_label, self.opts.model_name
-        folders = [f"admin/{app}/{model}", f"admin/{app}", "dynamo/admin", "admin"]
-        context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "app_label": app,
-            "media": self.media,
-            "is_popup": False,
-            "has_add_permission": self.has_add_permission(request),
-            **context,
-        }
-        return TemplateResponse(request, own or [f"{folder}/{name}" for folder in folders], context)
-
-    def _gone(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        answer: HttpResponse = self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
-        return answer
-
-    def _damaged(self, request: HttpRequest, error: DamagedItem) -> HttpResponse:
-        if not self.has_view_or_change_permission(request):
-            raise PermissionDenied
-        self.message_user(request, str(error), messages.ERROR)
-        return HttpResponseRedirect(self.url("changelist"))
+            LogEntry.labels.setdefault(name, _described(function, name))
 
     # Writing ------------------------------------------------------------------------------------
 
@@ -191,11 +159,19 @@ class ActionAdmin(ListAdmin):
         self, request: HttpRequest, action_location: object = None
     ) -> dict[str, tuple[Any, str, Any]]:
         """By name: the function, its name and its description, of those that the user may call."""
-        found, named = {}, self._named_actions()
-        for name in super().get_actions(request):
-            text = self._get_action_description(named[name], name)
-            found[name] = named[name], name, capfirst(str(text))
-        return found
+        named = {} if self.actions is None else self._named_actions()
+        return {
+            name: (function, name, capfirst(str(_described(function, name))))
+            for name, function in named.items()
+            if any(self._may(request, each, None) for each in _needed(function))
+        }
+
+    def get_action_choices(
+        self, request: HttpRequest, default_choices: Sequence[Any] = BLANK_CHOICE_DASH
+    ) -> list[Any]:
+        """Names with descriptions, for a list of choices."""
+        actions, names = self.get_actions(request), model_format_dict(self.opts)
+        return [*default_choices, *((each, actions[each][2] % names) for each in actions)]
 
     def _named_actions(self) -> dict[str, Any]:
         named = dict(self.admin_site.actions)
@@ -204,19 +180,19 @@ class ActionAdmin(ListAdmin):
             named[name] = getattr(type(self), each) if isinstance(each, str) else each
         return named
 
+    @decorators.display(description=mark_safe('<input type="checkbox" id="action-toggle">'))
     def action_checkbox(self, obj: Any) -> Any:
-        return super().action_checkbox(Shown(obj))
+        """The column of the list that selects items."""
+        text = djangos_text("Select this object for an action - {}").format(name_of(obj))
+        checkbox = forms.CheckboxInput({"class": "action-select", "aria-label": text})
+        return checkbox.render(ACTION_CHECKBOX_NAME, id_of(obj))
 
     @method_decorator(sensitive_post_parameters())
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Shows the list, and runs actions on the selected items."""
         actions = self.get_actions(request)
         if request.method != "POST" or not actions:
-            try:
-                page: HttpResponse = super().changelist_view(request, extra_context)
-            except BadCursor:
-                page = HttpResponseRedirect(request.path)
-            return page
+            return super().changelist_view(request, extra_context)
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
         selected = request.POST.getlist(ACTION_CHECKBOX_NAME)
@@ -333,12 +309,11 @@ class ActionAdmin(ListAdmin):
         if isinstance(item, DamagedRow):
             return messages.ERROR, str(item)
         is_deletion, write = name == DELETE, Transaction()
-        needed = getattr(function, "allowed_permissions", None) or ["change"]
         text: Any
         try:
             if seen != str(item.version):
                 raise Stale
-            allowed = [each for each in needed if self._may(request, each, item)]
+            allowed = [each for each in _needed(function) if self._may(request, each, item)]
             if not allowed:
                 raise PermissionDenied
             what = function(self, request, item, write)

@@ -6,17 +6,18 @@ three requests for a page. A filter names the partition key, an order the sort k
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib import admin
 from django.contrib.admin.decorators import display
 from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR, SEARCH_VAR
-from django.http import Http404, HttpRequest
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.http import urlencode
 from django.utils.translation import gettext as djangos_text
 
+from dynamo.admin.options import Options
 from dynamo.admin.shown import DamagedRow, id_of, name_of
 from dynamo.exceptions import BadCursor, DamagedItem
 from dynamo.forms import key_names
@@ -24,9 +25,6 @@ from dynamo.models import Model
 from dynamo.pages import Page, scan_page
 from dynamo.unique import SEARCH_LETTERS
 from dynamo.views import _converted
-
-#: Its stubs know relational models only.
-_ContribsModelAdmin: Any = admin.ModelAdmin
 
 
 @dataclass(frozen=True)
@@ -160,21 +158,38 @@ class ChangeList:
         return str(self.model_admin.url("change", result))
 
 
-class ListAdmin(_ContribsModelAdmin):  # type: ignore[misc]  # Any
-    """The list of a ModelAdmin: contrib.admin's, as far as one Query serves it.
-
-    `list_index` (`Member.by_club`) and `list_partition` say what the list shows at first; without
-    them it reads the table, in no order.
-    """
-
-    list_index: Any = None
-    list_partition: Any = None
-    list_per_page = 50
-    ordering: Sequence[str] = ()
-    preserve_filters = False
+class ListAdmin(Options):
+    """The list of a ModelAdmin, as far as one Query serves it."""
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         return ChangeList(request, self)
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """A page of the list. Costs what `get_page` costs."""
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
+        try:
+            changelist = self.get_changelist_instance(request)
+        except BadCursor:
+            return HttpResponseRedirect(request.path)
+        media, action_form = self.media, None
+        if changelist.show_admin_actions:
+            action_form = self.action_form(auto_id=None)
+            action_form.fields["action"].choices = self.get_action_choices(request)
+            media += action_form.media
+        options = ("actions_on_top", "actions_on_bottom", "actions_selection_counter")
+        count = {"cnt": len(changelist.result_list)}
+        context = {
+            "module_name": self.opts.verbose_name_plural,
+            "title": changelist.title,
+            "cl": changelist,
+            "media": media,
+            "action_form": action_form,
+            "selection_note": djangos_text("0 of %(cnt)s selected") % count,
+            **{each: getattr(self, each) for each in options},
+            **(extra_context or {}),
+        }
+        return self._render(request, "change_list.html", self.change_list_template, context)
 
     def get_page(self, request: HttpRequest, changelist: ChangeList) -> Page[Any]:
         """The items of the page. Costs 1 request; of a whole table at most 3."""

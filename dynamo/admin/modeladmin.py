@@ -2,16 +2,20 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, cast
 
 from django import forms
+from django.contrib import messages
 from django.contrib.admin import helpers, widgets
 from django.contrib.admin.utils import flatten_fieldsets
 from django.core.checks import CheckMessage
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.http import HttpRequest, HttpResponse
-from django.urls import path
+from django.forms import modelform_factory
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import path, reverse
 from django.utils.decorators import method_decorator
+from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext as djangos_text, gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters
@@ -59,10 +63,19 @@ class ModelAdmin(ActionAdmin):
     # URLs -----------------------------------------------------------------------------------------
 
     def get_urls(self) -> list[Any]:
-        listed, *pages, _old = super().get_urls()
-        name = f"{self.opts.app_label}_{self.opts.model_name}_action"
-        view = self.admin_site.admin_view(self.action_view)
-        return [listed, path("<path:object_id>/action/<name>/", view, name=name), *pages]
+        name = f"{self.opts.app_label}_{self.opts.model_name}"
+        views = {
+            "changelist": ("", self.changelist_view),
+            "add": ("add/", self.add_view),
+            "action": ("<path:object_id>/action/<name>/", self.action_view),
+            "history": ("<path:object_id>/history/", self.history_view),
+            "delete": ("<path:object_id>/delete/", self.delete_view),
+            "change": ("<path:object_id>/change/", self.change_view),
+        }
+        return [
+            path(to, self.admin_site.admin_view(view), name=f"{name}_{page}")
+            for page, (to, view) in views.items()
+        ]
 
     # Writing --------------------------------------------------------------------------------------
 
@@ -103,7 +116,39 @@ class ModelAdmin(ActionAdmin):
         kwargs = {**self.formfield_overrides.get(kind, {}), **kwargs}
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any
+    ) -> type[ModelForm[Any]]:
+        """The form of a page, without the fields that are only shown."""
+        readonly = self.get_readonly_fields(request, obj)
+        hidden = dict.fromkeys(each for each in readonly if each in self.form.declared_fields)
+        made: Any = modelform_factory
+        form: type[ModelForm[Any]] = made(
+            self.model,
+            **{
+                "form": type(self.form.__name__, (self.form,), hidden),
+                "exclude": [*self.exclude, *readonly] or None,
+                "formfield_callback": partial(self.formfield_for_dbfield, request=request),
+                **options,
+            },
+        )
+        return form
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """The values that the address of an empty form names."""
+        return dict(request.GET.items())
+
     # Pages ----------------------------------------------------------------------------------------
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        return self.changeform_view(request, None, form_url, extra_context)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        return self.changeform_view(request, object_id, form_url, extra_context)
 
     @method_decorator(sensitive_post_parameters())
     def changeform_view(
@@ -147,8 +192,7 @@ class ModelAdmin(ActionAdmin):
                 self._keep_own_rights(form)
             if form.is_valid() and self._save(request, form, operation):
                 respond = self.response_add if add else self.response_change
-                answer: HttpResponse = respond(request, Shown(form.instance))
-                return answer
+                return respond(request, form.instance)
         adminform = helpers.AdminForm(form, fieldsets, {}, readonly, model_admin=self)
         titles = {"add": "Add %s", "change": "Change %s", "view": "View %s"}
         title = djangos_text(titles[operation if may_write else "view"])
@@ -247,6 +291,29 @@ class ModelAdmin(ActionAdmin):
             form.add_refusal(error)
             return False
         return True
+
+    def response_add(self, request: HttpRequest, obj: Any) -> HttpResponse:
+        return self._saved(request, obj, "The {name} “{obj}” was added successfully.")
+
+    def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
+        return self._saved(request, obj, "The {name} “{obj}” was changed successfully.")
+
+    def _saved(self, request: HttpRequest, obj: Any, text: str) -> HttpResponse:
+        """Leads to the page that the button names, with contrib's message `text`."""
+        to, said = self.url("change", obj), name_of(obj)
+        if self.has_change_permission(request, obj):
+            said = format_html('<a href="{}">{}</a>', to, said)
+        if "_addanother" in request.POST:
+            text, to = djangos_text(f"{text} You may add another {{name}} below."), self.url("add")
+        elif "_continue" in request.POST:
+            text = f"{djangos_text(text)} {djangos_text('You may edit it again below.')}"
+        else:
+            text, to = djangos_text(text), reverse("admin:index", current_app=self.admin_site.name)
+            if self.has_view_or_change_permission(request):
+                to = self.url("changelist")
+        message = format_html(text, name=self.opts.verbose_name, obj=said)
+        self.message_user(request, message, messages.SUCCESS)
+        return HttpResponseRedirect(to)
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Self, TypeVar, cast
 
-from django.contrib.admin import decorators
-from django.contrib.admin.sites import AdminSite as ContribsSite
+from django.contrib.admin.sites import AdminSite as ContribsSite, site as default_site
 from django.contrib.auth import update_session_auth_hash
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest
@@ -31,8 +30,15 @@ from dynamo.transactions import Transaction
 
 AdminClass = TypeVar("AdminClass", bound=type[ModelAdmin])
 
-#: `@admin.register(Member)` before a ModelAdmin is contrib's, whose stubs know relational models.
-register: Callable[..., Callable[[AdminClass], AdminClass]] = cast(Any, decorators.register)
+
+def register(*models: type[Model], site: Any = default_site) -> Callable[[AdminClass], AdminClass]:
+    """`@admin.register(Member)` before a ModelAdmin registers the models."""
+
+    def registered(admin_class: AdminClass) -> AdminClass:
+        site.register(models, admin_class)
+        return admin_class
+
+    return registered
 
 
 class RightsLost(DynamoError):

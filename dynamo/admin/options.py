@@ -1,0 +1,138 @@
+"""The options of a ModelAdmin, with contrib's names, and what its pages share.
+
+Contrib's own `ModelAdmin` is tied to the ORM. Its base class is not: permissions, fieldsets and the
+form fields of attributes are from there.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin.helpers import ActionForm
+from django.contrib.admin.options import BaseModelAdmin
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.translation import gettext as djangos_text
+
+from dynamo.admin.shown import id_of
+from dynamo.exceptions import DamagedItem
+from dynamo.models import Model
+
+#: Its stubs know relational models only.
+_BaseModelAdmin: Any = BaseModelAdmin
+
+
+class Options(_BaseModelAdmin):  # type: ignore[misc]  # Any
+    """What a ModelAdmin may set, and the page that each of its views answers with."""
+
+    model: Any
+
+    list_display: Sequence[Any] = ("__str__",)
+    list_display_links: Sequence[Any] | None = ()
+    list_filter: Sequence[str] = ()
+    list_per_page = 50
+    #: The list shows this partition of this index (`Member.by_club`) at first; else the table.
+    list_index: Any = None
+    list_partition: Any = None
+    ordering: Sequence[str] = ()
+    search_fields: Sequence[str] = ()
+    search_help_text: Any = None
+
+    #: None: no actions, not even those of the site.
+    actions: Sequence[Any] | None = ()
+    action_form: Any = ActionForm
+    actions_on_top = actions_selection_counter = True
+    actions_on_bottom = save_on_top = False
+    #: Which of `add`, `change` and `delete` ask for the password.
+    dangerous: Sequence[str] = ()
+    #: Whether additions, changes, deletions and actions need a reason.
+    reason_required = False
+
+    add_form_template: str | None = None
+    change_form_template: str | None = None
+    change_list_template: str | None = None
+    delete_confirmation_template: str | None = None
+    object_history_template: str | None = None
+
+    def __init__(self, model: type[Model], admin_site: Any) -> None:
+        self.model, self.opts, self.admin_site = model, model._meta, admin_site
+        super().__init__()
+
+    def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
+        return self.list_display
+
+    def get_list_display_links(
+        self, request: HttpRequest, list_display: Sequence[Any]
+    ) -> Sequence[Any] | None:
+        """The columns that lead to an item: by default the first."""
+        links = self.list_display_links
+        return links if links or links is None else list(list_display)[:1]
+
+    def get_list_filter(self, request: HttpRequest) -> Sequence[str]:
+        return self.list_filter
+
+    def get_search_fields(self, request: HttpRequest) -> Sequence[str]:
+        return self.search_fields
+
+    def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
+        """What the user may do, by which the index page lists the model."""
+        names = ("add", "change", "delete", "view")
+        return {each: getattr(self, f"has_{each}_permission")(request) for each in names}
+
+    @property
+    def urls(self) -> list[Any]:
+        found: list[Any] = self.get_urls()
+        return found
+
+    @property
+    def media(self) -> forms.Media:
+        names = ("vendor/jquery/jquery.min", "jquery.init", "core", "actions")
+        return forms.Media(js=[f"admin/js/{each}.js" for each in names])
+
+    def url(self, page: str, item: Model | None = None, *args: str) -> str:
+        """The address of a page: `changelist`, `add`; `change`, `delete`, `history` of an item."""
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{page}"
+        key = () if item is None else (id_of(item),)
+        return reverse(name, args=[*key, *args], current_app=self.admin_site.name)
+
+    def message_user(
+        self, request: HttpRequest, message: Any, level: Any = messages.INFO, **options: Any
+    ) -> None:
+        """Show a message on the user's next page. `level` may be a name, as `messages.error`'s."""
+        if isinstance(level, str):
+            level = getattr(messages, level.upper())
+        messages.add_message(request, level, message, **options)
+
+    def _render(
+        self, request: HttpRequest, name: str, own: str | None, context: dict[str, Any]
+    ) -> TemplateResponse:
+        """A page: by the first template of contrib.admin's places that exists, else ours."""
+        request.current_app = self.admin_site.name
+        app, model = self.opts.app_label, self.opts.model_name
+        folders = [f"admin/{app}/{model}", f"admin/{app}", "dynamo/admin", "admin"]
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "app_label": app,
+            "media": self.media,
+            "is_popup": False,
+            "has_add_permission": self.has_add_permission(request),
+            **context,
+        }
+        return TemplateResponse(request, own or [f"{folder}/{name}" for folder in folders], context)
+
+    def _gone(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        text = djangos_text("%(name)s with ID “%(key)s” doesn’t exist. Perhaps it was deleted?")
+        about = {"name": self.opts.verbose_name, "key": unquote(object_id)}
+        self.message_user(request, text % about, messages.WARNING)
+        return HttpResponseRedirect(reverse("admin:index", current_app=self.admin_site.name))
+
+    def _damaged(self, request: HttpRequest, error: DamagedItem) -> HttpResponse:
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
+        self.message_user(request, str(error), messages.ERROR)
+        return HttpResponseRedirect(self.url("changelist"))
