@@ -15,6 +15,7 @@ from tests.fork_server import ROOT, fork_server
 
 TEXT = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 FILE = re.compile(r"^`([\w/]+\.(?:py|html))`\n\n```\w+\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_EXPORTED = re.compile(r'export (\w+)="([^"]*)"; (.*)')
 SESSION = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 #: The title of the chapter of each example project.
@@ -66,6 +67,8 @@ def typed(command: str, folder: Path, programs: Path | None, **env: str) -> str:
     """What a terminal shows of a command."""
     path = programs or Path(sys.executable).parent
     env = clean_environment(PATH=f"{path}{os.pathsep}{os.environ['PATH']}", **env)
+    if exported := _EXPORTED.match(command):
+        env, command = env | {exported[1]: exported[2]}, exported[3]
     words = shlex.shlex(command, posix=True, punctuation_chars=True)
     words.whitespace_split = True
     python, *arguments = words

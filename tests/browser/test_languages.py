@@ -1,42 +1,21 @@
-"""The language switch, and the pages in Japanese."""
+"""The pages in Japanese."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from accounts.models import User
 from accounts.services import edit_profile
 from invoices.store.lists import all_invoices
-from tests.browser.test_accounts import press
 from tests.browser.test_axe import faults
 from tests.browser.test_invoices import TODAY, stored_totals, totals
 from tests.clocks import hold_the_day
 from tests.factories import make_user
 
 pytestmark = pytest.mark.browser
-
-
-def test_the_language_switch_works_by_keyboard_and_without_scripts(
-    open_page: Callable[..., Page], browser: Browser
-) -> None:
-    user = make_user()
-    page = open_page(browser, user, java_script_enabled=False)
-    page.goto("/accounts/email/")
-
-    press(page, "button", "日本語")
-
-    expect(page).to_have_url(re.compile("/accounts/email/$"))
-    expect(page.get_by_role("heading", level=1)).to_have_text("メールアドレスの変更")
-    expect(page.locator("html")).to_have_attribute("lang", "ja")
-    expect(page.get_by_role("button", name="English")).to_have_attribute("lang", "en")
-    assert User.get(user.pk).language == "ja"
-    press(page, "button", "English")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Change email address")
 
 
 def test_a_japanese_invoice_shows_the_totals_that_are_stored(
