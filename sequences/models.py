@@ -17,7 +17,7 @@ Counters are written and read as on the wire, because PynamoDB's numbers are flo
 """
 
 from decimal import Decimal
-from typing import Any, ClassVar, NamedTuple, NoReturn, Self
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from pynamodb.attributes import UnicodeAttribute
 
@@ -178,11 +178,6 @@ class NumberedModel(Model):
         """The scope that is part of a guard item's key."""
         parts = guard_key.removeprefix(REQUEST_PREFIX)
         return parts.rpartition("#")[0] if cls.scopes_have_hash else parts.partition("#")[0]
-
-    @classmethod
-    def at(cls, series: str, number: int) -> Self:
-        """The key of an item, for `dynamo.transactions.read_together`."""
-        return cls(series, number)
 
     @staticmethod
     def place_of(guard: Item) -> Place | None:

@@ -120,7 +120,7 @@ def stored_numbers(model: Model, series: str) -> list[int]:
 
 def stored_guard(model: Model, series: str, request_id: str) -> Item | None:
     """The guard item of a request id as on the wire."""
-    return read_together([model.at(model.guard_key(series, request_id), 0)])[0]
+    return read_together([model(model.guard_key(series, request_id), 0)])[0]
 
 
 def stored_counter(model: Model, series: str) -> Item | None:

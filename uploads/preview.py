@@ -1,7 +1,6 @@
 """A dry run: predicts the result of a run without writing to the table or the bucket."""
 
 import threading
-import time
 from collections.abc import Callable, Iterable
 from itertools import islice
 
@@ -36,7 +35,6 @@ def preview_files(
     Raises:
         Unavailable, Rejected, TableMissing: see `dynamo.extending.send`.
     """
-    began = time.monotonic()
     summary = Summary()
     remaining = iter(sources)
     #: The paths of the files that would be uploaded, by their keys.
@@ -69,7 +67,6 @@ def preview_files(
                 elif result.outcome == "uploaded":
                     first_paths[job.key] = job.source.path
                 note(result)
-    summary.seconds = time.monotonic() - began
     return summary
 
 

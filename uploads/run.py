@@ -12,7 +12,6 @@ Source: "DynamoDBをロックマネージャーとして使う" (claims in Dynam
 import math
 import random
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
@@ -65,9 +64,6 @@ def upload_files(
         TableMissing: a table does not exist.
         Unavailable, Rejected: DynamoDB did not let the run begin.
     """
-    if workers < 1:
-        raise ValueError("workers must be at least 1.")
-    began = time.monotonic()
     summary = Summary()
     with _Dispatcher(sources, destination, workers, lease_seconds, on_bytes, stop) as dispatcher:
         for result in dispatcher.results():
@@ -76,7 +72,6 @@ def upload_files(
             if result.outcome == "uploaded":
                 metrics.BYTES.inc(result.size)
             on_result(result)
-    summary.seconds = time.monotonic() - began
     return summary
 
 

@@ -74,7 +74,6 @@ class Summary:
     conflicts: int = 0
     failed: int = 0
     bytes: int = 0
-    seconds: float = 0.0
 
     def add(self, result: Result) -> None:
         counter = "conflicts" if result.outcome == "conflict" else result.outcome

@@ -237,7 +237,7 @@ def _claim_sending(record: Record, request_id: str, to: str) -> tuple[Sending, b
         path = InvoiceState.sendings
         unchanged = path == before if record.state.sendings is not None else path.does_not_exist()
         write = Transaction()
-        issued = InvoiceItem.at(invoice.series, invoice.number)
+        issued = InvoiceItem(invoice.series, invoice.number)
         write.check(issued, Path("status") == "issued", otherwise=InvoiceError())
         write.update(record.state, [path.set(stored)], unchanged, otherwise=InvoiceError())
         if not write.try_commit():

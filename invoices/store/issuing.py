@@ -102,11 +102,11 @@ def issue_invoice(
 def _issued_before(item: InvoiceItem, request_id: str) -> Invoice | None:
     """The invoice that the same request has issued. Costs 1 request, and 1 more if there is one."""
     guard_key = InvoiceItem.guard_key(item.series, request_id)
-    [guard] = read_together([InvoiceItem.at(guard_key, 0)])
+    [guard] = read_together([InvoiceItem(guard_key, 0)])
     place = InvoiceItem.place_of(guard) if guard else None
     if guard is None or place is None or guard.get("digest") != {"S": item.digest()}:
         return None
-    [stored] = read_together([InvoiceItem.at(*place)])
+    [stored] = read_together([InvoiceItem(*place)])
     return from_item(stored) if stored else None
 
 

@@ -176,12 +176,12 @@ def find_invoice(account: str, label: str) -> Invoice:
 def invoice_at(account: str, label: str) -> InvoiceItem:
     """The key of an invoice. Raises UnknownInvoice if `label` is not a label."""
     year, number = parse_label(label)
-    return InvoiceItem.at(series_of(account, year), number)
+    return InvoiceItem(series_of(account, year), number)
 
 
 def credit_guard(series: str, label: str) -> InvoiceItem:
     """The key of the guard item of the credit note for an invoice."""
-    return InvoiceItem.at(InvoiceItem.guard_key(series, credit_request_id(label)), 0)
+    return InvoiceItem(InvoiceItem.guard_key(series, credit_request_id(label)), 0)
 
 
 def label_of_guard(guard: Item) -> str:

@@ -172,7 +172,7 @@ def _items_of(
         yield from page
         # Each key once, as a transaction requires: twins have the same guard item.
         ids = {request_id for item in page if (request_id := text_of(item, "requestId"))}
-        keys = [model.at(model.guard_key(series, each), 0) for each in sorted(ids)]
+        keys = [model(model.guard_key(series, each), 0) for each in sorted(ids)]
         yield from _read_items(keys, sizes.together)
         progress("Items read", len(page) + len(keys))
 
@@ -309,27 +309,27 @@ class SeriesCheck:
     def _is_twin(self, series: str, number: int) -> bool:
         """Whether this and the current item have, at one instant, the same request id."""
         places = [(self.report.series, self._number or 0), (series, number)]
-        items = read_together([self._model.at(*place) for place in places])
+        items = read_together([self._model(*place) for place in places])
         one, other = (text_of(item, "requestId") for item in items)
         return one == other != ""
 
     def _read(self, numbers: Sequence[int]) -> tuple[int, dict[int, Item]]:
         """At one instant: the last number given out, and which of `numbers` has an item."""
         series = self.report.series
-        keys = [self._model.at(series, number) for number in numbers]
+        keys = [self._model(series, number) for number in numbers]
         counter, *items = read_together([self._model.counter_of(series), *keys])
         found = zip(numbers, items, strict=True)
         return last_of(self._model, counter) or 0, {number: item for number, item in found if item}
 
     def _is_wrong(self, key: str, number: int | None) -> bool:
         """Whether the guard item names, at one instant, no item or that of another request."""
-        guard_item = self._model.at(key, 0)
+        guard_item = self._model(key, 0)
         if number is None:
             [guard] = read_together([guard_item])
             place = self._model.place_of(guard) if guard else None
             return guard is not None and (place is None or place.number == 0)
         series = self.report.series
-        guard, item = read_together([guard_item, self._model.at(series, number)])
+        guard, item = read_together([guard_item, self._model(series, number)])
         if guard is None or self._model.place_of(guard) != (series, number):
             return False
         return item is None or key != self._model.guard_key(series, text_of(item, "requestId"))

@@ -345,10 +345,6 @@ def _pause_seconds(collisions: int, began: float, ends_at: float) -> float:
     return random.uniform(0, ceiling * left**4)  # noqa: S311 - spreads load, guards no secret
 
 
-#: The attribute that holds the last number.
-_VALUE = "currentValue"
-
-
 def _read(name: str) -> int | None:
     item = send("GetItem", Counter.address(name)).get("Item", {})
     return _whole_number(name, item["currentValue"]) if "currentValue" in item else None
@@ -358,9 +354,9 @@ def _add(sequence: Sequence, count: int, **under: Any) -> int:
     """Count up by `count` numbers, `under` a condition if there is one; return the last of them."""
     before = sequence.initial_value - sequence.increment
     span = _number(count * sequence.increment)
-    update = (
-        Update(count={_VALUE: (_number(before), span)}) if before else Update(add={_VALUE: span})
-    )
+    update = Update(add={"currentValue": span})
+    if before:
+        update = Update(count={"currentValue": (_number(before), span)})
     request = update.request(Counter.address(sequence.name), **under)
     request["ReturnValues"] = "UPDATED_NEW"
     try:
@@ -377,7 +373,7 @@ def _add(sequence: Sequence, count: int, **under: Any) -> int:
 
 def _set(sequence: Sequence, value: int, condition: str, values: Item) -> bool:
     """Set the counter to `value` if `condition` holds; return whether it did."""
-    update = Update(set={_VALUE: _number(value)})
+    update = Update(set={"currentValue": _number(value)})
     request = update.request(Counter.address(sequence.name), condition, values=values)
     try:
         send("UpdateItem", request, repeatable=True)

@@ -236,7 +236,7 @@ class Group:
         for number, caller in self._numbered:
             if self._write.refusal_of(caller) is not None:
                 # Both at one instant: the reasons of a refusal may come from different ones.
-                keys = [self._model.counter_of(self._series), self._model.at(self._series, number)]
+                keys = [self._model.counter_of(self._series), self._model(self._series, number)]
                 counter, item = read_together([*keys])
                 return head_of(self._series, self._model, counter) if item else None
         return None
@@ -250,14 +250,14 @@ def _issued_before(ask: Unnumbered, guard: Item | None = None) -> NumberedModel 
     """
     model = type(ask.item)
     if guard is None:
-        [guard] = read_together([model.at(ask.guard_key, 0)])
+        [guard] = read_together([model(ask.guard_key, 0)])
     if guard is None:
         return None
     place = model.place_of(guard)
     if place is None or not place.number:
         return DamagedSeries(ask.item.series)
     # Guard and item at one instant.
-    guard, stored = read_together([model.at(ask.guard_key, 0), model.at(*place)])
+    guard, stored = read_together([model(ask.guard_key, 0), model(*place)])
     request_id = ask.wire["requestId"]
     if guard is None or stored is None or stored.get("requestId") != request_id:
         return DamagedSeries(place.series)

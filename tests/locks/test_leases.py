@@ -130,10 +130,22 @@ def test_a_renewal_starts_the_lease_again_under_a_new_version_and_stores_the_tim
     assert datetime.now(UTC) - renewed_at < timedelta(minutes=10)
 
 
-@pytest.mark.parametrize("remove", [False, True])
-@pytest.mark.parametrize("since", ["deleted", "taken"])
-def test_after_another_took_the_lock_renewal_and_release_are_refused_and_change_nothing(
-    since: str, remove: bool
+def remove(lease: Lease) -> None:
+    lease.release(remove=True)
+
+
+@pytest.mark.parametrize(
+    ("since", "call"),
+    [
+        ("deleted", Lease.renew),
+        ("deleted", Lease.release),
+        ("taken", Lease.renew),
+        ("taken", Lease.release),
+        ("taken", remove),
+    ],
+)
+def test_after_another_took_the_lock_a_call_is_refused_and_changes_nothing(
+    since: str, call: Callable[[Lease], None]
 ) -> None:
     lease = taken("a")
     assert requests.delete_held("a", lease._versions)
@@ -141,12 +153,11 @@ def test_after_another_took_the_lock_renewal_and_release_are_refused_and_change_
         put("a", ownerName={"S": "another"}, recordVersionNumber={"S": "theirs"})
     before = stored("a")
 
-    with pytest.raises(LeaseLost, match="another process holds the lock"):
-        lease.renew()
-    assert lease.lost.is_set()
-    with pytest.raises(LeaseLost):
-        lease.release(remove=remove)
+    for each in (call, Lease.release):
+        with pytest.raises(LeaseLost, match="another process holds the lock"):
+            each(lease)
 
+    assert lease.lost.is_set()
     assert stored("a") == before
 
 

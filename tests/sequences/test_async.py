@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from typing import Any
 
 import pytest
 from django.core.exceptions import SynchronousOnlyOperation
@@ -10,6 +12,8 @@ from django.core.exceptions import SynchronousOnlyOperation
 from dynamo._internal.client import deadline
 from sequences import aissue, anext_value, next_value
 from tests.conftest import PATIENCE_SECONDS
+from tests.faults.kinds import Meanwhile
+from tests.faults.proxy import FaultProxy
 from tests.numbered import Ticket, new_series, ticket
 from tests.requests import Requests
 
@@ -44,10 +48,28 @@ def test_tasks_that_wait_for_a_counter_share_requests(requests_sent: Requests) -
     assert requests_sent.operations.count("UpdateItem") <= 100
 
 
-def test_a_synchronous_call_does_not_wait_in_an_event_loop_for_another_threads_request() -> None:
-    async def call() -> None:
-        for act in (lambda: next_value("a"), lambda: ticket(new_series())):
-            with pytest.raises(SynchronousOnlyOperation):
-                act()
+def test_a_synchronous_call_does_not_wait_in_an_event_loop_for_another_threads_request(
+    proxy: FaultProxy,
+) -> None:
+    refused = threading.Event()
+    under_way = threading.Event()
 
-    asyncio.run(call())
+    def wait() -> None:
+        under_way.set()
+        assert refused.wait(120)
+
+    proxy.plan("UpdateItem", Meanwhile(wait))
+
+    async def call() -> Any:
+        first = asyncio.create_task(anext_value("a"))
+        await asyncio.to_thread(under_way.wait, 120)
+        try:
+            with pytest.raises(SynchronousOnlyOperation):
+                next_value("a")
+            with pytest.raises(SynchronousOnlyOperation):
+                ticket(new_series())
+        finally:
+            refused.set()
+        return await first
+
+    assert asyncio.run(call()) == 1

@@ -332,10 +332,13 @@ def test_the_list_of_items_beyond_the_counter_is_limited(
     monkeypatch.setattr(findings, "LISTED", 1)
     for number in "789":
         copy(1, number, **BY_HAND)(series)
+    requests_sent.clear()
 
     [report] = check()
 
     assert (report.beyond.listed, report.beyond.more) == ([7], 2)
+    # The counter, the listed item, and its twin.
+    assert requests_sent.operations.count("TransactGetItems") == 3
 
 
 def test_memory_stays_bounded_for_a_long_series(monkeypatch: pytest.MonkeyPatch) -> None:

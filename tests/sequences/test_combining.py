@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,6 +19,7 @@ from dynamo._internal.client.deadline import operation_ends_at, within
 from dynamo.exceptions import Unavailable
 from sequences._internal.combining import OVERDUE_SECONDS, Caller, Combiner
 from tests.clocks import LeapingClock, use_clock
+from tests.forked import in_a_child
 from tests.waiting import wait_until
 
 SECONDS = 120  # until a test that hangs fails
@@ -145,19 +145,26 @@ def test_callers_that_wait_are_served_in_order_together_as_many_as_fit(
     assert len(set(served.threads)) > 1
 
 
+@pytest.mark.parametrize("prepares", [False, True], ids=["while it sends", "while it prepares"])
 @pytest.mark.parametrize("error", [ConnectionError(), KeyboardInterrupt(), SystemExit(3)], ids=repr)
 def test_an_error_of_a_leader_is_its_own_and_its_followers_are_served_again_in_order(
-    served: Served, pool: ThreadPoolExecutor, error: BaseException
+    served: Served, pool: ThreadPoolExecutor, error: BaseException, prepares: bool
 ) -> None:
-    served.errors = {"b": error}
-    combiner = Combiner(served)
+    turns = iter([None, error if prepares else None])
+
+    def prepare(_key: str) -> None:
+        if failure := next(turns, None):
+            raise failure
+
+    served.errors = {} if prepares else {"b": error}
+    combiner = Combiner(served, prepare)
     futures = crowd(pool, combiner, served, *"abcd")
 
     served.go_on()
 
     assert futures[1].exception(SECONDS) is error
     assert [futures[n].result(SECONDS) for n in (0, 2, 3)] == ["key:a", "key:c", "key:d"]
-    assert served.groups == [["a"], ["b", "c", "d"], ["c", "d"]]
+    assert served.groups == [["a"], *([] if prepares else [["b", "c", "d"]]), ["c", "d"]]
 
 
 def test_followers_of_a_failed_leader_go_before_later_callers(
@@ -177,25 +184,6 @@ def test_followers_of_a_failed_leader_go_before_later_callers(
 
     assert futures[3].result(SECONDS) == "key:d"
     assert served.groups == [["a"], ["b", "c"], ["c", "d"]]
-
-
-def test_an_error_while_a_request_is_prepared_is_the_leaders_alone(
-    served: Served, pool: ThreadPoolExecutor
-) -> None:
-    turns = iter([None, ArithmeticError(), None])
-
-    def prepare(_key: str) -> None:
-        if error := next(turns):
-            raise error
-
-    combiner = Combiner(served, prepare)
-    futures = crowd(pool, combiner, served, *"abcd")
-
-    served.go_on()
-
-    assert isinstance(futures[1].exception(SECONDS), ArithmeticError)
-    assert [futures[n].result(SECONDS) for n in (0, 2, 3)] == ["key:a", "key:c", "key:d"]
-    assert served.groups == [["a"], ["c", "d"]]
 
 
 def test_an_error_after_the_leader_was_served_is_not_its_own(pool: ThreadPoolExecutor) -> None:
@@ -402,21 +390,17 @@ def test_a_leader_that_was_killed_is_replaced_once_it_is_overdue(
     assert combiner._queues == {}
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_child_starts_with_an_empty_queue(
     served: Served, pool: ThreadPoolExecutor
 ) -> None:
     combiner = Combiner(served)
     futures = crowd(pool, combiner, served, *"abc")
 
-    with warnings.catch_warnings():
-        # Python warns of forks in processes with threads.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
-    if not child:
-        with within(SECONDS):
-            os._exit(0 if combiner("key", "child") == "key:child" else 1)
+    def child() -> None:
+        assert impatient(combiner, "child", SECONDS) == "key:child"
 
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert in_a_child(child) == 0
     served.go_on()
     assert [future.result(SECONDS) for future in futures] == ["key:a", "key:b", "key:c"]
 

@@ -13,7 +13,7 @@ from dynamo._internal.client import deadline
 from dynamo._internal.items import ITEM_MAX_BYTES, PlainModel
 from dynamo.exceptions import Rejected
 from dynamo.transactions import Transaction, Write
-from sequences._internal import pace, series as issuing
+from sequences._internal import series as issuing
 from sequences._internal.counters import next_value
 from sequences._internal.series import issue
 from sequences.exceptions import DamagedSeries, ItemTooLarge, OutOfOrder, RequestIdReused
@@ -493,12 +493,6 @@ def moved_again(series: str) -> None:
     put_counter(Ticket, series, 4)
 
 
-def overtaken_long_ago(series: str) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pace, "RIVALRY_SECONDS", 0.0)
-        overtaken(series)
-
-
 #: What happened after the first item was issued for the request a, the next call, and its requests.
 COSTS: dict[str, tuple[Callable[[str], object], dict[str, Any], list[str]]] = {
     "a known series": (ticket, {}, [WRITE]),
@@ -506,7 +500,6 @@ COSTS: dict[str, tuple[Callable[[str], object], dict[str, Any], list[str]]] = {
     "an unknown series": (lambda _series: forget_all(), {}, [READ, WRITE]),
     "another process moved the counter": (moved, {}, [WRITE, WRITE]),
     "another process moved it again": (moved_again, {}, [READ, WRITE]),
-    "another process moved it some seconds ago": (overtaken_long_ago, {}, [WRITE]),
     "a repeated request": (ticket, {"request_id": "a"}, [WRITE, READ_BOTH]),
     "a repeated request in a new process": (
         lambda _series: forget_all(),
@@ -610,6 +603,8 @@ def test_the_largest_item_is_issued_and_a_larger_one_refused_before_anything_is_
 
     assert ticket(series, subject="x" * room, request_id="a").number == 1
     requests_sent.clear()
+    with pytest.raises(ItemTooLarge):
+        ticket(series, tags={f"{number} {'x' * 100_000}" for number in range(5)})
     with pytest.raises(ItemTooLarge) as refused:
         ticket(series, subject="x" * (room + 1), request_id="b")
 

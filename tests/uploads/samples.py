@@ -72,21 +72,6 @@ class Uploaded:
         return result
 
 
-def upload(bucket: str, *sources: Source | Unusable, **options: Any) -> Uploaded:
-    """Upload these files below the prefix `in`."""
-    return Uploaded(sources, bucket, **options)
-
-
-def row_of(bucket: str, source: Source) -> dict[str, Any] | None:
-    """The stored row as plain values."""
-    answer = send(
-        "GetItem",
-        {"TableName": UploadItem.table(), "Key": {"key": {"S": f"s3://{bucket}/{source.key}"}}},
-    )
-    item = answer.get("Item")
-    return {name: next(iter(value.values())) for name, value in item.items()} if item else None
-
-
 def objects_in(s3: Any, bucket: str) -> dict[str, bytes]:
     """Every object's bytes."""
     found: dict[str, bytes] = {}
@@ -156,7 +141,9 @@ class Storage:
         return Uploaded(sources, self.bucket, **options)
 
     def row(self, source: Source) -> dict[str, Any] | None:
-        return row_of(self.bucket, source)
+        """The stored row as plain values."""
+        url = f"s3://{self.bucket}/{source.key}"
+        return next((row for row in all_rows() if row["key"] == url), None)
 
     def objects(self) -> dict[str, bytes]:
         return objects_in(self.s3, self.bucket)

@@ -28,6 +28,8 @@ from tests.uploads.samples import (
 )
 from tests.waiting import wait_until
 from uploads import contents
+from uploads.models import UPLOADING, UploadItem
+from uploads.sources import Source
 
 #: Longer than a process under load stands still.
 LEASE_SECONDS = 4.0
@@ -35,28 +37,21 @@ LEASE_SECONDS = 4.0
 SMALL_BYTES = 1000
 
 
-def _values(request: dict[str, Any]) -> dict[str, Any]:
-    """What an update sets in a row of `uploads`."""
-    return set_by(request) if request["TableName"] == "uploads" else {}
+def sets(name: str, value: str | None = None) -> Callable[[dict[str, Any]], bool]:
+    """Whether an update sets this in a row of `uploads`."""
+
+    def is_it(request: dict[str, Any]) -> bool:
+        values = set_by(request) if request["TableName"] == "uploads" else {}
+        return name in values and (value is None or values[name] == {"S": value})
+
+    return is_it
 
 
-def _is_claim(request: dict[str, Any]) -> bool:
-    return _values(request).get("state") == {"S": "uploading"}
-
-
-def _is_done(request: dict[str, Any]) -> bool:
-    return _values(request).get("state") == {"S": "done"}
-
-
-def _is_upload_id(request: dict[str, Any]) -> bool:
-    return "uploadId" in _values(request)
-
-
-def _is_part(number: int) -> Any:
+def part(number: int) -> Callable[[dict[str, Any]], bool]:
     return lambda request: request["partNumber"] == str(number)
 
 
-def _any(_request: dict[str, Any]) -> bool:
+def anything(_request: dict[str, Any]) -> bool:
     return True
 
 
@@ -85,44 +80,34 @@ def stopped_at(
         yield process
 
 
-#: The request after which the process is killed, the state of its row then, and how many parts the
-#: next run sends.
-CRASHES = [
-    pytest.param(SMALL_BYTES, "UpdateItem", _is_claim, "uploading", 0, id="claim | PUT"),
-    pytest.param(SMALL_BYTES, "PutObject", _any, "uploading", 0, id="PUT | done"),
-    pytest.param(SMALL_BYTES, "UpdateItem", _is_done, "done", 0, id="done | end"),
-    pytest.param(LARGE_BYTES, "UpdateItem", _is_claim, "uploading", 3, id="claim | Create"),
-    pytest.param(LARGE_BYTES, "CreateMultipartUpload", _any, "uploading", 3, id="Create | record"),
-    pytest.param(LARGE_BYTES, "UpdateItem", _is_upload_id, "uploading", 3, id="record | parts"),
-    pytest.param(LARGE_BYTES, "UploadPart", _is_part(2), "uploading", 1, id="amid the parts"),
-    pytest.param(LARGE_BYTES, "UploadPart", _is_part(3), "uploading", 0, id="parts | Complete"),
-    pytest.param(
-        LARGE_BYTES, "CompleteMultipartUpload", _any, "uploading", 0, id="Complete | done"
-    ),
-    pytest.param(LARGE_BYTES, "UpdateItem", _is_done, "done", 0, id="large: done | end"),
-]
+#: How large the file is, the request after which the process is killed, what the row has then, and
+#: how many parts the next run sends.
+CRASHES: dict[str, tuple[int, str, Callable[[dict[str, Any]], bool], str, int]] = {
+    "claim | PUT": (SMALL_BYTES, "UpdateItem", sets("state", "uploading"), "uploading", 0),
+    "PUT | done": (SMALL_BYTES, "PutObject", anything, "uploading", 0),
+    "done | end": (SMALL_BYTES, "UpdateItem", sets("state", "done"), "done", 0),
+    "claim | Create": (LARGE_BYTES, "UpdateItem", sets("state", "uploading"), "uploading", 3),
+    "Create | record": (LARGE_BYTES, "CreateMultipartUpload", anything, "uploading", 3),
+    "record | parts": (LARGE_BYTES, "UpdateItem", sets("uploadId"), "uploadId", 3),
+    "amid the parts": (LARGE_BYTES, "UploadPart", part(2), "uploading", 1),
+    "parts | Complete": (LARGE_BYTES, "UploadPart", part(3), "uploading", 0),
+    "Complete | done": (LARGE_BYTES, "CompleteMultipartUpload", anything, "uploading", 0),
+    "large: done | end": (LARGE_BYTES, "UpdateItem", sets("state", "done"), "done", 0),
+}
 
 
-@pytest.mark.parametrize(("size", "operation", "when", "state", "parts"), CRASHES)
+@pytest.mark.parametrize(
+    ("size", "operation", "when", "left", "parts"), CRASHES.values(), ids=CRASHES
+)
 def test_after_a_kill_at_any_request_the_next_run_completes_the_work(
-    storage: Storage,
-    proxy: FaultProxy,
-    size: int,
-    operation: str,
-    when: Any,
-    state: str,
-    parts: int,
+    storage: Storage, proxy: FaultProxy, size: int, operation: str, when: Any, left: str, parts: int
 ) -> None:
     file = storage.file("a", content(size))
     through = proxy if operation == "UpdateItem" else storage.proxy
     with stopped_at(storage, through, operation, when, signal.SIGKILL) as process:
         process.communicate()
-
-    def has_arrived() -> bool:
-        row = storage.row(file) or {}
-        return row.get("state") == state and (when is not _is_upload_id or "uploadId" in row)
-
-    wait_until(has_arrived)
+    # The request arrives after its sender has died.
+    wait_until(lambda: left in {**(row := storage.row(file) or {}), row.get("state"): ""})
     # Otherwise the next run would wait for the lease: see test_sharing.py.
     remove_locks()
     before = storage.proxy.count("UploadPart")
@@ -135,81 +120,75 @@ def test_after_a_kill_at_any_request_the_next_run_completes_the_work(
     storage.assert_stored([file])
 
 
-def test_multipart_uploads_of_longer_keys_are_not_aborted(storage: Storage) -> None:
-    file = storage.file("a", content(SMALL_BYTES))
-    for key in ("in/a", "in/a.1", "in/a", "in/b"):
-        storage.s3.create_multipart_upload(Bucket=storage.bucket, Key=key)
-    _leave_free(storage.bucket, "a")
+def left_free(storage: Storage, data: bytes, **values: Any) -> Source:
+    """A file whose row is as an interrupted run leaves it."""
+    file = storage.file("a", data)
+    url = f"s3://{storage.bucket}/{file.key}"
+    insert(UploadItem(url, state=UPLOADING, size=1, **values))
+    return file
 
-    storage.upload(file)
+
+def begun(storage: Storage, key: str = "in/a", **options: Any) -> str:
+    """The id of a multipart upload that was created."""
+    answer = storage.s3.create_multipart_upload(Bucket=storage.bucket, Key=key, **options)
+    upload_id: str = answer["UploadId"]
+    return upload_id
+
+
+def test_uploads_that_are_not_recorded_are_aborted_and_those_of_longer_keys_are_not(
+    storage: Storage,
+) -> None:
+    for key in ("in/a", "in/a.1", "in/a", "in/b"):
+        begun(storage, key)
+
+    storage.upload(left_free(storage, content(SMALL_BYTES)))
 
     assert storage.open_uploads() == ["in/a.1", "in/b"]
 
 
-def _leave_free(bucket: str, name: str, **values: Any) -> None:
-    """A row as an interrupted run leaves it."""
-    from uploads.models import UPLOADING, UploadItem
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_file_that_became_small_leaves_no_parts(storage: Storage, fails: bool) -> None:
+    file = left_free(storage, content(SMALL_BYTES), upload_id=begun(storage))
+    if fails:
+        storage.proxy.plan("PutObject", S3Answer(403, "AccessDenied"))
 
-    insert(UploadItem(f"s3://{bucket}/in/{name}", state=UPLOADING, size=1, **values))
+    assert storage.upload(file).outcomes == ["failed" if fails else "uploaded"]
 
-
-def test_a_file_that_became_small_leaves_no_parts(storage: Storage) -> None:
-    file = storage.file("a", content(SMALL_BYTES))
-    upload_id = storage.s3.create_multipart_upload(Bucket=storage.bucket, Key="in/a")["UploadId"]
-    storage.s3.upload_part(
-        Bucket=storage.bucket, Key="in/a", UploadId=upload_id, PartNumber=1, Body=b"part"
-    )
-    _leave_free(storage.bucket, "a", upload_id=upload_id)
-
-    storage.upload(file)
-
-    storage.assert_stored([file])
-
-
-def test_a_file_that_became_small_and_cannot_be_stored_leaves_nothing(storage: Storage) -> None:
-    file = storage.file("a", content(SMALL_BYTES))
-    upload_id = storage.s3.create_multipart_upload(Bucket=storage.bucket, Key="in/a")["UploadId"]
-    _leave_free(storage.bucket, "a", upload_id=upload_id)
-    storage.proxy.plan("PutObject", S3Answer(403, "AccessDenied"))
-
-    assert storage.upload(file).outcomes == ["failed"]
-
-    storage.assert_untouched(file)
+    if fails:
+        storage.assert_untouched(file)
+    else:
+        storage.assert_stored([file])
 
 
 def test_stored_parts_that_differ_from_the_file_are_sent_again(storage: Storage) -> None:
     data = content(LARGE_BYTES)
-    file = storage.file("a", data)
-    upload_id = storage.s3.create_multipart_upload(
-        Bucket=storage.bucket, Key="in/a", ChecksumAlgorithm="SHA256", ChecksumType="COMPOSITE"
-    )["UploadId"]
+    upload_id = begun(storage, ChecksumAlgorithm="SHA256", ChecksumType="COMPOSITE")
     other = content(PART_BYTES, "other")
     there = {1: data[:PART_BYTES], 2: other, 3: b"short", 7: b"of a larger file"}
-    for number, part in there.items():
+    for number, each in there.items():
         storage.s3.upload_part(
             Bucket=storage.bucket,
             Key="in/a",
             UploadId=upload_id,
             PartNumber=number,
-            Body=part,
+            Body=each,
             ChecksumAlgorithm="SHA256",
         )
-    _leave_free(storage.bucket, "a", upload_id=upload_id)
+    file = left_free(storage, data, upload_id=upload_id)
 
     storage.upload(file)
 
     sent = [
-        seen.body["partNumber"] for seen in storage.proxy.seen if seen.operation == "UploadPart"
+        each.body["partNumber"] for each in storage.proxy.seen if each.operation == "UploadPart"
     ]
     assert sorted(sent) == ["2", "3"]
     storage.assert_stored([file])
 
 
 def test_a_row_whose_multipart_upload_is_gone_starts_another(storage: Storage) -> None:
-    file = storage.file("a", content(LARGE_BYTES))
-    upload_id = storage.s3.create_multipart_upload(Bucket=storage.bucket, Key="in/a")["UploadId"]
+    upload_id = begun(storage)
     storage.s3.abort_multipart_upload(Bucket=storage.bucket, Key="in/a", UploadId=upload_id)
-    _leave_free(storage.bucket, "a", upload_id=upload_id)
+    file = left_free(storage, content(LARGE_BYTES), upload_id=upload_id)
 
     assert storage.upload(file).outcomes == ["uploaded"]
 
@@ -233,9 +212,7 @@ def test_a_part_that_a_frozen_process_writes_late_does_not_get_into_the_object(
         arrives.wait(120)
 
     storage.proxy.plan("CompleteMultipartUpload", Meanwhile(the_late_part_arrives))
-    with stopped_at(
-        storage, storage.proxy, "UploadPart", _is_part(2), signal.SIGSTOP, hold
-    ) as frozen:
+    with stopped_at(storage, storage.proxy, "UploadPart", part(2), signal.SIGSTOP, hold) as frozen:
         Path(file.path).write_bytes(new)
 
         uploaded = storage.upload(file)
@@ -256,7 +233,7 @@ def test_a_holder_that_resumes_after_its_put_arrived_reports_it_as_uploaded(
     storage: Storage,
 ) -> None:
     file = storage.file("a", content(SMALL_BYTES))
-    with stopped_at(storage, storage.proxy, "PutObject", _any, signal.SIGSTOP) as frozen:
+    with stopped_at(storage, storage.proxy, "PutObject", anything, signal.SIGSTOP) as frozen:
         uploaded = storage.upload(file)
 
         assert uploaded.outcomes == ["skipped"]

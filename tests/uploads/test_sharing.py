@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,11 +23,8 @@ from tests.uploads.samples import (
     Uploaded,
     all_rows,
     content,
-    file_of,
     locks,
     remove_locks,
-    row_of,
-    upload,
 )
 from tests.waiting import wait_until
 from uploads import claims, contents
@@ -70,7 +66,7 @@ def _dead(bucket: str, *files: Source, lease_seconds: float = 0.6) -> Lease:
 def in_background(bucket: str, *files: Source) -> Iterator[list[Uploaded]]:
     """A run in a thread; yields a list that has the ended run after the block."""
     ended: list[Uploaded] = []
-    thread = threading.Thread(target=lambda: ended.append(upload(bucket, *files)))
+    thread = threading.Thread(target=lambda: ended.append(Uploaded(files, bucket)))
     thread.start()
     try:
         yield ended
@@ -91,12 +87,10 @@ def test_a_run_waits_for_a_file_of_another_process_and_uploads_the_rest_meanwhil
         etag = storage.s3.put_object(Bucket=storage.bucket, Key="in/theirs", Body=b"theirs")["ETag"]
         claims.finish(claim, 6, contents.sha256_of([b"theirs"]), etag)
 
-    by_name = {Path(each.name).name: each for each in ended[0].results}
-    assert by_name["ours"].outcome == "uploaded"
-    assert (by_name["theirs"].outcome, by_name["theirs"].reason) == (
-        "skipped",
-        "it was stored before",
-    )
+    assert {each.key: (each.outcome, each.reason) for each in ended[0].results} == {
+        "in/ours": ("uploaded", ""),
+        "in/theirs": ("skipped", "it was stored before"),
+    }
     assert storage.proxy.stored == {"in/ours": 1}
     storage.assert_stored([theirs, ours])
 
@@ -215,31 +209,16 @@ def test_a_living_process_keeps_its_files_for_longer_than_its_lease(storage: Sto
     storage.assert_stored([file])
 
 
-def test_an_upload_that_a_dead_process_did_not_record_is_aborted(storage: Storage) -> None:
-    file = storage.file("a", b"small")
-    _dead(storage.bucket, file)
-    storage.s3.create_multipart_upload(Bucket=storage.bucket, Key="in/a")
-    assert storage.open_uploads() == ["in/a"]
-
-    storage.upload(file)
-
-    storage.assert_stored([file])
-
-
 def test_two_runs_on_one_folder_share_the_work(storage: Storage) -> None:
     files = [storage.file(f"{number:02}", content(100, number)) for number in range(30)]
     files.append(storage.file("big", content(LARGE_BYTES)))
 
-    with (
-        in_background(storage.bucket, *files) as first,
-        in_background(storage.bucket, *files) as second,
-    ):
-        pass
+    with in_background(storage.bucket, *files) as ended:
+        summary = storage.upload(*files).summary
 
-    summaries = [first[0].summary, second[0].summary]
-    assert sum(summary.uploaded for summary in summaries) == len(files)
-    assert sum(summary.skipped for summary in summaries) == len(files)
-    assert all(count == 1 for count in storage.proxy.stored.values())
+    for outcome in ("uploaded", "skipped"):
+        assert getattr(summary, outcome) + getattr(ended[0].summary, outcome) == len(files)
+    assert storage.proxy.stored == {file.key: 1 for file in files}
     storage.assert_stored(files)
 
 
@@ -296,21 +275,19 @@ class _Stop(threading.Event):
         self.times_noticed += is_set
         return is_set
 
+    def set_and_noticed(self) -> None:
+        self.set()
+        # When it is checked again, the first check has taken effect.
+        wait_until(lambda: self.times_noticed >= 2)
 
-def test_stopping_finishes_small_files_and_leaves_large_ones_to_the_next_run(
-    storage: Storage,
-) -> None:
+
+def test_stopping_leaves_a_large_file_with_its_parts_to_the_next_run(storage: Storage) -> None:
     large = storage.file("large", content(2 * LARGE_BYTES))
     stop = _Stop()
-
-    def stop_now() -> None:
-        stop.set()
-        # When it is checked again, the first check has taken effect.
-        wait_until(lambda: stop.times_noticed >= 2)
-
     storage.proxy.plan(
-        "UploadPart", Meanwhile(stop_now), when=lambda seen: seen["partNumber"] == "2"
+        "UploadPart", Meanwhile(stop.set_and_noticed), when=lambda seen: seen["partNumber"] == "2"
     )
+
     stopped = storage.upload(large, stop=stop, workers=1)
 
     assert stopped.results == []
@@ -319,8 +296,7 @@ def test_stopping_finishes_small_files_and_leaves_large_ones_to_the_next_run(
     assert row["state"] == "uploading"
     assert row.keys() & {"lease", "fence", "uploadId"} == {"uploadId"}
     assert locks() == []
-    sent = storage.proxy.count("UploadPart")
-    assert 2 <= sent < 5
+    assert 2 <= storage.proxy.count("UploadPart") < 5
 
     assert storage.upload(large).outcomes == ["uploaded"]
 
@@ -328,15 +304,10 @@ def test_stopping_finishes_small_files_and_leaves_large_ones_to_the_next_run(
     storage.assert_stored([large])
 
 
-def test_a_file_that_waits_for_a_thread_is_not_started_after_a_stop(storage: Storage) -> None:
+def test_stopping_finishes_a_small_file_and_starts_no_other(storage: Storage) -> None:
     files = [storage.file(name, b"x") for name in "ab"]
     stop = _Stop()
-
-    def stop_now() -> None:
-        stop.set()
-        wait_until(lambda: stop.times_noticed >= 2)
-
-    storage.proxy.plan("PutObject", Meanwhile(stop_now))
+    storage.proxy.plan("PutObject", Meanwhile(stop.set_and_noticed))
 
     stopped = storage.upload(*files, stop=stop, workers=1)
 
@@ -345,26 +316,21 @@ def test_a_file_that_waits_for_a_thread_is_not_started_after_a_stop(storage: Sto
     assert locks() == []
 
 
-def test_a_holder_whose_row_was_taken_over_cannot_write_it(engine: str, tmp_path: Path) -> None:
-    file = file_of(tmp_path, "a", b"x")
-    before, after = taken(OTHERS_LOCK), taken("uploads#after")
-    try:
-        late = _claimed("bucket", file, before)
-        claims.take(late.url, file.size, after, late.holder)
-        row = row_of("bucket", file)
+def test_a_holder_whose_row_was_taken_over_cannot_write_it(storage: Storage) -> None:
+    file = storage.file("a", b"x")
+    late = _claimed(storage.bucket, file, abandoned(OTHERS_LOCK))
+    claims.take(late.url, file.size, abandoned("uploads#after"), late.holder)
+    row = storage.row(file)
 
-        claims.delete(late)
-        claims.release(late)
-        with pytest.raises(ClaimLost):
-            claims.record_upload(late, "id")
-        with pytest.raises(ClaimLost):
-            claims.finish(late, 1, "sha256", "etag")
+    claims.delete(late)
+    claims.release(late)
+    with pytest.raises(ClaimLost):
+        claims.record_upload(late, "id")
+    with pytest.raises(ClaimLost):
+        claims.finish(late, 1, "sha256", "etag")
 
-        assert row_of("bucket", file) == row
-        assert (row or {})["lease"] == "uploads#after"
-    finally:
-        before.release(remove=True)
-        after.release(remove=True)
+    assert storage.row(file) == row
+    assert (row or {})["lease"] == "uploads#after"
 
 
 def test_a_run_that_waits_for_another_can_be_stopped(storage: Storage) -> None:

@@ -11,7 +11,14 @@ import pytest
 
 from tests.commands import run
 from tests.stored.releases import Stored, each_release, load
-from tests.uploads.samples import all_rows, assert_stored, content, in_folder, put_in_parts, upload
+from tests.uploads.samples import (
+    Uploaded,
+    all_rows,
+    assert_stored,
+    content,
+    in_folder,
+    put_in_parts,
+)
 from uploads.contents import MIB, PART_BYTES
 
 pytestmark = each_release
@@ -45,7 +52,7 @@ def test_done_files_are_skipped_and_unfinished_ones_completed(
         (tmp_path / name).write_bytes(data)
     files = list(in_folder(tmp_path))
 
-    uploaded = upload(bucket, *files)
+    uploaded = Uploaded(files, bucket)
 
     outcomes = {result.name: result.outcome for result in uploaded.results}
     assert {Path(name).name: outcome for name, outcome in outcomes.items()} == {

@@ -24,9 +24,7 @@ from tests.uploads.samples import (
     file_of,
     locks,
     put_in_parts,
-    upload,
 )
-from uploads import contents
 from uploads.sources import Source, Unusable
 from web.s3 import AT_ONCE_BYTES, BucketMissing
 
@@ -51,23 +49,26 @@ def test_a_new_small_file_costs_two_requests_two_units_and_one_put(
     storage.assert_stored([file])
 
 
-def test_the_row_has_the_checksum_of_the_file_and_the_etag(storage: Storage) -> None:
-    file = storage.file("a.log", b"hello")
+@pytest.mark.parametrize("size", [5, LARGE_BYTES])
+def test_the_row_has_the_checksum_and_the_etag_that_s3_has(storage: Storage, size: int) -> None:
+    file = storage.file("a", content(size))
 
-    storage.upload(file)
+    uploaded = storage.upload(file)
 
-    head = storage.s3.head_object(Bucket=storage.bucket, Key="in/a.log", ChecksumMode="ENABLED")
+    assert uploaded.bytes == uploaded.summary.bytes == size
+    assert storage.proxy.count("UploadPart") == (3 if size == LARGE_BYTES else 0)
+    head = storage.s3.head_object(Bucket=storage.bucket, Key="in/a", ChecksumMode="ENABLED")
     row = storage.row(file)
     assert row is not None
     assert row.pop("updatedAt").endswith("+00:00")
     assert row == {
-        "key": f"s3://{storage.bucket}/in/a.log",
+        "key": f"s3://{storage.bucket}/in/a",
         "state": "done",
-        "size": "5",
-        "sha256": contents.sha256_of([b"hello"]),
+        "size": f"{size}",
+        "sha256": head["ChecksumSHA256"],
         "etag": head["ETag"].strip('"'),
     }
-    assert head["ChecksumSHA256"] == row["sha256"]
+    assert row["sha256"].endswith("-3") == (size == LARGE_BYTES)
 
 
 def test_s3_is_asked_first_only_for_a_body_that_is_not_small(storage: Storage) -> None:
@@ -80,98 +81,57 @@ def test_s3_is_asked_first_only_for_a_body_that_is_not_small(storage: Storage) -
     storage.assert_stored(files)
 
 
-def test_a_large_file_goes_up_in_parts_and_its_row_has_their_checksum(storage: Storage) -> None:
-    file = storage.file("big", content(LARGE_BYTES))
-
-    uploaded = storage.upload(file)
-
-    assert storage.proxy.count("UploadPart") == 3
-    assert storage.proxy.stored == {"in/big": 1}
-    assert uploaded.outcomes == ["uploaded"]
-    assert uploaded.bytes == uploaded.summary.bytes == LARGE_BYTES
-    row = storage.row(file)
-    head = storage.s3.head_object(Bucket=storage.bucket, Key="in/big", ChecksumMode="ENABLED")
-    assert row is not None
-    assert row["sha256"] == head["ChecksumSHA256"]
-    assert row["sha256"].endswith("-3")
-    storage.assert_stored([file])
-
-
 @pytest.mark.parametrize("size", [0, 1, PART_BYTES, PART_BYTES + 1])
-def test_a_file_of_any_size_arrives_whole_and_a_second_run_leaves_s3_alone(
+def test_a_file_of_any_size_arrives_whole_and_later_runs_leave_s3_alone(
     storage: Storage, size: int
 ) -> None:
     file = storage.file("a", content(size))
+    other = file_of(storage.folder / "other", "a", content(size or 1, "other"))
     storage.upload(file)
+    row = storage.row(file)
     storage.proxy.forget()
 
-    again = storage.upload(file)
+    again, conflict = storage.upload(file).result, storage.upload(other).result
 
-    assert again.outcomes == ["skipped"]
-    assert again.result.reason == "it was stored before"
+    assert (again.outcome, again.reason) == ("skipped", "it was stored before")
+    assert (conflict.outcome, conflict.reason) == (
+        "conflict",
+        "another file was stored under this key",
+    )
     assert storage.proxy.count() == 0
+    assert storage.row(file) == row
     storage.assert_stored([file])
-
-
-@pytest.mark.parametrize("size", [100, PART_BYTES + 1])
-def test_another_file_with_a_key_that_is_done_is_a_conflict(storage: Storage, size: int) -> None:
-    first = file_of(storage.folder / "one", "a", content(size, "first"))
-    other = file_of(storage.folder / "two", "a", content(size, "other"))
-    storage.upload(first)
-    row = storage.row(first)
-    storage.proxy.forget()
-
-    uploaded = storage.upload(other)
-
-    assert uploaded.outcomes == ["conflict"]
-    assert uploaded.result.reason == "another file was stored under this key"
-    assert storage.proxy.count() == 0
-    assert storage.row(first) == row
-    storage.assert_stored([first])
-
-
-def _put(s3: Any, bucket: str, data: bytes, **options: Any) -> None:
-    s3.put_object(Bucket=bucket, Key="in/a", Body=data, **options)
-
-
-def _put_in_parts(s3: Any, bucket: str, data: bytes, **options: Any) -> None:
-    # Not cut as we cut files.
-    middle = 600_000
-    put_in_parts(s3, bucket, "in/a", [data[:middle], data[middle:]], **options)
 
 
 @pytest.mark.parametrize("size", [800_000, PART_BYTES + 1])
 @pytest.mark.parametrize(
-    ("by", "options"),
-    [
-        (_put, {"ChecksumAlgorithm": "SHA256"}),
-        (_put, {"ChecksumAlgorithm": "SHA1"}),
-        (_put, {"ChecksumAlgorithm": "CRC32"}),
-        (_put_in_parts, {"ChecksumAlgorithm": "SHA256"}),
-        (_put_in_parts, {}),
-    ],
+    ("in_parts", "algorithm"),
+    [(False, "SHA256"), (False, "SHA1"), (False, "CRC32"), (True, "SHA256"), (True, None)],
     ids=["SHA-256", "SHA-1", "CRC-32", "SHA-256 over parts", "none"],
 )
 def test_an_equal_object_without_a_row_is_adopted_and_a_different_one_is_a_conflict(
-    storage: Storage, size: int, by: Any, options: dict[str, str]
+    storage: Storage, size: int, in_parts: bool, algorithm: str | None
 ) -> None:
-    equal = file_of(storage.folder / "equal", "a", content(size))
+    equal = file_of(storage.folder / "equal", "a", data := content(size))
     other = file_of(storage.folder / "other", "a", content(size, "other"))
-    by(storage.s3, storage.bucket, content(size), **options)
+    options = {"ChecksumAlgorithm": algorithm} if algorithm else {}
+    if in_parts:
+        # Not cut as we cut files.
+        parts = [data[:600_000], data[600_000:]]
+        put_in_parts(storage.s3, storage.bucket, "in/a", parts, **options)
+    else:
+        storage.s3.put_object(Bucket=storage.bucket, Key="in/a", Body=data, **options)
 
-    refused = storage.upload(other)
+    refused = storage.upload(other).result
 
-    assert refused.outcomes == ["conflict"]
-    assert refused.result.reason == "another object has this key"
+    assert (refused.outcome, refused.reason) == ("conflict", "another object has this key")
     assert storage.row(other) is None
 
-    adopted = storage.upload(equal)
+    adopted = storage.upload(equal).result
 
-    assert adopted.outcomes == ["skipped"]
-    assert adopted.result.reason == "the bucket had it already"
+    assert (adopted.outcome, adopted.reason) == ("skipped", "the bucket had it already")
     assert storage.proxy.count("UploadPart") == 0
-    downloads = storage.proxy.count("GetObject")
-    assert downloads == (0 if options else 2)
+    assert storage.proxy.count("GetObject") == (0 if options else 2)
     assert storage.proxy.stored == {}
     storage.assert_stored([equal])
 
@@ -180,7 +140,7 @@ def test_an_object_of_another_size_is_a_conflict_without_a_look_at_its_bytes(
     storage: Storage,
 ) -> None:
     file = storage.file("a", b"longer")
-    _put(storage.s3, storage.bucket, b"short")
+    storage.s3.put_object(Bucket=storage.bucket, Key="in/a", Body=b"short")
 
     assert storage.upload(file).outcomes == ["conflict"]
 
@@ -248,7 +208,7 @@ def test_a_bucket_that_is_missing_ends_the_run(s3: Any, s3_proxy: S3Proxy, tmp_p
     files = [file_of(tmp_path, str(number), b"x") for number in range(50)]
 
     with pytest.raises(BucketMissing):
-        upload("no-such-bucket-of-ours", *files)
+        Uploaded(files, "no-such-bucket-of-ours")
 
     assert s3_proxy.count() < 50
     assert all_rows() == []

@@ -14,14 +14,12 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal.client.sending import send
-from locks.models import LockItem
 from tests.commands import run, run_for_real, run_on_a_terminal
 from tests.forked import Forked
 from tests.programs import start
 from tests.uploads.folders import write
+from tests.uploads.samples import all_rows, locks
 from tests.waiting import catches, wait_until
-from uploads.models import UploadItem
 
 MANY = 1000
 
@@ -30,21 +28,8 @@ def started(*arguments: object, **environment: str) -> Forked:
     return start("manage.py", "uploadfiles", *arguments, env=os.environ | environment)
 
 
-def rest_of(process: Forked) -> tuple[str, str, int]:
-    """The rest of its output, and its exit code. `communicate` would lose lines read ahead."""
-    assert process.stdout is not None
-    assert process.stderr is not None
-    with process.stdout, process.stderr:
-        return process.stdout.read(), process.stderr.read(), process.wait(timeout=120)
-
-
-def open_claims() -> list[dict[str, Any]]:
-    """Rows that name a holder, and locks."""
-    rows, locks = (
-        send("Scan", {"TableName": table})["Items"]
-        for table in (UploadItem.table(), LockItem.table())
-    )
-    return [*(row for row in rows if "lease" in row), *locks]
+def assert_no_claim_is_open() -> None:
+    assert [row for row in all_rows() if "lease" in row] == locks() == []
 
 
 @pytest.fixture
@@ -60,16 +45,19 @@ def test_a_signal_ends_it_with_the_summary_no_open_claim_and_130(
 ) -> None:
     process = started("--verbose", many_files, logs)
     assert process.stdout is not None
+    assert process.stderr is not None
     first = process.stdout.readline()
 
     process.send_signal(sent)
-    out, err, code = rest_of(process)
+    # `communicate` would lose lines read ahead.
+    with process.stdout, process.stderr:
+        out, err = process.stdout.read(), process.stderr.read()
 
-    assert (code, err) == (130, "Interrupted: run it again to continue.\n")
+    assert (process.wait(timeout=120), err) == (130, "Interrupted: run it again to continue.\n")
     *lines, summary = [first.strip(), *out.splitlines()]
     assert summary.startswith(f"Uploaded {len(lines):,}, skipped 0, conflicts 0, failed 0; ")
     assert 0 < len(lines) < MANY
-    assert open_claims() == []
+    assert_no_claim_is_open()
     assert run("checkuploads", logs)[2] == 0
 
 
@@ -116,28 +104,23 @@ def test_a_second_ctrl_c_ends_it_at_once(engine: str, tmp_path: Path) -> None:
     assert (process.returncode, out, err) == (-signal.SIGINT, "", "")
 
 
-def test_a_terminal_shows_a_bar_of_files_and_bytes(logs: str, tmp_path: Path) -> None:
+def test_a_terminal_shows_a_bar_of_files_and_bytes_below_the_failures(
+    logs: str, tmp_path: Path
+) -> None:
     for number in range(60):
         write(tmp_path / str(number), "x" * 1000)
+    os.mkfifo(tmp_path / "fifo")
 
     shown, code = run_on_a_terminal("uploadfiles", str(tmp_path), logs, typed=[])
 
-    assert code == 0
-    frames = re.split(r"[\r\n]+", shown)
-    # Once everything is counted: files, share, bytes, time gone and left, rate.
-    bar = r"\d+/60 files +\d+%\|.*\| [\d.]+k?B/60.0kB \[\d\d:\d\d<\d\d:\d\d, .*B/s\]"
-    assert any(re.search(bar, frame) for frame in frames)
-    assert any(frame.startswith("60/60 files 100%|") for frame in frames)
-    assert "Uploaded 60, skipped 0, conflicts 0, failed 0; 58.6 KB in " in shown
-
-
-def test_a_failure_is_a_line_above_the_bar(engine: str, bucket: str, tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "fifo")
-
-    shown, code = run_on_a_terminal("uploadfiles", str(tmp_path), f"s3://{bucket}/a", typed=[])
-
     assert code == 1
     assert f"failed: {tmp_path}/fifo: It is not a regular file.\r\n" in shown
+    frames = re.split(r"[\r\n]+", shown)
+    # Once everything is counted: files, share, bytes, time gone and left, rate.
+    bar = r"\d+/61 files +\d+%\|.*\| [\d.]+k?B/60.0kB \[\d\d:\d\d<\d\d:\d\d, .*B/s\]"
+    assert any(re.search(bar, frame) for frame in frames)
+    assert any(frame.startswith("61/61 files 100%|") for frame in frames)
+    assert "Uploaded 60, skipped 0, conflicts 0, failed 1; 58.6 KB in " in shown
 
 
 def test_a_closed_pipe_ends_the_run_without_open_claims(logs: str, many_files: Path) -> None:
@@ -151,7 +134,7 @@ def test_a_closed_pipe_ends_the_run_without_open_claims(logs: str, many_files: P
     process.stderr.close()
 
     assert (process.wait(timeout=120), err) == (141, "")
-    assert open_claims() == []
+    assert_no_claim_is_open()
 
 
 def test_names_are_bytes_whatever_the_locale(

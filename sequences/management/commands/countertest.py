@@ -35,6 +35,12 @@ SHOWN = 10
 #: How long a process may take to stop: until the replies to its requests, which have time-outs.
 STOP_SECONDS = 15
 
+_NUMBERS = (
+    ("--tasks", 6, ""),
+    ("--rounds", 5, "numbers per task, "),
+    ("--processes", 1, "run the tasks in N processes, "),
+)
+
 # `multiprocessing` would run the project's `manage.py` again in each process.
 _PROGRAM = """
 import sys
@@ -69,10 +75,9 @@ class Command(DynamoCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add who draws from which counters, and how."""
-        parser.add_argument("--tasks", metavar="N", type=positive, default=6, help="default 6")
-        parser.add_argument(
-            "--rounds", metavar="N", type=positive, default=5, help="numbers per task, default 5"
-        )
+        for name, default, effect in _NUMBERS:
+            effect += f"default {default}"
+            parser.add_argument(name, metavar="N", type=positive, default=default, help=effect)
         parser.add_argument(
             "--keys",
             metavar="KEY",
@@ -83,13 +88,6 @@ class Command(DynamoCommand):
         )
         parser.add_argument(
             "--strategy", choices=get_args(Strategy), default="atomic", help="default atomic"
-        )
-        parser.add_argument(
-            "--processes",
-            metavar="N",
-            type=positive,
-            default=1,
-            help="run the tasks in N processes, default 1",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

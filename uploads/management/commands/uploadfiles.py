@@ -3,12 +3,13 @@
 import json
 import sys
 import threading
+import time
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.template.defaultfilters import filesizeformat
+from django.template.defaultfilters import filesizeformat, pluralize
 from tqdm import tqdm
 
 from dynamo.management.base import DynamoCommand, up_to
@@ -93,6 +94,7 @@ class Command(DynamoCommand):
                     target=bar.count, args=counted, name="counting", daemon=True
                 ).start()
             run = preview_files if self.dry_run else upload_files
+            began = time.monotonic()
             summary = run(
                 sources(paths, to, selection),
                 to,
@@ -104,7 +106,7 @@ class Command(DynamoCommand):
             if shown:
                 bar.show_all()
                 bar.refresh()
-        self._print(summary)
+        self._print(summary, time.monotonic() - began)
         if stop.is_set():
             self.stderr.write("Interrupted: run it again to continue.")
             raise KeyboardInterrupt
@@ -126,15 +128,15 @@ class Command(DynamoCommand):
                 # The reader of a pipe sees it now, too.
                 stream.flush()
 
-    def _print(self, summary: Summary) -> None:
+    def _print(self, summary: Summary, seconds: float) -> None:
         if self.as_json:
-            self.stdout.write(json.dumps(asdict(summary) | {"seconds": round(summary.seconds, 3)}))
+            self.stdout.write(json.dumps(asdict(summary) | {"seconds": round(seconds, 3)}))
             return
         counts = (
             f"uploaded {summary.uploaded:,}, skipped {summary.skipped:,}, "
             f"conflicts {summary.conflicts:,}, failed {summary.failed:,}"
         )
-        size = f"{filesizeformat(summary.bytes).replace(NO_BREAK, ' ')} in {summary.seconds:.1f} s"
+        size = f"{filesizeformat(summary.bytes).replace(NO_BREAK, ' ')} in {seconds:.1f} s"
         counts = f"Would be: {counts}" if self.dry_run else counts.capitalize()
         self.stdout.write(f"{counts}; {size}.")
 
@@ -179,9 +181,6 @@ class _FilesBar(tqdm):
 
 
 def _counted_failures(summary: Summary) -> str:
-    parts = [
-        f"{count:,} {noun}{'' if count == 1 else 's'}"
-        for count, noun in ((summary.conflicts, "conflict"), (summary.failed, "failure"))
-        if count
-    ]
+    counts = {"conflict": summary.conflicts, "failure": summary.failed}.items()
+    parts = [f"{count:,} {noun}{pluralize(count)}" for noun, count in counts if count]
     return f"{' and '.join(parts)}."
