@@ -38,7 +38,12 @@ def begin_and_end(user: User) -> None:
 
 
 OPERATIONS: dict[str, Callable[[User], object]] = {
-    **{each.name: each.act for each in ACCOUNTS if each.given in {ann, deactivated_ann, staff_ann}},
+    **{
+        each.name: each.act
+        for each in ACCOUNTS
+        # Checking a password with Argon2 takes long, and the sign-ins below do it.
+        if each.given in {ann, deactivated_ann, staff_ann} and "check_password" not in each.name
+    },
     "cancel_change": cancel_change,
     "begin and end sessions": begin_and_end,
     "sessions.end_all": sessions.end_all,
@@ -100,20 +105,16 @@ def test_a_stored_session_is_signed_in_or_has_ended(stored: Stored, client: Clie
     assert signed_in_as(client) == "Ann.Müller"
 
 
-def test_a_waiting_change_of_the_email_address_is_made_by_its_link(stored: Stored) -> None:
+def test_a_waiting_change_is_made_by_its_link_unless_a_new_password_ended_it(
+    stored: Stored,
+) -> None:
     user = User.get(stored.pk("cid"))
 
     confirm_change(change_token(user))
-
-    assert User.get(user.pk).email == "cid@example.net"
-    assert find_user("cid@example.net") == user
-    assert_guards_are_correct()
-
-
-def test_a_waiting_change_that_a_new_password_ended_is_not_made(stored: Stored) -> None:
     with pytest.raises(BadLink):
         confirm_change(change_token(User.get(stored.pk("dee"))))
 
+    assert find_user("cid@example.net") == user
     assert find_user("dee@example.org").pk == stored.pk("dee")
     assert_guards_are_correct()
 
@@ -130,7 +131,9 @@ def test_a_pending_sign_up_creates_its_account_or_has_expired(stored: Stored) ->
     assert_guards_are_correct()
 
 
-def test_a_repeated_registration_finds_its_account(stored: Stored) -> None:
+def test_a_repeated_registration_finds_its_account_and_all_stored_values_are_taken(
+    stored: Stored,
+) -> None:
     asked = {"username": "bobby.tables", "email": "BOBBY@example.org", "request_id": "form of bob"}
     before = stored_items()
 
@@ -140,16 +143,12 @@ def test_a_repeated_registration_finds_its_account(stored: Stored) -> None:
     assert stored_items().keys() == before.keys()
     with pytest.raises(AccountRequestReused):
         register(**asked, password="another password")
-    delete(User.get(again.pk))
-    assert register(**asked, password="another password").pk == again.pk
-    assert_guards_are_correct()
-
-
-def test_stored_values_are_taken(stored: Stored) -> None:
     for username, pk in stored.about["accounts"].items():
         for values in ({"username": username}, {"email": User.get(pk).email}):
             with pytest.raises(AccountError):
                 register(**({"username": "new", "email": "new@example.org"} | values))
+    delete(User.get(again.pk))
+    assert register(**asked, password="another password").pk == again.pk
     assert_guards_are_correct()
 
 

@@ -38,26 +38,18 @@ def test_a_lock_is_acquired_with_a_higher_fencing_token_and_its_data(
     assert Lock(name).acquire().data == b"new"
 
 
-def test_a_held_lock_is_not_acquired_at_once(stored: Stored) -> None:
+def test_a_held_lock_and_a_claim_are_free_only_after_they_are_broken(stored: Stored) -> None:
+    fences = {
+        item["key"]["S"]: int(item.get("fencingToken", {"N": 0})["N"])
+        for item in stored.items("locks")
+    }
     assert Lock("held").try_acquire() is None
-
-
-def test_a_claim_can_be_made_again_only_after_it_is_broken(stored: Stored) -> None:
     assert not claim_once("claimed")
 
-    assert break_lock("claimed") is State.CLAIMED
+    broken = [break_lock(name) for name in ("held", "broken", "claimed")]
+
+    assert broken == [State.HELD, State.RELEASED, State.CLAIMED]
     assert claim_once("claimed")
-
-
-def test_a_broken_lock_is_acquired_with_a_higher_fencing_token(stored: Stored) -> None:
-    fences = {
-        item["key"]["S"]: int(item["fencingToken"]["N"])
-        for item in stored.items("locks")
-        if "fencingToken" in item
-    }
-
-    assert break_lock("held") is State.HELD
-    assert break_lock("broken") is State.RELEASED
     for name in ("held", "broken"):
         lease = Lock(name).try_acquire()
         assert lease is not None
@@ -73,7 +65,6 @@ def test_all_locks_are_listed(stored: Stored) -> None:
 
 
 # Cache items --------------------------------------------------------------------------------------
-
 
 CLIENT = "192.0.2.1"
 

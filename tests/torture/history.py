@@ -141,7 +141,7 @@ class Journal:
 
     def write(self, **line: Any) -> None:
         """Write a line; it is in the file when this returns, even if the process is killed then."""
-        os.write(self._descriptor, json.dumps(line, ensure_ascii=False).encode() + b"\n")
+        os.write(self._descriptor, json.dumps(line).encode() + b"\n")
 
 
 def read(folder: Path, ends: dict[str, float], over: float) -> list[Call]:

@@ -90,40 +90,30 @@ def first_break(operations: Sequence[Operation], start: State, *, shown: int = 1
 def _after_end(
     possible: set[_Configuration], number: int, operations: Sequence[Operation], pending: set[int]
 ) -> set[_Configuration]:
-    """The configurations that are possible when the operation `number` has ended."""
+    """The configurations that are possible when the operation `number` has ended.
+
+    If it did not happen yet, it happens now, after any of the other pending ones.
+    """
     after: set[_Configuration] = set()
     seen: set[_Configuration] = set()
-    for state, done in possible:
-        if number in done:
-            after.add((state, done - {number}))
+    for start in possible:
+        if number in start[1]:
+            after.add((start[0], start[1] - {number}))
             continue
         if not operations[number].is_certain:
-            after.add((state, done))
-        _place(number, state, done, operations, pending, seen, after)
-    return after
-
-
-def _place(
-    number: int,
-    state: State,
-    done: frozenset[int],
-    operations: Sequence[Operation],
-    pending: set[int],
-    seen: set[_Configuration],
-    after: set[_Configuration],
-) -> None:
-    """Add what is possible if `number` happens now, after any of the pending others."""
-    stack = [(state, done)]
-    while stack:
-        state, done = stack.pop()
-        if (state, done) in seen:
-            continue
-        seen.add((state, done))
-        if len(seen) > MOST_CONFIGURATIONS:
-            raise Undecided
-        after.update((result, done) for result in operations[number].step(state))
-        left = pending - done
-        for other in left - {number}:
-            if operations[other].is_second and other - 1 in left:
+            after.add(start)
+        stack = [start]
+        while stack:
+            state, done = stack.pop()
+            if (state, done) in seen:
                 continue
-            stack += [(result, done | {other}) for result in operations[other].step(state)]
+            seen.add((state, done))
+            if len(seen) > MOST_CONFIGURATIONS:
+                raise Undecided
+            after.update((result, done) for result in operations[number].step(state))
+            left = pending - done
+            for other in left - {number}:
+                if not (operations[other].is_second and other - 1 in left):
+                    results = operations[other].step(state)
+                    stack += [(result, done | {other}) for result in results]
+    return after
