@@ -66,6 +66,15 @@ def a_voided_invoice(**changes: Any) -> Invoice:
     )
 
 
+#: Lines of usual amounts, with the category of their rate.
+PLAIN_LINES = st.builds(
+    a_line,
+    st.decimals(-9, 99, places=3).filter(bool).map(str),
+    st.decimals(-999, 9999, places=2).map(str),
+    st.sampled_from(["0", "5.5", "7", "8.125", "19"]),
+)
+
+
 @st.composite
 def invoices(draw: st.DrawFn) -> Invoice:
     """Any issued or voided invoice."""

@@ -15,7 +15,6 @@ from accounts.models import User
 from invoices.output.sending import sendings_of
 from invoices.store.records import find_record
 from invoices.store.settlement import void
-from tests.clocks import LeapingClock, use_clock
 from tests.commands import run
 from tests.engines import free_port
 from tests.factories import set_stored
@@ -149,18 +148,6 @@ def test_a_mail_that_was_not_sent_keeps_what_was_typed_and_can_be_sent_again(
     settings.EMAIL_BACKEND = working
     client.post(SEND, typed)
     assert outcomes(sender) == [(BOB, "sent"), (BOB, outcome)]
-
-
-def test_a_slow_mail_server_does_not_use_up_the_deadline_of_the_page(
-    client: Client, sender: User, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    values = form_values(client, SEND)
-    settings.EMAIL_BACKEND = "tests.accounts.test_mails.SlowBackend"
-    use_clock(LeapingClock(), monkeypatch)
-
-    assert client.post(SEND, values).status_code == 302
-
-    assert outcomes(sender) == [(BOB, "sent")]
 
 
 def test_an_unknown_outcome_is_shown_with_the_choice_to_send_again(

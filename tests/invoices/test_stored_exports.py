@@ -29,7 +29,6 @@ from tests.pages import Page, let_in
 from tests.policies import listed, statements
 from tests.session_maps import forget_password_check
 from tests.uploads.s3_proxy import S3Answer, S3Proxy, through
-from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -315,20 +314,6 @@ def test_an_export_is_shown_to_its_owner_alone_under_its_own_token(
     for changed in (f"{head}:{signature[::-1]}", f"{forged}:{signature}", head, "x"):
         for client in (let_in(bob), browser):
             assert client.get(f"/invoices/exports/{changed}/").status_code == 404
-
-
-def test_a_link_to_s3_ends_and_the_page_makes_a_new_one(
-    browser: Client, exports: Invocations
-) -> None:
-    address = started(browser)
-    make(exports)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stored_exports, "LINK_SECONDS", 1)
-        link = browser.get(f"{address}file/")["Location"]
-
-    wait_until(lambda: urllib3.request("GET", link).status == 403)
-
-    assert urllib3.request("GET", browser.get(f"{address}file/")["Location"]).status == 200
 
 
 def test_exports_outlive_a_change_of_the_secret_key(
