@@ -9,11 +9,9 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
-from invoices.exceptions import DateTooEarly, InvoiceRequestReused
 from invoices.store.records import find_invoice
 from sequences.exceptions import DamagedSeries
 from tests.invoice_factories import (
-    DAY,
     SELLER,
     assert_whole,
     issued,
@@ -23,7 +21,6 @@ from tests.invoice_factories import (
     stored_counter,
     stored_numbers,
 )
-from tests.requests import Requests
 
 # Numbers ------------------------------------------------------------------------------------------
 
@@ -72,17 +69,6 @@ def test_the_year_is_that_of_today_in_the_configured_time_zone(
     assert stored_numbers(account, year) == [1]
 
 
-def test_a_date_before_the_last_one_is_rejected_and_burns_no_number(account: str) -> None:
-    issued(account)
-
-    with pytest.raises(DateTooEarly) as refused:
-        issued(account, day=date(2026, 3, 13))
-
-    assert (refused.value.issued_on, refused.value.last) == (date(2026, 3, 13), DAY)
-    assert issued(account).number == 2
-    assert_whole(account, 2)
-
-
 def test_midnight_between_reading_the_clock_and_the_commit_is_not_an_error(
     account: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,34 +100,6 @@ def test_the_same_request_for_today_returns_its_invoice_in_the_next_year(
                 issued(account, request_id=request_id, note=note, **asked)
     assert_whole(account, 1)
     assert_whole(account, 0, year=2027)
-
-
-def test_a_request_id_with_other_contents_is_rejected_and_burns_no_number(account: str) -> None:
-    first = issued(account, request_id="a")
-    # What other contents are: test_invoices.py.
-    others: list[dict[str, Any]] = [{"customer": "Eve"}, {"day": date(2026, 3, 15)}, {"day": None}]
-
-    for other in others:
-        with pytest.raises(InvoiceRequestReused) as refused:
-            issued(account, request_id="a", **other)
-        assert (refused.value.request_id, refused.value.number) == ("a", first.label)
-
-    assert issued(account).number == 2
-    assert_whole(account, 2)
-
-
-# What it costs ------------------------------------------------------------------------------------
-
-
-@pytest.mark.fault_of("moto", "reports no capacity for transactions")
-def test_issuing_costs_one_request_and_six_units(account: str, requests_sent: Requests) -> None:
-    issued(account)
-    requests_sent.clear()
-
-    issued(account)
-
-    assert requests_sent.operations == ["TransactWriteItems"]
-    assert requests_sent.units == 6
 
 
 # Damaged series -----------------------------------------------------------------------------------
