@@ -13,7 +13,6 @@ from invoices.models import InvoiceItem
 from locks._internal.lock import Lock, claim_once
 from staff.reports import KINDS
 from tests.commands import run
-from tests.dynamo.test_pages import Sailor
 from tests.factories import make_user
 from tests.invoice_factories import DAY, issued
 from tests.pages import Page
@@ -34,13 +33,6 @@ def test_a_policy_names_exactly_the_tables_that_are_used(policy: str, unused: se
     indexed = {f"{table.base_name}/index/*" for table in ours if table.indexes}
     of_indexes = {each for each in named if "/" in each}
     assert of_indexes == indexed if policy == "site" else of_indexes <= indexed
-
-
-@pytest.mark.usefixtures("engine")
-def test_a_page_of_an_index_needs_the_right_to_query_the_index(requests_sent: Requests) -> None:
-    Sailor.by_city.page("Rome")
-
-    assert set(rights_for(requests_sent)) == {("tests-sailors/index/*", "Query")}
 
 
 WRITES = {"BatchWriteItem", "DeleteItem", "PutItem", "TransactWriteItems", "UpdateItem"}

@@ -78,7 +78,8 @@ def check(
     """
     calls = [call for call in calls if call.do in WRITES | {"find"}]
     findings = list(_wrongly_logged(calls, logged, engine_kills))
-    calls = [each for call in calls if (each := _as_logged(call, set(logged)))]
+    entries = set(logged)
+    calls = [each for call in calls if (each := _as_logged(call, entries))]
     over = max((call.latest for call in calls), default=0.0) + 1
     calls += _last_searches(calls, stored, over)
     seen = _versions_seen(calls)
@@ -119,12 +120,13 @@ def _wrongly_logged(
     calls: Iterable[Call], logged: Sequence[str], engine_kills: Sequence[float]
 ) -> Iterator[Finding]:
     """Entries that stand twice, or whose call was refused."""
-    for reason, times in Counter(logged).items():
+    entries = Counter(logged)
+    for reason, times in entries.items():
         if times > 1:
             yield Finding("audit log", f"{times} entries with the reason {reason!r}")
     for call in calls:
         was_refused = call.outcome == "refused" and not _may_repeat(call, engine_kills)
-        if was_refused and call.asked.get("reason") in set(logged):
+        if was_refused and call.asked.get("reason") in entries:
             yield of_calls("audit log", "the entry of a call that was refused", [call])
 
 

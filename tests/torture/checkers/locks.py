@@ -75,9 +75,10 @@ def _check_lock(lock: str, calls: Sequence[Call], served: Sequence[Served]) -> I
             yield Finding("resource", f"{lock}: {after} was written over {before}")
         if after.fence not in fences:
             yield Finding("resource", f"{lock}: {after.fence} has no holder")
+    kept = set(served)
     for call in calls:
         for wrote in _noted(call, "wrote"):
-            if Served(*wrote) not in set(served):
+            if Served(*wrote) not in kept:
                 yield of_calls("resource", f"{lock}: lost {wrote}", [call])
 
 
