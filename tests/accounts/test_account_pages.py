@@ -15,7 +15,6 @@ from project import settings as project_settings
 from tests.factories import (
     PASSWORD,
     assert_guards_match_users,
-    change_password,
     guard_owner,
     make_user,
     stored_items,
@@ -109,14 +108,6 @@ def test_the_username_and_the_email_address_can_be_changed(
     assert_guards_match_users()
 
 
-def test_the_password_can_be_changed(client: Client, ann: User) -> None:
-    response = posted(client, PASSWORD_CHANGE)
-
-    assert response["Location"] == "/accounts/password_change/done/"
-    assert client.get(response["Location"]).status_code == 200
-    assert User.get(ann.pk).check_password(ANOTHER)
-
-
 @pytest.mark.parametrize("is_deleted_already", [False, True])
 def test_deleting_the_account_signs_out(
     engine: str, client: Client, ann: User, is_deleted_already: bool
@@ -160,9 +151,9 @@ REFUSED = [
     *(
         (url, "old_password" if url == PASSWORD_CHANGE else "password", wrong)
         for url in (USERNAME, EMAIL, DELETE, PASSWORD_CHANGE)
-        for wrong in ("wrong password", "", "a\0b")
+        for wrong in ("wrong password", "")
     ),
-    *((USERNAME, "username", text) for text in ("ＢＯＢ", "a b", "<script>", "")),
+    *((USERNAME, "username", text) for text in ("ＢＯＢ", "<script>", "")),
     *((EMAIL, "email", text) for text in ("BOB@example.org", "no address", "")),
     (PROFILE, "full_name", "A" * 151),
     (PROFILE, "phone_number", "12345"),
@@ -203,34 +194,24 @@ WRITE = {
     PASSWORD_CHANGE: "UpdateItem",
     DELETE: "TransactWriteItems",
 }
-MEANWHILE: dict[str, tuple[Callable[[], None], str]] = {
-    "edited": (lambda: edit_profile(User.named("ann"), full_name="Elsewhere"), "changed meanwhile"),
-    "another password": (
-        lambda: change_password(User.named("ann"), "changed elsewhere"),
-        "changed meanwhile",
-    ),
-    "deleted": (lambda: delete(User.named("ann")), "deleted meanwhile"),
-}
+
+
+def edit(user: User) -> None:
+    edit_profile(user, full_name="Elsewhere")
 
 
 @pytest.mark.parametrize(
-    ("url", "change"),
+    ("url", "act", "words"),
     # Deleting a deleted account succeeds: see above.
-    [
-        (url, change)
-        for url in WRITE
-        for change in MEANWHILE
-        if (url, change) != (DELETE, "deleted")
-    ],
+    [*((url, edit, "changed meanwhile") for url in WRITE), (PROFILE, delete, "deleted meanwhile")],
 )
 def test_a_change_of_an_account_that_changed_meanwhile_is_refused(
-    engine: str, client: Client, ann: User, url: str, change: str
+    engine: str, client: Client, ann: User, url: str, act: Callable[[User], None], words: str
 ) -> None:
     after: list[Any] = []
-    act, words = MEANWHILE[change]
 
     def meddle() -> None:
-        act()
+        act(User.named("ann"))
         after.append(stored_items())
 
     with meanwhile(engine, WRITE[url], meddle):
@@ -323,18 +304,6 @@ def test_hostile_texts_are_escaped_on_every_page(client: Client, ann: User) -> N
     assert User.get(ann.pk).full_name == HOSTILE
     assert Page(client.get(PROFILE)).value("full_name") == HOSTILE
     assert HOSTILE in Page(client.get("/invoices/new/")).text
-
-
-def test_hostile_texts_are_escaped_in_a_refused_form(client: Client, ann: User) -> None:
-    names = ["username", "email", "full_name", "phone_number", "request_id", "next"]
-
-    for url in (SIGN_UP, SIGN_IN, USERNAME, EMAIL):
-        visitor = Client() if url in {SIGN_UP, SIGN_IN} else client
-        response = visitor.post(url, dict.fromkeys(names, HOSTILE))
-
-        assert response.status_code == 200
-        assert "<script>" not in response.content.decode()
-        assert Page(response).value("email" if url == EMAIL else "username") == HOSTILE
 
 
 def test_an_unknown_address_is_a_404_page(client: Client, ann: User) -> None:

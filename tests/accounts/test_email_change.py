@@ -156,15 +156,6 @@ def test_a_link_with_the_id_of_another_account_changes_nothing() -> None:
 # Other changes while one waits --------------------------------------------------------------------
 
 
-def test_canceling_without_a_waiting_change_sends_nothing(requests_sent: Requests) -> None:
-    user = make_user()
-    requests_sent.clear()
-
-    cancel_change(user)
-
-    assert requests_sent.operations == []
-
-
 def test_canceling_voids_the_link_and_succeeds_if_it_was_canceled_meanwhile() -> None:
     user = waiting_user()
     cancel_change(again(user))
@@ -177,9 +168,9 @@ def test_canceling_voids_the_link_and_succeeds_if_it_was_canceled_meanwhile() ->
     assert user.to_dynamodb_dict() == stored_user(user.pk)
 
 
-@pytest.mark.parametrize("email", [NEW, "New@Example.ORG"])
-def test_an_immediate_change_to_the_same_address_ends_the_waiting_one(email: str) -> None:
+def test_an_immediate_change_to_the_same_address_ends_the_waiting_one() -> None:
     user = waiting_user()
+    email = "New@Example.ORG"
 
     change_email(user, email)
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from django.core import mail
 from django.test import Client
@@ -12,15 +9,12 @@ from django.test import Client
 from accounts.emails import links
 from accounts.exceptions import BadLink
 from accounts.models import User
-from accounts.services import change_email, delete, edit_profile
+from accounts.services import change_email, edit_profile
 from tests.commands import run
 from tests.emailchanges import again, refusal_of
-from tests.factories import PASSWORD, make_user, set_stored, stored_user
-from tests.faults.kinds import CloseBefore, DropReply
-from tests.faults.proxy import FaultProxy
+from tests.factories import PASSWORD, make_user, set_stored
 from tests.mailbox import link, the_mail, whole_link
 from tests.pages import Page, meanwhile, sign_in, sign_up, signed_in_as
-from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("changes_at_once", "ann_is_signed_in")
 
@@ -52,68 +46,34 @@ def test_signing_up_sends_a_link_that_confirms_the_address(engine: str, client: 
     assert "Confirmed" in page.text
 
 
-@pytest.mark.parametrize("addresses", [["new@example.org"], ["new@example.org", "ann@example.org"]])
-def test_a_link_is_refused_after_the_address_changed(ann: User, addresses: list[str]) -> None:
+def test_a_link_is_refused_after_the_address_changed_even_if_it_changed_back(ann: User) -> None:
     token = links.confirmation_token(ann)
-    for email in addresses:
+
+    for email in ("new@example.org", "ann@example.org"):
         change_email(again(ann), email)
-
-    assert refusal_of(lambda: links.confirm(token)) is BadLink
-
-
-def test_each_of_several_links_to_one_address_confirms_only_its_account(
-    client: Client, ann: User
-) -> None:
-    bob = make_user()
-    first, _second = link_for(client), link_for(client)
-
-    assert client.post(first)["Location"] == PROFILE
-
-    assert again(ann).is_confirmed
-    assert not again(bob).is_confirmed
+        assert refusal_of(lambda: links.confirm(token)) is BadLink
 
 
-def test_a_confirmation_succeeds_although_the_account_changes_meanwhile(
-    engine: str, ann: User
-) -> None:
+def test_a_confirmation_during_a_change_of_address_confirms_nothing(engine: str, ann: User) -> None:
     token = links.confirmation_token(ann)
 
-    with meanwhile(engine, "UpdateItem", lambda: edit_profile(again(ann), full_name="Ann Example")):
+    def change() -> None:
+        change_email(again(ann), "new@example.org")
+
+    with meanwhile(engine, "UpdateItem", change), pytest.raises(BadLink):
         links.confirm(token)
 
-    assert (again(ann).is_confirmed, again(ann).full_name) == (True, "Ann Example")
+    assert not again(ann).is_confirmed
 
 
-@pytest.mark.parametrize(
-    "change", [lambda user: change_email(user, "new@example.org"), delete], ids=["change", "delete"]
-)
-def test_a_confirmation_during_a_change_of_address_confirms_nothing(
-    engine: str, ann: User, change: Callable[[User], None]
-) -> None:
-    token = links.confirmation_token(ann)
-
-    with meanwhile(engine, "UpdateItem", lambda: change(again(ann))), pytest.raises(BadLink):
-        links.confirm(token)
-
-    stored = stored_user(ann.pk)
-    assert stored is None or "emailConfirmedAt" not in stored
-
-
-@pytest.mark.parametrize("lost", [None, DropReply(), CloseBefore()])
-def test_an_account_older_than_confirmations_can_be_confirmed(
-    proxy: FaultProxy, client: Client, lost: Any
-) -> None:
-    user = make_user()
-    sign_in(client, user)
-    set_stored(user, confirmationId=None)
-    forged = links.make(links.CONFIRM, user.pk, "None")
+def test_an_account_older_than_confirmations_can_be_confirmed(client: Client, ann: User) -> None:
+    set_stored(ann, confirmationId=None)
+    forged = links.make(links.CONFIRM, ann.pk, "None")
     assert refusal_of(lambda: links.confirm(forged)) is BadLink
-    if lost:
-        proxy.plan("UpdateItem", lost, when=lambda body: "confirmationId" in str(body))
 
     client.post(link_for(client))
 
-    assert again(user).is_confirmed
+    assert again(ann).is_confirmed
 
 
 # The button on the profile ------------------------------------------------------------------------
@@ -183,12 +143,10 @@ def test_a_changed_address_is_unconfirmed_and_both_addresses_get_a_mail(
     assert again(ann).is_confirmed
 
 
-@pytest.mark.parametrize("email", ["Ann@Example.ORG", "ann@example.org"])
-def test_another_spelling_stays_confirmed_and_sends_no_mail(
-    client: Client, ann: User, email: str
-) -> None:
+def test_another_spelling_stays_confirmed_and_sends_no_mail(client: Client, ann: User) -> None:
     client.post(link_for(client))
     mail.outbox.clear()
+    email = "Ann@Example.ORG"
 
     change_on_page(client, email)
 
@@ -196,22 +154,6 @@ def test_another_spelling_stays_confirmed_and_sends_no_mail(
 
 
 # verifyemail --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("who", ["ann", "ANN@example.org", "pk"])
-def test_verifyemail_confirms_an_address_and_can_be_repeated(
-    ann: User, who: str, requests_sent: Requests
-) -> None:
-    arguments = ("verifyemail", ann.pk if who == "pk" else who)
-    assert run(*arguments) == ("ann@example.org is confirmed.\n", "", 0)
-    before = stored_user(ann.pk)
-    assert again(ann).is_confirmed
-    requests_sent.clear()
-
-    assert run(*arguments) == ("ann@example.org is confirmed.\n", "", 0)
-
-    assert set(requests_sent.operations) == {"GetItem"}
-    assert stored_user(ann.pk) == before
 
 
 def test_verifyemail_does_not_confirm_an_account_that_changes_meanwhile(

@@ -28,18 +28,17 @@ from django.core.management import CommandError, call_command
 from accounts.imports import files
 from accounts.imports.services import ROWS_PER_WORKER, import_users
 from accounts.models import User
-from accounts.services import change_email, change_username, delete, find_user
+from accounts.services import change_email, change_username, find_user
 from dynamo._internal.client import deadline
 from tests.emailchanges import put_reservation
 from tests.factories import (
     PASSWORD,
     assert_guards_match_users,
-    change_password,
     make_unique,
     make_user,
     stored_items,
 )
-from tests.faults.kinds import Answer, DropReply, Meanwhile, Reply, nothing_processed
+from tests.faults.kinds import Answer, DropReply, Meanwhile
 from tests.faults.proxy import NOWHERE, FaultProxy, through
 from tests.forked import Forked
 from tests.programs import start
@@ -117,17 +116,13 @@ def rejected(tmp_path: Path) -> Path:
 # What a row becomes -------------------------------------------------------------------------------
 
 
-@pytest.mark.fault_of("moto", "reports no capacity for transactions")
-@pytest.mark.fault_of("ministack", "counts no units of an index")
-def test_a_row_becomes_an_account_and_costs_one_request_and_eight_units(
-    file: Path, requests_sent: Requests
-) -> None:
+def test_a_row_becomes_an_account_and_without_json_the_counts_are_a_sentence(file: Path) -> None:
     write_csv(file, [row("Ann", "Ann@Example.org", "Ann O'Neill", "+1 202-555-0124")])
+    out = StringIO()
 
-    assert import_file(file) == (counts(created=1), "")
+    call_command("importusers", str(file), stdout=out)
 
-    assert requests_sent.operations == ["TransactWriteItems"]
-    assert requests_sent.units == 8
+    assert out.getvalue() == "Created 1, unchanged 0, rejected 0.\n"
     user = find_user("ann")
     assert (user.username, user.email) == ("Ann", "Ann@Example.org")
     assert (user.full_name, user.phone_number) == ("Ann O'Neill", "+12025550124")
@@ -171,39 +166,6 @@ def test_csv_and_json_lines_are_imported(
 # Running it again ---------------------------------------------------------------------------------
 
 
-def test_a_second_run_creates_nothing_and_without_json_the_counts_are_a_sentence(
-    file: Path,
-) -> None:
-    write_csv(file, numbered(50))
-    assert import_file(file)[0] == counts(created=50)
-    before = stored_items()
-    out = StringIO()
-
-    call_command("importusers", str(file), stdout=out)
-
-    assert out.getvalue() == "Created 0, unchanged 50, rejected 0.\n"
-    assert stored_items() == before
-
-
-def test_an_existing_account_with_both_values_is_left_unchanged(file: Path) -> None:
-    user = make_user(username="Ann", email="ann@example.org", full_name="Ann herself")
-    write_csv(file, [row("ann", "ANN@example.org", "Somebody else")])
-    before = stored_items()
-
-    assert import_file(file)[0] == counts(unchanged=1)
-    assert stored_items() == before
-    assert find_user("ann") == user
-
-
-def test_an_account_with_another_password_since_is_unchanged(file: Path) -> None:
-    write_csv(file, [row("ann", "ann@example.org", hash=make_password("as it was"))])
-    import_file(file)
-    change_password(find_user("ann"), PASSWORD)
-
-    assert import_file(file)[0] == counts(unchanged=1)
-    assert find_user("ann").check_password(PASSWORD)
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -231,50 +193,7 @@ def test_an_account_that_changed_since_is_not_created_again(
     assert import_file(write_csv(file, [row(name, email)]))[0] == counts(unchanged=1)
 
 
-def test_a_deleted_account_is_created_again(file: Path) -> None:
-    write_csv(file, [row("ann", "ann@example.org")])
-    import_file(file)
-    delete(find_user("ann"))
-
-    assert import_file(file)[0] == counts(created=1)
-    assert_guards_match_users()
-
-
 # Rejected rows ------------------------------------------------------------------------------------
-
-
-@pytest.mark.fault_of("moto", "loses what meets a refused transaction")
-def test_each_kind_of_duplicate_is_rejected_with_its_reason(file: Path, rejected: Path) -> None:
-    make_user(username="taken", email="taken@example.org")
-    make_user(username="other", email="other@example.org")
-    write_csv(
-        file,
-        [
-            row("Bob", "bob@example.org"),
-            row("ＢＯＢ", "bob2@example.org"),
-            row("robert", "BOB@Example.ORG"),
-            row("bob", "Bob@example.org", "spelled otherwise"),
-            row("TAKEN", "free@example.org"),
-            row("free", "other@example.org"),
-            row("taken", "other@example.org"),
-            row("bücher", "a@bücher.example"),
-            row("Bücher", "A@xn--bcher-kva.example"),
-        ],
-    )
-
-    expected = counts(created=2, rejected=7)
-    assert import_file(file) == (expected, f"Rejected rows: 7, see {rejected}.")
-    assert rejections(rejected) == {
-        3: "Another account has the username ＢＯＢ.",
-        4: "Another account has the email address BOB@Example.ORG.",
-        5: "This is the same as line 2.",
-        6: "Another account has the username TAKEN.",
-        7: "Another account has the email address other@example.org.",
-        8: "Another account has the username taken. "
-        "Another account has the email address other@example.org.",
-        10: "This is the same as line 9.",
-    }
-    assert_guards_match_users()
 
 
 NOT_A_HASH = "Password hash: This is not a Django password hash"
@@ -282,7 +201,6 @@ BAD_ROWS = [
     (row("a b", "ann@example.org"), "Username: Use letters, digits"),
     (row("", "ann@example.org"), "Username: This field is required."),
     (row("ann", "nonsense"), "Email address: Enter a valid email address."),
-    (row("ann", "a@example.org", "x" * 151), "Full name: Use at most 150 characters."),
     (row("ann", "a@example.org", "x\x00y"), "Full name: Use printable characters only."),
     (row("ann", "a@example.org", "", "12"), "Phone number: Enter a valid phone number"),
     (row("ann", "a@example.org", hash="hunter2"), NOT_A_HASH),
@@ -305,33 +223,37 @@ BAD_LINES = [
 ]
 
 
-def assert_rejected(rejected: Path, reasons: list[str], first: int) -> None:
-    """Each line from `first` on was rejected with its reason, and carol imported."""
-    found = rejections(rejected)
-    assert list(found) == list(range(first, first + len(reasons)))
-    for said, reason in zip(found.values(), reasons, strict=True):
-        assert said.startswith(reason)
-    assert users() == {"carol": "carol@example.org"}
-
-
-def test_an_invalid_row_is_rejected_and_the_next_one_imported(file: Path, rejected: Path) -> None:
+def bad_csv(file: Path) -> list[str]:
+    """Write rows that are rejected, then carol; the reasons."""
     write_csv(file, [*(bad for bad, _reason in BAD_ROWS), row("carol", "carol@example.org")])
     file.write_text(file.read_text().replace("broken", '"a"nn'))
-
-    assert import_file(file)[0] == counts(created=1, rejected=len(BAD_ROWS))
-    assert_rejected(rejected, [reason for _bad, reason in BAD_ROWS], 2)
+    return [reason for _bad, reason in BAD_ROWS]
 
 
-def test_an_invalid_line_of_json_is_rejected_and_the_next_one_imported(tmp_path: Path) -> None:
-    file = tmp_path / "users.jsonl"
-    lines = [
-        *(line for line, _reason in BAD_LINES),
-        '{"username": "carol", "email": "carol@example.org"}',
-    ]
-    file.write_text("\n".join(lines))
+def bad_json(file: Path) -> list[str]:
+    """The same with `BAD_LINES`."""
+    carol = '{"username": "carol", "email": "carol@example.org"}'
+    file.write_text("\n".join([*(line for line, _reason in BAD_LINES), carol]))
+    return [reason for _line, reason in BAD_LINES]
 
-    assert import_file(file)[0] == counts(created=1, rejected=len(BAD_LINES))
-    assert_rejected(tmp_path / "users.rejected.jsonl", [reason for _line, reason in BAD_LINES], 1)
+
+@pytest.mark.parametrize(
+    ("ending", "write", "first_line"), [("csv", bad_csv, 2), ("jsonl", bad_json, 1)]
+)
+def test_an_invalid_row_is_rejected_and_the_next_one_imported(
+    tmp_path: Path, ending: str, write: Callable[[Path], list[str]], first_line: int
+) -> None:
+    file = tmp_path / f"users.{ending}"
+    reasons = write(file)
+
+    assert import_file(file)[0] == counts(created=1, rejected=len(reasons))
+
+    found = rejections(tmp_path / f"users.rejected.{ending}")
+    assert list(found) == list(range(first_line, first_line + len(reasons)))
+    assert [
+        said for said, told in zip(found.values(), reasons, strict=True) if told not in said
+    ] == []
+    assert users() == {"carol": "carol@example.org"}
 
 
 def test_rejected_rows_keep_their_columns_and_can_be_corrected_and_imported(
@@ -350,6 +272,10 @@ def test_rejected_rows_keep_their_columns_and_can_be_corrected_and_imported(
     text = rejected.read_text(encoding="utf-8").replace('"Ann, the 1st"', "ann")
     rejected.write_text(text.replace("+1 202", ""), encoding="utf-8")
     assert import_file(rejected)[0] == counts(created=1)
+    # Without rejected rows there is no such file.
+    file.write_text("username,email\n")
+    import_file(file)
+    assert list(file.parent.iterdir()) == [file]
 
 
 def test_a_rejected_json_object_is_kept_as_it_was(tmp_path: Path) -> None:
@@ -371,17 +297,6 @@ def test_a_rejected_json_object_is_kept_as_it_was(tmp_path: Path) -> None:
     assert second["text"] == "nonsense"
 
 
-def test_the_file_of_rejected_rows_is_removed_when_no_row_is_rejected(
-    file: Path, rejected: Path
-) -> None:
-    import_file(write_csv(file, [row("ann", "nonsense")]))
-    assert rejected.exists()
-
-    import_file(write_csv(file, [row("ann", "ann@example.org")]))
-
-    assert sorted(file.parent.iterdir()) == [file]
-
-
 # Password hashes ----------------------------------------------------------------------------------
 
 
@@ -399,17 +314,22 @@ def known_hashers(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("known_hashers")
-@pytest.mark.parametrize("hasher", ["argon2", "pbkdf2_sha256", "scrypt"])
-def test_an_imported_hash_signs_in(file: Path, hasher: str) -> None:
-    encoded = make_password(PASSWORD, hasher=hasher)
-    write_csv(file, [row("ann", "ann@example.org", hash=encoded)])
+def test_an_imported_hash_signs_in_and_djangos_mark_is_no_password(file: Path) -> None:
+    hashers = {name: make_password(PASSWORD, hasher=name) for name in ("argon2", "scrypt")}
+    hashers["pbkdf2"] = make_password(PASSWORD, hasher="pbkdf2_sha256")
+    marks = {"mark": "!" + "aB3" * 13 + "x", "old": "!"}
+    rows = [row(name, f"{name}@x.org", hash=each) for name, each in (hashers | marks).items()]
 
-    assert import_file(file)[0] == counts(created=1)
+    assert import_file(write_csv(file, rows))[0] == counts(created=5)
 
-    assert find_user("ann").password == encoded
-    assert authenticate(username="ann@example.org", password="wrong") is None
-    assert authenticate(username="ann@example.org", password=PASSWORD) == find_user("ann")
-    assert import_file(file)[0] == counts(unchanged=1)  # although its hash may be upgraded by now
+    for name, encoded in hashers.items():
+        user = find_user(name)
+        assert user.password == encoded
+        assert authenticate(username=name, password="wrong") is None
+        assert authenticate(username=name, password=PASSWORD) == user
+    assert not any(find_user(name).has_usable_password() for name in marks)
+    # Although hashes may be upgraded by now.
+    assert import_file(file)[0] == counts(unchanged=5)
 
 
 ARGON2 = "argon2$argon2id$v=19$m=102400,t=2,p=8$c29tZXNhbHRzb21lc2FsdA$"
@@ -421,16 +341,12 @@ NOT_DJANGOS = "This is not a Django password hash"
 UNUSABLE_HASHES = [
     ("pbkdf2_sha256$1000$salt", ""),  # a part is missing
     ("pbkdf2_sha256$many$salt$aGFzaA==", ""),
-    ("pbkdf2_sha256$0$salt$aGFzaA==", ""),
     ("pbkdf2_sha256$-5$salt$aGFzaA==", ""),
     ("pbkdf2_sha256$99999999999$salt$aGFzaA==", ""),  # hours for each sign-in
     ("pbkdf2_sha256$1000$$aGFzaA==", ""),
     (f"pbkdf2_sha256$1000$salt${DIGEST}", ""),  # one character is missing
     (f"pbkdf2_sha256$+1000$salt${SHA256}", ""),
-    (f"pbkdf2_sha256$1_000$salt${SHA256}", ""),
-    (f"pbkdf2_sha256$01000$salt${SHA256}", ""),
     ("scrypt$16384$salt$8$5$aGFzaA==", ""),
-    ("argon2$argon2id$v=19$nonsense", ""),
     (ARGON2.replace("m=102400", "m=99999999") + DIGEST, ""),
     (ARGON2.replace("id$v", "xx$v") + DIGEST, ""),
     (ARGON2 + "ä" + DIGEST, ""),
@@ -438,10 +354,7 @@ UNUSABLE_HASHES = [
     ("bcrypt_sha256$$2b$12$" + "x" * 53, ""),  # its library is not installed
     ("md5$salt$0123456789abcdef0123456789abcdef", "The hasher md5 is not enabled here"),
     ("sha512_crypt$salt$hash", NOT_DJANGOS),
-    ("bcrypt", NOT_DJANGOS),
-    ("None$", NOT_DJANGOS),
     ("argon2", ""),
-    ("$", ""),
     ("!" + "x" * 300, ""),
     ("pbkdf2_sha256$1000$salt$" + "x" * 300, ""),
 ]
@@ -460,51 +373,7 @@ def test_a_hash_that_no_sign_in_could_check_is_rejected(file: Path, rejected: Pa
         assert len(encoded) < 3 or encoded not in reason
 
 
-def test_djangos_mark_of_an_unusable_password_is_imported(file: Path) -> None:
-    marks = ["!" + "aB3" * 13 + "x", "!"]
-    write_csv(file, [row(f"ann{n}", f"{n}@x.org", hash=mark) for n, mark in enumerate(marks)])
-
-    assert import_file(file)[0] == counts(created=2)
-
-    assert not any(find_user(f"ann{n}").has_usable_password() for n in range(2))
-    assert import_file(file)[0] == counts(unchanged=2)
-
-
 # The earlier line wins ----------------------------------------------------------------------------
-
-
-@pytest.mark.fault_of("moto", "loses what meets a refused transaction")
-def test_the_earlier_of_two_rows_with_the_same_value_wins(
-    file: Path, rejected: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_unique(monkeypatch, "phone_number")
-    rows = []
-    for n in range(10, 40):
-        rows.append(row(f"name{n}", f"a{n}@example.org", phone=f"+1 202-555-01{n}"))
-        rows.append(row(f"NAME{n}", f"b{n}@example.org"))
-        rows.append(row(f"other{n}", f"A{n}@Example.org"))
-        rows.append(row(f"third{n}", f"c{n}@example.org", phone=f"+1 202-555-01{n}"))
-    write_csv(file, rows)
-
-    assert import_file(file, "--workers", "16")[0] == counts(created=30, rejected=90)
-
-    assert users() == {f"name{n}": f"a{n}@example.org" for n in range(10, 40)}
-    assert list(rejections(rejected)) == [line for line in range(2, 122) if line % 4 != 2]
-    assert_guards_match_users()
-
-
-def test_a_later_row_does_not_win_because_dynamodb_failed_the_earlier_one(
-    file: Path, engine: str
-) -> None:
-    write_csv(file, [row("ann", "first@example.org"), row("Ann", "second@example.org")])
-    with FaultProxy(engine) as proxy, through(proxy):
-        proxy.plan("TransactWriteItems", Answer(400, "ValidationException"))
-        import_file(file, "--workers", "16")
-    assert users() == {}
-
-    import_file(file, "--workers", "16")
-
-    assert users() == {"ann": "first@example.org"}
 
 
 # Many rows ----------------------------------------------------------------------------------------
@@ -541,12 +410,10 @@ def sample(singles: int, duplicates: int) -> tuple[list[list[str]], dict[int, st
 
 
 @pytest.mark.fault_of("moto", "loses what meets a refused transaction")
-@pytest.mark.parametrize(
-    ("singles", "duplicates"), [(380, 20), pytest.param(1_900, 100, marks=pytest.mark.slow)]
-)
 def test_exactly_the_duplicates_are_rejected_also_in_a_dry_run_and_a_second_run(
-    file: Path, rejected: Path, singles: int, duplicates: int
+    file: Path, rejected: Path
 ) -> None:
+    singles, duplicates = 280, 20
     rows, reasons = sample(singles, duplicates)
     write_csv(file, rows)
 
@@ -587,11 +454,13 @@ def test_rows_are_read_only_as_they_are_needed(
 # --dry-run ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.fault_of("moto", "loses what meets a refused transaction")
 def test_a_dry_run_foresees_every_row_and_writes_nothing(
     file: Path, rejected: Path, requests_sent: Requests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_unique(monkeypatch, "phone_number")
     make_user(username="taken", email="taken@example.org", phone_number="+12025550101")
+    make_user(username="other", email="other@example.org")
     rows = [
         row("ann", "ann@example.org"),
         row("ANN", "ann2@example.org"),
@@ -602,13 +471,17 @@ def test_a_dry_run_foresees_every_row_and_writes_nothing(
         row("bob", "bob@example.org", phone="+1 202-555-0101"),
         row("eve", "eve@example.org", phone="+1 202-555-0103"),
         row("joe", "joe@example.org", phone="+1 202 555 0103"),
+        row("taken", "other@example.org"),
+        row("bücher", "a@bücher.example"),
+        row("Bücher", "A@xn--bcher-kva.example"),
+        row("james", "Ann@Example.org"),
     ]
     write_csv(file, rows)
     before = stored_items()
     requests_sent.clear()
     out = StringIO()
 
-    with pytest.raises(CommandError, match=r"^Rows that would be rejected: 6\.$"):
+    with pytest.raises(CommandError, match=r"^Rows that would be rejected: 9\.$"):
         call_command("importusers", str(file), "--dry-run", stdout=out)
 
     *foreseen, total = out.getvalue().splitlines()
@@ -619,13 +492,18 @@ def test_a_dry_run_foresees_every_row_and_writes_nothing(
         "Line 7: Username: Use letters, digits and the characters . + - _ only.",
         "Line 8: Another account has the phone number +12025550101.",
         "Line 10: Another account has the phone number +12025550103.",
+        "Line 11: Another account has the username taken. "
+        "Another account has the email address other@example.org.",
+        "Line 13: This is the same as line 12.",
+        "Line 14: Another account has the email address Ann@Example.org.",
     ]
-    assert total == "Would be: created 2, unchanged 1, rejected 6."
+    assert total == "Would be: created 3, unchanged 1, rejected 9."
     assert set(requests_sent.operations) == {"BatchGetItem"}
     assert requests_sent.units <= 4 * len(rows)
     assert stored_items() == before
     assert not rejected.exists()
-    assert import_file(file)[0] == counts(created=2, unchanged=1, rejected=6)
+    expected = counts(created=3, unchanged=1, rejected=9)
+    assert import_file(file) == (expected, f"Rejected rows: 9, see {rejected}.")
     made = [f"Line {line}: {reason}" for line, reason in rejections(rejected).items()]
     assert made == foreseen
 
@@ -636,15 +514,6 @@ def test_a_dry_run_counts_an_address_that_version_0_1_reserved_as_free(file: Pat
 
     assert import_file(file, "--dry-run")[0]["created"] == 1
     assert import_file(file)[0]["created"] == 1
-
-
-def test_a_dry_run_asks_again_for_what_a_batch_left_out(file: Path, engine: str) -> None:
-    make_user(username="ann", email="ann@example.org")
-    write_csv(file, [row("ann", "ann@example.org")])
-    with FaultProxy(engine) as proxy, through(proxy):
-        proxy.plan("BatchGetItem", Reply(nothing_processed), times=2)
-
-        assert import_file(file, "--dry-run")[0] == counts(unchanged=1)
 
 
 # Unusable files -----------------------------------------------------------------------------------
@@ -669,11 +538,8 @@ def test_a_wrong_header_ends_the_import_at_once(file: Path) -> None:
 
 
 def test_files_that_cannot_be_used_end_the_import_at_once(tmp_path: Path, file: Path) -> None:
-    other = tmp_path / "users.xlsx"
-    other.write_text("username,email\n")
-    folder = tmp_path / "folder.csv"
+    other, folder, missing = (tmp_path / name for name in ("users.xlsx", "folder.csv", "no.csv"))
     folder.mkdir()
-    missing = tmp_path / "missing.csv"
     write_csv(file, [row("ann", "ann@example.org")])
     blocked = file.with_name("users.rejected.csv.part")
     blocked.mkdir()
@@ -739,26 +605,6 @@ def started(file: Path, proxy: FaultProxy, requests: int, *options: str) -> Iter
             yield process
         finally:
             process.kill()
-
-
-@pytest.mark.fault_of("moto", "loses what meets a refused transaction")
-def test_an_import_that_was_killed_is_completed_by_the_next_run(
-    file: Path, rejected: Path, slow_engine: FaultProxy
-) -> None:
-    rows, reasons = sample(190, 10)
-    write_csv(file, rows)
-    with started(file, slow_engine, 40) as process:
-        process.send_signal(signal.SIGKILL)
-
-    made_before = len(users())
-    assert 0 < made_before < 190
-    done, _said = import_file(file)
-    assert done["created"] + done["unchanged"] == 190
-    # Each worker may have had a request under way.
-    assert done["created"] >= 190 - made_before - 8 * ROWS_AT_ONCE
-    assert rejections(rejected).keys() == reasons.keys()
-    assert sorted(file.parent.iterdir()) == [file, rejected]
-    assert_guards_match_users()
 
 
 def test_ctrl_c_finishes_the_current_rows_and_reports_what_was_done(

@@ -269,12 +269,6 @@ def test_an_attempt_is_refused_if_every_window_ends_during_its_requests(proxy: F
 # Lost replies -------------------------------------------------------------------------------------
 
 
-def test_a_lost_reply_to_the_first_attempt_uses_one_slot(proxy: FaultProxy) -> None:
-    proxy.plan("PutItem", DropReply())
-
-    assert taken(LIMIT, 9) == 3
-
-
 @pytest.mark.parametrize("lost", [DropReply(), CloseBefore()], ids=["reply", "request"])
 def test_one_loss_uses_at_most_one_more_slot_and_two_give_none_and_use_at_most_two(
     proxy: FaultProxy, lost: DropReply | CloseBefore
@@ -324,12 +318,3 @@ def test_giving_back_frees_one_slot_although_a_reply_was_lost(proxy: FaultProxy)
     slot.give_back()
 
     assert taken(LIMIT, 9) == 1
-
-
-def test_clearing_succeeds_after_a_lost_reply(proxy: FaultProxy) -> None:
-    taken(LIMIT, 9)
-    proxy.plan("DeleteItem", DropReply())
-
-    LIMIT.clear("ann")
-
-    assert taken(LIMIT, 9) == 3

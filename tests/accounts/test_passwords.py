@@ -199,7 +199,6 @@ PLACES: dict[str, Place] = {
     "sign-up": _sign_up,
     "re-entering": _re_enter("/accounts/reauthenticate/"),
     "username": _re_enter("/accounts/username/", username="anna"),
-    "deletion": _re_enter("/accounts/delete/"),
     "password": _re_enter(
         "/accounts/password_change/", old_password=PASSWORD, new_password1=NEW, new_password2=NEW
     ),

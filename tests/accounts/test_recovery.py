@@ -95,15 +95,14 @@ def test_the_answer_does_not_tell_whether_an_address_is_known(
     assert answers[0][-2:] == (["GetItem", "GetItem"], 1)
 
 
-@each_form
 @pytest.mark.parametrize("stored", ["kate@example.org", "\u212aate@example.org"])
 @pytest.mark.parametrize("typed", ["kate@example.org", "\u212aate@example.org"])
 def test_nor_for_a_spelling_that_cannot_get_mail(
-    engine: str, requests_sent: Requests, url: str, stored: str, typed: str
+    engine: str, requests_sent: Requests, stored: str, typed: str
 ) -> None:
     def answer() -> tuple[Any, ...]:
         requests_sent.clear()
-        status = ask(typed, url).status_code
+        status = ask(typed).status_code
         reads = requests_sent.operations.count("GetItem")
         return status, reads, [message.to for message in mail.outbox]
 
@@ -165,13 +164,6 @@ def test_the_page_says_if_the_mail_could_not_be_sent(
         assert page.errors[""] == ["The mail could not be sent. Please try again later."]
     assert "example.org" not in caplog.text
     assert "http" not in caplog.text
-
-
-def test_the_sign_in_page_leads_to_both_forms(engine: str) -> None:
-    page = Client().get("/accounts/login/").content.decode()
-
-    assert f'href="{RESET}"' in page
-    assert f'href="{REMINDER}"' in page
 
 
 # The link to a new password -----------------------------------------------------------------------
@@ -259,19 +251,9 @@ def test_a_link_is_refused_for_another_account_or_one_registered_again(ann: User
     assert is_refused(path)
 
 
-UIDS = ["x", "%00", "a" * 3000, "%ff%fe"] + [
-    urlsafe_base64_encode(name)
-    for name in (
-        b"email#ann@example.org",
-        b"\xff\xfe",
-        b"\xed\xa0\x80",
-        b"\x00",
-        b"Ann",
-        b"x" * 2900,
-        "５b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57".encode(),
-    )
-]
-TOKENS = ["x", "set-password", "a-b", "%00-%00", "é-é", "z" * 3000]
+UIDS = ["x", "%00", "a" * 3000, "%ff%fe"]
+UIDS += map(urlsafe_base64_encode, (b"email#ann@example.org", b"\xff\xfe", b"\x00", b"x" * 2900))
+TOKENS = ["x", "set-password", "%00-%00", "é-é", "z" * 3000]
 
 
 def test_an_invented_link_is_refused(ann: User) -> None:
@@ -322,10 +304,7 @@ def test_an_invalid_password_is_refused_and_the_link_stays_valid(ann: User) -> N
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda user: edit_profile(user, full_name="Ann"), "Please try again."),
         (lambda user: change_password(user, PASSWORD), "Please try again."),
-        (lambda user: change_email(user, "new@example.org"), "Please try again."),
-        (deactivate, "Please try again."),
         (delete, "This account was deleted meanwhile."),
     ],
 )

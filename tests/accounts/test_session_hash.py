@@ -24,24 +24,11 @@ from accounts.services import activate, deactivate, delete, register
 from accounts.sessions import services as sessions
 from dynamo.sessions import SessionStore
 from tests.factories import PASSWORD, change_password, make_user, set_stored
-from tests.pages import Page, sign_in, signed_in_as
+from tests.pages import Page, let_in, signed_in_as
 from tests.session_maps import begun, read_for, stored_ids
 from tests.staff.scenes import acting, do
 
 END_OTHERS = "/accounts/sessions/end_others/"
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    sign_in(client, user)
-    return client
-
-
-def let_in(user: User) -> Client:
-    """Signed in without the form."""
-    client = Client()
-    client.force_login(User.get(user.pk))  # type: ignore[arg-type]  # the stubs want a model
-    return client
 
 
 def request_of(client: Client) -> HttpRequest:
@@ -113,7 +100,7 @@ def test_an_ended_session_is_anonymous_everywhere(ann: User, end: Callable[[User
 
 
 def test_the_session_that_ends_the_others_or_changes_the_password_stays(ann: User) -> None:
-    client = signed_in(ann)
+    client = let_in(ann)
     others = {way: let_in(ann) for way in WAYS}
     response = client.post(END_OTHERS, follow=True)
     assert Page(response).messages == ["All your other sessions have ended."]
@@ -134,7 +121,7 @@ def test_the_session_that_ends_the_others_or_changes_the_password_stays(ann: Use
 def test_a_session_ended_alone_becomes_anonymous_everywhere_with_the_next_end_of_others(
     ann: User,
 ) -> None:
-    client, other = signed_in(ann), signed_in(ann)
+    client, other = let_in(ann), let_in(ann)
     sessions.end(User.get(ann.pk), other.session["accounts.session"])
     assert by_get_user(other) == ann.pk
 
@@ -154,14 +141,14 @@ def test_an_account_without_an_epoch_keeps_its_hash_until_sessions_end(ann: User
 
     assert user.session_epoch is None
     assert user.get_session_auth_hash() == old
-    client = signed_in(ann)
+    client = let_in(ann)
     assert client.session[HASH_SESSION_KEY] == old
     sessions.end_all(user)
     assert by_get_user(client) is None
 
 
 def test_a_session_of_a_former_secret_key_stays_until_it_is_ended(ann: User, settings: Any) -> None:
-    client, other = signed_in(ann), signed_in(ann)
+    client, other = let_in(ann), let_in(ann)
     settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
     settings.SECRET_KEY = "the new key of this test"
     assert by_get_user(client) == ann.pk  # stored again under another session key
@@ -181,8 +168,7 @@ def test_a_session_of_a_deleted_account_does_not_fit_an_account_with_the_same_ke
         "request_id": "import 1",
     }
     first = register(**values)
-    client = Client()
-    client.force_login(first)
+    client = let_in(first)
     assert by_get_user(client) == first.pk
     delete(User.get(first.pk))
 

@@ -15,10 +15,10 @@ from dynamo._internal.client import deadline, sending
 from tests import engines
 from tests.clocks import Stopwatch
 from tests.commands import run
-from tests.factories import PASSWORD, make_user, stored_items
+from tests.factories import PASSWORD, stored_items
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy, through
-from tests.pages import ANN, SIGN_UP, Page, form_values, sign_in
+from tests.pages import ANN, SIGN_UP, Page, form_values
 
 pytestmark = pytest.mark.usefixtures("changes_at_once", "ann_is_signed_in")
 
@@ -49,15 +49,7 @@ def throttled(engine: str) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def failing(engine: str) -> Iterator[None]:
-    with FaultProxy(engine) as proxy, through(proxy):
-        proxy.plan("*", Answer(500, "InternalServerError"), times=1_000_000)
-        yield
-
-
 Outage = Callable[[str], Any]
-OUTAGES = [not_listening, not_answering, throttled, failing]
 
 
 @contextmanager
@@ -125,7 +117,10 @@ def kept_form(response: Any, typed: dict[str, str]) -> dict[str, str]:
 @pytest.mark.usefixtures("real_patience")
 @pytest.mark.parametrize(
     ("outage", "pages"),
-    [(not_answering, 1), *(pytest.param(each, 4, marks=pytest.mark.slow) for each in OUTAGES)],
+    [
+        (not_answering, 1),
+        *(pytest.param(each, 4, marks=pytest.mark.slow) for each in (not_answering, throttled)),
+    ],
 )
 def test_every_page_answers_within_ten_seconds(
     engine: str, client: Client, ann: User, outage: Outage, pages: int
@@ -146,7 +141,7 @@ def test_every_page_answers_within_ten_seconds(
             assert unavailable(response)
 
 
-@pytest.mark.parametrize("outage", OUTAGES)
+@pytest.mark.parametrize("outage", [not_listening, throttled])
 def test_pages_that_need_no_account_are_served_and_a_sign_up_is_kept_and_can_be_sent_again(
     engine: str, client: Client, outage: Outage
 ) -> None:
@@ -173,13 +168,12 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("outage", [not_listening, throttled])
 def test_no_page_signs_out_and_no_form_changes_anything(
-    engine: str, client: Client, ann: User, outage: Outage
+    engine: str, client: Client, ann: User
 ) -> None:
     before = stored_items()
 
-    with with_short_times(outage(engine)):
+    with with_short_times(throttled(engine)):
         for page in PAGES:
             assert unavailable(client.get(page))
         for page, values in FORMS.items():
@@ -224,8 +218,6 @@ def test_a_sign_up_whose_write_is_not_answered_makes_one_account_when_sent_again
     [
         (PROFILE, {"full_name": "Ann Else", "phone_number": "+442079460958"}, "UpdateItem"),
         ("/accounts/username/", {"username": "anna"}, "TransactWriteItems"),
-        ("/accounts/username/", {"username": "anna"}, "DeleteItem"),
-        ("/accounts/email/", {"email": "anna@example.org"}, "TransactWriteItems"),
         ("/accounts/email/", {"email": "anna@example.org"}, "DeleteItem"),
     ],
 )
@@ -241,15 +233,6 @@ def test_a_change_whose_write_is_not_answered_succeeds_when_sent_again(
     assert (response.status_code, response["Location"]) == (302, PROFILE)
     stored = User.get(ann.pk)
     assert {name: getattr(stored, name) for name in values} == values
-
-
-def test_a_kept_form_does_not_read_the_account(engine: str) -> None:
-    visitor = Client()
-    sign_in(visitor, make_user())
-    typed = form_values(Client(), SIGN_UP, **ANN)
-
-    with with_short_times(not_listening(engine)):
-        assert kept_form(visitor.post(SIGN_UP, typed), typed)
 
 
 INVOICE = {"customer_name": "Bob", "lines-0-description": 'Work "A"\n<B>', "request_id": "signed"}
@@ -303,14 +286,11 @@ def test_a_sign_in_whose_session_is_not_stored_can_be_sent_again(engine: str, an
     assert client.post(SIGN_IN, again | {"password": PASSWORD}).status_code == 302
 
 
-@pytest.mark.parametrize("outage", [not_listening, throttled])
-def test_a_form_without_a_csrf_token_gets_a_page_too(
-    engine: str, ann: User, outage: Outage
-) -> None:
+def test_a_form_without_a_csrf_token_gets_a_page_too(engine: str, ann: User) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(ann)
 
-    with with_short_times(outage(engine)):
+    with with_short_times(not_listening(engine)):
         answers = [client.post(url, {"username": "x"}) for url in (SIGN_UP, SIGN_IN, PROFILE)]
 
     assert [response.status_code for response in answers] == [503, 503, 403]
@@ -320,24 +300,18 @@ def test_a_form_without_a_csrf_token_gets_a_page_too(
 
 
 COMMANDS = [
-    ["showuser", "ann"],
     ["listusers"],
-    ["changeemail", "ann", "anna@example.org"],
-    ["changeusername", "ann", "anna"],
-    ["deactivateuser", "ann"],
-    ["activateuser", "ann"],
     ["deleteuser", "ann", "--no-input"],
     ["createuser", "--username=bob", "--email=bob@example.org", "--unusable-password"],
     ["changepassword", "ann"],
 ]
 
 
-@pytest.mark.parametrize("outage", [not_listening, throttled])
-def test_a_command_reports_it_in_one_line(engine: str, ann: User, outage: Outage) -> None:
+def test_a_command_reports_it_in_one_line(engine: str, ann: User) -> None:
     before = stored_items()
 
     for command in COMMANDS:
-        with with_short_times(outage(engine)):
+        with with_short_times(throttled(engine)):
             out, err, code = run(*command)
         assert (out, len(err.splitlines()), code) == ("", 1, 1), (command, err)
         assert "DynamoDB gave no answer" in err
