@@ -113,7 +113,7 @@ class Write:
     """
 
     about: object
-    action: dict[str, Any]
+    action: dict[str, dict[str, Any]]
     otherwise: Otherwise | None
     instead: dict[str, Any] = field(default_factory=dict)
     part_of: object = None
@@ -148,8 +148,7 @@ class Write:
     @property
     def request(self) -> dict[str, Any]:
         """The action without its kind: the same as the parameters of a plain request."""
-        request: dict[str, Any] = self.action[self.kind]
-        return request
+        return self.action[self.kind]
 
     @property
     def key(self) -> tuple[Any, ...] | None:

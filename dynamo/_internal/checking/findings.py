@@ -118,19 +118,14 @@ class Spool:
 
         self._file = sqlite3.connect("")
         self._file.execute("CREATE TABLE entries (entry TEXT)")
-        self._length = 0
 
     def add(self, *entry: str) -> None:
         # As JSON in ASCII, because SQLite takes no surrogates.
         self._file.execute("INSERT INTO entries VALUES (?)", [json.dumps(entry)])
-        self._length += 1
 
     def __iter__(self) -> Iterator[list[str]]:
         for (entry,) in self._file.execute("SELECT entry FROM entries ORDER BY entry"):
             yield json.loads(entry)
-
-    def __len__(self) -> int:
-        return self._length
 
     def __enter__(self) -> Self:
         return self

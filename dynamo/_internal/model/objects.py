@@ -400,20 +400,17 @@ class ItemObject(PlainModel):
         if not is_random(version):
             return self._exists_condition()
         upper = {"N": str(version + MOST_WRITES)}
-        same: Condition = Path([VERSION]).between(self.stored[VERSION], upper)
-        return same
+        return Path([VERSION]).between(self.stored[VERSION], upper)
 
     def unchanged(self) -> Condition:
         """The condition that the stored item is still the one that was read."""
         if VERSION in self.stored:
-            same: Condition = Path([VERSION]) == self.stored[VERSION]
-        else:
-            same = self._exists_condition() & Path([VERSION]).does_not_exist()
-        return same
+            return Path([VERSION]) == self.stored[VERSION]
+        without: Condition = self._exists_condition() & Path([VERSION]).does_not_exist()
+        return without
 
     def _exists_condition(self) -> Condition:
-        exists: Condition = Path([self.key_attribute_names()[0]]).exists()
-        return exists
+        return Path([self.key_attribute_names()[0]]).exists()
 
     def expect_version(self, version: int) -> None:
         """Write only if the stored item has `version`, such as that of the page with a form.
