@@ -98,6 +98,15 @@ def put_state(account: str, label: str, **attributes: Any) -> None:
     send("PutItem", {"TableName": InvoiceState.table(), "Item": key | attributes})
 
 
+def put_sendings(account: str, label: str, sendings: dict[str, dict[str, str]]) -> None:
+    """Write what the state of an invoice says of its mails, by their request ids, directly."""
+    texts = {
+        request_id: {"M": {name: {"S": text} for name, text in entry.items()}}
+        for request_id, entry in sendings.items()
+    }
+    put_state(account, label, sendings={"M": texts})
+
+
 def remove_invoice(key: str, number: str | int) -> None:
     """Delete an item of `invoices` directly."""
     numbered.remove_item(InvoiceItem, key, number)

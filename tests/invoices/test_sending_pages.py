@@ -20,7 +20,7 @@ from tests.engines import free_port
 from tests.factories import set_stored
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
-from tests.invoice_factories import DAY, put_state
+from tests.invoice_factories import DAY, put_sendings
 from tests.mailbox import MailServer, sent_by, the_mail
 from tests.pages import Page, form_values
 from tests.policies import rights, rights_for
@@ -40,10 +40,8 @@ def outcomes(user: User) -> list[tuple[str, str]]:
 
 def put_sending(user: User, values: dict[str, str], at: str = "2026-03-14T22:30:00+00:00") -> None:
     """Store the claim of a process that got the form and has not stored its outcome."""
-    entry = {"to": BOB, "at": at, "outcome": "unknown"}
-    wire = {"M": {name: {"S": text} for name, text in entry.items()}}
     request_id = values["request_id"].partition(":")[0]
-    put_state(user.pk, FIRST, sendings={"M": {request_id: wire}})
+    put_sendings(user.pk, FIRST, {request_id: {"to": BOB, "at": at, "outcome": "unknown"}})
 
 
 # The page -----------------------------------------------------------------------------------------
