@@ -57,7 +57,7 @@ def test_it_has_the_flags_and_the_age_of_the_session_s_cookie(
 
 
 def cookie_of_another(user: User) -> str:
-    """That of another session."""
+    """The cookie of another session of `user`."""
     other = Client()
     sign_in(other, user)
     return cookie_of(other)
@@ -136,7 +136,7 @@ def test_a_backend_that_was_removed_signs_nobody_in(signed_in: Client, settings:
 
 
 @pytest.mark.parametrize("new", [sessions.end_others, change], ids=["end others", "password"])
-def test_an_account_that_was_read_before_its_session_ends_no_session(
+def test_an_account_read_just_before_its_new_session_was_stored_does_not_end_the_session(
     signed_in: Client, ann: User, proxy: FaultProxy, new: Callable[[User], None]
 ) -> None:
     """One request reads both, but not at one instant: another page may write both in between."""

@@ -55,7 +55,7 @@ def test_an_account_with_a_quoted_address_of_an_older_version_can_be_used(client
     assert_guards_match_users()
 
 
-def test_save_of_another_address_moves_its_guard_item_and_is_not_confirmed() -> None:
+def test_an_address_that_save_changes_moves_its_guard_item_and_is_unconfirmed() -> None:
     user = make_user(email_confirmed=True)
     user.email = "new@example.org"
 

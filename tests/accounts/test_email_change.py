@@ -113,7 +113,7 @@ def test_the_same_request_again_waits_longer_and_voids_the_older_link() -> None:
     assert_guards_are_correct()
 
 
-def test_a_request_after_a_password_change_ended_the_waiting_one_is_stale() -> None:
+def test_a_change_is_refused_as_stale_if_a_new_password_ended_the_waiting_one_meanwhile() -> None:
     read = again(waiting_user())
     change_password(again(read), "another good password")
 

@@ -270,7 +270,7 @@ def test_an_attempt_is_refused_if_every_window_ends_during_its_requests(proxy: F
 
 
 @pytest.mark.parametrize("lost", [DropReply(), CloseBefore()], ids=["reply", "request"])
-def test_one_loss_uses_at_most_one_more_slot_and_two_give_none_and_use_at_most_two(
+def test_a_lost_reply_or_request_uses_no_more_than_its_slot_and_two_losses_are_an_error(
     proxy: FaultProxy, lost: DropReply | CloseBefore
 ) -> None:
     is_counted = isinstance(lost, DropReply)

@@ -147,7 +147,9 @@ def test_a_refused_client_does_not_use_up_the_attempts_of_an_account(
     assert authenticate(username="ann", password=PASSWORD) == ann
 
 
-def test_a_call_without_a_request_counts_no_client(ann: User, limits: dict[str, Any]) -> None:
+def test_a_call_without_a_request_is_not_counted_for_a_client(
+    ann: User, limits: dict[str, Any]
+) -> None:
     limits |= {"sign_in_client": (1, 900), "sign_in": (2, 900)}
 
     assert authenticate(username="ann", password=WRONG) is None

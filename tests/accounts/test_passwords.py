@@ -107,7 +107,7 @@ def test_a_password_is_hashed_with_owasps_parameters(settings: Any) -> None:
 
 
 def outdated_hash() -> str:
-    """Of the same hasher with other parameters, as Django's are."""
+    """A hash of the same hasher with other parameters, as Django’s are."""
     hasher = Argon2PasswordHasher()
     hasher.time_cost, hasher.memory_cost = 1, 1024
     return hasher.encode(PASSWORD, hasher.salt())

@@ -292,7 +292,7 @@ def test_of_two_links_of_one_form_the_first_that_is_followed_makes_the_account(
     assert SAME_FORM in refusal(first_link)
 
 
-def test_a_link_does_not_answer_for_the_account_of_another_link_of_its_form() -> None:
+def test_a_used_link_does_not_lead_to_the_account_of_another_link_of_the_same_form() -> None:
     def token(username: str) -> str:
         values = {"username": username, "email": f"{username}@example.org"}
         held = pending.hold(password=PASSWORD, request_id="form", **values)

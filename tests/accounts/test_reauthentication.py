@@ -81,7 +81,7 @@ def test_a_wrong_password_is_refused(client: Client, ann: User) -> None:
     assert client.get(SESSIONS)["Location"] == f"{URL}?next={SESSIONS}"
 
 
-def test_the_time_is_stored_in_this_session_only_by_one_more_write(
+def test_the_time_of_the_password_check_is_stored_in_this_session_alone_and_costs_one_write(
     client: Client, ann: User, requests_sent: Requests
 ) -> None:
     other = Client()

@@ -97,7 +97,7 @@ def test_the_answer_does_not_tell_whether_an_address_is_known(
 
 @pytest.mark.parametrize("stored", ["kate@example.org", "\u212aate@example.org"])
 @pytest.mark.parametrize("typed", ["kate@example.org", "\u212aate@example.org"])
-def test_nor_for_a_spelling_that_cannot_get_mail(
+def test_the_answer_does_not_tell_whether_another_spelling_of_an_address_is_known(
     engine: str, requests_sent: Requests, stored: str, typed: str
 ) -> None:
     def answer() -> tuple[Any, ...]:
@@ -219,7 +219,9 @@ def test_a_link_is_valid_for_three_days(ann: User) -> None:
     ids=["address", "password", "sign-in", "deactivation", "deletion"],
 )
 @pytest.mark.parametrize("is_open", [False, True], ids=["before", "while the form is open"])
-def test_a_link_is_refused_after(ann: User, change: Any, is_open: bool) -> None:
+def test_a_link_is_refused_after_a_change_that_ends_it(
+    ann: User, change: Any, is_open: bool
+) -> None:
     path, visitor = reset_link(), None
     if is_open:
         visitor, path = opened(path)
@@ -228,7 +230,7 @@ def test_a_link_is_refused_after(ann: User, change: Any, is_open: bool) -> None:
     assert is_refused(path, visitor)
 
 
-def test_a_link_is_valid_after_other_changes(ann: User) -> None:
+def test_a_link_is_valid_after_changes_of_username_and_profile(ann: User) -> None:
     path = reset_link()
     change_username(User.get(ann.pk), "Anna")
     edit_profile(User.get(ann.pk), full_name="Ann Example")

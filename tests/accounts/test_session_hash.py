@@ -118,7 +118,7 @@ def test_the_session_that_ends_the_others_or_changes_the_password_stays(ann: Use
         assert signed_in_as(others[way]) is None
 
 
-def test_a_session_ended_alone_becomes_anonymous_everywhere_with_the_next_end_of_others(
+def test_code_that_compares_only_the_hash_accepts_a_single_ended_session_until_others_are_ended(
     ann: User,
 ) -> None:
     client, other = let_in(ann), let_in(ann)

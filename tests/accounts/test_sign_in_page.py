@@ -105,7 +105,7 @@ def test_every_refusal_looks_the_same_and_takes_the_same_work(
     assert stored_sessions() == []
 
 
-def test_other_texts_sign_nobody_in_and_an_invalid_value_is_refused_at_its_field(
+def test_a_text_that_names_no_account_signs_nobody_in_and_an_invalid_value_is_refused_at_its_field(
     client: Client, ann: User
 ) -> None:
     unknown = ["8ec436a8-97e6-4e72-aec2-b47668e96a94", "userName#ann", "@", "a@b@c", "ann\u202e"]

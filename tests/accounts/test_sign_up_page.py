@@ -204,7 +204,7 @@ def test_a_form_sent_again_with_its_password_clears_the_failures(
     assert sign_in(Client(), the_account()).status_code == 302
 
 
-def test_the_form_shown_after_that_makes_another_account(
+def test_the_form_that_is_shown_after_a_reused_request_id_makes_another_account(
     client: Client, typed: dict[str, Any]
 ) -> None:
     client.post(URL, typed)
@@ -331,7 +331,7 @@ def test_bytes_that_are_not_text_are_refused_at_their_field(
     ],
     ids=str,
 )
-def test_only_the_same_form_is_accepted_with_a_csrf_token_from_before_the_sign_in(
+def test_a_csrf_token_from_before_the_sign_in_is_accepted_only_with_the_form_that_signed_in(
     typed: dict[str, Any], other: dict[str, str], is_same: bool
 ) -> None:
     client = Client(enforce_csrf_checks=True)

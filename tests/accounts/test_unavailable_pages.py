@@ -54,7 +54,7 @@ Outage = Callable[[str], Any]
 
 @contextmanager
 def with_short_times(outage: Any) -> Iterator[None]:
-    """The outage, with short time-outs and deadlines."""
+    """The fault, while time-outs and deadlines are short."""
     with pytest.MonkeyPatch.context() as patch, override_settings(DYNAMODB_PAGE_SECONDS=0.1):
         patch.setattr(deadline, "OPERATION_SECONDS", 0.05)
         patch.setattr(sending, "CONNECT_SECONDS", 0.1)
@@ -65,7 +65,7 @@ def with_short_times(outage: Any) -> Iterator[None]:
 
 @contextmanager
 def unanswered(engine: str, write: str, **when: Any) -> Iterator[None]:
-    """Such writes are carried out, but answered with an error."""
+    """Requests of the operation `write` are carried out, but answered with an error."""
     lost = Answer(500, "InternalServerError", carried_out=True)
     with FaultProxy(engine) as proxy:
         proxy.plan(write, lost, times=1_000_000, **when)
@@ -90,7 +90,7 @@ def careful_client(user: User | None = None) -> tuple[Client, dict[str, str]]:
 
 
 def unavailable(response: Any) -> Page:
-    """The page that says so."""
+    """The page that says that DynamoDB does not answer."""
     assert response.status_code == 503
     assert int(response["Retry-After"]) > 0
     assert "no-store" in response["Cache-Control"]
@@ -307,7 +307,7 @@ COMMANDS = [
 ]
 
 
-def test_a_command_reports_it_in_one_line(engine: str, ann: User) -> None:
+def test_a_command_reports_in_one_line_that_dynamodb_did_not_answer(engine: str, ann: User) -> None:
     before = stored_items()
 
     for command in COMMANDS:

@@ -17,7 +17,7 @@ WORDS = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=150)
 
 
 @given(WORDS)
-def test_the_comparable_form_is_stable(name: str) -> None:
+def test_the_form_in_which_usernames_are_compared_is_stable(name: str) -> None:
     once = comparable_username(name)
 
     assert comparable_username(once) == once

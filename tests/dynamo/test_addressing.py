@@ -101,7 +101,7 @@ def test_the_endpoint_of_a_region_is_that_of_the_rules(
         assert ours(region, keys) == theirs(region, keys)
 
 
-def test_a_preferred_endpoint_of_the_account_is_that_of_the_region(
+def test_an_endpoint_of_the_account_that_is_only_preferred_is_not_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     preferred = ours("eu-central-1", KEYS_OF_ACCOUNT)
@@ -128,7 +128,7 @@ def test_an_endpoint_from_the_environment_is_used(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("service", ["s3", "signin", "sso", "sso-oidc", "sts"])
 def test_the_rules_of_other_services_are_kept(service: str) -> None:
-    """Those of the credential providers among them."""
+    """Such as those of services that give credentials."""
     loader = addressing.session(KEYS, "eu-central-1").get_component("data_loader")
 
     assert loader.load_service_model(service, "endpoint-rule-set-1")

@@ -371,7 +371,7 @@ def test_the_field_of_groups_needs_their_model(
     assert "groups" not in opened(client, change_of(editor))
 
 
-def test_what_is_selected_is_bounded_and_its_rights_are_read_once(
+def test_an_action_takes_a_bounded_number_of_items_and_reads_the_rights_once(
     project: None, max_requests: Any
 ) -> None:
     Team.create(name="crew", permissions={CHANGE, "desk.delete_customer"})
@@ -387,7 +387,7 @@ def test_what_is_selected_is_bounded_and_its_rights_are_read_once(
     assert list(Customer.scan()) == []
 
 
-def test_a_damaged_item_is_described_to_those_alone_who_may_see_it(project: None) -> None:
+def test_a_damaged_item_is_described_only_to_users_who_may_see_it(project: None) -> None:
     item = {"pk": {"S": "broken"}, "visits": {"S": "many"}}
     send("PutItem", {"TableName": Customer.table(), "Item": item})
     client = browser_of(clerk_with("view_seat"))
@@ -405,7 +405,7 @@ def test_a_damaged_item_is_described_to_those_alone_who_may_see_it(project: None
         "badge/",
     ],
 )
-def test_no_address_and_no_incomplete_item_is_an_error_of_the_server(
+def test_neither_a_wrong_address_nor_an_incomplete_item_is_an_error_of_the_server(
     path: str, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Badge, "__str__", lambda badge: badge.email.upper())
@@ -498,7 +498,7 @@ def test_a_list_without_an_index_shows_each_item_once_and_says_that_there_is_mor
     assert sorted(seen) == sorted(badges)
 
 
-def test_a_cursor_to_a_deleted_item_still_leads_on_and_a_foreign_one_to_the_first_page(
+def test_a_cursor_at_a_deleted_item_leads_to_the_next_page_and_a_foreign_one_to_the_first(
     client: Client,
 ) -> None:
     customers = [make(number) for number in range(11)]
@@ -576,7 +576,7 @@ def test_an_id_that_no_item_can_have_is_not_found(path: str, client: Client) -> 
         assert "doesn’t exist" in client.get(f"/admin/desk/{path}{page}/", follow=True).text
 
 
-def test_values_that_a_form_cannot_show_without_loss_stay_and_so_do_unknown_ones(
+def test_a_form_keeps_unknown_attributes_and_values_that_it_cannot_show_without_loss(
     client: Client,
 ) -> None:
     size = {"N": "12345678901234567890123456789012345678"}
@@ -765,7 +765,7 @@ def test_only_staff_gets_in_after_signing_in(project: None) -> None:
     assert browser.get("/admin/").status_code == 302
 
 
-def test_the_pages_are_japanese_for_who_reads_japanese(client: Client) -> None:
+def test_the_pages_are_in_japanese_if_the_browser_asks_for_it(client: Client) -> None:
     ann = make(1)
     for page in (CUSTOMERS, change_of(ann), change_of(ann).replace("change", "delete"), "/admin/"):
         shown = client.get(page, headers={"accept-language": "ja"}).text

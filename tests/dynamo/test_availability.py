@@ -163,7 +163,7 @@ def test_a_missing_table_has_the_same_page_and_logs_the_command(
     assert "createtables" in record.getMessage()
 
 
-def test_a_session_out_of_reach_does_not_sign_out(client: Client) -> None:
+def test_a_visitor_stays_signed_in_if_the_session_cannot_be_read(client: Client) -> None:
     client.get("/session/write")
     cookie = client.cookies["sessionid"].value
 

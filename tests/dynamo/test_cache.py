@@ -368,7 +368,7 @@ def test_every_operation_warns_of_a_key_that_memcached_rejects(
 # Reading and storing ------------------------------------------------------------------------------
 
 
-def test_a_key_without_a_value_gives_the_default_and_none_is_a_value() -> None:
+def test_get_returns_the_default_for_a_missing_key_and_a_stored_none_as_none() -> None:
     cache.set("none", None)
 
     assert cache.get("missing") is None
@@ -458,7 +458,9 @@ def test_incr_and_decr_return_the_sum() -> None:
 
 
 @pytest.mark.parametrize("value", [None, "41", 4.1, True, 10**38, b"41"])
-def test_what_is_missing_or_not_an_integer_is_not_counted(value: object) -> None:
+def test_incr_and_decr_refuse_a_missing_key_and_a_value_that_is_not_an_integer(
+    value: object,
+) -> None:
     cache.set("key", value)
 
     for key in ("key", "missing"):

@@ -215,7 +215,7 @@ def test_a_false_condition_is_an_error_at_once(proxy: FaultProxy) -> None:
 
 
 @pytest.mark.parametrize("fault", NOT_DONE.values(), ids=NOT_DONE)
-def test_a_false_condition_after_rejected_attempts_is_anothers_write(
+def test_a_false_condition_after_rejected_attempts_is_not_our_own_write(
     proxy: FaultProxy, fault: Any
 ) -> None:
     put()
