@@ -46,7 +46,7 @@ class Options(_BaseModelAdmin):  # type: ignore[misc]  # Any
     actions: Sequence[Any] | None = ()
     action_form: Any = ActionForm
     actions_on_top = actions_selection_counter = True
-    actions_on_bottom = save_on_top = False
+    actions_on_bottom = False
     #: Which of `add`, `change` and `delete` ask for the password.
     dangerous: Sequence[str] = ()
     #: Whether additions, changes, deletions and actions need a reason.
