@@ -150,8 +150,6 @@ class ModelForm(djangos.BaseModelForm, Generic[M], metaclass=ModelFormMetaclass)
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         model: Any = self._meta.model
-        # Values of a new item that neither the form nor the caller chose.
-        self._defaults = self.instance.serialize(null_check=False)
         # If the item of a form was deleted, `instance` has its key alone.
         has_key = options.get("instance") is not None and self.instance._identity() is not None
         was_edit = has_key and self.add_prefix(VERSION) in self.data
@@ -167,6 +165,8 @@ class ModelForm(djangos.BaseModelForm, Generic[M], metaclass=ModelFormMetaclass)
         self._hidden = VERSION if self._is_edit else REQUEST_ID
         if not self._is_edit:
             model.check_request_ids()
+            # What neither the form nor the caller chose.
+            self._defaults = self.instance.serialize(null_check=False)
         # Otherwise Firefox keeps the old value when the page is loaded again.
         widget = forms.HiddenInput(attrs={"autocomplete": "off"})
         self.fields[self._hidden] = forms.CharField(widget=widget, required=False)
