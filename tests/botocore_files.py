@@ -1,7 +1,5 @@
 """Keeps the files that botocore reads for each client: the suite makes a thousand, a site one."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@ Django's own commands do the same by the programs of GNU gettext, which few mach
 program (`make messages`) it renews them; the tests ask whether there is anything to renew.
 """
 
-from __future__ import annotations
-
 import gettext
 import io
 import re

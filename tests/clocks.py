@@ -3,8 +3,6 @@
 They replace the module `time` in the modules that have deadlines.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

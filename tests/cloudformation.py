@@ -1,7 +1,5 @@
 """Templates of CloudFormation: as commands print them, and what cfn-lint says."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from io import StringIO

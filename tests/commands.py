@@ -1,7 +1,5 @@
 """Runs management commands: what they print, and their exit codes."""
 
-from __future__ import annotations
-
 import io
 import os
 import pty

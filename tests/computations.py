@@ -1,7 +1,5 @@
 """Functions that a helper process computes for tests."""
 
-from __future__ import annotations
-
 import os
 import threading
 from pathlib import Path
@@ -30,10 +28,6 @@ def use_a_core(began: str) -> None:
 
 def take_memory(megabytes: int) -> int:
     return len(bytes(bytearray(megabytes * _MEGABYTE)))
-
-
-def end() -> None:
-    os._exit(3)
 
 
 def fail() -> None:

@@ -9,8 +9,6 @@ request at a time: moto is not thread-safe, so tests of concurrent writes would 
 It is a script that runs with -P, as modules in this folder have the names of modules of moto.
 """
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import io

@@ -1,7 +1,5 @@
 """Starts the engines of the suite, each on a free port."""
 
-from __future__ import annotations
-
 import os
 import platform
 import socket

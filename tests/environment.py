@@ -5,8 +5,6 @@ real table. So are other variables that change answers: settings, proxies, the s
 the terminal.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 

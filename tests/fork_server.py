@@ -12,8 +12,6 @@ start one.
 No thread and no client runs in a fork server, so its forks inherit nothing from tests.
 """
 
-from __future__ import annotations
-
 import fcntl
 import gc
 import importlib

@@ -1,7 +1,5 @@
 """Forked processes: programs that `tests.fork_server` runs, and forks of this process."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal
@@ -9,7 +7,7 @@ import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import IO
+from typing import IO, Self
 
 SECONDS = 120
 
@@ -82,7 +80,7 @@ class Forked:
         """Send SIGTERM, if it still runs."""
         self.send_signal(signal.SIGTERM)
 
-    def __enter__(self) -> Forked:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:

@@ -7,8 +7,6 @@
 Source: https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -1,7 +1,5 @@
 """Stored items of any table."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.conf import settings

@@ -6,8 +6,6 @@ It prints its fencing token. It answers each line of its standard input with `he
 the line `end`, after which it ends without releasing its lease.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A project with one app and the tests of docs/testing.md, which run as its developers run them."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

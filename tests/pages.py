@@ -1,7 +1,5 @@
 """What a visitor sees on a page: fields, labels, errors, messages and text."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A SecureString parameter on an engine of SSM behind a fault proxy."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The IAM policies in deploy/, and the rights that requests need."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The settings and files of a site in production."""
 
-from __future__ import annotations
-
 import os
 import runpy
 import shutil

@@ -1,7 +1,5 @@
 """Starts programs that run during a test: commands, and workers of races and stress tests."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from typing import IO

@@ -1,7 +1,5 @@
 """Records the requests that are sent, their capacity, and which of them waited for others."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator

@@ -7,8 +7,6 @@ Granian imports this module, too. Its `application` is the site with one more pa
 Granian has a thread that holds a lock until the process ends.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

@@ -1,7 +1,5 @@
 """Fixtures of the whole suite that need the site."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

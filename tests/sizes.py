@@ -4,8 +4,6 @@ Python, YAML and JavaScript count, without blank lines, comments and docstrings.
 and examples do not.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Runs the tutorial: writes its files into an empty folder, and runs its commands in a shell."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Waiting for what another thread or process does, instead of sleeping."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable

@@ -5,8 +5,6 @@ that was started here runs, and once after it has ended or after a fork, all tab
 written.
 """
 
-from __future__ import annotations
-
 import http.client
 import multiprocessing
 import multiprocessing.process

@@ -1,7 +1,5 @@
 """Fixtures of the browser tests: Chromium against the site on a real port."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator

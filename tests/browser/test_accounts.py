@@ -1,7 +1,5 @@
 """Accounts in a real browser: by keyboard only, by mail, and with a double click."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The library's admin in a real browser, in a project that has nothing of the site."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

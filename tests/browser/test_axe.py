@@ -2,8 +2,6 @@
 dark, with long names and texts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Exports that are stored in S3, in a real browser: without scripts, and what axe says."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An invoice in a real browser, with the page's script and without."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The pages in Japanese."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

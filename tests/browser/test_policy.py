@@ -1,7 +1,5 @@
 """The Content Security Policy blocks nothing of the site and its toolbar in a real browser."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

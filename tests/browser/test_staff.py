@@ -1,7 +1,5 @@
 """The staff pages in a real browser."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

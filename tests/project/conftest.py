@@ -1,7 +1,5 @@
 """Fixtures of the tests about the whole site."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One log line for each request: what was requested, by whom, the answer and its cost."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging

@@ -1,7 +1,5 @@
 """The catalogues contain exactly the texts of the sources, each translated."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The start and the check where `collectstatic` was forgotten."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 docs/configuration.md has every variable, and the server is started as docs/deployment.md says.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

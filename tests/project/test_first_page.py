@@ -1,7 +1,5 @@
 """`make run` on a checkout that is installed: from the command to the first page."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

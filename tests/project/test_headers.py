@@ -1,7 +1,5 @@
 """The headers of every answer of production."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The helper process: what it computes, how it ends, and what its parent does then."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
@@ -94,11 +92,6 @@ def test_a_helper_that_was_killed_while_it_was_idle_is_not_noticed() -> None:
     wait_until(lambda: not is_running(before))
 
     assert computed(computations.process_id) != before
-
-
-def test_a_helper_that_exits_is_an_error() -> None:
-    with pytest.raises(HelperEnded, match="exit code 3"):
-        computed(computations.end)
 
 
 def test_an_exception_comes_back_with_its_traceback_and_the_helper_stays() -> None:

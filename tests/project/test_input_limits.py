@@ -1,7 +1,5 @@
 """Input that is too long or too much gets a clear answer."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 from collections.abc import Iterator

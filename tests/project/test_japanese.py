@@ -1,7 +1,5 @@
 """For Japanese readers, pages, form errors, mails and the PDF are completely Japanese."""
 
-from __future__ import annotations
-
 import io
 import re
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """A form that is sent after its session ended is shown again after the sign-in, unsent."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from typing import Any

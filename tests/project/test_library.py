@@ -3,8 +3,6 @@
 Tests marked slow fetch packages from the index that pip is configured for (`make test-library`).
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -1,7 +1,5 @@
 """What `/metrics` shows, to whom, and that the docs list the same metrics."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterator

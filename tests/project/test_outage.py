@@ -1,7 +1,5 @@
 """What visitors of the documented server see while DynamoDB is unreachable or slow."""
 
-from __future__ import annotations
-
 import re
 import threading
 import time

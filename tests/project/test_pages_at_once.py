@@ -1,7 +1,5 @@
 """How many pages a process makes at once, and what happens to the others."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -70,14 +68,6 @@ class Site:
 def site(settings: Any) -> Site:
     settings.PAGES_AT_ONCE = 2
     return Site()
-
-
-def test_a_page_waits_for_its_turn(site: Site) -> None:
-    with site.making(2) as pool:
-        visits = [pool.submit(site.visit) for _number in range(3)]
-        assert not site.reached.acquire(timeout=0.2)
-
-    assert [visit.result().status_code for visit in visits] == [200] * 3
 
 
 def test_a_page_that_waits_too_long_is_a_503_and_shows_a_form_again(site: Site) -> None:

@@ -1,7 +1,5 @@
 """What the site and the examples import of the library: its face, and named extension points."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

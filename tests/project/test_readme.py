@@ -1,7 +1,5 @@
 """The README is short and its Python works; the commands of docs/ work in their order."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

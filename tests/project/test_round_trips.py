@@ -1,7 +1,5 @@
 """How many times a page waits for DynamoDB, one request after another."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

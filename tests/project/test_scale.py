@@ -3,8 +3,6 @@
 The proxy of the benchmarks is not tested by `make test`, which the benchmarks cannot break.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable

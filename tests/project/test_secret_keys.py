@@ -1,7 +1,5 @@
 """Secrets in SSM parameters: secret keys, read at the start and minutes later; a mail password."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """No log line, at any level, contains a password, hash, session key or link token."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging

@@ -1,7 +1,5 @@
 """Lists with hundreds of options."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 from typing import Any
 

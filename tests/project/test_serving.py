@@ -1,7 +1,5 @@
 """The documented server and proxy: answers, ends, killed workers, clients that hold connections."""
 
-from __future__ import annotations
-
 import gzip
 import http.client
 import os
@@ -55,13 +53,6 @@ def test_a_page_and_its_static_files_come_from_one_process(server: Server) -> No
             assert reply.headers["Vary"] == ("Accept-Encoding" if is_packed else None)
         if is_packed:
             assert gzip.decompress(packed.body) == plain.body
-
-
-def test_a_missing_static_file_is_404_and_not_cached(server: Server) -> None:
-    reply = server.get("/static/accounts/site.0123456789ab.css")
-
-    assert reply.status == 404
-    assert "immutable" not in str(reply.headers["Cache-Control"])
 
 
 def test_only_probes_are_answered_without_tls_and_for_any_host(server: Server) -> None:

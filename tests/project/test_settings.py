@@ -1,7 +1,5 @@
 """A missing or malformed value ends the start with one line that names the variable."""
 
-from __future__ import annotations
-
 import importlib.util
 import struct
 import subprocess

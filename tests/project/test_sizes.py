@@ -1,7 +1,5 @@
 """`make size`."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.sizes import code_lines

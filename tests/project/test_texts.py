@@ -1,7 +1,5 @@
 """What pages say, and what they do not say where it would be wrong; where the visitor is."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """A function of the site, on the suite's engine."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator

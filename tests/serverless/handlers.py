@@ -1,7 +1,5 @@
 """Handlers of functions that tests freeze, restore and watch, beside the site's own."""
 
-from __future__ import annotations
-
 import functools
 import random
 import sys

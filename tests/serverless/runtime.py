@@ -8,8 +8,6 @@ Each function is a process of `awslambdaric`, AWS's own runtime client.
 Source: https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import queue

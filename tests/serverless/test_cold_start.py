@@ -1,7 +1,5 @@
 """What a new function loads before its first pages, counted in modules and files."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Commands by events, and the log line that the alarm of failed mails counts."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Exports by a function of their own, and answers of more than 6 MB."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A function that is frozen between events, restored from a snapshot, or short of time."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime

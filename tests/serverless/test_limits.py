@@ -1,7 +1,5 @@
 """Functions at their limits: time, memory, and passwords that are guessed at many of them."""
 
-from __future__ import annotations
-
 import re
 import socket
 import sys

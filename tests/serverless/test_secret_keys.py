@@ -1,7 +1,5 @@
 """A function whose secret keys are in an SSM parameter: warm, restored, and without it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

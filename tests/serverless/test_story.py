@@ -1,7 +1,5 @@
 """The site on AWS Lambda: whole stories through events, and events that no browser sends."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable

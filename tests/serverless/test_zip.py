@@ -1,7 +1,5 @@
 """The zip of the function, run by AWS's runtime client with nothing else on the path."""
 
-from __future__ import annotations
-
 import platform
 import re
 import subprocess
