@@ -17,7 +17,6 @@ from tests.invoice_factories import (
     DAY,
     issued,
     new_account,
-    put_counter,
     put_invoice,
     put_state,
     remove_invoice,
@@ -57,12 +56,11 @@ def test_sound_series_are_one_line_each_with_the_keys_of_the_contract(account: s
 
     out, error = run("--json")
 
-    assert error == ""
     keys = ("series", "last", "issued", "voided", "gaps", "duplicates")
     sound = (f"{account}#2026", 3, 2, 1, [], []), (f"{account}#2027", 1, 1, 0, [], [])
-    assert [list(json.loads(line).items()) for line in out.splitlines()] == [
-        list(zip(keys, values, strict=True)) for values in sound
-    ]
+    found = [list(json.loads(line).items()) for line in out.splitlines()]
+    assert found == [list(zip(keys, values, strict=True)) for values in sound]
+    assert error == ""
 
 
 def test_two_invoices_of_one_request_in_two_years_are_duplicates(account: str) -> None:
@@ -73,23 +71,6 @@ def test_two_invoices_of_one_request_in_two_years_are_duplicates(account: str) -
 
     for reports in (check_invoices(), check_invoices(account)):
         assert [report.duplicates.listed for report in reports] == [[1], [2]]
-
-
-def test_a_guard_without_an_owner_is_reported_for_its_account() -> None:
-    assert run("--json") == ("", "")
-    account = new_account()
-    key = request_key(account, "a#b")
-    put_invoice({"series": {"S": key}, "number": {"N": "0"}})
-
-    [report] = check_invoices()
-
-    assert (report.series, report.guards.listed) == (account, [key])
-
-
-def test_a_counter_with_a_damaged_date_is_reported() -> None:
-    put_counter(new_account(), 0, "yesterday")
-
-    assert [report.last for report in check_invoices()] == [None]
 
 
 def test_the_check_of_one_account_reads_the_counter_of_each_year(
@@ -153,4 +134,5 @@ def test_credit_notes_and_the_states_of_their_invoices_are_compared(
     assert (found["series"], found["credits"]) == (series(account), [first, third])
     assert (found["gaps"], found["duplicates"]) == ([], [])
     assert failure == "1 series is damaged."
-    assert f"credits: {first}, {third}" in run(*who)[0]
+    if not of_one_account:
+        assert f"credits: {first}, {third}" in run()[0]
