@@ -135,7 +135,7 @@ def test_an_index_of_pynamodbs_own_class_has_pages() -> None:
     assert Sailor.by_boat.count("Ida") == len(list(Sailor.by_boat.scan())) == 3
 
 
-def test_items_of_a_page_can_be_changed_and_those_of_a_projection_cannot() -> None:
+def test_items_of_a_page_or_a_batch_can_be_changed_and_those_of_a_projection_cannot() -> None:
     sailors(1)
     [whole] = Sailor.by_city.page("Rome")
     whole.change(note="tall")
@@ -146,7 +146,9 @@ def test_items_of_a_page_can_be_changed_and_those_of_a_projection_cannot() -> No
 
     part.refresh()
     part.change(note="small")
-    assert Sailor.get(whole.pk).note == "small"
+    [read] = Sailor.batch_get([whole.pk])
+    read.change(age=9)
+    assert (Sailor.get(whole.pk).note, Sailor.get(whole.pk).age) == ("small", 9)
 
 
 def test_guard_items_are_on_no_page(requests_sent: Requests) -> None:
@@ -333,12 +335,3 @@ def test_unprocessed_keys_are_asked_for_again(proxy: FaultProxy) -> None:
     asked = [each.body["RequestItems"] for each in proxy.seen if each.operation == "BatchGetItem"]
     assert len(asked) == 4
     assert all(wanted["ConsistentRead"] for each in asked for wanted in each.values())
-
-
-def test_items_of_a_batch_can_be_changed() -> None:
-    rides(1)
-    [ride] = red([0])
-
-    ride.change(goal="Oslo")
-
-    assert Ride.get("red", 0).goal == "Oslo"
