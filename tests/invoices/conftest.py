@@ -10,8 +10,10 @@ from django.test import Client
 from accounts.emails.links import mark_confirmed
 from accounts.models import User
 from invoices.document.invoice import Customer
+from tests.clocks import hold_the_day
 from tests.factories import make_user
 from tests.invoice_factories import DAY, issued, new_account
+from tests.invoices.forms import TODAY
 
 
 @pytest.fixture
@@ -19,6 +21,12 @@ def ann(ann: User, client: Client) -> User:
     """An account whose owner is signed in as `client`."""
     client.force_login(ann)
     return ann
+
+
+@pytest.fixture
+def held_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stays `TODAY`."""
+    hold_the_day(TODAY, monkeypatch)
 
 
 @pytest.fixture

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from typing import Any
 
 from django.test import Client
 
 from invoices.pages.forms import InvoiceForm
 
-NEW = "/invoices/new/"
+NEW, LIST = "/invoices/new/", "/invoices/"
+#: The day of these tests; see the fixture `held_day`.
+TODAY = date(2026, 11, 20)
 
 LINE = {"description": "Work", "quantity": "2", "unit_price": "50.00", "vat_rate": "19"}
 
@@ -34,5 +37,5 @@ def typed(*lines: dict[str, str], **values: Any) -> dict[str, Any]:
 
 def listed(client: Client, query: str = "") -> list[str]:
     """The labels of the invoices that the list shows, in its order."""
-    page = client.get(f"/invoices/{query}").content.decode()
+    page = client.get(LIST + query).content.decode()
     return re.findall(r'href="/invoices/(\d{4}-\d{6})/"', page)

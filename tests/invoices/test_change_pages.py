@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -17,27 +17,20 @@ from invoices.models import CustomerItem, InvoiceItem, InvoiceState
 from invoices.store.customers import add_customer
 from invoices.store.records import find_invoice, find_record
 from invoices.store.settlement import credit, mark_paid, void
-from tests.clocks import hold_the_day
 from tests.commands import run
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import assert_whole, issued
-from tests.invoices.forms import LINE, NEW
+from tests.invoices.forms import LINE, NEW, TODAY
 from tests.pages import Page, arrive, form_values
 from tests.requests import OF_EVERY_PAGE, Requests
 
-pytestmark = pytest.mark.usefixtures("engine")
+pytestmark = pytest.mark.usefixtures("engine", "held_day")
 
-TODAY = date(2026, 11, 20)
 YESTERDAY = TODAY - timedelta(days=1)
 FIRST, SECOND = (f"{TODAY.year}-{number:06}" for number in (1, 2))
 PAGE, NOTE = f"/invoices/{FIRST}/", f"/invoices/{SECOND}/"
 CUSTOMER = "5b0a5ddc-36a9-4b58-8ce5-3e6c1a2d3c4f"
-
-
-@pytest.fixture(autouse=True)
-def _it_stays_today(monkeypatch: pytest.MonkeyPatch) -> None:
-    hold_the_day(TODAY, monkeypatch)
 
 
 @pytest.fixture(autouse=True)

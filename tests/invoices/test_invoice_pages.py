@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -21,24 +21,18 @@ from invoices.models import InvoiceItem
 from invoices.pages.forms import InvoiceForm
 from invoices.store.lists import all_invoices
 from sequences.models import Counter
-from tests.clocks import hold_the_day
 from tests.factories import make_user
 from tests.invoice_factories import issued, remove_counter
-from tests.invoices.forms import LINE, NEW, listed, typed
+from tests.invoices.forms import LINE, LIST, NEW, TODAY, listed, typed
 from tests.pages import Page, arrive, form_values, let_in
 from tests.requests import OF_EVERY_PAGE, Requests
 
-LIST = "/invoices/"
-TODAY = date(2026, 11, 20)
+pytestmark = pytest.mark.usefixtures("held_day")
+
 YEAR = TODAY.year
 FIRST = f"{YEAR}-000001"
 PAGE = f"/invoices/{FIRST}/"
 SECOND_PAGE = f"/invoices/{YEAR}-000002/"
-
-
-@pytest.fixture(autouse=True)
-def _it_stays_today(monkeypatch: pytest.MonkeyPatch) -> None:
-    hold_the_day(TODAY, monkeypatch)
 
 
 def stored(user: User, year: int = YEAR) -> list[Invoice]:

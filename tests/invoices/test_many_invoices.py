@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import timedelta
 
 import pytest
 from django.test import Client
@@ -14,21 +14,19 @@ from dynamo._internal import bulk
 from dynamo._internal.items import Item, PlainModel
 from invoices.models import InvoiceItem, InvoiceState
 from invoices.store.lists import MAX_REQUESTS
-from tests.clocks import hold_the_day
 from tests.invoice_factories import issued, put_counter, stored_invoices, sweep
+from tests.invoices.forms import TODAY
 from tests.pages import arrive
 from tests.requests import Requests
 
 pytestmark = pytest.mark.fault_of("moto", "takes long for so many items")
 
 MANY = 1_000
-TODAY = date(2026, 11, 20)
 
 
 @pytest.fixture
-def many(ann: User, client: Client, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def many(held_day: None, ann: User, client: Client) -> Iterator[None]:
     """Ann has so many invoices: those with an even number are paid, the others overdue."""
-    hold_the_day(TODAY, monkeypatch)
     arrive(client, ann)
     issued(ann.pk, day=TODAY - timedelta(days=30), due_date=TODAY - timedelta(days=9))
     [first] = stored_invoices(ann.pk)
