@@ -54,7 +54,7 @@ Outage = Callable[[str], Any]
 
 @contextmanager
 def with_short_times(outage: Any) -> Iterator[None]:
-    """The fault, while time-outs and deadlines are short."""
+    """The outage, while time-outs and deadlines are short."""
     with pytest.MonkeyPatch.context() as patch, override_settings(DYNAMODB_PAGE_SECONDS=0.1):
         patch.setattr(deadline, "OPERATION_SECONDS", 0.05)
         patch.setattr(sending, "CONNECT_SECONDS", 0.1)

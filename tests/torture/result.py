@@ -11,6 +11,7 @@ from typing import Any
 from accounts.models import User
 from dynamo._internal import bulk
 from dynamo.admin import LogEntry
+from dynamo.extending import text_of
 from invoices.models import InvoiceItem
 from tests.torture import history
 from tests.torture.checkers import accounts, invoices, locks
@@ -79,10 +80,10 @@ def stored_accounts() -> dict[str, Account]:
     """Every account, by its key."""
     return {
         item["pk"]["S"]: Account(
-            item["userName"]["S"],
-            item["email"]["S"],
+            text_of(item, "userName"),
+            text_of(item, "email"),
             int(item["version"]["N"]),
-            item.get("fullName", {}).get("S", ""),
+            text_of(item, "fullName"),
         )
         for item in _items(User.table(), _USER)
         if "#" not in item["pk"]["S"]
@@ -104,11 +105,8 @@ def stored_invoices() -> dict[str, dict[int, Stored]]:
     for item in _items(InvoiceItem.table(), _INVOICE):
         if "owner" not in item:
             account = item["series"]["S"].rpartition("#")[0]
-            found[account][int(item["number"]["N"])] = Stored(
-                item["requestId"]["S"],
-                item["customerName"]["S"],
-                item.get("voidReason", {}).get("S", ""),
-            )
+            texts = (text_of(item, name) for name in ("requestId", "customerName", "voidReason"))
+            found[account][int(item["number"]["N"])] = Stored(*texts)
     return found
 
 
