@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import socket
-import threading
-from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -19,40 +18,22 @@ REPLY = (
 )
 
 
-@pytest.fixture
-def server() -> Iterator[Callable[[bytes], int]]:
-    """Start a server that sends some bytes and ends; returns its port."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+@pytest.mark.parametrize("count", range(len(REPLY) + 1))
+def test_only_a_whole_reply_is_an_answer(count: int) -> None:
+    """A server may be killed after each part of its reply."""
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as thread:
 
-        def send(reply: bytes) -> int:
-            def serve() -> None:
-                connection, _address = listening.accept()
-                with connection:
-                    connection.recv(1 << 16)
-                    connection.sendall(reply)
+        def serve() -> None:
+            connection, _address = listening.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(b"".join(REPLY[:count]))
 
-            threads.append(threading.Thread(target=serve))
-            threads[-1].start()
-            port: int = listening.getsockname()[1]
-            return port
-
-        threads: list[threading.Thread] = []
-        yield send
-        for thread in threads:
-            thread.join()
-
-
-def test_a_whole_reply_is_an_answer(server: Callable[[bytes], int]) -> None:
-    answer = Browser(server(b"".join(REPLY))).get("/")
-
-    assert (answer.status, answer.page.text) == (200, "Hello.")
-
-
-@pytest.mark.parametrize("count", range(len(REPLY)))
-def test_a_reply_of_a_server_that_was_killed_meanwhile_is_not_an_answer(
-    server: Callable[[bytes], int], count: int
-) -> None:
-    browser = Browser(server(b"".join(REPLY[:count])))
-
-    with pytest.raises(NoAnswer):
-        browser.get("/")
+        thread.submit(serve)
+        browser = Browser(listening.getsockname()[1])
+        if count < len(REPLY):
+            with pytest.raises(NoAnswer):
+                browser.get("/")
+        else:
+            answer = browser.get("/")
+            assert (answer.status, answer.page.text) == (200, "Hello.")

@@ -269,22 +269,26 @@ def _step_of_account(call: Call, seen: Seen) -> Step | None:
     return partial(steps[call.do][call.outcome == "refused"], call, seen)
 
 
+def _can_have(account: Account, version: int | None, seen: Seen) -> bool:
+    """Whether this may be its `version` (any if None).
+
+    A version that was known before this account was registered belongs to an earlier one.
+    """
+    if version is None or account.version is not None:
+        return version in {None, account.version}
+    return seen.get(version, math.inf) >= account.since
+
+
 def _with(account: Account, version: int | None, seen: Seen) -> Account | None:
     """The account with this `version` (any if None), or None if it cannot have it."""
-    if version is None or version == account.version:
-        return account
-    # A version that was known before this account was registered belongs to an earlier one.
-    if account.version is None and seen.get(version, math.inf) >= account.since:
-        return account._replace(version=version)
-    return None
+    told = account if version is None else account._replace(version=version)
+    return told if _can_have(account, version, seen) else None
 
 
 def _can_come_to(account: Account, version: int | None, seen: Seen) -> bool:
     """Whether the account can have had this `version`, or can get it by changes."""
-    if version is None:
-        return True
-    if account.version is None:
-        return seen.get(version, math.inf) >= account.since
+    if version is None or account.version is None:
+        return _can_have(account, version, seen)
     return abs(version - account.version) <= MOST_CHANGES
 
 
