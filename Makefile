@@ -15,7 +15,7 @@ ENGINE := .venv/node_modules/$(DYNOXIDE)/dynoxide
 # The django-stubs plugin imports the settings, which refuse to load without a key.
 MYPY_ENV := DJANGO_DEBUG=on DJANGO_SECRET_KEY=read-by-the-type-checker-only
 
-.PHONY: run test test-library lambda coverage test-slow torture engines bench scale lint size messages samples install lock
+.PHONY: run test compiled test-library lambda coverage test-slow torture engines bench scale lint size messages samples install lock
 .DELETE_ON_ERROR:
 
 run: install .env
@@ -25,11 +25,17 @@ run: install .env
 # each would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Some tests wait, so two cores have work for five workers, too. Each needs five seconds to import all tests.
+# Some tests wait, so two cores have work for five workers, too. Each needs four seconds to import all tests.
 WORKERS := -n 5 --dist worksteal
 
-test: lint
+test: install
+	@$(MAKE) --no-print-directory --jobs 2 lint compiled
 	$(BIN)/pytest $(WORKERS) -m "not slow"
+
+# After a change, one process compiles the tests, on the core that mypy does not use, and not each worker.
+# What cannot be imported is reported by the run itself.
+compiled: install
+	@$(BIN)/pytest --collect-only --quiet >/dev/null 2>&1 || true
 
 # Builds the wheel, installs it with pip into empty environments, runs the tutorial there, and the tests
 # of the library on each Python of this machine.

@@ -6,13 +6,11 @@ docs/configuration.md has every variable, and the server is started as docs/depl
 import ast
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
 import pytest
-from botocore import xform_name
-from botocore.session import Session
 from django.core.management import get_commands, load_command_class
 
 from accounts.limits.windows import DEFAULTS
@@ -59,103 +57,61 @@ def test_every_link_leads_to_a_file_and_every_anchor_to_a_heading(page: Path) ->
             assert anchor in anchors(file), target
 
 
-@every_page
-def test_every_file_that_is_named_is_there(page: Path) -> None:
-    example = [*(ROOT / "examples").iterdir()]
-    shown = set(re.findall(r"^`([\w/]+\.py)`\n\n```python$", page.read_text(), re.MULTILINE))
-    for word in set(code(page)) - shown:
-        if re.fullmatch(r"[\w.-]+(/[\w.-]+)+\.(py|json|md|yml|toml)", word):
-            roots = [ROOT, *example] if page.name == "tutorial.md" else [ROOT]
-            assert any((root / word).exists() for root in roots), word
+def _is_file(page: Path, name: str) -> bool:
+    shown = re.findall(r"^`([\w/]+\.py)`\n\n```python$", page.read_text(), re.MULTILINE)
+    example = [*(ROOT / "examples").iterdir()] if page.name == "tutorial.md" else []
+    return name in shown or any((root / name).exists() for root in (ROOT, *example))
 
 
-@every_page
-def test_every_command_that_is_named_exists_with_its_options(page: Path) -> None:
+def _is_command(page: Path, name: str, rest: str) -> bool:
     commands = get_commands()
-    for line in code(page):
-        found = re.search(r"manage\.py (\w+)(.*)", line)
-        if not found or page.name == "tutorial.md":  # it brings its own, and is typed by a test
-            continue
-        name, rest = found.groups()
-        assert name in commands, line
-        ours = rest.split(" -- ")[0].split(">")[0].split("|")[0]
-        parser = load_command_class(commands[name], name).create_parser("manage.py", name)
-        known = {option for action in parser._actions for option in action.option_strings}
-        words = shlex.split(ours, comments=True)
-        assert {word for word in words if re.match(r"--?[a-z]", word)} <= known, line
+    if page.name == "tutorial.md":  # it brings its own, and is typed by a test
+        return True
+    ours = rest.split(" -- ")[0].split(">")[0].split("|")[0]
+    parser = load_command_class(commands[name], name).create_parser("manage.py", name)
+    known = {option for action in parser._actions for option in action.option_strings}
+    words = shlex.split(ours, comments=True)
+    return {word for word in words if re.match(r"--?[a-z]", word)} <= known
 
 
-@every_page
-def test_every_variable_of_the_environment_that_is_named_is_read(page: Path) -> None:
-    settings = (ROOT / "project" / "settings.py").read_text(encoding="utf-8")
-    settings += (ROOT / "accounts" / "limits" / "windows.py").read_text(encoding="utf-8").upper()
-    for word in code(page):
-        if re.fullmatch(r"(ACCOUNTS|DJANGO|DYNAMODB)_[A-Z_]+", word):
-            read = word.removeprefix("ACCOUNTS_LIMIT_")
-            assert read in settings, word
+def _is_variable(_page: Path, name: str) -> bool:
+    read = (ROOT / "project" / "settings.py").read_text(encoding="utf-8")
+    limits = {limit.upper() for limit in DEFAULTS}
+    return name in read or name.removeprefix("ACCOUNTS_LIMIT_") in limits
 
 
-@every_page
-def test_every_make_target_that_is_named_is_in_the_makefile(page: Path) -> None:
+def _is_target(_page: Path, name: str) -> bool:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for line in code(page):
-        if found := re.match(r"make ([a-z-]+)", line):
-            assert re.search(rf"^{found[1]}:", makefile, re.MULTILINE), line
+    return re.search(rf"^{name}:", makefile, re.MULTILINE) is not None
 
 
-#: Options of every command of AWS's CLI, and of the commands that it adds to those of the services.
-# https://docs.aws.amazon.com/cli/latest/userguide/cli-configure-options.html
-_OF_CLI = {"--cli-binary-format", "--cli-read-timeout", "--query"}
-# https://docs.aws.amazon.com/cli/latest/reference/
-_ADDED_BY_CLI = {
-    ("cloudformation", "deploy"): {
-        *("--capabilities", "--parameter-overrides", "--s3-bucket", "--stack-name"),
-        "--template-file",
-    },
-    ("s3", "cp"): set[str](),
-    ("s3", "mb"): set[str](),
-    ("s3", "rb"): {"--force"},
+def _is_importable(page: Path, name: str) -> bool:
+    # The tutorial makes its own; project.E001 is what a check is called.
+    parts = name.split(".")
+    return (
+        page.name == "tutorial.md"
+        or re.search(r"\.[EW]\d{3}$", name) is not None
+        or any(_resolves(parts, modules) for modules in range(len(parts), 0, -1))
+    )
+
+
+#: What code of a page names, and whether it is there.
+NAMED: dict[str, tuple[str, Callable[..., bool]]] = {
+    "files": (r"^([\w.-]+(?:/[\w.-]+)+\.(?:py|json|md|yml|toml))$", _is_file),
+    "commands with their options": (r"manage\.py (\w+)(.*)", _is_command),
+    "variables": (r"^((?:ACCOUNTS|DJANGO|DYNAMODB)_[A-Z_]+)$", _is_variable),
+    "make targets": (r"^make ([a-z-]+)", _is_target),
+    "dotted names": (rf"^((?:{'|'.join(sorted(APPS))})(?:\.\w+)+)(?:\(.*)?$", _is_importable),
 }
 
 
 @every_page
-def test_every_command_of_aws_exists_with_its_options(page: Path) -> None:
-    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
-    for line in re.findall(r"^\s*aws ([^`]+?)$", text, re.MULTILINE):
-        service, name, *words = shlex.split(line)
-        options = {word for word in words if word.startswith("--")} - _OF_CLI
-        if (service, name) in _ADDED_BY_CLI:
-            known = _ADDED_BY_CLI[service, name]
-        else:
-            session = Session()
-            if name == "wait":
-                waiters = session.get_waiter_model(service)
-                [waiter] = [each for each in waiters.waiter_names if _dashed(each) == words[0]]
-                name = _dashed(waiters.get_waiter(waiter).operation)
-            model = session.get_service_model(service)
-            [operation] = [each for each in model.operation_names if _dashed(each) == name]
-            shape = model.operation_model(operation).input_shape
-            known = {
-                f"--{no}{_dashed(member)}"
-                for member, kind in (shape.members.items() if shape else ())
-                for no in ("", "no-" if kind.type_name == "boolean" else "")
-            }
-        assert options <= known, line
-
-
-def _dashed(name: str) -> str:
-    return xform_name(name, "-")
-
-
-@every_page
-def test_every_dotted_name_of_ours_can_be_imported(page: Path) -> None:
-    for word in code(page):
-        found = re.match(rf"((?:{'|'.join(sorted(APPS))})(?:\.\w+)+)(?:\(.*)?$", word)
-        # The tutorial makes its own; project.E001 is what a check is called.
-        if not found or page.name == "tutorial.md" or re.search(r"\.[EW]\d{3}$", found[1]):
-            continue
-        parts = found[1].split(".")
-        assert any(_resolves(parts, modules) for modules in range(len(parts), 0, -1)), word
+@pytest.mark.parametrize("kind", NAMED)
+def test_everything_that_code_names_is_there(page: Path, kind: str) -> None:
+    pattern, is_there = NAMED[kind]
+    for line in code(page):
+        if found := re.search(pattern, line):
+            assert is_there(page, *found.groups()), line
 
 
 @every_page
