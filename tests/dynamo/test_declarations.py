@@ -181,52 +181,42 @@ FULL = ONE | {
     "i": index_on(hash_on("name")),
     "j": index_on(hash_on("city"), name="by_town"),
 }
-#: Declarations of one table that do not agree.
-DISAGREEING: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
-    "another key": (FULL, ONE | {"id": TextAttribute(hash_key=True)}, "the key"),
-    "another normalizer": (
-        FULL,
-        {"name": TextAttribute(), "unique": Unique("name")},
-        "the unique values",
-    ),
-    "another Unique": (FULL, ONE | A | {"other": Unique("a")}, "the unique values"),
-    "no Unique": (FULL, {"name": TextAttribute()}, "the unique values"),
+CITY = IntegerAttribute(hash_key=True, attr_name="city")
+#: Declarations that do not agree with FULL.
+DISAGREEING: dict[str, tuple[dict[str, Any], str]] = {
+    "another key": (ONE | {"id": TextAttribute(hash_key=True)}, "the key"),
+    "another normalizer": (ONE | {"unique": Unique("name")}, "the unique values"),
+    "another Unique": (ONE | A | {"other": Unique("a")}, "the unique values"),
+    "no Unique": ({"name": TextAttribute()}, "the unique values"),
     "another table for guard items": (
-        FULL,
         ONE | {"Meta": {"guard_table": "declared-guards"}},
         "guard items",
     ),
     "another index": (
-        FULL,
         ONE | {"i": index_on(hash_on("name"), projection=IncludeProjection(["version"]))},
         "an index",
     ),
     "another type of an index": (
-        FULL,
-        ONE
-        | {
-            "city": IntegerAttribute(),
-            "i": index_on(IntegerAttribute(hash_key=True, attr_name="city"), name="by_city"),
-        },
+        ONE | {"city": IntegerAttribute(), "i": index_on(CITY, name="by_city")},
         "the type of an attribute",
-    ),
-    "another TTL attribute": (
-        {"until": TTLAttribute()},
-        {"other": TTLAttribute()},
-        "the TTL attribute",
     ),
 }
 
 
-@pytest.mark.parametrize(("one", "other", "what"), DISAGREEING.values(), ids=DISAGREEING)
-def test_two_models_of_one_table_must_agree(
-    one: dict[str, Any], other: dict[str, Any], what: str
-) -> None:
+def assert_disagree(one: dict[str, Any], other: dict[str, Any], what: str) -> None:
     pair = [declared(**one), declared(**other)]
-
     for models in (pair, pair[::-1]):
         with pytest.raises(ImproperlyConfigured, match=f"disagree on .*{what}.*{TABLE}"):
             merged(table for model in models for table in tables_of(model))
+
+
+@pytest.mark.parametrize(("other", "what"), DISAGREEING.values(), ids=DISAGREEING)
+def test_two_models_of_one_table_must_agree(other: dict[str, Any], what: str) -> None:
+    assert_disagree(FULL, other, what)
+
+
+def test_two_models_of_one_table_must_agree_on_its_ttl_attribute() -> None:
+    assert_disagree({"until": TTLAttribute()}, {"other": TTLAttribute()}, "the TTL attribute")
 
 
 @pytest.mark.parametrize(

@@ -322,22 +322,6 @@ def test_all_taken_values_are_errors_at_once(requests_sent: Requests) -> None:
         again.save()
 
 
-def test_an_edit_to_a_taken_value_is_an_error_and_can_be_corrected() -> None:
-    create()
-    bob = create(email="bob@example.org")
-    form = CustomerForm(sent(CustomerForm(instance=bob), email="ann@example.org"), instance=bob)
-
-    assert form.is_valid()
-    assert form.try_save() is None
-    assert list(form.errors) == ["email"]
-
-    corrected = CustomerForm(
-        {**form.data, "email": "robert@example.org"}, instance=Customer.get(bob.pk)
-    )
-    assert corrected.is_valid()
-    assert corrected.save().email == "robert@example.org"
-
-
 def test_messages_of_taken_values_can_be_replaced_and_exist_in_django_languages() -> None:
     replaced = {
         "email": {"unique": "We know you."},

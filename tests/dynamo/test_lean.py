@@ -420,29 +420,22 @@ def answering(answer: bytes, times: int = 1) -> Iterator[str]:
         thread.join(timeout=60)
 
 
-NO_ANSWERS = {
-    "cut off": b"{",
-    "empty": b"",
-    "a list": b"[]",
-    "null": b"null",
-    "compressed": gzip.compress(b"{}"),
-    "no base64": b'{"Item": {"a": {"B": "x"}}}',
-}
-
-
-@pytest.mark.parametrize("status", [200, 400, 502])
-@pytest.mark.parametrize("name", NO_ANSWERS)
+@pytest.mark.parametrize("status", [200, 502])
+@pytest.mark.parametrize(
+    "body",
+    [b"{", gzip.compress(b"{}"), b'{"Item": {"a": {"B": "x"}}}'],
+    ids=["cut off", "compressed", "no base64"],
+)
 def test_a_reply_that_is_not_dynamodbs_is_a_lost_reply(
-    endpoint: Endpoint, name: str, status: int
+    endpoint: Endpoint, body: bytes, status: int
 ) -> None:
     """botocore accepts some of them, and raises errors that are not its own for others."""
-    endpoint.status, endpoint.body = status, NO_ANSWERS[name]
-    endpoint.headers = {"Content-Encoding": "gzip"} if name == "compressed" else {}
+    endpoint.status, endpoint.body = status, body
+    endpoint.headers = {"Content-Encoding": "gzip"} if body.startswith(b"\x1f") else {}
     with pytest.raises((HTTPClientError, ClientError)) as raised:
         both_ways(endpoint.url)[0].send("GetItem", GET)
 
-    readable = status == 400 and name in {"cut off", "empty", "no base64"}
-    assert fault_of(raised.value) is (Fault.FINAL if readable else Fault.MAYBE_DONE)
+    assert fault_of(raised.value) is Fault.MAYBE_DONE
 
 
 def test_a_null_in_the_answer_is_an_absent_value(endpoint: Endpoint, ask: Any) -> None:
@@ -602,24 +595,19 @@ def secure(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpo
         yield server
 
 
-def test_nothing_is_sent_to_a_server_whose_certificate_is_not_trusted(
-    secure: Endpoint, ask: Any
-) -> None:
-    with pytest.raises(SSLError):
-        ask(f"https://localhost:{secure.port}")(**GET)
-    assert secure.asked == []
-
-
 @pytest.mark.parametrize("name", ["AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"])
-def test_a_trusted_certificate_is_accepted_for_its_own_name_only(
+def test_nothing_is_sent_unless_the_certificate_is_trusted_and_of_this_name(
     secure: Endpoint, ask: Any, certificate: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setenv(name, str(certificate.with_name("certificate.pem")))
-    assert ask(f"https://localhost:{secure.port}")(**GET)["Item"] == {}
+    url = f"https://localhost:{secure.port}"
+    with pytest.raises(SSLError):
+        ask(url)(**GET)
 
+    monkeypatch.setenv(name, str(certificate.with_name("certificate.pem")))
     with pytest.raises(SSLError):
         ask(f"https://127.0.0.1:{secure.port}")(**GET)
-    assert len(secure.asked) == 1
+    assert secure.asked == []
+    assert ask(url)(**GET)["Item"] == {}
 
 
 def test_both_paths_share_the_connections_of_botocore(endpoint: Endpoint) -> None:

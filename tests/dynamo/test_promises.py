@@ -515,13 +515,6 @@ def test_the_same_request_returns_the_stored_item_however_it_changed_since() -> 
     assert len(list(Member.scan())) == 1
 
 
-def test_the_same_request_id_with_other_values_is_refused() -> None:
-    ann(request_id="form-1")
-
-    with pytest.raises(RequestIdReused):
-        ann(request_id="form-1", card="A-17")
-
-
 @pytest.mark.fault_of("moto", "counts no units of a transaction")
 def test_a_request_id_of_a_model_with_its_own_key_has_a_guard_item(requests_sent: Requests) -> None:
     first = Seat.create(hall="red", row=1, request_id="form-1")

@@ -16,7 +16,7 @@ from dynamo.attributes import IntegerAttribute, TextAttribute
 from dynamo.exceptions import BadCursor, DamagedItem
 from dynamo.models import Model
 from dynamo.pages import Page
-from dynamo.unique import SEARCH_INDEX, Unique, casefolded
+from dynamo.unique import Unique, casefolded
 from tests.dynamo.test_pages import walked
 from tests.items import overwrite, stored_items
 from tests.requests import Requests
@@ -159,14 +159,6 @@ def test_an_item_without_the_value_is_not_found() -> None:
 
     assert nicks("ann") == ["ann"]
     assert nicks("ann", limit=1) == ["ann"]
-
-
-def test_the_index_has_guard_items_alone_and_no_item_looks_like_one() -> None:
-    made = fan("ann", card="A-1")
-
-    assert list(Fan.scan()) == [made]
-    indexed = send("Scan", {"TableName": Fan.table(), "IndexName": SEARCH_INDEX})["Items"]
-    assert [set(each) for each in indexed] == [{"pk", "owner", "searchPrefix", "searchValue"}]
 
 
 def test_a_value_longer_than_a_sort_key_is_found() -> None:
