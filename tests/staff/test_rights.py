@@ -69,24 +69,40 @@ def test_an_account_that_loses_the_rights_loses_the_pages_at_once_and_stays_sign
     assert signed_in_as(client) == (staff.username if again(staff).is_active else None)
 
 
-LATE_LOSSES = {
-    **LOSSES,
-    "not a superuser any more": lambda staff: again(staff).change(is_superuser=False),
+#: Whether the actor is a superuser, and what happens during the request to the actor or the other.
+MEANWHILE: dict[str, tuple[bool, Callable[[User, User], object]]] = {
+    "the actor is not staff any more": (True, lambda staff, _other: take_rights(staff)),
+    "the actor is deactivated": (True, lambda staff, _other: deactivate(again(staff))),
+    "the actor is not a superuser any more": (
+        True,
+        lambda staff, _other: again(staff).change(is_superuser=False),
+    ),
+    "the other becomes staff": (False, lambda _staff, other: grant_staff(again(other))),
 }
 
 
-@pytest.mark.parametrize("lose", LATE_LOSSES.values(), ids=LATE_LOSSES)
-def test_an_actor_who_loses_the_rights_during_the_request_does_nothing(
-    engine: str, lose: Callable[[User], object]
+@pytest.mark.parametrize("what", MEANWHILE)
+def test_an_actor_who_has_no_rights_by_the_end_of_the_request_does_nothing(
+    engine: str, what: str
 ) -> None:
-    staff, other = make_staff(is_superuser=True), make_staff()
+    is_superuser, change = MEANWHILE[what]
+    staff, other = make_staff(is_superuser=is_superuser), make_user(is_staff=is_superuser)
     client = let_in(staff)
 
-    with meanwhile(engine, "TransactWriteItems", lambda: lose(staff)):
+    with meanwhile(engine, "TransactWriteItems", lambda: change(staff, other)):
         response = act(client, other, "deactivate")
 
-    assert response.status_code == 404
+    assert response.status_code == (404 if is_superuser else 302)
     assert (again(other).is_active, stored_entries()) == (True, [])
+
+
+def test_a_superuser_acts_on_other_staff() -> None:
+    client, other = let_in(make_staff(is_superuser=True)), make_staff()
+    assert page_of(other, "deactivate") in client.get(page_of(other)).content.decode()
+
+    assert act(client, other, "deactivate").url == page_of(other)
+
+    assert (again(other).is_active, logged_actions()) == (False, ["deactivate"])
 
 
 def test_an_ended_session_cannot_act() -> None:
@@ -117,24 +133,16 @@ def test_of_two_superusers_who_deactivate_each_other_at_once_one_is_too_late(
     assert logged_actions() == ["deactivate"]
 
 
+OWN = ("You cannot do this to your own account.", "This is your own account.")
+OTHERS = ("Only a superuser can do this to a staff account.", "only a superuser can deactivate it")
+
+
 @pytest.mark.parametrize(
     ("given", "message", "text"),
     [
-        (
-            lambda staff: staff,
-            "You cannot do this to your own account.",
-            "This is your own account.",
-        ),
-        (
-            lambda _staff: make_staff(),
-            "Only a superuser can do this to a staff account.",
-            "only a superuser can deactivate it",
-        ),
-        (
-            lambda _staff: make_user(is_superuser=True),
-            "Only a superuser can do this to a staff account.",
-            "only a superuser can deactivate it",
-        ),
+        (lambda staff: staff, *OWN),
+        (lambda _staff: make_staff(), *OTHERS),
+        (lambda _staff: make_user(is_superuser=True), *OTHERS),
     ],
     ids=["their own account", "other staff", "a superuser who is not staff"],
 )
@@ -174,25 +182,6 @@ def test_an_action_needs_a_reason_of_one_line() -> None:
     for reason in ("", "   ", "x" * 201, "a\nb", "a\x00b"):
         assert list(Page(act(client, bob, "deactivate", _reason=reason)).errors) == ["_reason"]
     assert (again(bob).is_active, stored_entries()) == (True, [])
-
-
-def test_a_superuser_acts_on_other_staff() -> None:
-    client, other = let_in(make_staff(is_superuser=True)), make_staff()
-    assert page_of(other, "deactivate") in client.get(page_of(other)).content.decode()
-
-    assert act(client, other, "deactivate").url == page_of(other)
-
-    assert not again(other).is_active
-    assert logged_actions() == ["deactivate"]
-
-
-def test_an_account_that_becomes_staff_during_the_request_is_not_deactivated(engine: str) -> None:
-    client, other = let_in(make_staff()), make_user()
-
-    with meanwhile(engine, "TransactWriteItems", lambda: grant_staff(again(other))):
-        act(client, other, "deactivate")
-
-    assert (again(other).is_active, stored_entries()) == (True, [])
 
 
 RAISES = {
