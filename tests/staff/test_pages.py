@@ -13,7 +13,7 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import User
-from accounts.services import delete
+from accounts.services import account_key, delete
 from dynamo._internal.client.sending import send
 from dynamo.admin.models import journal_of, list_entries
 from invoices.document.invoice import Customer
@@ -127,18 +127,25 @@ class Shown:
 
 
 ACCOUNT = "/admin/accounts/user/{pk}/change/"
+DAMAGED = "The item '{pk}' of users is damaged: joinedAt."
 PAGES = {
     "an account without its password hash": Shown(
         ACCOUNT,
         (
             *("{pk}", "Bob@example.com", "Bob Example", "userName#bob", "email#bob@example.com"),
             *("Firefox on Linux", "::1", f"{TODAY.year}: 1", f"{CUSTOMERS}?account={{pk}}"),
+            "Sound",
         ),
         ("{password}", "md5$", "Missing"),
         use,
         ("Query", "GetItem", "TransactGetItems", "GetItem"),
     ),
-    "wrong guard items": Shown(ACCOUNT, ("Missing", "Another account’s"), given=lose_guards),
+    "wrong guard items": Shown(
+        ACCOUNT,
+        ("Missing", "Another account’s", f"{USERS}{account_key('other')}/change/"),
+        ("Sound",),
+        lose_guards,
+    ),
     "an owner of a guard item that has no page": Shown(
         ACCOUNT, ("a/b",), (f"{USERS}a/b",), own_by("a/b")
     ),
@@ -155,8 +162,8 @@ PAGES = {
         ("This account was deleted.", "Deactivated the account", "heidi"),
         given=deactivate_and_delete,
     ),
-    "a damaged account": Shown(ACCOUNT, ("{pk}",), given=damage),
-    "a damaged account that is searched": Shown(f"{USERS}?q={{pk}}", ("{pk}",), given=damage),
+    "a damaged account": Shown(ACCOUNT, (DAMAGED,), given=damage),
+    "a damaged account that is searched": Shown(f"{USERS}?q={{pk}}", (DAMAGED,), given=damage),
     "no report of accounts": Shown(USERS, ("No report is stored yet",)),
     "no address book": Shown(CUSTOMERS),
     "an empty address book": Shown(f"{CUSTOMERS}?account={{pk}}"),
@@ -173,7 +180,9 @@ PAGES = {
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_shows(name: str, client: Any, bob: User, requests_sent: Requests) -> None:
+def test_a_page_shows_what_its_row_says(
+    name: str, client: Any, bob: User, requests_sent: Requests
+) -> None:
     page, values = PAGES[name], {"pk": bob.pk, "password": str(bob.password)}
     page.given(bob)
     requests_sent.clear()
