@@ -87,29 +87,6 @@ def test_a_broken_lease_is_free_at_once_and_its_holder_learns_it_at_its_next_ren
         lease.release()
 
 
-def test_a_broken_claim_can_be_made_again() -> None:
-    claim_once("a")
-
-    assert break_lock("a") is State.CLAIMED
-
-    assert stored("a") == {}
-    assert claim_once("a")
-
-
-def test_breaking_a_free_lock_changes_nothing() -> None:
-    taken("a").release()
-    before = stored("a")
-
-    assert break_lock("a") is State.RELEASED
-    assert stored("a") == before
-
-
-def test_breaking_an_unknown_lock_is_an_error() -> None:
-    with pytest.raises(UnknownLock, match="no lock 'a'"):
-        break_lock("a")
-    assert stored("a") == {}
-
-
 def test_a_lease_that_is_renewed_meanwhile_is_broken_too(proxy: FaultProxy) -> None:
     lease = taken("a")
     proxy.plan("UpdateItem", Meanwhile(lease.renew), when=is_break)

