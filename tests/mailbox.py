@@ -21,6 +21,8 @@ from django.contrib.auth.tokens import PasswordResetTokenGenerator
 from django.core import mail
 from django.core.mail import EmailMessage
 
+from web import mailserver
+
 _LINK = re.compile(r"https?://\S+")
 _TOKEN = re.compile(r"[\w:-]{40,}")
 
@@ -141,8 +143,12 @@ class _Conversation(socketserver.StreamRequestHandler):
         self.wfile.write(f"{answer}\r\n".encode())
 
 
-def sent_by(settings: Any, port: int) -> None:
-    """Let the site send its mails to an SMTP server on `port` of this machine."""
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+SMTP = "django.core.mail.backends.smtp.EmailBackend"
+
+
+def sent_by(settings: Any, port: int = 25, backend: str = SMTP) -> None:
+    """Let the site send its mails to an SMTP server on `port`, as after its restart."""
+    mailserver._of_process.reset()
+    settings.EMAIL_BACKEND = backend
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", port
     settings.EMAIL_USE_TLS = settings.EMAIL_USE_SSL = False

@@ -38,20 +38,16 @@ class _Mails:
 
     def __init__(self) -> None:
         self.turns = threading.Semaphore(AT_ONCE)
-        self._hangs_until: dict[tuple[str, str, int], float] = {}
+        self._hangs_until = 0.0
 
     def check(self) -> None:
-        if time.monotonic() < self._hangs_until.get(_mail_server(), 0.0):
+        if time.monotonic() < self._hangs_until:
             raise MailServerHangs
 
     def note(self, error: OSError) -> None:
         # smtplib raises an error of its own while it handles the time-out.
         if isinstance(error, TimeoutError) or isinstance(error.__context__, TimeoutError):
-            self._hangs_until[_mail_server()] = time.monotonic() + FAILING_FAST_SECONDS
-
-
-def _mail_server() -> tuple[str, str, int]:
-    return settings.EMAIL_BACKEND, settings.EMAIL_HOST, settings.EMAIL_PORT
+            self._hangs_until = time.monotonic() + FAILING_FAST_SECONDS
 
 
 _of_process = PerProcess(_Mails)

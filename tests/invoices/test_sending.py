@@ -233,7 +233,7 @@ def test_a_server_that_never_answers_is_not_waited_for_and_then_nothing_is_sent_
         assert len(server.taken) == 1
 
     # Only the mail that may have been sent has used up a limit.
-    settings.EMAIL_BACKEND = WORKING
+    sent_by(settings, backend=WORKING)
     assert send(sender).outcome == "sent"
     assert [each.outcome for each in sendings(sender)][-2:] == ["unknown", "failed"]
 

@@ -143,7 +143,7 @@ def test_a_mail_that_was_not_sent_keeps_what_was_typed_and_can_be_sent_again(
     assert outcomes(sender) == [(BOB, outcome)]
     assert f"An invoice was not sent: {outcome}." in caplog.text
     assert BOB not in caplog.text
-    settings.EMAIL_BACKEND = working
+    sent_by(settings, backend=working)
     client.post(SEND, typed)
     assert outcomes(sender) == [(BOB, "sent"), (BOB, outcome)]
 
