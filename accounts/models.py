@@ -185,8 +185,7 @@ class User(AbstractUser):
         """The condition that the visitor's session has not ended; without one, `same_account`."""
         if not self.session_id:
             return self.same_account()
-        alive: Condition = User.sessions[self.session_id].exists()
-        return alive
+        return User.sessions[self.session_id].exists()
 
     def has(self, values: Mapping[str, Any]) -> bool:
         """Whether the account has all of `values` already."""

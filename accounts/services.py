@@ -128,8 +128,7 @@ def another_username(user: User, typed: str) -> str:
     An older username that no account may get any more can change its case.
     """
     older = keeps_older(user.username, typed.strip())
-    name: str = (USERNAME if older else VALUES["username"]).clean(typed)
-    return name
+    return (USERNAME if older else VALUES["username"]).clean(typed)
 
 
 def change_email(user: User, email: str, *, write: Transaction | None = None) -> None:

@@ -66,8 +66,7 @@ def measure(checkout: Path, env: dict[str, str], cookies: str) -> dict[str, Any]
         text=True,
         check=True,
     )
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return json.loads(done.stdout)
 
 
 def print_table(runs: dict[str, list[dict[str, Any]]]) -> None:

@@ -39,8 +39,7 @@ class FarAway:
 
     @property
     def port(self) -> int:
-        port: int = self._server.sockets[0].getsockname()[1]
-        return port
+        return self._server.sockets[0].getsockname()[1]
 
     def take(self) -> int:
         """The number of round trips since this was called last (`tests.requests.round_trips`)."""

@@ -108,8 +108,7 @@ def _answer(contender: Contender, worker: subprocess.Popen[str]) -> dict[str, An
     out, _ = worker.communicate()
     if worker.returncode:
         raise SystemExit(f"{contender.name}: the worker failed with {worker.returncode}")
-    answer: dict[str, Any] = json.loads(out.splitlines()[-1])
-    return answer
+    return json.loads(out.splitlines()[-1])
 
 
 def compare(

@@ -389,5 +389,4 @@ def modelform_factory(
 ) -> type[ModelForm[M]]:
     """A form class for `model`, with the options of `Meta` as arguments; see Django's."""
     make: Any = djangos.modelform_factory
-    made: type[ModelForm[M]] = make(model, form, **options)
-    return made
+    return make(model, form, **options)

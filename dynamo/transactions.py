@@ -176,8 +176,7 @@ class Write:
     @property
     def _stored_key(self) -> Item:
         if self.kind != "Put":
-            key: Item = self.request["Key"]
-            return key
+            return self.request["Key"]
         item: Any = self.about
         return {name: self.request["Item"][name] for name in item.key_attribute_names()}
 

@@ -219,8 +219,7 @@ class DeleteMixin(UpdateMixin):
             with suppress(BadSignature):
                 signed = form.data.get(form.add_prefix(SUCCESS_URL), "")
                 return HttpResponseRedirect(form._signer(SUCCESS_URL).unsign(signed))
-        answer: HttpResponse = super().form_invalid(form)
-        return answer
+        return super().form_invalid(form)
 
 
 class ListMixin(_TemplateMixin):

@@ -105,7 +105,7 @@ class FormPageMixin:
 
     @method_decorator([sensitive_post_parameters(), sensitive_variables()])
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        return super().dispatch(request, *args, **kwargs)  # type: ignore[misc, no-any-return]  # a View's
+        return super().dispatch(request, *args, **kwargs)  # type: ignore[misc]  # a View's
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         view: Any = self
@@ -130,8 +130,7 @@ class FormPageMixin:
         for bound in visible:
             bound.field.widget.attrs.pop("autofocus", None)
         (wrong or visible)[0].field.widget.attrs["autofocus"] = True
-        shown: HttpResponse = super().form_invalid(form)  # type: ignore[misc]  # a FormView's
-        return shown
+        return super().form_invalid(form)  # type: ignore[misc]  # a FormView's
 
 
 def filled_form(view: Any, sent: QueryDict) -> Any:
@@ -156,7 +155,7 @@ class KeepFormMixin:
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         request.unavailable_page = self._form_again  # type: ignore[attr-defined]  # read by dynamo.middleware
-        return super().post(request, *args, **kwargs)  # type: ignore[misc, no-any-return]  # a FormView's
+        return super().post(request, *args, **kwargs)  # type: ignore[misc]  # a FormView's
 
     def _form_again(self, error: Exception) -> HttpResponse:
         """The page with the typed values, unchecked and without passwords.
@@ -182,10 +181,9 @@ class SignedInFormMixin(LoginRequiredMixin):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         account = signed_in(self.request).pk  # type: ignore[attr-defined]  # a View's
-        context: dict[str, Any] = super().get_context_data(  # type: ignore[misc]  # a FormView's
+        return super().get_context_data(  # type: ignore[misc]  # a FormView's
             form_owner=keptforms.owner_field(account), **kwargs
         )
-        return context
 
     def handle_no_permission(self) -> Any:
         """The sign-in page, with the form if one was sent."""
@@ -203,7 +201,7 @@ class SignedInFormMixin(LoginRequiredMixin):
         keptforms.forget(request)
         if keptforms.START_EMPTY in request.POST:
             return redirect(request.get_full_path())
-        return super().post(request, *args, **kwargs)  # type: ignore[misc, no-any-return]  # as above
+        return super().post(request, *args, **kwargs)  # type: ignore[misc]  # as above
 
     def leave(self, request: HttpRequest, to: str) -> HttpResponse:
         """Keep the form, and lead to another page, which can lead back by its `next`."""
@@ -231,8 +229,7 @@ class SignedInFormMixin(LoginRequiredMixin):
         """The form with the values in `sent`, which nothing has checked."""
         view: Any = self
         context = view.get_context_data(form=filled_form(view, sent))
-        response: HttpResponse = view.render_to_response(context)
-        return response
+        return view.render_to_response(context)
 
 
 def sign_in_page(request: HttpRequest) -> HttpResponse | None:

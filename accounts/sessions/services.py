@@ -313,8 +313,7 @@ def _without(user: User, *ended: str) -> dict[str, Any]:
 def _same_rights(user: User) -> Condition:
     """The condition that the user can still sign in with the password that was checked."""
     active = (User.is_active == user.is_active) | User.is_active.does_not_exist()
-    same: Condition = (User.password == user.password) & active & user.same_account()
-    return same
+    return (User.password == user.password) & active & user.same_account()
 
 
 def _same_epoch(user: User) -> Condition:
@@ -323,5 +322,4 @@ def _same_epoch(user: User) -> Condition:
     No epoch is used twice, so a late write is refused and brings no old epoch back.
     """
     epoch = User.session_epoch
-    same: Condition = epoch == user.session_epoch if user.session_epoch else epoch.does_not_exist()
-    return same
+    return epoch == user.session_epoch if user.session_epoch else epoch.does_not_exist()

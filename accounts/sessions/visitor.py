@@ -27,8 +27,7 @@ FRESH_SECONDS = 5 * 60
 
 def session_id(request: HttpRequest) -> str | None:
     """The id of the session in the account's map; None for an anonymous visitor."""
-    found: str | None = request.session.get(_ID)
-    return found
+    return request.session.get(_ID)
 
 
 @receiver(user_logged_in, sender=User)

@@ -261,8 +261,7 @@ class ListAdmin(Options):
         except Http404:
             return Page([], None)
         query = {"index_name": source.index_name, "scan_index_forward": not descending}
-        page: Page[Any] = self.model.page(value, **query, **self._page_options(after))
-        return page
+        return self.model.page(value, **query, **self._page_options(after))
 
     def _page_options(self, after: str | None) -> dict[str, Any]:
         limit = self.list_per_page

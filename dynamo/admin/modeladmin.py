@@ -118,21 +118,16 @@ class ModelAdmin(ActionAdmin):
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any
-    ) -> type[ModelForm[Any]]:
+    ) -> Any:
         """The form of a page, without the fields that are only shown."""
         readonly = self.get_readonly_fields(request, obj)
         hidden = dict.fromkeys(each for each in readonly if each in self.form.declared_fields)
-        made: Any = modelform_factory
-        form: type[ModelForm[Any]] = made(
-            self.model,
-            **{
-                "form": type(self.form.__name__, (self.form,), hidden),
-                "exclude": [*self.exclude, *readonly] or None,
-                "formfield_callback": partial(self.formfield_for_dbfield, request=request),
-                **options,
-            },
-        )
-        return form
+        made = {
+            "form": type(self.form.__name__, (self.form,), hidden),
+            "exclude": [*self.exclude, *readonly] or None,
+            "formfield_callback": partial(self.formfield_for_dbfield, request=request),
+        }
+        return modelform_factory(self.model, **{**made, **options})
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """The values that the address of an empty form names."""
@@ -140,15 +135,11 @@ class ModelAdmin(ActionAdmin):
 
     # Pages ----------------------------------------------------------------------------------------
 
-    def add_view(
-        self, request: HttpRequest, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
-        return self.changeform_view(request, None, form_url, extra_context)
+    def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
+        return self.changeform_view(request, None, *args, **options)
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
-        return self.changeform_view(request, object_id, form_url, extra_context)
+    def change_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
+        return self.changeform_view(request, *args, **options)
 
     @method_decorator(sensitive_post_parameters())
     def changeform_view(

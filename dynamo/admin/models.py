@@ -168,6 +168,5 @@ class Entries:
 def list_entries(journal: str, *, before: str | None = None, limit: int = PAGE_SIZE) -> Entries:
     """A page of a journal, from below the id `before`. Costs 1 request, 1 read unit per 4 KB."""
     below = LogEntry.id < before[:ID_MAX_LENGTH] if before else None
-    options: dict[str, Any] = {"scan_index_forward": False, "limit": limit + 1}
-    found = list(LogEntry.query(journal, below, **options))
+    found = list(LogEntry.query(journal, below, scan_index_forward=False, limit=limit + 1))
     return Entries(found[:limit], found[limit - 1].id if len(found) > limit else None)

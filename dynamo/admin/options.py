@@ -65,9 +65,7 @@ class Options(_BaseModelAdmin):  # type: ignore[misc]  # Any
     def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
         return self.list_display
 
-    def get_list_display_links(
-        self, request: HttpRequest, list_display: Sequence[Any]
-    ) -> Sequence[Any] | None:
+    def get_list_display_links(self, request: HttpRequest, list_display: Sequence[Any]) -> Any:
         """The columns that lead to an item: by default the first."""
         links = self.list_display_links
         return links if links or links is None else list(list_display)[:1]
@@ -85,8 +83,7 @@ class Options(_BaseModelAdmin):  # type: ignore[misc]  # Any
 
     @property
     def urls(self) -> list[Any]:
-        found: list[Any] = self.get_urls()
-        return found
+        return self.get_urls()
 
     @property
     def media(self) -> forms.Media:

@@ -444,8 +444,7 @@ class AbstractUser(Model):
 
     def no_later_sign_in(self, than: datetime) -> Condition:
         last_login: Any = type(self).last_login
-        earlier: Condition = last_login.does_not_exist() | (last_login < than)
-        return earlier
+        return last_login.does_not_exist() | (last_login < than)
 
     def _is_now(self, stored: Item) -> None:
         super()._is_now(stored)

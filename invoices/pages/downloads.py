@@ -173,8 +173,7 @@ class OwnExportMixin(OwnInvoicesMixin):
         if export.kind == "json" and not is_fresh(request):
             return redirect_to_login(request.get_full_path(), reverse("reauthenticate"))
         self.export = export
-        response: HttpResponseBase = super().dispatch(request)
-        return response
+        return super().dispatch(request)
 
 
 class ExportView(OwnExportMixin, View):

@@ -159,8 +159,7 @@ class LeanClient:
         shape = model.shape_for_error_code(code)
         if shape is not None:
             parsed.update(self._parser.parse(raw, shape))
-        made: Exception = self._client.exceptions.from_code(code)(parsed, operation)
-        return made
+        return self._client.exceptions.from_code(code)(parsed, operation)
 
 
 class HttpAnswer(NamedTuple):

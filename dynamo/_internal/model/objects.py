@@ -406,8 +406,7 @@ class ItemObject(PlainModel):
         """The condition that the stored item is still the one that was read."""
         if VERSION in self.stored:
             return Path([VERSION]) == self.stored[VERSION]
-        without: Condition = self._exists_condition() & Path([VERSION]).does_not_exist()
-        return without
+        return self._exists_condition() & Path([VERSION]).does_not_exist()
 
     def _exists_condition(self) -> Condition:
         return Path([self.key_attribute_names()[0]]).exists()

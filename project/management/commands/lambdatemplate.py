@@ -49,8 +49,7 @@ def _site() -> dict[str, Any]:
     Loader.add_constructor("!Policy", lambda _loader, node: _policy(node.value))
     Loader.add_constructor("!Setting", lambda _loader, node: getattr(settings, node.value))
     text = (settings.BASE_DIR / "deploy" / "lambda.yaml").read_text(encoding="utf-8")
-    site: dict[str, Any] = yaml.load(text, Loader)  # noqa: S506 - derived from SafeLoader
-    return site
+    return yaml.load(text, Loader)  # noqa: S506 - derived from SafeLoader
 
 
 def _policy(name: str) -> dict[str, Any]:
