@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pynamodb.attributes import UnicodeAttribute
 
 from accounts.models import User
 from accounts.services import change_email, delete, edit_profile
@@ -18,8 +17,7 @@ from dynamo._internal.checking.findings import Sizes
 from dynamo._internal.checking.guards import FAULTS, check_guards
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import text_of
-from dynamo.models import Model
-from dynamo.unique import Unique
+from tests.dynamo.bands import Singer
 from tests.factories import (
     assert_guards_match_users,
     guard_owner,
@@ -37,21 +35,6 @@ pytestmark = pytest.mark.usefixtures("engine")
 RESERVED: dict[str, Any] = {"reservation": "r1", "expires": {"N": "9999999999"}}
 
 SMALL = Sizes(segments=3, page_limit=2, together=5, ahead=2)
-
-
-class Member(Model):
-    """An item whose guards are in a second table, whose key has another name."""
-
-    class Meta:
-        table_name = "tests-badges"
-        guard_table = "tests-badges-guards"
-
-    number = UnicodeAttribute(hash_key=True, attr_name="memberNumber")
-    badge = UnicodeAttribute(attr_name="badgeName")
-    nickname = UnicodeAttribute(null=True)
-
-    unique_badge = Unique("badge", normalize=str.casefold)
-    unique_nickname = Unique("nickname", normalize=str.casefold)
 
 
 class Found:
@@ -334,18 +317,18 @@ def test_a_third_unique_attribute_gets_the_guards_that_can_be_written(
 
 
 def test_guards_in_a_second_table_are_checked_and_repaired_there_with_progress() -> None:
-    members, guards = Member.table(), Member._guard_table().name
-    put({"memberNumber": "1", "badgeName": "Gold"}, members)
-    put({"memberNumber": "2", "badgeName": "Silver", "nickname": "Sil"}, members)
-    put({"memberNumber": "3", "badgeName": "Iron"}, members)
-    owners = {"badgeName#gold": "1", "badgeName#silver": "3", "badgeName#lead": "4"}
+    members, guards = Singer.table(), Singer._guard_table().name
+    put({"singerNumber": "1", "name": "Gold"}, members)
+    put({"singerNumber": "2", "name": "Silver", "label": "Sil"}, members)
+    put({"singerNumber": "3", "name": "Iron"}, members)
+    owners = {"name#gold": "1", "name#silver": "3", "name#lead": "4"}
     for key, owner in {**owners, "other#lead": "4"}.items():
         put({"pk": key, "owner": owner}, guards)
-    put({"pk": "1", "badgeName": "no member"}, guards)
+    put({"pk": "1", "name": "no member"}, guards)
     told = Counter[str]()
 
     found = Found(
-        model=Member,
+        model=Singer,
         repair=True,
         oldest_by=None,
         progress=lambda what, count: told.update({what: count}),
@@ -354,27 +337,27 @@ def test_guards_in_a_second_table_are_checked_and_repaired_there_with_progress()
     assert told == {"Items read": 8, "Suspects confirmed": 4}
     assert (found.read, found.repaired, found.still_wrong) == ((3, 3), 4, 0)
     assert found.findings == {
-        "missing": [("3", "badgeName#iron"), ("2", "nickname#sil")],
-        "orphaned": [("4", "badgeName#lead")],
-        "foreign": [("2", "badgeName#silver")],
+        "missing": [("2", "label#SIL"), ("3", "name#iron")],
+        "orphaned": [("4", "name#lead")],
+        "foreign": [("2", "name#silver")],
     }
     stored = {key: item.get("owner", {}).get("S") for key, item in stored_items(guards).items()}
-    repaired = {"badgeName#silver": "2", "badgeName#iron": "3", "nickname#sil": "2"}
-    assert stored == {"badgeName#gold": "1", **repaired, "other#lead": "4", "1": None}
-    assert Found(model=Member).findings == {}
+    repaired = {"name#silver": "2", "name#iron": "3", "label#SIL": "2"}
+    assert stored == {"name#gold": "1", **repaired, "other#lead": "4", "1": None}
+    assert Found(model=Singer).findings == {}
 
 
 @pytest.mark.parametrize("removed", [[], ["requestDigest"]])
 def test_the_guard_item_of_a_request_id_is_repaired(removed: list[str]) -> None:
-    member = Member.create(number="1", badge="Gold", request_id="form-1")
+    member = Singer.create(number="1", name="Gold", site="gold.example", request_id="form-1")
     key = {"pk": {"S": "requestId#form-1"}}
-    guard = {"TableName": Member._guard_table().name, "Key": key}
+    guard = {"TableName": Singer._guard_table().name, "Key": key}
     before = send("GetItem", guard)["Item"]
     send("DeleteItem", guard)
     if removed:
         overwrite(member, requestDigest=None)
 
-    found = Found(model=Member, repair=True, oldest_by=None)
+    found = Found(model=Singer, repair=True, oldest_by=None)
 
     assert found.findings == {"missing": [("1", "requestId#form-1")]}
     assert found.still_wrong == 0

@@ -11,30 +11,17 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.core.management.base import CommandError
-from pynamodb.attributes import UnicodeAttribute
 
 from dynamo._internal.client.sending import send
 from dynamo._internal.tables import Table, all_tables, create, features_of
 from dynamo.exceptions import Rejected, TableMismatch, Unavailable
 from dynamo.management.commands import createtables
-from dynamo.models import Model
-from dynamo.unique import Unique
+from tests.dynamo.bands import Singer
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
 
 KEY = (("pk", "S"),)
 ALWAYS = 1_000
-
-
-class Badge(Model):
-    class Meta:
-        table_name = "test-badges"
-        guard_table = "test-badge-guards"
-
-    pk = UnicodeAttribute(hash_key=True)
-    number = UnicodeAttribute()
-
-    unique_number = Unique("number")
 
 
 @pytest.fixture
@@ -43,9 +30,8 @@ def table(engine: str) -> Table:
     return Table(name := f"test-{uuid.uuid4().hex}", name, KEY, ttl_attribute="expires")
 
 
-def described(table: Table) -> dict[str, Any]:
-    description: dict[str, Any] = send("DescribeTable", {"TableName": table.name})["Table"]
-    return description
+def described(table: Table) -> Any:
+    return send("DescribeTable", {"TableName": table.name})["Table"]
 
 
 def make_bare(table: Table) -> None:
@@ -54,17 +40,17 @@ def make_bare(table: Table) -> None:
     send("CreateTable", request)
 
 
-def ttl_of(table: Table) -> dict[str, Any]:
+def ttl_of(table: Table) -> Any:
     answer = send("DescribeTimeToLive", {"TableName": table.name})
-    ttl: dict[str, Any] = answer["TimeToLiveDescription"]
-    return ttl
+    return answer["TimeToLiveDescription"]
 
 
 def test_the_models_declare_the_key_and_the_ttl_attribute_of_each_table(settings: Any) -> None:
     plain = {table.name: table for table in all_tables()}
     assert plain["counters"] == Table("counters", "counters", (("counterName", "S"),))
     assert plain["cache"] == Table("cache", "cache", (("key", "S"),), ttl_attribute="expires")
-    assert plain["test-badges"].key == plain["test-badge-guards"].key == KEY
+    assert plain[Singer.table()].key == (("singerNumber", "S"),)
+    assert plain["tests-singer-guards"].key == KEY
 
     settings.DYNAMODB_TABLE_PREFIX = "staging-"
     prefixed = all_tables()
