@@ -9,7 +9,6 @@ from decimal import Decimal
 from operator import itemgetter
 from typing import Any
 
-from dynamo._internal import bulk
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import Item
 from invoices.document.amounts import Line
@@ -110,15 +109,6 @@ def put_sendings(account: str, label: str, sendings: dict[str, dict[str, str]]) 
 def remove_invoice(key: str, number: str | int) -> None:
     """Delete an item of `invoices` directly."""
     numbered.remove_item(InvoiceItem, key, number)
-
-
-def sweep(model: type[InvoiceItem | InvoiceState] = InvoiceItem) -> None:
-    """Empty a table of thousands of items, so that the next test starts at once."""
-    table = model.table()
-    for page in bulk.pages(table, ("series", "number"), page_limit=25):
-        if page:
-            wanted = [{"DeleteRequest": {"Key": key}} for key in page]
-            send("BatchWriteItem", {"RequestItems": {table: wanted}})
 
 
 def remove_counter(account: str, year: int = DAY.year) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -14,7 +13,7 @@ from dynamo._internal import bulk
 from dynamo._internal.items import Item, PlainModel
 from invoices.models import InvoiceItem, InvoiceState
 from invoices.store.lists import MAX_REQUESTS
-from tests.invoice_factories import issued, put_counter, stored_invoices, sweep
+from tests.invoice_factories import issued, put_counter, stored_invoices
 from tests.invoices.forms import TODAY
 from tests.pages import arrive
 from tests.requests import Requests
@@ -25,7 +24,7 @@ MANY = 1_000
 
 
 @pytest.fixture
-def many(held_day: None, ann: User, client: Client) -> Iterator[None]:
+def many(held_day: None, ann: User, client: Client) -> None:
     """Ann has so many invoices: those with an even number are paid, the others overdue."""
     arrive(client, ann)
     issued(ann.pk, day=TODAY - timedelta(days=30), due_date=TODAY - timedelta(days=9))
@@ -34,9 +33,6 @@ def many(held_day: None, ann: User, client: Client) -> Iterator[None]:
     paid: Item = {"series": first["series"], "paidOn": {"S": str(TODAY)}}
     write(InvoiceState, [paid | {"number": {"N": str(each)}} for each in range(2, MANY + 1, 2)])
     put_counter(ann.pk, MANY, TODAY - timedelta(days=30))
-    yield
-    sweep(InvoiceItem)
-    sweep(InvoiceState)
 
 
 def write(model: type[PlainModel], items: list[Item]) -> None:
