@@ -141,13 +141,9 @@ IBAN = SingleLine(50, identifiers.clean_iban)
 BIC = SingleLine(20, identifiers.clean_bic)
 
 
-def _languages() -> list[tuple[str, Any]]:
-    return [("", _("Use the language of the browser")), *settings.LANGUAGES]
-
-
 LANGUAGE = Choice(
     lambda code: code in dict(settings.LANGUAGES),
-    _languages,
+    lambda: [("", _("Use the language of the browser")), *settings.LANGUAGES],
     _("This site is not available in this language."),
     "{}",
 )

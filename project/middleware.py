@@ -17,12 +17,12 @@ from django.template.loader import render_to_string
 from django.utils.crypto import constant_time_compare
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.http import parse_header_parameters
-from django.utils.log import log_response
 
 from dynamo.extending import TooManyPages, in_turn, printable
 from dynamo.middleware import unavailable
 from project import parameters
 from project.logs import request_id
+from web.refusals import logged
 
 log = logging.getLogger(__name__)
 
@@ -153,16 +153,7 @@ def _read_form(request: HttpRequest) -> Exception | None:
 
 def _refused(request: HttpRequest, error: Exception) -> HttpResponse:
     """The page 400. Logs one line, as anybody can send such requests; Django logs a traceback."""
-    response = error_page(400)(request)
-    log_response(
-        "%.300s",
-        printable(str(error)),
-        response=response,
-        request=request,
-        logger=log,
-        level="warning",
-    )
-    return response
+    return logged(error_page(400)(request), request, log, "%.300s", printable(str(error)))
 
 
 class PagesAtOnceMiddleware(MiddlewareMixin):

@@ -10,6 +10,7 @@ earlier one always gets the value.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -291,12 +292,10 @@ def _registered(candidate: Candidate, user: User, began_at: datetime) -> Result:
 
 def _unchanged_or_rejected(candidate: Candidate, reason: str) -> Result:
     """Unchanged if one account has both values. Costs 2 requests and 2 read units."""
-    try:
+    with suppress(User.DoesNotExist):
         user = User.find(username=candidate.values["username"])
-    except User.DoesNotExist:
-        return Result(candidate.row, Outcome.REJECTED, reason)
-    if candidate.identity <= set(User.guard_keys_of(user.stored).values()):
-        return Result(candidate.row, Outcome.UNCHANGED)
+        if candidate.identity <= set(User.guard_keys_of(user.stored).values()):
+            return Result(candidate.row, Outcome.UNCHANGED)
     return Result(candidate.row, Outcome.REJECTED, reason)
 
 
@@ -324,6 +323,5 @@ def _foreseen(
 
 def _stored(keys: set[str]) -> dict[str, Item]:
     """The accounts and guard items with one of `keys`, by key."""
-    [key_name] = User.key_attribute_names()
-    items = read_batches(User.table(), [{key_name: {"S": key}} for key in keys])
-    return {item[key_name]["S"]: item for item in items if not is_reserved(item)}
+    items = read_batches(User.table(), [{"pk": {"S": key}} for key in keys])
+    return {item["pk"]["S"]: item for item in items if not is_reserved(item)}

@@ -5,10 +5,10 @@ import logging
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.utils.deprecation import MiddlewareMixin
-from django.utils.log import log_response
 from django.utils.translation import gettext, ngettext
 
 from accounts.exceptions import TooManyAttempts
+from web.refusals import logged
 
 logger = logging.getLogger(__name__)
 
@@ -28,15 +28,7 @@ class TooManyAttemptsMiddleware(MiddlewareMixin):
         response = HttpResponse(render_to_string("429.html", context), status=429)
         response["Retry-After"] = str(error.retry_after_seconds)
         response["Cache-Control"] = "private, no-store"
-        # Otherwise Django logs a line with the path, which may contain a token.
-        log_response(
-            "Too many attempts (%s).",
-            error.limit,
-            response=response,
-            request=request,
-            logger=logger,
-        )
-        return response
+        return logged(response, request, logger, "Too many attempts (%s).", error.limit)
 
 
 def in_words(seconds: int) -> str:

@@ -14,7 +14,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.decorators import method_decorator
-from django.utils.log import log_response
 from django.utils.translation import gettext as _, gettext_lazy
 from django.views import View
 from django.views.decorators.cache import never_cache
@@ -29,6 +28,7 @@ from accounts.models import VALUES, User
 from accounts.pages import notices
 from accounts.pages.base import CHANGED_MEANWHILE, PasswordConfirmedView, signed_in
 from dynamo import Refused
+from web.refusals import logged
 
 logger = logging.getLogger(__name__)
 
@@ -72,16 +72,8 @@ class LinkView(View, ABC):
         context = {"reason": _reason(error), "url_name": url_name, "label": label}
         status = 410 if isinstance(error, BadLink) else 409
         response = TemplateResponse(request, "accounts/link_refused.html", context, status=status)
-        # Otherwise Django logs a line with the path, which contains the token.
-        log_response(
-            "A link was refused (%s).",
-            type(error).__name__,
-            response=response,
-            request=request,
-            logger=logger,
-            level="info",
-        )
-        return response
+        kind = type(error).__name__
+        return logged(response, request, logger, "A link was refused (%s).", kind, level="info")
 
     @abstractmethod
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
@@ -141,15 +133,12 @@ class EmailChangeView(PasswordConfirmedView):
     form_class = EmailChangeForm
     success_message = gettext_lazy("Your email address was changed.")
 
-    @property
-    def _needs_link(self) -> bool:
-        return bool(settings.ACCOUNTS_EMAIL_CHANGE == "confirm")
-
     def get_initial(self) -> dict[str, Any]:
         return {"email": signed_in(self.request).email}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(needs_link=self._needs_link, **kwargs)
+        needs_link = settings.ACCOUNTS_EMAIL_CHANGE == "confirm"
+        return super().get_context_data(needs_link=needs_link, **kwargs)
 
     def change(self, user: User, form: PasswordConfirmedForm) -> None:
         """Change the address, or send the link that changes it."""
@@ -158,7 +147,7 @@ class EmailChangeView(PasswordConfirmedView):
             services.change_email(user, email)
             return
         attempts.begin_mail("change", email, counted_client(self.request))
-        if self._needs_link:
+        if settings.ACCOUNTS_EMAIL_CHANGE == "confirm":
             self._send_link(user, email)
             return
         old, was_confirmed = user.email, user.is_confirmed

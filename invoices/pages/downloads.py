@@ -21,7 +21,6 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import content_disposition_header
-from django.utils.log import log_response
 from django.utils.translation import gettext as _
 from django.views import View
 
@@ -37,6 +36,7 @@ from invoices.output.files import YEAR_FILES, account_as_json
 from invoices.pages.views import OwnInvoicesMixin
 from invoices.store.issuing import today
 from invoices.store.lists import all_records, list_invoices, years_of
+from web.refusals import logged
 
 #: Downloads at once in a process: fewer than the server has threads.
 AT_ONCE = 3
@@ -237,12 +237,4 @@ def _refused(request: HttpRequest, *, is_own: bool) -> HttpResponse:
     )
     response["Retry-After"] = str(RETRY_AFTER_SECONDS)
     response["Cache-Control"] = "private, no-store"
-    # Otherwise Django would log a second line.
-    log_response(
-        "Too many downloads at once.",
-        response=response,
-        request=request,
-        logger=logger,
-        level="warning",
-    )
-    return response
+    return logged(response, request, logger, "Too many downloads at once.")

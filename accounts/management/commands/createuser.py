@@ -66,13 +66,12 @@ class Command(DynamoCommand):
                 check_new_password(password)
                 user: Any = User(**values)
                 validate_password(password, user)
+                return password
             except ValidationError as error:
                 problem = f"Password: {' '.join(error.messages)}"
                 if options["password_stdin"]:
                     raise CommandError(problem) from error
                 self.stderr.write(problem)
-            else:
-                return password
 
     def _read(self, *, from_stdin: bool) -> str:
         if from_stdin:
