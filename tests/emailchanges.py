@@ -28,11 +28,6 @@ def token_of(user: User) -> str:
     return links.make(links.CHANGE, user.pk, str(user.pending_id))
 
 
-def told_by_link(user: User) -> list[str]:
-    """The account and the change that the link names. Tokens made at other times differ."""
-    return links.read(links.CHANGE, token_of(user), 2)
-
-
 def waiting_user(new: str = NEW, **values: str) -> User:
     """An account whose email address changes to `new` when its link is followed."""
     user = make_user(**values)

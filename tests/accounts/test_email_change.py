@@ -9,7 +9,7 @@ import pytest
 
 from accounts.emails import links
 from accounts.emails.links import cancel_change, confirm_change, request_change
-from accounts.exceptions import BadLink, EmailTaken, StaleUser
+from accounts.exceptions import BadLink, EmailTaken
 from accounts.models import User
 from accounts.services import change_email, find_user
 from tests.emailchanges import (
@@ -24,8 +24,7 @@ from tests.emailchanges import (
     token_of,
     waiting_user,
 )
-from tests.factories import change_password, changes_of, make_user, stored_items, stored_user
-from tests.requests import Requests
+from tests.factories import changes_of, make_user, stored_items, stored_user
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -84,20 +83,6 @@ def test_a_waiting_change_keeps_the_address_from_nobody(take: Callable[[], objec
     assert_guards_are_correct()
 
 
-def test_a_request_does_not_tell_whether_an_account_has_the_address(
-    requests_sent: Requests,
-) -> None:
-    taken, free = make_user(), make_user()
-    make_user(email=NEW)
-    requests_sent.clear()
-
-    request_change(taken, NEW)
-    request_change(free, THIRD)
-
-    assert requests_sent.operations == ["UpdateItem", "UpdateItem"]
-    assert (again(taken).awaited_email, again(free).awaited_email) == (NEW, THIRD)
-
-
 def test_the_same_request_again_waits_longer_and_voids_the_older_link() -> None:
     user = waiting_user()
     first, until = token_of(user), user.pending_until
@@ -111,16 +96,6 @@ def test_the_same_request_again_waits_longer_and_voids_the_older_link() -> None:
     assert links.address_to_change_to(token_of(user)) == "NEW@example.org"
     assert confirm_change(token_of(user))[0].email == "NEW@example.org"
     assert_guards_are_correct()
-
-
-def test_a_change_is_refused_as_stale_if_a_new_password_ended_the_waiting_one_meanwhile() -> None:
-    read = again(waiting_user())
-    change_password(again(read), "another good password")
-
-    with pytest.raises(StaleUser):
-        request_change(read, NEW)
-
-    assert not has_notes(read)
 
 
 # Following the link -------------------------------------------------------------------------------

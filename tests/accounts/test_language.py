@@ -57,20 +57,34 @@ def test_a_visitor_gets_the_language_that_the_browser_prefers() -> None:
         assert {"Accept-Language", "Cookie"} <= set(response["Vary"].split(", "))
 
 
-def test_the_switch_overrides_the_browser() -> None:
-    client = Client(headers=JAPANESE)
+def test_the_profile_decides_then_the_switch_then_the_browser_and_it_costs_no_request(
+    client: Client, ann: User, requests_sent: Requests
+) -> None:
+    for stored, switched, browser, shown in (
+        ("ja", "en", "en", "ja"),
+        (None, "en", "ja", "en"),
+        (None, "ja", "en", "ja"),
+        # A language that the site does not have, or has no longer.
+        (None, "xx", "ja", "ja"),
+        ("fr", "xx", "ja", "ja"),
+    ):
+        set_stored(User.get(ann.pk), language=stored)
+        client.cookies[COOKIE] = switched
+        requests_sent.clear()
 
-    response = client.post(f"{SWITCH}?next=/accounts/login/", {"language": "en"})
+        response = client.get(PROFILE, headers={"accept-language": browser})
 
-    assert (response.status_code, response["Location"]) == (302, "/accounts/login/")
-    assert language_of(client.get("/accounts/login/")) == "en"
+        assert language_of(response) == shown
+        assert requests_sent.operations == OF_EVERY_PAGE
 
 
 def test_the_switch_returns_to_its_page_and_never_leaves_the_site() -> None:
     for page in ("/", "/accounts/login/?next=/invoices/", "/accounts/signup/"):
         action = Client().get(page).content.decode().partition('class="languages"')[2]
         url = action.partition('action="')[2].partition('"')[0]
-        assert Client().post(url, {"language": "ja"})["Location"] == page
+        visitor = Client()
+        assert visitor.post(url, {"language": "ja"})["Location"] == page
+        assert language_of(visitor.get(page)) == "ja"
     for elsewhere in ("https://evil.example/", "//evil.example/", "javascript:1"):
         assert Client().post(f"{SWITCH}?next={elsewhere}", {"language": "ja"})["Location"] == "/"
 
@@ -83,13 +97,6 @@ def test_the_switch_ignores_a_language_that_the_site_does_not_have(
             response = visitor.post(SWITCH, {"language": language})
             assert (response.status_code, COOKIE in response.cookies) == (302, False)
     assert chosen(ann) is None
-
-
-def test_the_profile_overrides_the_switch_and_the_browser(client: Client, ann: User) -> None:
-    edit_profile(User.get(ann.pk), language="ja")
-    client.cookies[COOKIE] = "en"
-
-    assert language_of(client.get(PROFILE, headers={"accept-language": "en"})) == "ja"
 
 
 def test_the_switch_changes_the_profile_of_a_signed_in_user(client: Client, ann: User) -> None:
@@ -154,27 +161,7 @@ def test_a_profile_saved_without_a_change_of_language_keeps_the_switch(
     assert language_of(client.get(PROFILE)) == "ja"
 
 
-def test_a_stored_language_that_the_site_no_longer_has_is_ignored(
-    client: Client, ann: User
-) -> None:
-    set_stored(ann, language="fr")
-
-    assert language_of(client.get(PROFILE, headers=JAPANESE)) == "ja"
-
-
 # What it costs, and what it leaves behind ---------------------------------------------------------
-
-
-def test_a_page_in_the_language_of_the_profile_costs_no_further_request(
-    client: Client, ann: User, requests_sent: Requests
-) -> None:
-    edit_profile(User.get(ann.pk), language="ja")
-    client.get(PROFILE)
-    requests_sent.clear()
-
-    assert language_of(client.get(PROFILE)) == "ja"
-
-    assert requests_sent.operations == OF_EVERY_PAGE
 
 
 def test_the_cookie_follows_the_profile(client: Client, ann: User) -> None:

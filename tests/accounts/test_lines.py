@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -156,20 +156,3 @@ def test_a_forked_child_has_empty_lines(pages: Pages) -> None:
             assert places("ann") == 1
 
     assert in_a_child(child) == 0
-
-
-def test_of_many_threads_one_at_a_time_is_inside(at_once: Callable[..., list[None]]) -> None:
-    inside: list[int] = []
-    most: list[int] = []
-
-    def make(number: int) -> None:
-        for _time in range(50):
-            with page(60), in_line("ann"):
-                inside.append(number)
-                most.append(len(inside))
-                inside.remove(number)
-
-    at_once(make, 1 + MOST_WAITING)
-
-    assert set(most) == {1}
-    assert len(most) == 50 * (1 + MOST_WAITING)

@@ -18,10 +18,11 @@ from accounts.emails import mails
 from dynamo._internal.client import deadline
 from dynamo._internal.client.deadline import page_is_over
 from tests.clocks import LeapingClock, use_clock
+from tests.commands import ROOT
 from tests.engines import free_port
 from tests.factories import make_user, set_stored
 from tests.mailbox import MailServer, sent_by, the_mail, told_by, whole_link
-from tests.pages import Page, arrive, sign_in, sign_up, signed_in_as
+from tests.pages import Page, arrive, sign_up, signed_in_as
 from tests.waiting import wait_until
 from web import mailserver
 
@@ -30,22 +31,9 @@ REMINDER = "/accounts/username_reminder/"
 SEND = "/accounts/confirm/send/"
 NOT_SENT = "The mail could not be sent. Please try again later."
 ASKED = {"email": "ann@example.org"}
-KINDS = [
-    "confirm",
-    "deleted",
-    "email_added",
-    "email_changed",
-    "email_change_confirm",
-    "password_changed",
-    "reminder",
-    "reminder_unknown",
-    "reset",
-    "reset_unknown",
-    "signup_known",
-    "signed_in",
-    "signup_link",
-    "username_changed",
-]
+SUBJECT = "_subject.txt"
+MAILS = ROOT / "templates" / "accounts" / "mail"
+KINDS = sorted(path.name.removesuffix(SUBJECT) for path in MAILS.glob(f"*{SUBJECT}"))
 CONTEXT = (
     {"when": "today", "browser": "curl", "address": "192.0.2.1", "reset": "http://r"}
     | {"link": "http://testserver/l/", "days": 3, "username": "Ann"}
@@ -80,13 +68,6 @@ def test_each_mail_is_plain_text_with_one_subject(
     assert message.message()["Auto-Submitted"] == "auto-generated"
     assert message.from_email == "webmaster@localhost"
     assert caplog.text == ""
-
-
-@override_settings(DEFAULT_FROM_EMAIL="Bücher & Ledger <ledger@example.org>")
-def test_mails_are_sent_from_the_address_in_the_settings(server: MailServer) -> None:
-    mails.send("confirm", "ann@example.org", **CONTEXT)
-
-    assert str(server.received()["From"]) == "Bücher & Ledger <ledger@example.org>"
 
 
 # Links --------------------------------------------------------------------------------------------
@@ -224,34 +205,28 @@ def test_an_account_of_an_older_version_gets_mails_to_its_quoted_address_unless_
 
 
 @pytest.mark.parametrize(
-    "typed",
+    "address",
     [
         "\u212aate@example.org",  # the sign for kelvin, which Django accepts as a letter
         "=?utf-8?q?x=40evil=2eexample=3e?=@example.org",
+        "ann\r\nBcc: x@evil.example",
     ],
 )
-def test_an_ambiguous_address_gets_no_mail(
-    engine: str, client: Client, server: MailServer, typed: str, caplog: pytest.LogCaptureFixture
+def test_an_ambiguous_or_damaged_address_gets_no_mail_and_breaks_no_page(
+    engine: str, client: Client, server: MailServer, address: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    sign_up(client, email=typed)
-
-    client.post(SEND)
-    assert Page(client.get("/accounts/profile/")).messages[-1] == NOT_SENT
-    assert "A mail (confirm) was not sent: ValueError." in caplog.text
-    for url in (RESET, REMINDER):
-        assert Page(Client().post(url, {"email": typed})).errors[""] == [NOT_SENT]
-    assert server.taken == []
-
-
-def test_a_damaged_address_gets_no_mail_and_breaks_no_page(engine: str, client: Client) -> None:
-    user = make_user(email="ann@example.org")
-    sign_in(client, user)
-    set_stored(user, email="ann\r\nBcc: x@evil.example")
+    user = make_user()
+    arrive(client, user)
+    set_stored(user, email=address)
 
     assert client.post(SEND).status_code == 302
 
     assert Page(client.get("/accounts/profile/")).messages == [NOT_SENT]
-    assert mail.outbox == []
+    assert "A mail (confirm) was not sent: ValueError." in caplog.text
+    if "\n" not in address:
+        for url in (RESET, REMINDER):
+            assert Page(Client().post(url, {"email": address})).errors[""] == [NOT_SENT]
+    assert server.taken == []
 
 
 # Slow mail servers --------------------------------------------------------------------------------

@@ -238,14 +238,6 @@ def test_waiting_for_a_hash_ends_at_the_deadline_of_the_page(busy: None, setting
     assert attempt("nobody").status_code == 503
 
 
-def test_a_waiting_thread_gets_the_next_free_slot(settings: Any) -> None:
-    with ThreadPoolExecutor(1) as pool, all_slots_taken(settings):
-        waiting = pool.submit(passwords.make_password, PASSWORD)
-        Blocking.may_end.set()
-
-        assert passwords.check_password(PASSWORD, waiting.result(120))
-
-
 def test_an_attempt_that_was_not_checked_is_not_counted(
     settings: Any, limits: dict[str, Any], monkeypatch: pytest.MonkeyPatch, client: Client
 ) -> None:

@@ -9,21 +9,14 @@ from typing import Any
 
 import pytest
 from django.contrib.auth import user_logged_in, user_logged_out
-from django.contrib.auth.decorators import permission_required
-from django.contrib.auth.mixins import PermissionRequiredMixin
-from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
-from django.template import engines
-from django.test import AsyncClient, Client
-from django.urls import path
-from django.views import View
+from django.http import HttpRequest
 
 from accounts.exceptions import StaleUser
 from accounts.models import User
 from accounts.services import delete
-from project import urls
 from tests.factories import make_user, set_stored, stored_items, stored_user
+from tests.pages import let_in
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -62,72 +55,15 @@ class Allowing:
         return True
 
 
-TEMPLATE = "{% if perms.library %}some{% endif %} {% if perms.library.read_book %}read{% endif %}"
-
-
-@permission_required("library.read_book", raise_exception=True)
-def _shelf(request: HttpRequest) -> HttpResponse:
-    return HttpResponse(engines["django"].from_string(TEMPLATE).render({}, request))
-
-
-@permission_required("library.read_book", raise_exception=True)
-async def _ashelf(request: HttpRequest) -> HttpResponse:
-    return HttpResponse("read")
-
-
-class _Shelf(PermissionRequiredMixin, View):
-    permission_required = ("library.read_book", "library.see_shelf")
-
-    def get(self, request: HttpRequest) -> HttpResponse:
-        return HttpResponse("read")
-
-
-urlpatterns = [
-    *urls.urlpatterns,
-    path("shelf", _shelf),
-    path("ashelf", _ashelf),
-    path("shelves", _Shelf.as_view()),
-]
-
-
 @pytest.fixture
 def _clerks(settings: Any) -> None:
     settings.AUTHENTICATION_BACKENDS = [OURS, f"{__name__}.Clerks"]
-    settings.ROOT_URLCONF = __name__
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user, backend=OURS)
-    return client
-
-
-def statuses(user: User) -> tuple[int, int, int]:
-    """The answers of a view, a view class and an asynchronous view that require a permission."""
-
-    async def asked() -> int:
-        client = AsyncClient()
-        await client.aforce_login(user, backend=OURS)
-        return int((await client.get("/ashelf")).status_code)
-
-    client = signed_in(user)
-    return (
-        client.get("/shelf").status_code,
-        client.get("/shelves").status_code,
-        asyncio.run(asked()),
-    )
-
-
-@pytest.mark.usefixtures("_clerks")
-def test_permission_required_admits_superusers_and_users_of_a_projects_backend() -> None:
-    assert statuses(make_user(is_staff=True)) == (403, 403, 403)
-    assert statuses(make_user(username="clerk")) == (200, 403, 200)
-    assert statuses(make_user(is_superuser=True)) == (200, 200, 200)
 
 
 @pytest.mark.usefixtures("_clerks")
 def test_users_ask_the_backends_of_a_project_without_a_request(requests_sent: Requests) -> None:
-    nobody, clerk = make_user(), make_user(username="clerk")
+    nobody, clerk = make_user(is_staff=True), make_user(username="clerk")
+    assert make_user(is_superuser=True).has_perm("library.see_shelf")
     requests_sent.clear()
 
     for user, found in ((nobody, set()), (clerk, {"library.read_book"})):
@@ -141,16 +77,6 @@ def test_users_ask_the_backends_of_a_project_without_a_request(requests_sent: Re
     with pytest.raises(ValueError, match="iterable"):
         clerk.has_perms("library.read_book")
     assert requests_sent.operations == []
-
-
-@pytest.mark.usefixtures("_clerks")
-def test_templates_can_ask_for_permissions() -> None:
-    assert signed_in(make_user(username="clerk")).get("/shelf").content == b"some read"
-    assert signed_in(make_user(is_superuser=True)).get("/shelf").content == b"some read"
-    for user in (make_user(), AnonymousUser()):
-        request = HttpRequest()
-        request.user = user  # type: ignore[assignment]  # the stubs know users of the ORM only
-        assert engines["django"].from_string(TEMPLATE).render({}, request) == " "
 
 
 def test_a_backend_that_denies_ends_the_search(settings: Any) -> None:
@@ -221,7 +147,7 @@ def test_a_sign_in_to_a_deleted_account_is_refused() -> None:
 
 def test_a_sign_out_without_a_request_ends_no_session() -> None:
     user = make_user()
-    signed_in(user)
+    let_in(user)
     before = stored_user(user.pk)
 
     user_logged_out.send(sender=User, request=None, user=user)

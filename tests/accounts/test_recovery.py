@@ -188,15 +188,6 @@ def test_the_four_steps_set_a_password(ann: User, caplog: pytest.LogCaptureFixtu
     assert NEW_PASSWORD not in caplog.text
 
 
-def test_a_link_and_an_open_form_are_refused_after_the_link_was_used(ann: User) -> None:
-    path = reset_link()
-    left_open, form = opened(path)
-    set_password(*opened(path))
-
-    assert is_refused(path)
-    assert is_refused(form, left_open)
-
-
 def test_a_link_is_valid_for_three_days(ann: User) -> None:
     path = reset_link()
     assert site.PASSWORD_RESET_TIMEOUT == links.VALID_SECONDS

@@ -94,7 +94,7 @@ def test_ending_an_unknown_session_changes_nothing(client: Client, ann: User, he
     of_another_account = begun(make_user())
     before = stored_items()
 
-    for ended in (of_another_account, "", "unknown", "x" * 5000, "a\0b", "ü"):
+    for ended in (of_another_account, "", "x" * 5000, "a\0b"):
         response = client.post(END, {"session": ended})
         assert (response.status_code, response["Location"]) == (302, URL)
     assert stored_items() == before
@@ -204,21 +204,6 @@ def test_a_page_is_shown_although_this_cannot_be_noted(
 
     assert response.status_code == 200
     assert proxy.count("UpdateItem") > 0
-
-
-def test_ending_sessions_and_signing_out_cost_one_update_and_the_write_of_this_session(
-    client: Client, ann: User, here: str, requests_sent: Requests
-) -> None:
-    ending = begun(ann)
-    begun(ann)
-    requests_sent.clear()
-
-    client.post(END, {"session": ending})
-    client.post(END_OTHERS)
-    client.post("/accounts/logout/")
-
-    ended = [*OF_EVERY_PAGE, "UpdateItem"]
-    assert requests_sent.operations == [*ended, *ended, "PutItem", *ended, "PutItem"]
 
 
 # Asynchronous views -------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,7 +14,7 @@ from accounts.models import User
 from accounts.services import activate, change_email, deactivate, delete, edit_profile
 from accounts.sessions import services as sessions
 from tests.emailchanges import refusal_of
-from tests.factories import change_password, changes_of, set_stored, stored_items, stored_user
+from tests.factories import change_password, changes_of, set_stored, stored_user
 from tests.pages import meanwhile
 from tests.requests import Requests
 from tests.session_maps import begun, let_pass, only, read_for, stored_ids
@@ -168,21 +167,6 @@ def test_a_sign_in_stays_cheap_with_many_sessions(
 # Seen ---------------------------------------------------------------------------------------------
 
 
-def test_a_session_is_noted_as_seen_every_five_minutes(ann: User, requests_sent: Requests) -> None:
-    session_id = begun(ann, address="192.0.2.7")
-    requests_sent.clear()
-    sessions.seen(ann, only(ann), address="192.0.2.8")
-    assert "UpdateItem" not in requests_sent.operations
-    let_pass(ann, session_id, "seenAt", sessions.SEEN_EVERY_SECONDS)
-
-    sessions.seen(User.get(ann.pk), only(ann), address="192.0.2.8")
-
-    session = only(ann)
-    assert time.time() - session.seen_at.timestamp() < 60
-    assert session.address == "192.0.2.8"
-    assert changes_of(ann) == 0
-
-
 def test_of_two_pages_at_once_one_notes_that_a_session_was_seen(ann: User) -> None:
     session_id = begun(ann)
     let_pass(ann, session_id, "seenAt", sessions.SEEN_EVERY_SECONDS)
@@ -236,18 +220,6 @@ def test_ending_an_unknown_session_costs_nothing(ann: User, requests_sent: Reque
 
     assert requests_sent.operations == []
     assert len(stored_ids(ann)) == 1
-
-
-def test_ending_a_session_that_ended_meanwhile_succeeds(ann: User) -> None:
-    mine, other = begun(ann), begun(ann)
-    user, stale = read_for(ann, mine), read_for(ann, mine)
-    sessions.end(user, other)
-    sessions.end(stale, other)
-    assert stored_ids(ann) == {mine}
-
-    delete(User.get(ann.pk))
-    sessions.end(stale, mine)
-    assert stored_items() == {}
 
 
 def test_the_user_object_of_a_deletion_has_no_session_to_end(

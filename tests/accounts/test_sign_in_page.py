@@ -126,14 +126,6 @@ def test_a_text_that_names_no_account_signs_nobody_in_and_an_invalid_value_is_re
 OLD_HASH = PBKDF2PasswordHasher().encode(PASSWORD, "salt", iterations=1)
 
 
-def test_a_wrong_password_does_not_change_an_outdated_hash(engine: str, client: Client) -> None:
-    user = make_user(username="ann", password=None, password_hash=OLD_HASH)
-
-    attempt(client, "ann", "wrong password")
-
-    assert User.get(user.pk).password == OLD_HASH
-
-
 def test_an_upgrade_does_not_replace_a_password_that_changed_meanwhile(
     engine: str, client: Client
 ) -> None:
@@ -185,40 +177,6 @@ def test_next_never_leaves_the_site(ann: User) -> None:
             assert (response.status_code, response["Location"]) == (302, "/"), away
 
 
-def test_a_page_that_asks_for_a_sign_in_is_shown_afterwards(client: Client, ann: User) -> None:
-    asked = client.get("/accounts/email/")
-    shown = Page(client.get(asked["Location"]))
-
-    response = attempt(client, "ann", next=shown.value("next"))
-
-    assert (response.status_code, response["Location"]) == (302, "/accounts/email/")
-
-
-# The end of sessions ------------------------------------------------------------------------------
-
-
-def test_an_unknown_session_cookie_is_an_anonymous_visitor(engine: str) -> None:
-    for key in ("", "x", "a" * 32, "a" * 5000, "../../etc", "ü", "%00", "a b;c"):
-        client = Client()
-        client.cookies["sessionid"] = key
-        assert [client.get(page).status_code for page in ("/", PROFILE)] == [200, 302]
-    assert stored_sessions() == []
-
-
-def test_signing_out_needs_a_post_and_ends_the_session(client: Client, ann: User) -> None:
-    sign_in(client, ann)
-    key = client.cookies["sessionid"].value
-
-    assert client.get("/accounts/logout/").status_code == 405
-    assert signed_in_as(client) == "ann"
-    response = client.post("/accounts/logout/")
-
-    assert (response.status_code, response["Location"]) == (302, "/")
-    assert stored_sessions() == []
-    client.cookies["sessionid"] = key
-    assert signed_in_as(client) is None
-
-
 # CSRF tokens --------------------------------------------------------------------------------------
 
 
@@ -250,13 +208,11 @@ def test_a_sign_in_costs_the_search_one_update_and_one_session(
 
     attempt(client, "ann")
 
-    operations, of_limits = requests_sent.apart()
+    operations, _of_limits = requests_sent.apart()
     old_session = ["GetItem"] * has_cookie
     assert sorted(operations) == sorted(
         [*old_session, "GetItem", "GetItem", "UpdateItem", "PutItem"]
     )
-    assert of_limits[:2] == ["PutItem", "PutItem"]
-    assert sorted(of_limits[2:]) == ["DeleteItem", "PutItem", "UpdateItem"]
 
 
 @pytest.mark.fault_of("ministack", "tells no capacity of a batch of reads")
