@@ -13,6 +13,7 @@ from dynamo.exceptions import BadCursor
 from dynamo.models import Model
 from dynamo.pages import MOST_REQUESTS, GlobalSecondaryIndex, Page
 from dynamo.unique import Unique, casefolded
+from tests.dynamo.desk.models import Seat
 from tests.faults.kinds import Reply, nothing_processed
 from tests.faults.proxy import FaultProxy
 from tests.items import stored_items
@@ -54,17 +55,6 @@ class Sailor(Model):
     unique_email = Unique("email", normalize=casefolded)
 
 
-class Ride(Model):
-    """A partition with several items."""
-
-    class Meta:
-        table_name = "tests-rides"
-
-    bike = TextAttribute(hash_key=True)
-    number = IntegerAttribute(range_key=True)
-    goal = TextAttribute(default="Rome")
-
-
 def sailors(count: int, **values: Any) -> list[Sailor]:
     return [
         Sailor.create(**{"email": f"{age}@example.org", "city": "Rome", "age": age, **values})
@@ -72,8 +62,8 @@ def sailors(count: int, **values: Any) -> list[Sailor]:
     ]
 
 
-def rides(count: int, bike: str = "red", **values: Any) -> list[Ride]:
-    return [Ride.create(bike=bike, number=number, **values) for number in range(count)]
+def seats(count: int, hall: str = "red", **values: Any) -> list[Seat]:
+    return [Seat.create(hall=hall, row=row, **values) for row in range(count)]
 
 
 def walked(page: Callable[[str | None], Page[Any]]) -> list[list[Any]]:
@@ -93,15 +83,15 @@ def rome(after: str | None, **options: Any) -> Page[Sailor]:
 def test_pages_of_a_partition_have_each_item_once_in_order(
     forward: bool, count: int, requests_sent: Requests
 ) -> None:
-    ordered = rides(count)[:: 1 if forward else -1]
-    rides(2, "blue")
+    ordered = seats(count)[:: 1 if forward else -1]
+    seats(2, "blue")
     requests_sent.clear()
 
-    found = walked(lambda after: Ride.page("red", after=after, limit=3, scan_index_forward=forward))
+    found = walked(lambda after: Seat.page("red", after=after, limit=3, scan_index_forward=forward))
 
     assert found == [ordered[:3], ordered[3:6], *([ordered[6:]] if count > 6 else [])]
     assert requests_sent.operations == ["Query"] * len(found)
-    assert Ride.page("green") == Page([], None)
+    assert Seat.page("green") == Page([], None)
 
 
 def test_pages_of_an_index_have_its_items_in_order() -> None:
@@ -116,12 +106,12 @@ def test_pages_of_an_index_have_its_items_in_order() -> None:
 @pytest.mark.fault_of("moto", "counts a whole unit for a read of an index")
 def test_a_page_costs_half_of_an_index_of_what_it_costs_of_a_table(requests_sent: Requests) -> None:
     sailors(3)
-    rides(3)
+    seats(3)
     requests_sent.clear()
 
     Sailor.by_city.page("Rome")
     assert requests_sent.units == 0.5
-    Ride.page("red")
+    Seat.page("red")
     assert requests_sent.units == 1.5
 
 
@@ -203,7 +193,7 @@ OTHER_QUERIES: dict[str, Callable[[str], Any]] = {
     "another partition": lambda cursor: Sailor.by_city.page("Oslo", after=cursor, scope="ann"),
     "another index": lambda cursor: Sailor.names_by_city.page("Rome", after=cursor, scope="ann"),
     "the table": lambda cursor: Sailor.page("Rome", after=cursor, scope="ann"),
-    "another table": lambda cursor: Ride.page("Rome", after=cursor, scope="ann"),
+    "another table": lambda cursor: Seat.page("Rome", after=cursor, scope="ann"),
 }
 
 
@@ -245,57 +235,57 @@ def test_a_cursor_with_a_condition_works() -> None:
 def test_a_filter_makes_short_pages_of_a_bounded_number_of_requests(
     requests_sent: Requests,
 ) -> None:
-    items = rides(20)
-    items[-1].change(goal="Oslo")
+    items = seats(20)
+    items[-1].change(guest="Ann")
     requests_sent.clear()
 
-    def oslo(after: str | None) -> Page[Ride]:
-        return Ride.page("red", None, Ride.goal == "Oslo", after=after, limit=2)
+    def of_ann(after: str | None) -> Page[Seat]:
+        return Seat.page("red", None, Seat.guest == "Ann", after=after, limit=2)
 
-    first = oslo(None)
+    first = of_ann(None)
     assert (first.items, len(requests_sent.operations)) == ([], MOST_REQUESTS)
-    assert walked(oslo) == [[], [items[-1]]]
+    assert walked(of_ann) == [[], [items[-1]]]
 
 
 def test_a_page_of_large_items_takes_several_requests(requests_sent: Requests) -> None:
-    items = rides(5, goal="x" * 300_000)
+    items = seats(5, guest="x" * 300_000)
     requests_sent.clear()
 
-    assert Ride.page("red").items == items
+    assert Seat.page("red").items == items
     assert requests_sent.operations == ["Query", "Query"]
 
 
 # How reads are sent -------------------------------------------------------------------------------
 
 #: Each read with the consistency that it is sent with.
-READS: dict[str, tuple[Callable[[Ride], Any], bool]] = {
-    "get": (lambda ride: Ride.get("red", 0), True),
-    "get, may miss writes": (lambda ride: Ride.get("red", 0, consistent_read=False), False),
-    "refresh": (lambda ride: ride.refresh(), True),
-    "refresh, may miss writes": (lambda ride: ride.refresh(consistent_read=False), False),
-    "query": (lambda ride: list(Ride.query("red")), True),
-    "query, may miss writes": (lambda ride: list(Ride.query("red", consistent_read=False)), False),
-    "scan": (lambda ride: list(Ride.scan()), True),
-    "scan, may miss writes": (lambda ride: list(Ride.scan(consistent_read=False)), False),
-    "count": (lambda ride: Ride.count("red"), True),
-    "count, may miss writes": (lambda ride: Ride.count("red", consistent_read=False), False),
-    "page": (lambda ride: Ride.page("red"), True),
-    "page, may miss writes": (lambda ride: Ride.page("red", consistent_read=False), False),
-    "page of an index": (lambda ride: rome(None), False),
-    "query of an index": (lambda ride: list(Sailor.by_city.query("Rome")), False),
-    "scan of an index": (lambda ride: list(Sailor.by_city.scan()), False),
-    "count of an index": (lambda ride: Sailor.by_city.count("Rome"), False),
+READS: dict[str, tuple[Callable[[Seat], Any], bool]] = {
+    "get": (lambda seat: Seat.get("red", 0), True),
+    "get, may miss writes": (lambda seat: Seat.get("red", 0, consistent_read=False), False),
+    "refresh": (lambda seat: seat.refresh(), True),
+    "refresh, may miss writes": (lambda seat: seat.refresh(consistent_read=False), False),
+    "query": (lambda seat: list(Seat.query("red")), True),
+    "query, may miss writes": (lambda seat: list(Seat.query("red", consistent_read=False)), False),
+    "scan": (lambda seat: list(Seat.scan()), True),
+    "scan, may miss writes": (lambda seat: list(Seat.scan(consistent_read=False)), False),
+    "count": (lambda seat: Seat.count("red"), True),
+    "count, may miss writes": (lambda seat: Seat.count("red", consistent_read=False), False),
+    "page": (lambda seat: Seat.page("red"), True),
+    "page, may miss writes": (lambda seat: Seat.page("red", consistent_read=False), False),
+    "page of an index": (lambda seat: rome(None), False),
+    "query of an index": (lambda seat: list(Sailor.by_city.query("Rome")), False),
+    "scan of an index": (lambda seat: list(Sailor.by_city.scan()), False),
+    "count of an index": (lambda seat: Sailor.by_city.count("Rome"), False),
 }
 
 
 @pytest.mark.parametrize(("read", "consistent"), READS.values(), ids=READS)
 def test_a_read_is_consistent_except_of_an_index_and_where_the_caller_asks_otherwise(
-    read: Callable[[Ride], Any], consistent: bool, requests_sent: Requests
+    read: Callable[[Seat], Any], consistent: bool, requests_sent: Requests
 ) -> None:
-    [ride] = rides(1)
+    [seat] = seats(1)
     requests_sent.clear()
 
-    read(ride)
+    read(seat)
 
     assert [each["ConsistentRead"] for each in requests_sent.requests] == [consistent]
 
@@ -303,8 +293,8 @@ def test_a_read_is_consistent_except_of_an_index_and_where_the_caller_asks_other
 # Batches ------------------------------------------------------------------------------------------
 
 
-def red(numbers: Iterable[int]) -> list[Ride]:
-    return list(Ride.batch_get([("red", number) for number in numbers]))
+def red(numbers: Iterable[int]) -> list[Seat]:
+    return list(Seat.batch_get([("red", number) for number in numbers]))
 
 
 def some_processed(request: dict[str, Any]) -> dict[str, Any]:
@@ -315,7 +305,7 @@ def some_processed(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_repeated_and_absent_keys_cost_one_request(requests_sent: Requests) -> None:
-    items = rides(3)
+    items = seats(3)
     requests_sent.clear()
 
     assert {*red([0, 2, 0, 9])} == {items[0], items[2]}
@@ -326,7 +316,7 @@ def test_repeated_and_absent_keys_cost_one_request(requests_sent: Requests) -> N
 
 
 def test_unprocessed_keys_are_asked_for_again(proxy: FaultProxy) -> None:
-    items = rides(5)
+    items = seats(5)
     proxy.plan("BatchGetItem", Reply(nothing_processed), 2)
     proxy.plan("BatchGetItem", Reply(some_processed))
 
