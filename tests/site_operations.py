@@ -58,7 +58,6 @@ from tests.session_maps import begun, let_pass, read_for
 from tests.staff.scenes import acting, do, make_staff
 
 ANN = {"username": "Ann", "email": "ann@example.org", "full_name": "Ann", "request_id": "ann"}
-OTHER_PASSWORD = "another good password"
 
 
 def ann(**values: Any) -> User:
@@ -141,13 +140,17 @@ def _register_again_after_0_1(user: User) -> None:
     _register_again(user)
 
 
+def _change(user: User) -> None:
+    edit_profile(User.get(user.pk), business_name="Since")
+
+
 def _account(
     name: str,
-    api: str,
     act: Callable[..., object],
     given: Callable[[], object] = ann,
     again: str = "same",
     *,
+    api: str = UPDATE,
     stale: type[Exception] | None = StaleUser,
     changed: type[Exception] | str | None = StaleUser,
     refusals: Refusals | None = None,
@@ -164,13 +167,10 @@ def _account(
         "registered again since": (_register_again, stale),
         "registered again since, with the same change": (register_again_and_act, stale),
         "registered again since version 0.1": (_register_again_after_0_1, stale),
-        "changed since": (
-            lambda user: edit_profile(User.get(user.pk), business_name="Since"),
-            changed,
-        ),
+        "changed since": (_change, changed),
     }
-    values = {"units": 8 if api == TRANSACTION else 1, "refusals": since | (refusals or {})} | more
-    return Operation(name, api, act, [User], given, again, assert_guards_match_users, **values)
+    more = {"assert_sound": assert_guards_match_users, "refusals": since | (refusals or {})} | more
+    return Operation(name, api, act, [User], given, again, **more)
 
 
 def _registered(**values: Any) -> Callable[[Any], object]:
@@ -183,11 +183,13 @@ def _taken(**values: Any) -> Refusals:
     return {f"the {name} is taken": (_registered(**values), error)}
 
 
-#: What another one deleted needs no deletion.
-GONE = ["deleted since", "registered again since, with the same change"]
-
+#: These move guard items.
+_moving = partial(_account, api=TRANSACTION, units=8)
 #: Sign-ins and sessions neither make a form stale nor are refused by one that was saved.
 _session = partial(_account, changed=DONE)
+_by_link = {"stale": BadLink, "changed": DONE, "reads": ["GetItem"]}
+_third = {"email": "third@example.org"}
+_password = partial(change_password, password="another good password")
 
 ACCOUNTS = [
     Operation(
@@ -210,110 +212,71 @@ ACCOUNTS = [
             ),
         },
     ),
-    _account(
-        "change_username",
-        TRANSACTION,
-        partial(change_username, username="Bea"),
-        refusals=_taken(username="BEA"),
+    _moving(
+        "change_username", partial(change_username, username="Bea"), refusals=_taken(username="BEA")
     ),
-    _account("change_username's spelling", UPDATE, partial(change_username, username="ANN")),
-    _account(
-        "change_email",
-        TRANSACTION,
-        partial(change_email, email="Bea@example.org"),
-        refusals=_taken(email="bea@example.org"),
+    _account("change_username's spelling", partial(change_username, username="ANN")),
+    _moving("change_email", partial(change_email, email=NEW), refusals=_taken(email=NEW)),
+    _account("change_email's spelling", partial(change_email, email="ANN@example.org")),
+    _account("edit_profile", partial(edit_profile, full_name="", vat_id="GB1")),
+    _account("change_password", _password, again="another"),
+    _account("change_password in a session", _password, ann_in_a_session, "another"),
+    _account("mark_confirmed", links.mark_confirmed, again="another"),
+    _account("confirm", _confirm, units=2, **_by_link),
+    _account("deactivate", deactivate),
+    _account("activate", activate, deactivated_ann),
+    _account("grant_staff", partial(grant_staff, superuser=True)),
+    _account("revoke_staff", revoke_staff, staff_ann),
+    _moving(
+        "delete",
+        delete,
+        refusals=dict.fromkeys(
+            ["deleted since", "registered again since, with the same change"], (_delete, None)
+        ),
     ),
-    _account("change_email's spelling", UPDATE, partial(change_email, email="ANN@example.org")),
-    _account("edit_profile", UPDATE, partial(edit_profile, full_name="", vat_id="GB1")),
-    _account(
-        "change_password",
-        UPDATE,
-        partial(change_password, password=OTHER_PASSWORD),
-        again="another",
-    ),
-    _account(
-        "change_password in a session",
-        UPDATE,
-        partial(change_password, password=OTHER_PASSWORD),
-        ann_in_a_session,
-        "another",
-    ),
-    _account("mark_confirmed", UPDATE, links.mark_confirmed, again="another"),
-    _account("confirm", UPDATE, _confirm, stale=BadLink, changed=DONE, units=2, reads=["GetItem"]),
-    _account("deactivate", UPDATE, deactivate),
-    _account("activate", UPDATE, activate, deactivated_ann),
-    _account("grant_staff", UPDATE, partial(grant_staff, superuser=True)),
-    _account("revoke_staff", UPDATE, revoke_staff, staff_ann),
-    _account("delete", TRANSACTION, delete, refusals=dict.fromkeys(GONE, (_delete, None))),
-    _session("record_sign_in", UPDATE, User.record_sign_in, again="another"),
-    _session("upgrade_hash", UPDATE, partial(User.upgrade_hash, raw_password=PASSWORD)),
+    _session("record_sign_in", User.record_sign_in, again="another"),
+    _session("upgrade_hash", partial(User.upgrade_hash, raw_password=PASSWORD)),
     _session(
         "check_password with an outdated hash",
-        UPDATE,
         lambda user: user.check_password(PASSWORD),
         stale=None,
     ),
     # A change of the email address that waits for its link
-    _account("request_change", UPDATE, partial(request_change, email=NEW)),
-    _account(
-        "request_change again",
-        UPDATE,
-        partial(request_change, email=NEW),
-        waiting_ann,
-        changed=None,
-    ),
-    _account(
-        "request_change to another address",
-        UPDATE,
-        partial(request_change, email="third@example.org"),
-        waiting_ann,
-    ),
-    _account(
+    _account("request_change", partial(request_change, email=NEW)),
+    _account("request_change again", partial(request_change, email=NEW), waiting_ann, changed=None),
+    _account("request_change to another address", partial(request_change, **_third), waiting_ann),
+    _moving(
         "confirm_change",
-        TRANSACTION,
         _follow,
         waiting_ann,
-        stale=BadLink,
-        changed=DONE,
+        **_by_link | {"units": 9},
         refusals=_taken(email=NEW),
-        units=9,
-        reads=["GetItem"],
     ),
-    _account("cancel_change", UPDATE, cancel_change, waiting_ann),
-    _account(
-        "change_email to the address that waits",
-        TRANSACTION,
-        partial(change_email, email=NEW),
-        waiting_ann,
+    _account("cancel_change", cancel_change, waiting_ann),
+    _moving(
+        "change_email to the address that waits", partial(change_email, email=NEW), waiting_ann
     ),
-    _account(
-        "change_email while another one waits",
-        TRANSACTION,
-        partial(change_email, email="third@example.org"),
-        waiting_ann,
-    ),
+    _moving("change_email while another one waits", partial(change_email, **_third), waiting_ann),
     # Sessions
-    _session("sessions.begin", UPDATE, sessions.begin, again="another"),
+    _session("sessions.begin", sessions.begin, again="another"),
     _session(
         "sessions.begin in a full account",
-        UPDATE,
         partial(sessions.begin, browser="new"),
         ann_with_all_sessions,
         "another",
         units=3,
     ),
-    _session("sessions.end", UPDATE, _end_other, ann_in_a_session),
+    _session("sessions.end", _end_other, ann_in_a_session),
     _session(
         "sessions.end of its own",
-        UPDATE,
         lambda user, **write: sessions.end(user, user.session_id, **write),
         ann_in_a_session,
         stale=None,
     ),
-    _session("sessions.end_others", UPDATE, sessions.end_others, ann_in_a_session),
-    _session("sessions.end_all", UPDATE, sessions.end_all, ann_in_a_session, stale=None),
+    _session("sessions.end_others", sessions.end_others, ann_in_a_session),
+    _session("sessions.end_all", sessions.end_all, ann_in_a_session, stale=None),
     # A page uses the account as it read it.
-    _session("sessions.seen", UPDATE, _see, ann_seen_long_ago, stale=None, is_in_hand=False),
+    _session("sessions.seen", _see, ann_seen_long_ago, stale=None, is_in_hand=False),
 ]
 
 
@@ -395,11 +358,15 @@ def _unpay(_invoice: Any, **write: Any) -> None:
 
 def _pay_later(_invoice: Any) -> None:
     mark_unpaid("ann", FIRST, DAY)
-    mark_paid("ann", FIRST, DAY + timedelta(days=1))
+    mark_paid("ann", FIRST, LATER)
 
 
 def _of_invoice(
-    name: str, api: str, act: Callable[..., object], given: Any = _invoice, **more: Any
+    name: str,
+    act: Callable[..., object],
+    given: Any = _invoice,
+    api: str = TRANSACTION,
+    **more: Any,
 ) -> Operation:
     models = [InvoiceItem, InvoiceState, Counter]
     return Operation(name, api, act, models, given, assert_sound=assert_invoices_whole, **more)
@@ -422,32 +389,26 @@ def _of_customer(name: str, api: str, act: Callable[..., object], deleted: Any) 
 
 VOIDED: Refusals = {"voided": (_void, AlreadyVoided)}
 CREDITED: Refusals = {"credited": (_credit, AlreadyCredited)}
+LATER = DAY + timedelta(days=1)
 
 INVOICES = [
     _of_invoice(
         "issue_invoice",
-        TRANSACTION,
         lambda _none: issued("ann", request_id="r"),
         nothing,
         units=7,
-        reads=["GetItem"],
+        reads=GET,
         refusals={
             "the request had other contents": (
                 lambda _none: issued("ann", request_id="r", customer="Carl"),
                 InvoiceRequestReused,
             ),
-            "a later one was issued": (
-                lambda _none: issued("ann", day=DAY + timedelta(days=1)),
-                DateTooEarly,
-            ),
+            "a later one was issued": (lambda _none: issued("ann", day=LATER), DateTooEarly),
         },
     ),
-    _of_invoice(
-        "void", TRANSACTION, _void, again=AlreadyVoided, units=4, refusals=VOIDED | CREDITED
-    ),
+    _of_invoice("void", _void, again=AlreadyVoided, units=4, refusals=VOIDED | CREDITED),
     _of_invoice(
         "credit",
-        TRANSACTION,
         _credit,
         units=16,
         reads=["TransactGetItems"],
@@ -455,23 +416,17 @@ INVOICES = [
     ),
     _of_invoice(
         "mark_paid",
-        TRANSACTION,
         _pay,
         units=4,
         refusals=VOIDED
         | CREDITED
-        | {
-            "paid on another day": (
-                lambda _: mark_paid("ann", FIRST, DAY + timedelta(days=1)),
-                AlreadyPaid,
-            )
-        },
+        | {"paid on another day": (lambda _: mark_paid("ann", FIRST, LATER), AlreadyPaid)},
     ),
     _of_invoice(
         "mark_unpaid",
-        UPDATE,
         _unpay,
         _paid_invoice,
+        api=UPDATE,
         refusals={"paid on another day": (_pay_later, NotPaid)},
     ),
     _of_customer(

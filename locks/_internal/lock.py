@@ -274,30 +274,28 @@ class Lock:
         lease = self._held[holder].pop()
         if not self._held[holder]:
             del self._held[holder]
-        try:
-            lease.release()
-        except DynamoError as problem:
-            if error is not None:
-                error.add_note(str(problem))
-            elif isinstance(problem, Unavailable):
-                # The work is done, and the lease will expire.
-                log.warning("The lock %r was not released: %s", self.name, problem)
-            else:
-                raise
+        _release(lease, error)
 
 
 def _release_unclaimed(step: Future[float | Lease]) -> None:
     """Release the lock if this step of a cancelled task acquired it."""
     if not step.cancelled() and not step.exception() and isinstance(lease := step.result(), Lease):
         # Sent by the pool, because this may run in the event loop.
-        submit(_release_quietly, lease)
+        submit(_release, lease)
 
 
-def _release_quietly(lease: Lease) -> None:
+def _release(lease: Lease, error: BaseException | None = None) -> None:
+    """Release the lock after work that ended with `error`, which keeps its place."""
     try:
         lease.release()
     except DynamoError as problem:
-        log.warning("The lock %r was not released: %s", lease.name, problem)
+        if error is not None:
+            error.add_note(str(problem))
+        elif isinstance(problem, Unavailable):
+            # The work is done, and the lease will expire.
+            log.warning("The lock %r was not released: %s", lease.name, problem)
+        else:
+            raise
 
 
 def claim_once(key: str) -> bool:

@@ -28,9 +28,10 @@ class Race:
     `world` is an operation on the same tables. `quick` are the faults of `explore` in `make test`,
     `slow` those in `make test-slow`.
 
-    An act whose process died or that got no answer is done or not. Those of
-    `readers` read the item themselves, and may be refused as stale instead. Answers are
-    compared if `is_told`.
+    An act whose process died or that got no answer is done or not. Those of `readers` read the item
+    themselves, and may be refused as stale instead. Those of `vague` may also be told so after a
+    lost reply, although they were done before another one undid it. Answers are compared if
+    `is_told`.
     """
 
     world: Operation
@@ -40,6 +41,7 @@ class Race:
     slow: Faults | None = None
     readers: Collection[int] = ()
     is_told: bool = True
+    vague: Collection[int] = ()
 
 
 class AtOnce:
@@ -67,11 +69,10 @@ class AtOnce:
 
     def afterwards(self, outcomes: list[Any]) -> None:
         left, told = self.left(), [_word(each) for each in outcomes]
+        stale = _of(outcomes, lambda each: isinstance(each, STALE))
         unknown = _of(outcomes, lambda each: each == DEAD or isinstance(each, Unavailable))
-        stale = _of(outcomes, lambda each: isinstance(each, (Stale, StaleUser))) & {
-            *self._race.readers
-        }
-        absent = (unknown | stale) - self.late
+        unknown |= stale & {*self._race.vague}
+        absent = (unknown | stale & {*self._race.readers}) - self.late
         compared = set(range(len(outcomes))) - unknown - self.late if self._race.is_told else set()
         ends = [_end(self._race, order) for order in _orders(len(outcomes), absent)]
         assert any(
