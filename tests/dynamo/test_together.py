@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from functools import partial
 from typing import Any
@@ -16,6 +15,7 @@ from dynamo._internal.threads import THREADS, together
 from dynamo.exceptions import Unavailable
 from tests.faults.kinds import Delay
 from tests.faults.proxy import FaultProxy
+from tests.forked import in_a_child
 from tests.requests import Requests
 
 
@@ -94,8 +94,5 @@ def test_without_a_free_thread_the_caller_makes_its_calls() -> None:
 
 def test_a_forked_child_has_threads_of_its_own() -> None:
     together(int, int)
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if together(int, int, int) == [0, 0, 0] else 1)
 
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert in_a_child(lambda: together(int, int, int)) == 0
