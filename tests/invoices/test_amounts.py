@@ -5,7 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 
-import pytest
 from hypothesis import given, strategies as st
 
 from invoices.document.amounts import Line, line_nets, totals
@@ -33,9 +32,8 @@ def rounded_half_up(amount: Fraction) -> int:
     return sign * int(abs(amount) + Fraction(1, 2))
 
 
-@pytest.mark.parametrize(
-    ("quantity", "price", "currency", "net"),
-    [
+def test_a_line_is_rounded_half_up_to_minor_units() -> None:
+    for quantity, price, currency, net in (
         ("1", "0.005", "EUR", 1),
         ("1", "0.0049", "EUR", 0),
         ("1", "-0.005", "EUR", -1),
@@ -44,12 +42,8 @@ def rounded_half_up(amount: Fraction) -> int:
         ("1.5", "333", "JPY", 500),  # 499.5
         ("3", "0.0005", "KWD", 2),  # 0.0015
         ("-2", "9.99", "EUR", -1998),
-    ],
-)
-def test_a_line_is_rounded_half_up_to_minor_units(
-    quantity: str, price: str, currency: str, net: int
-) -> None:
-    assert a_line(quantity, price).amount(currency) == net
+    ):
+        assert a_line(quantity, price).amount(currency) == net
 
 
 @given(st.lists(LINES, max_size=6), CURRENCIES, st.booleans())
@@ -121,9 +115,8 @@ def test_a_number_is_formatted_in_full_without_trailing_zeros(number: Decimal) -
     assert "." not in written or written[-1] not in ".0"
 
 
-@pytest.mark.parametrize(
-    ("amount", "currency", "text"),
-    [
+def test_an_amount_follows_the_rules_of_its_currency() -> None:
+    for amount, currency, text in (
         (123450, "EUR", "€1,234.50"),
         (0, "EUR", "€0.00"),
         (-500, "EUR", f"{MINUS}€5.00"),
@@ -132,18 +125,14 @@ def test_a_number_is_formatted_in_full_without_trailing_zeros(number: Decimal) -
         (-1, "KWD", f"{MINUS}KWD\xa00.001"),
         (500, "CHF", "CHF\xa05.00"),
         (500, "CAD", "CA$5.00"),
-    ],
-)
-def test_an_amount_follows_the_rules_of_its_currency(amount: int, currency: str, text: str) -> None:
-    assert readable_amount(amount, currency) == text
+    ):
+        assert readable_amount(amount, currency) == text
 
 
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [("1E+3", "1,000"), ("2.50", "2.5"), ("-0", "0"), ("-3", f"{MINUS}3"), ("1E-7", "0.0000001")],
-)
-def test_a_number_never_shows_an_exponent(number: str, text: str) -> None:
-    assert readable_decimal(Decimal(number)) == text
+def test_a_number_never_shows_an_exponent() -> None:
+    shown = {"1E+3": "1,000", "2.50": "2.5", "-0": "0", "-3": f"{MINUS}3", "1E-7": "0.0000001"}
+
+    assert {number: readable_decimal(Decimal(number)) for number in shown} == shown
 
 
 def test_currencies_are_those_of_today() -> None:

@@ -20,13 +20,12 @@ from dynamo.cache import DynamoCache
 from invoices.exceptions import ExportTooSlow
 from invoices.output import exports as stored_exports
 from invoices.output.exports import LATE_SECONDS, LINK_SECONDS, Export
-from tests.commands import run
 from tests.factories import PASSWORD, make_user
 from tests.faults.kinds import DropReply
 from tests.invocations import Invocations
 from tests.invoice_factories import DAY, issued, put_invoice, stored_invoices
 from tests.pages import Page, let_in
-from tests.policies import listed, statements
+from tests.policies import statements
 from tests.session_maps import forget_password_check
 from tests.uploads.s3_proxy import S3Answer, S3Proxy, through
 
@@ -366,13 +365,3 @@ def test_the_policy_has_the_rights_that_are_needed_and_no_others(
     needed = {_RIGHTS.get(operation, f"s3:{operation}") for operation in sent}
     allowed = {action for statement in statements("exports") for action in statement["Action"]}
     assert allowed == needed | {"lambda:InvokeFunction"}
-
-
-def test_the_template_of_lambda_grants_the_rights_of_the_policy() -> None:
-    template = json.loads(run("lambdatemplate")[0])
-
-    policies = template["Resources"]["SiteRole"]["Properties"]["Policies"]
-    [granted] = [each["PolicyDocument"] for each in policies if each["PolicyName"] == "Exports"]
-    assert [set(listed(each["Action"])) for each in granted["Statement"]] == [
-        set(listed(each["Action"])) for each in statements("exports")
-    ]
