@@ -11,9 +11,9 @@ from dynamo._internal.clock import now
 from locks._internal import leases
 from locks._internal.lock import Lock
 from locks.exceptions import LeaseLost
+from tests.commands import run_for_real
 from tests.faults.kinds import CloseBefore
 from tests.faults.proxy import FaultProxy
-from tests.lock_workers import holding
 from tests.locks.items import put, stored, taken
 from tests.requests import Requests
 
@@ -42,12 +42,12 @@ def is_free(name: str) -> bool:
 
 
 def test_a_process_that_ends_releases_its_lease() -> None:
-    with holding("a", 60) as (worker, _fence):
-        assert not is_free("a")
-        assert worker.stdin is not None
-        worker.stdin.write("end\n")
+    code = "from locks import Lock; print(Lock('a', lease_seconds=60).acquire().fence)"
 
-        assert worker.wait(60) == 0
+    fence, err, ended = run_for_real("shell", "--no-imports", "-c", code)
+
+    assert (err, ended) == ("", 0)
+    assert stored("a")["fencingToken"] == {"N": fence.strip()}
     assert is_free("a")
 
 

@@ -81,17 +81,6 @@ def test_short_leases_one_after_the_other_share_a_thread() -> None:
     assert len(threads) <= 2 + (time.monotonic() - began) / leases.LOOK_SECONDS
 
 
-def test_the_thread_ends_after_its_last_holder_found_the_lease_lost() -> None:
-    # Its renewal is due in three minutes.
-    lease = taken("a", lease_seconds=60_000)
-    put("a", ownerName={"S": "another"}, recordVersionNumber={"S": "theirs"})
-
-    with pytest.raises(LeaseLost):
-        lease.renew()
-
-    wait_until(lambda: not beating())
-
-
 def test_one_thread_watches_all_leases_and_each_is_renewed_in_time(requests_sent: Requests) -> None:
     taken("released before").release()
     # The renewal of the first is due in three minutes.

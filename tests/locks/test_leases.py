@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dynamo._internal.clock import now
-from dynamo.exceptions import Refused, Rejected
+from dynamo.exceptions import Rejected
 from dynamo.transactions import Transaction
 from locks._internal import requests
 from locks._internal.leases import Lease
@@ -27,11 +27,10 @@ class NotNew(Exception):
     """The item exists already."""
 
 
-def write_under(*leases: Any) -> None:
-    """Commit a transaction that depends on leases."""
+def write_under(lease: Lease) -> None:
+    """Commit a transaction that depends on the lease."""
     with Transaction() as write:
-        for lease in leases:
-            lease.hold_in(write)
+        lease.hold_in(write)
         item = LockItem("written", owner="nobody")
         write.put(item, LockItem.name.does_not_exist(), otherwise=NotNew())
 
@@ -192,19 +191,6 @@ def test_a_transaction_is_refused_if_the_lock_was_lost_before_the_commit(end: st
 
     with pytest.raises(LeaseLost):
         write.commit()
-
-
-def test_a_transaction_reports_each_lease_that_is_lost() -> None:
-    leases = [taken("a"), taken("b")]
-    for name in ("a", "b"):
-        requests.break_seen(name, stored(name), delete=False)
-
-    with pytest.raises(Refused) as refused:
-        write_under(*leases)
-    assert [str(error)[:16] for error in refused.value.exceptions] == [
-        "The lease on 'a'",
-        "The lease on 'b'",
-    ]
 
 
 def test_renewals_and_a_release_at_the_same_time_leave_the_lock_free(at_once: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -15,12 +14,10 @@ import pytest
 
 from dynamo._internal.clock import now
 from dynamo.exceptions import DamagedItem, Rejected
-from locks._internal import requests
 from locks._internal.lock import Lock, claim_once
 from locks._internal.registry import break_lock
 from locks.exceptions import BadLockName, LeaseLost, LockTaken
 from locks.signals import lease_lost, lock_awaited
-from tests.lock_workers import ask, holding
 from tests.locks.items import abandoned, put, renewed_at_each_look, stored, taken
 from tests.requests import Requests, told
 from tests.waiting import wait_until
@@ -239,14 +236,6 @@ def test_one_lock_object_serves_many_threads_each_with_its_own_lease() -> None:
     assert fences == sorted(fences)
 
 
-def test_a_holder_cannot_acquire_its_lock_again() -> None:
-    lock = Lock("a", wait_seconds=0.1, poll_seconds=0.05)
-    with lock, pytest.raises(LockTaken), lock:
-        pass
-
-    assert lock.try_acquire() is not None
-
-
 def test_the_default_owner_is_the_same_for_all_locks_of_a_process() -> None:
     owner = taken("a").owner
 
@@ -269,20 +258,6 @@ def test_a_damaged_lock_is_an_error_that_names_the_attribute(
 
     with pytest.raises(DamagedItem, match=rf"'a' of .*{name}"):
         Lock("a").try_acquire()
-
-
-def test_a_lock_that_was_renewed_since_it_was_read_is_not_taken() -> None:
-    holder = abandoned("a", lease_seconds=20)
-    seen = requests.read("a")
-    assert seen is not None
-    holder.renew()
-
-    lease, stands = Lock("a")._take(instead_of=seen.stored)
-
-    assert lease is None
-    assert stands is not None
-    assert stands.version != seen.version
-    holder.check()
 
 
 def test_signals_report_waits_and_losses_and_errors_of_receivers_are_logged(
@@ -336,25 +311,6 @@ def test_an_item_with_nothing_but_a_key_is_a_claim() -> None:
 
     assert not claim_once("a")
     assert Lock("a").try_acquire() is None
-
-
-# A holder that is stopped, and many waiters -------------------------------------------------------
-
-
-@pytest.mark.fault_of("moto", "loses updates that meet")
-def test_a_holder_that_was_stopped_has_lost_its_lease() -> None:
-    with holding("a", 1) as (stopped, fence):
-        assert ask(stopped) == "held"
-
-        stopped.send_signal(signal.SIGSTOP)
-        began = now()
-        lease = taken("a", poll_seconds=0.05, wait_seconds=60)
-        assert now() - began >= 1
-        stopped.send_signal(signal.SIGCONT)
-
-        assert ask(stopped) == "lost"
-        assert lease.fence > fence
-        lease.renew()
 
 
 @pytest.mark.fault_of("moto", "loses updates that meet")

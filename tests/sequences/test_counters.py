@@ -142,18 +142,6 @@ def test_a_sequence_that_starts_over_gives_no_ranges() -> None:
         Sequence("a", reset_value=5).next_values(2)
 
 
-@both
-@pytest.mark.parametrize(
-    "last", [2**31 - 1, 2**53 - 1, 2**53, 2**63, 10**27, -(2**53), -(2**64) - 1]
-)
-def test_large_numbers_are_exact(strategy: Strategy, last: int) -> None:
-    store("a", {"N": str(last)})
-
-    drawn = [next_value("a", strategy=strategy), *next_values(2, "a", strategy=strategy)]
-
-    assert drawn == [last + 1, last + 2, last + 3]
-
-
 @pytest.mark.fault_of("moto", "stores numbers of 39 digits and answers 500 to the next Scan")
 @pytest.mark.fault_of("ministack", "rounds to 28 digits")
 @both

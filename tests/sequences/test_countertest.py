@@ -19,7 +19,6 @@ from sequences.models import Counter as CounterItem
 from tests import commands
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
-from tests.forked import Forked
 from tests.numbered import Ticket
 from tests.programs import start
 
@@ -38,10 +37,6 @@ def run(*words: str) -> list[str]:
 def counters_left() -> list[str]:
     items = send("Scan", {"TableName": CounterItem.table()})["Items"]
     return [item["counterName"]["S"] for item in items]
-
-
-def started(*words: str, endpoint: str) -> Forked:
-    return start("manage.py", *words, env=os.environ | {"AWS_ENDPOINT_URL_DYNAMODB": endpoint})
 
 
 @pytest.mark.usefixtures("engine")
@@ -120,12 +115,15 @@ def test_the_experiment_of_the_article_prints_each_number_once_and_leaves_no_cou
     assert (counters_left(), last_value("Key1")) == (["Key1"], 1)
 
 
+@pytest.mark.fault_of("moto", "loses updates that meet")
 @pytest.mark.usefixtures("engine")
-@pytest.mark.parametrize("strategy", ["atomic", "optimistic"])
-def test_other_tasks_rounds_and_keys_of_which_each_is_shown_on_one_line(strategy: str) -> None:
+@pytest.mark.parametrize(("strategy", "processes"), [("atomic", "1"), ("optimistic", "2")])
+def test_tasks_of_several_processes_draw_from_several_keys_of_which_each_is_shown_on_one_line(
+    strategy: str, processes: str
+) -> None:
     lines = run(
-        *["countertest", "--tasks", "28", "--rounds", "2", "--strategy", strategy],
-        *["--keys", "α β", "b", "c\n\x1b"],
+        *["countertest", "--tasks", "28", "--rounds", "2", "--keys", "α β", "b", "c\n\x1b"],
+        *["--strategy", strategy, "--processes", processes],
     )
 
     assert drawn(lines) == {
@@ -135,15 +133,6 @@ def test_other_tasks_rounds_and_keys_of_which_each_is_shown_on_one_line(strategy
     }
     assert [line for line in lines if line.startswith("Task:AB,")]
     assert lines[-1] == "c\\n\\x1b: 18 numbers, no duplicate, no gap."
-
-
-@pytest.mark.fault_of("moto", "loses updates that meet")
-@pytest.mark.usefixtures("engine")
-def test_the_tasks_are_spread_over_processes() -> None:
-    lines = run("countertest", "--processes", "2", "--rounds", "20", "--strategy", "optimistic")
-
-    numbers = list(range(1, 61))
-    assert drawn(lines) == {"Key1": numbers, "Key2": numbers}
     assert counters_left() == []
 
 
@@ -196,8 +185,7 @@ def test_a_task_that_cannot_draw_ends_the_experiment(proxy: FaultProxy, processe
 def test_ctrl_c_or_a_closed_pipe_ends_it_silently_and_leaves_no_counter(
     engine: str, processes: str, sent: signal.Signals | None, code: int
 ) -> None:
-    words = ["countertest", "--rounds", "100000", "--processes", processes]
-    process = started(*words, endpoint=engine)
+    process = start("manage.py", "countertest", "--rounds", "100000", "--processes", processes)
     assert process.stdout is not None
     assert process.stderr is not None
     assert LINE.match(process.stdout.readline())

@@ -15,7 +15,7 @@ import pytest
 from locks._internal import leases
 from locks._internal.leases import Lease
 from tests.faults.kinds import Meanwhile
-from tests.locks.items import abandoned, put, renewed_at_each_look, stored, taken, unaware
+from tests.locks.items import abandoned, put, stored, taken, unaware
 from tests.requests import Requests
 from tests.uploads.samples import (
     LARGE_BYTES,
@@ -173,21 +173,6 @@ def test_a_dead_process_is_watched_for_its_lease_once_for_all_its_files(
     assert of_its_lock[-1] == "DeleteItem"
     # Its lock is removed, so that the next process need not watch.
     storage.assert_stored(files)
-
-
-def test_a_living_process_keeps_its_files_for_longer_than_its_lease(storage: Storage) -> None:
-    file = storage.file("a", b"x")
-    lease = _dead(storage.bucket, file, lease_seconds=0.3)
-    with renewed_at_each_look(lease), in_background(storage.bucket, file) as ended:
-        began = time.monotonic()
-        while time.monotonic() - began < 1:
-            assert (storage.row(file) or {}).get("lease") == OTHERS_LOCK
-            time.sleep(0.05)
-        assert not ended.done()
-        lease.release(remove=True)
-
-    assert ended.result().outcomes == ["uploaded"]
-    storage.assert_stored([file])
 
 
 def test_two_runs_on_one_folder_share_the_work(storage: Storage) -> None:

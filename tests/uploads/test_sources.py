@@ -79,16 +79,19 @@ def test_symbolic_links_to_files_and_folders_are_followed(tmp_path: Path) -> Non
     assert found(tmp_path / "link") == {"file": 3, "dir/a": 3, "again/a": 3}
 
 
-def test_a_loop_of_links_is_reported_and_the_rest_continues(tmp_path: Path) -> None:
+def test_links_that_lead_nowhere_are_reported_and_the_rest_continues(tmp_path: Path) -> None:
     write(tmp_path / "a" / "b" / "file")
     (tmp_path / "a" / "b" / "up").symlink_to(tmp_path / "a")
     (tmp_path / "a" / "self").symlink_to("self")
+    (tmp_path / "a" / "broken").symlink_to("nowhere")
 
-    assert unusable(tmp_path) == {
+    assert unusable(tmp_path, tmp_path / "gone") == {
         f"{tmp_path}/a/b/up": "It is a symbolic link to a folder that contains it",
         f"{tmp_path}/a/self": os.strerror(errno.ELOOP),
+        f"{tmp_path}/a/broken": "It is a broken symbolic link",
+        f"{tmp_path}/gone": os.strerror(errno.ENOENT),
     }
-    assert found(tmp_path, exclude=("a/b/up/*", "a/self")) == {"a/b/file": 1}
+    assert found(tmp_path, exclude=("a/b/up/*", "a/self", "a/broken")) == {"a/b/file": 1}
 
 
 def test_a_folder_that_cannot_be_read_is_named_and_the_rest_continues(open_folder: Path) -> None:

@@ -81,28 +81,6 @@ def test_files_of_every_name_arrive_with_their_bytes(
     assert run("checkuploads", f"s3://{bucket}/日本 語%")[2] == 0
 
 
-def test_every_failure_is_one_line_and_the_rest_is_uploaded(
-    logs: str, bucket: str, s3: Any, tmp_path: Path
-) -> None:
-    write(tmp_path / "dir" / "fine")
-    (tmp_path / "dir" / "broken").symlink_to("nowhere")
-    os.mkfifo(tmp_path / "dir" / "two\nlines")
-    os.close(os.open(os.fsencode(tmp_path) + b"/dir/caf\xe9", os.O_CREAT | os.O_WRONLY))
-    gone = tmp_path / "gone"
-
-    document, err, code = uploaded_as_json(gone, tmp_path / "dir", logs)
-
-    assert (document, code) == (counts(uploaded=1, failed=4, bytes=1), 1)
-    assert sorted(err.splitlines()) == [
-        "CommandError: 4 failures.",
-        f"failed: {tmp_path}/dir/broken: It is a broken symbolic link.",
-        f"failed: {tmp_path}/dir/caf\\udce9: Not a valid S3 key: it is not valid UTF-8.",
-        f"failed: {tmp_path}/dir/two\\nlines: It is not a regular file.",
-        f"failed: {gone}: No such file or directory.",
-    ]
-    assert objects_in(s3, bucket) == {"logs/fine": b"x"}
-
-
 @pytest.mark.parametrize("flags", [["--verbose"], ["-v", "2"]], ids=str)
 def test_verbose_prints_one_line_per_file(logs: str, tmp_path: Path, flags: list[str]) -> None:
     write(tmp_path / "done")

@@ -6,26 +6,25 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.commands import run, run_for_real, run_on_a_terminal
+from tests.faults.kinds import Meanwhile
 from tests.forked import Forked
 from tests.programs import start
 from tests.uploads.folders import write
+from tests.uploads.s3_proxy import S3Proxy
 from tests.uploads.samples import all_rows, locks
 from tests.waiting import catches, wait_until
 
 MANY = 1000
 
 
-def started(*arguments: object, **environment: str) -> Forked:
-    return start("manage.py", "uploadfiles", *arguments, env=os.environ | environment)
+def started(*arguments: object) -> Forked:
+    return start("manage.py", "uploadfiles", *arguments)
 
 
 def assert_no_claim_is_open() -> None:
@@ -61,45 +60,25 @@ def test_a_signal_ends_it_with_the_summary_no_open_claim_and_130(
     assert run("checkuploads", logs)[2] == 0
 
 
-@contextmanager
-def storage_that_hangs() -> Iterator[tuple[str, threading.Event]]:
-    """An S3 that never answers a PUT. Yields its URL, and an event that a PUT sets."""
+def test_a_second_ctrl_c_ends_it_at_once(logs: str, s3_proxy: S3Proxy, tmp_path: Path) -> None:
+    write(tmp_path / "a")
     put, ended = threading.Event(), threading.Event()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = b"<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>"
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def hang() -> None:
+        put.set()
+        ended.wait(120)
 
-        def do_PUT(self) -> None:
-            put.set()
-            ended.wait()
-
-        def log_message(self, *_args: object) -> None:
-            """Keep quiet."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}", put
-        finally:
-            ended.set()
-            server.shutdown()
-
-
-def test_a_second_ctrl_c_ends_it_at_once(engine: str, tmp_path: Path) -> None:
-    write(tmp_path / "a")
-    with storage_that_hangs() as (url, put):
-        process = started(tmp_path, "s3://bucket/logs", AWS_ENDPOINT_URL_S3=url)
+    s3_proxy.plan("PutObject", Meanwhile(hang))
+    process = started(tmp_path, logs)
+    try:
         assert put.wait(120)
         process.send_signal(signal.SIGINT)
         wait_until(lambda: not catches(process.pid, signal.SIGINT))
 
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)
+    finally:
+        ended.set()
 
     assert (process.returncode, out, err) == (-signal.SIGINT, "", "")
 
