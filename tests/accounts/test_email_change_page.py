@@ -96,17 +96,6 @@ def test_the_button_cancels_the_change(client: Client, ann: User) -> None:
     assert_guards_match_users()
 
 
-def test_another_spelling_does_not_wait(client: Client, ann: User) -> None:
-    ask(client)
-
-    ask(client, "ann@example.org")
-
-    read = again(ann)
-    assert (read.email, read.awaited_email) == ("ann@example.org", None)
-    assert recipients() == [[NEW]]
-    assert_guards_match_users()
-
-
 def test_the_page_says_if_the_mail_could_not_be_sent_and_the_change_can_be_requested_again(
     client: Client, ann: User, settings: Any
 ) -> None:

@@ -18,10 +18,12 @@ REMINDER = "/accounts/username_reminder/"
 CHANGE = "/accounts/email/"
 
 
-@pytest.mark.parametrize("url", [RESET, REMINDER])
 @pytest.mark.parametrize(
-    "spellings",
-    [["ann@example.org", "ANN@EXAMPLE.org"], ["x@bücher.example", "X@xn--bcher-kva.example"]],
+    ("url", "spellings"),
+    [
+        (RESET, ["ann@example.org", "ANN@EXAMPLE.org"]),
+        (REMINDER, ["x@bücher.example", "X@xn--bcher-kva.example"]),
+    ],
     ids=["known", "unknown"],
 )
 def test_an_address_gets_five_mails_an_hour_in_any_spelling(

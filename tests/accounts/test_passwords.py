@@ -40,25 +40,22 @@ class Counting(Argon2idHasher):
     lock = threading.Lock()
 
     def encode(self, password: str, salt: str) -> str:
-        self._note(+1)
-        try:
+        with self.one_more():
             return super().encode(password, salt)
-        finally:
-            self._note(-1)
 
     def verify(self, password: str, encoded: str) -> bool:
-        self._note(+1)
-        try:
+        with self.one_more():
             return super().verify(password, encoded)
-        finally:
-            self._note(-1)
 
-    @classmethod
-    def _note(cls, change: int) -> None:
-        with cls.lock:
-            Counting.now += change
+    @contextmanager
+    def one_more(self) -> Iterator[None]:
+        with self.lock:
+            Counting.now += 1
             Counting.most = max(Counting.most, Counting.now)
             Counting.threads.add(threading.get_native_id())
+        yield
+        with self.lock:
+            Counting.now -= 1
 
 
 class Blocking(MD5PasswordHasher):

@@ -175,7 +175,6 @@ def test_a_sign_up_whose_write_is_not_answered_makes_one_account_when_sent_again
     ("page", "values", "write"),
     [
         (PROFILE, {"full_name": "Ann Else", "phone_number": "+442079460958"}, "UpdateItem"),
-        ("/accounts/username/", {"username": "anna"}, "TransactWriteItems"),
         ("/accounts/email/", {"email": "anna@example.org"}, "DeleteItem"),
     ],
 )
