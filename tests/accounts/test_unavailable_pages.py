@@ -10,12 +10,11 @@ import pytest
 from django.test import Client, override_settings
 
 from accounts.models import User
-from dynamo._internal.client import deadline, sending
-from tests import engines
+from dynamo._internal.client import deadline
 from tests.commands import run
 from tests.factories import PASSWORD, stored_items
 from tests.faults.kinds import Answer
-from tests.faults.proxy import FaultProxy, through
+from tests.faults.proxy import NOWHERE, FaultProxy, through
 from tests.pages import ANN, SIGN_UP, Page, form_values
 
 pytestmark = pytest.mark.usefixtures("changes_at_once", "ann_is_signed_in")
@@ -25,27 +24,15 @@ PROFILE = "/accounts/profile/"
 
 
 @contextmanager
-def not_listening(_engine: str) -> Iterator[None]:
-    with through(f"http://127.0.0.1:{engines.free_port()}"):
-        yield
-
-
-@contextmanager
-def throttled(engine: str) -> Iterator[None]:
-    with FaultProxy(engine) as proxy, through(proxy):
-        proxy.plan("*", Answer(400, "ThrottlingException"), times=1_000_000)
-        yield
-
-
-@contextmanager
-def with_short_times(outage: Any) -> Iterator[None]:
-    """The outage, while time-outs and deadlines are short."""
-    with pytest.MonkeyPatch.context() as patch, override_settings(DYNAMODB_PAGE_SECONDS=0.1):
+def outage() -> Iterator[None]:
+    """DynamoDB cannot be reached, and deadlines are short. Other faults: tests/dynamo."""
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        override_settings(DYNAMODB_PAGE_SECONDS=0.1),
+        through(NOWHERE),
+    ):
         patch.setattr(deadline, "OPERATION_SECONDS", 0.05)
-        patch.setattr(sending, "CONNECT_SECONDS", 0.1)
-        patch.setattr(sending, "READ_SECONDS", 0.1)
-        with outage:
-            yield
+        yield
 
 
 @contextmanager
@@ -99,14 +86,13 @@ def kept_form(response: Any, typed: dict[str, str]) -> dict[str, str]:
 # Pages --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("outage", [not_listening, throttled])
 def test_pages_that_need_no_account_are_served_and_a_sign_up_is_kept_and_can_be_sent_again(
-    engine: str, client: Client, outage: Any
+    engine: str, client: Client
 ) -> None:
     visitor = Client()
     typed = form_values(client, SIGN_UP, **ANN)
 
-    with with_short_times(outage(engine)):
+    with outage():
         pages = ("/", SIGN_UP, "/nothing/", PROFILE)
         assert [visitor.get(page).status_code for page in pages] == [200, 200, 404, 302]
         assert kept_form(client.post(SIGN_UP, typed), typed)
@@ -131,7 +117,7 @@ def test_no_page_signs_out_and_no_form_changes_anything(
 ) -> None:
     before = stored_items()
 
-    with with_short_times(throttled(engine)):
+    with outage():
         for page in PAGES:
             assert unavailable(client.get(page))
         for page, values in FORMS.items():
@@ -209,7 +195,7 @@ def test_a_page_that_cannot_read_the_account_keeps_the_form(engine: str, ann: Us
     client, token = careful_client(ann)
     kept: dict[str, dict[str, str]] = {}
 
-    with with_short_times(not_listening(engine)):
+    with outage():
         for page, typed in SENT.items():
             shown = unavailable(client.post(page, typed | token))
             kept[page] = {name: shown.value(name) for name in shown.fields}
@@ -225,7 +211,7 @@ def test_a_form_with_only_passwords_is_not_kept(engine: str, ann: User) -> None:
     client, token = careful_client(ann)
     typed = {"old_password": PASSWORD, "new_password1": "x", "new_password2": "x"}
 
-    with with_short_times(not_listening(engine)):
+    with outage():
         page = unavailable(client.post("/accounts/password_change/", typed | token))
 
     assert page.fields == {}
@@ -247,7 +233,7 @@ def test_a_form_without_a_csrf_token_gets_a_page_too(engine: str, ann: User) -> 
     client = Client(enforce_csrf_checks=True)
     client.force_login(ann)
 
-    with with_short_times(not_listening(engine)):
+    with outage():
         answers = [client.post(url, {"username": "x"}) for url in (SIGN_UP, SIGN_IN, PROFILE)]
 
     assert [response.status_code for response in answers] == [503, 503, 403]
@@ -268,7 +254,7 @@ def test_a_command_reports_in_one_line_that_dynamodb_did_not_answer(engine: str,
     before = stored_items()
 
     for command in COMMANDS:
-        with with_short_times(throttled(engine)):
+        with outage():
             out, err, code = run(*command)
         assert (out, len(err.splitlines()), code) == ("", 1, 1), (command, err)
         assert "DynamoDB gave no answer" in err
