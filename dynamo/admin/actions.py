@@ -184,8 +184,8 @@ class ActionAdmin(ListAdmin):
     def action_checkbox(self, obj: Any) -> Any:
         """The column of the list that selects items."""
         text = djangos_text("Select this object for an action - {}").format(name_of(obj))
-        checkbox = forms.CheckboxInput({"class": "action-select", "aria-label": text})
-        return checkbox.render(ACTION_CHECKBOX_NAME, id_of(obj))
+        attrs = {"class": "action-select", "aria-label": text}
+        return forms.CheckboxInput(attrs, lambda _: False).render(ACTION_CHECKBOX_NAME, id_of(obj))
 
     @method_decorator(sensitive_post_parameters())
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:

@@ -644,6 +644,23 @@ def test_a_damaged_item_is_listed_as_damaged_and_its_page_says_so(client: Client
     assert "broken" in content(page)
 
 
+def test_no_item_of_a_list_is_selected_at_first_and_names_are_escaped(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Badge, "__str__", lambda badge: f'<b>"{badge.code}"')
+    page, listed = change_of(Badge.create(code="b")), "/admin/desk/badge/"
+    chosen = {"_selected_action": "b", "action": "stamp"}
+
+    shown = [client.get(listed).text, client.post(listed, chosen).text, client.get(page).text]
+    client.post(page, opened(client, page) | {"email": "b@example.org"})
+    history = client.get(page.replace("change", "history"))
+    shown += [client.get(listed).text, history.text, client.get("/admin/").text]
+
+    [checkbox] = re.findall(r"<input[^>]*_selected_action[^>]*>", shown[0])
+    assert "checked" not in checkbox
+    assert all("&lt;b&gt;&quot;b&quot;" in each and '<b>"' not in each for each in shown)
+
+
 def test_an_action_asks_reports_each_result_and_never_acts_on_an_overtaken_item(
     client: Client, editor: Clerk
 ) -> None:
