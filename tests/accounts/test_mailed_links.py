@@ -178,10 +178,8 @@ def test_a_link_is_valid_for_three_days(kind: MailedLink) -> None:
 DAMAGE: list[Callable[[str], str]] = [
     lambda token: token[:-1],
     lambda token: token + "x",
-    lambda token: token[1:],
     lambda token: token.swapcase(),
     lambda token: token.replace(":", "", 1),
-    lambda token: "x",
     lambda token: ":::",
     lambda token: "%00%0d%0aX",
     lambda token: "%c3%a9%ff%ed%a0%80",
