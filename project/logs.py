@@ -41,8 +41,8 @@ _HIDDEN_PARAMETER = "token"
 #: Shorter ones are hidden in paths alone: elsewhere they would be parts of words.
 _LEAST_LENGTH = 6
 
-#: Packages through which items and session keys pass.
-_STORAGE = {"botocore", "dynamo", "pynamodb", "urllib3"}
+#: Packages through which items and session keys pass, and Django's decorator of what sends them.
+_STORAGE = ("botocore", "django.utils.asyncio", "dynamo", "pynamodb", "urllib3")
 
 _PARAMETER = re.compile("<[^<>]+>")
 # A slash in a path, or quoted in a query such as ?next=.
@@ -203,8 +203,8 @@ class ReporterFilter(SafeExceptionReporterFilter):
     def get_traceback_frame_variables(
         self, request: HttpRequest | None, tb_frame: FrameType
     ) -> Any:
-        package = str(tb_frame.f_globals.get("__name__", "")).partition(".")[0]
-        if package in _STORAGE and self.is_active(request):
+        module = str(tb_frame.f_globals.get("__name__", ""))
+        if module.startswith(_STORAGE) and self.is_active(request):
             return [(name, self.cleansed_substitute) for name in tb_frame.f_locals]
         return super().get_traceback_frame_variables(request, tb_frame)
 

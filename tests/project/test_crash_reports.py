@@ -132,3 +132,21 @@ def test_a_crash_while_the_session_is_read_does_not_show_its_key(
     assert response.status_code == 500
     for report in [*reports, response.content.decode()]:
         assert visitor.cookies["sessionid"].value not in report
+
+
+def test_a_crash_while_an_account_is_written_does_not_show_its_hash(
+    visitor: Client, reports: list[str], proxy: FaultProxy
+) -> None:
+    visitor.force_login(make_user())
+    address = "/accounts/password_change/"
+    values = form_values(visitor, address, **FORMS[address])
+    for operation in ("PutItem", "TransactWriteItems", "UpdateItem"):
+        proxy.plan(
+            operation, Answer(400, "ValidationException"), when=lambda body: "users" in str(body)
+        )
+
+    assert visitor.post(address, values).status_code == 500
+
+    assert len(reports) == 2
+    # The beginning of the suite's hashes.
+    assert not any("md5$" in report for report in reports)
