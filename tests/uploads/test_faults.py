@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -58,43 +59,33 @@ def test_a_temporary_failure_of_a_request_ends_in_one_object(
     storage.assert_stored([file])
 
 
-def test_uploads_whose_replies_were_all_lost_are_aborted_by_the_next_run(storage: Storage) -> None:
-    file = storage.file("a", content(LARGE_BYTES))
-    storage.proxy.plan("CreateMultipartUpload", DropReply(), times=99)
-
-    assert storage.upload(file).outcomes == ["failed"]
-
-    assert storage.open_uploads() == ["in/a"] * 3
-    row = storage.row(file)
-    assert row is not None
-    assert not row.keys() & {"lease", "fence", "uploadId"}
-    storage.proxy.forget()
-
-    assert storage.upload(file).outcomes == ["uploaded"]
-
-    storage.assert_stored([file])
-
-
-def test_an_upload_that_was_neither_recorded_nor_aborted_is_aborted_by_the_next_run(
-    storage: Storage, proxy: FaultProxy, impatient: float
-) -> None:
-    file = storage.file("a", content(LARGE_BYTES))
-    storage.proxy.plan("AbortMultipartUpload", S3Answer(403, "AccessDenied"))
-    proxy.plan("UpdateItem", CloseBefore(), times=10**6, when=_is_note)
-
-    assert storage.upload(file).outcomes == ["failed"]
-
-    assert storage.open_uploads() == ["in/a"]
-    assert storage.row(file) is not None
-    proxy.forget()
-
-    assert storage.upload(file).outcomes == ["uploaded"]
-
-    storage.assert_stored([file])
-
-
 def _is_note(body: dict[str, Any]) -> bool:
     return "uploadId" in set_by(body)
+
+
+@pytest.mark.parametrize("count", [3, 1], ids=["all replies lost", "neither noted nor aborted"])
+def test_uploads_that_a_run_left_behind_are_aborted_by_the_next_run(
+    storage: Storage, proxy: FaultProxy, impatient: float, count: int
+) -> None:
+    file = storage.file("a", content(LARGE_BYTES))
+    if count == 3:
+        storage.proxy.plan("CreateMultipartUpload", DropReply(), times=99)
+    else:
+        storage.proxy.plan("AbortMultipartUpload", S3Answer(403, "AccessDenied"))
+        proxy.plan("UpdateItem", CloseBefore(), times=10**6, when=_is_note)
+
+    assert storage.upload(file).outcomes == ["failed"]
+
+    assert storage.open_uploads() == ["in/a"] * count
+    row = storage.row(file)
+    assert row is not None
+    assert count == 1 or not row.keys() & {"lease", "fence", "uploadId"}
+    for each in (storage.proxy, proxy):
+        each.forget()
+
+    assert storage.upload(file).outcomes == ["uploaded"]
+
+    storage.assert_stored([file])
 
 
 @dataclass(frozen=True)
@@ -118,27 +109,19 @@ def test_keys_with_characters_that_xml_cannot_contain_are_listed_encoded(storage
     assert storage.proxy.seen[0].body["encoding-type"] == "url"
 
 
-def test_a_file_that_changed_leaves_no_multipart_upload(storage: Storage) -> None:
-    file = storage.file("a", content(LARGE_BYTES))
-    storage.proxy.plan("CreateMultipartUpload", DropReply(), times=2)
-    storage.proxy.plan("CreateMultipartUpload", Meanwhile(Path(file.path).touch))
-    storage.proxy.plan("CreateMultipartUpload", DropReply(), times=99)
-
-    assert storage.upload(file).result.reason == "The file changed while it was read"
-
-    storage.assert_untouched(file)
-
-
-def test_a_part_that_s3_refuses_as_the_file_changed_is_reported_as_the_change(
-    storage: Storage,
+@pytest.mark.parametrize("noticed_by", ["us", "S3"])
+def test_a_file_that_changes_leaves_no_multipart_upload_and_no_other_reason(
+    storage: Storage, noticed_by: str
 ) -> None:
     file = storage.file("a", content(LARGE_BYTES))
-
-    def changed(_request: dict[str, Any]) -> bool:
-        Path(file.path).touch()
-        return True
-
-    storage.proxy.plan("UploadPart", S3Answer(400, "BadDigest"), times=99, when=changed)
+    plan, change = storage.proxy.plan, Path(file.path).touch
+    if noticed_by == "us":
+        plan("CreateMultipartUpload", DropReply(), times=2)
+        plan("CreateMultipartUpload", Meanwhile(change))
+        plan("CreateMultipartUpload", DropReply(), times=99)
+    else:
+        changed = S3Answer(400, "BadDigest")
+        plan("UploadPart", changed, times=99, when=lambda _seen: change() is None)
 
     assert storage.upload(file).result.reason == "The file changed while it was read"
 
@@ -193,28 +176,40 @@ def test_a_failure_between_parts_keeps_them_for_the_next_run(storage: Storage) -
     storage.assert_stored([file])
 
 
-def test_a_part_overwritten_before_complete_is_sent_again(storage: Storage) -> None:
+def _overwrite(storage: Storage, **upload: str) -> None:
+    part = {"PartNumber": 1, "Body": content(PART_BYTES, "late"), "ChecksumAlgorithm": "SHA256"}
+    storage.s3.upload_part(**upload, **part)
+
+
+def _abort(storage: Storage, **upload: str) -> None:
+    storage.s3.abort_multipart_upload(**upload)
+
+
+@pytest.mark.parametrize(
+    ("before", "act", "sent"),
+    [
+        ("CompleteMultipartUpload", _overwrite, ("UploadPart", 4)),
+        ("UploadPart", _abort, ("CreateMultipartUpload", 2)),
+    ],
+    ids=["a part is overwritten", "it is aborted"],
+)
+def test_an_upload_succeeds_although_another_client_changes_it(
+    storage: Storage, before: str, act: Callable[..., None], sent: tuple[str, int]
+) -> None:
     file = storage.file("a", content(LARGE_BYTES))
 
-    def overwrite() -> None:
-        (upload_id,) = [
-            each["UploadId"]
-            for each in storage.s3.list_multipart_uploads(Bucket=storage.bucket)["Uploads"]
-        ]
-        storage.s3.upload_part(
-            Bucket=storage.bucket,
-            Key="in/a",
-            UploadId=upload_id,
-            PartNumber=1,
-            Body=content(PART_BYTES, "late"),
-            ChecksumAlgorithm="SHA256",
-        )
+    def meddle() -> None:
+        (found,) = storage.s3.list_multipart_uploads(Bucket=storage.bucket)["Uploads"]
+        act(storage, Bucket=storage.bucket, Key="in/a", UploadId=found["UploadId"])
 
-    storage.proxy.plan("CompleteMultipartUpload", Meanwhile(overwrite))
+    storage.proxy.plan(
+        before, Meanwhile(meddle), when=lambda seen: seen.get("partNumber") in {None, "2"}
+    )
 
-    assert storage.upload(file).outcomes == ["uploaded"]
+    assert storage.upload(file, workers=1).outcomes == ["uploaded"]
 
-    assert storage.proxy.count("UploadPart") == 4
+    operation, count = sent
+    assert storage.proxy.count(operation) == count
     storage.assert_stored([file])
 
 
@@ -239,23 +234,6 @@ def test_an_object_that_appears_meanwhile_is_adopted_or_a_conflict(
     assert (storage.row(file) is not None) == same
     assert storage.open_uploads() == []
     assert locks() == []
-
-
-def test_an_upload_that_another_client_aborted_is_started_again(storage: Storage) -> None:
-    file = storage.file("a", content(LARGE_BYTES))
-
-    def abort() -> None:
-        (found,) = storage.s3.list_multipart_uploads(Bucket=storage.bucket)["Uploads"]
-        storage.s3.abort_multipart_upload(
-            Bucket=storage.bucket, Key="in/a", UploadId=found["UploadId"]
-        )
-
-    storage.proxy.plan("UploadPart", Meanwhile(abort), when=lambda seen: seen["partNumber"] == "2")
-
-    assert storage.upload(file, workers=1).outcomes == ["uploaded"]
-
-    assert storage.proxy.count("CreateMultipartUpload") == 2
-    storage.assert_stored([file])
 
 
 @pytest.mark.parametrize("size", [SMALL_BYTES, LARGE_BYTES])
