@@ -120,7 +120,6 @@ def test_an_operation_costs_what_the_register_says(engine: str, operation: Opera
     assert cost == ([*operation.reads, operation.api], operation.units), cost
 
 
-@pytest.mark.fault_of("moto", "closes the connection when a map of an absent item is changed")
 def test_an_operation_that_cannot_be_done_any_more_is_refused_and_writes_nothing(
     engine: str, refused: Operation, meanwhile: str
 ) -> None:
