@@ -107,9 +107,8 @@ class FormPageMixin:
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         return super().dispatch(request, *args, **kwargs)  # type: ignore[misc]  # a View's
 
-    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        view: Any = self
-        form = view.get_form()
+    def post(self: Any, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        form = self.get_form()
         user = getattr(form, "user", None)
         read = user and user.password
         try:
@@ -117,10 +116,10 @@ class FormPageMixin:
             if user and user.password != read:
                 # The check of the password upgraded an outdated hash.
                 update_session_auth_hash(request, user)
-            response: HttpResponse = (view.form_valid if is_valid else view.form_invalid)(form)
+            response: HttpResponse = (self.form_valid if is_valid else self.form_invalid)(form)
         except (AccountError, Refused) as error:
             show_errors(form, error)
-            response = view.form_invalid(form)
+            response = self.form_invalid(form)
         return response
 
     def form_invalid(self, form: Any) -> HttpResponse:
@@ -157,19 +156,18 @@ class KeepFormMixin:
         request.unavailable_page = self._form_again  # type: ignore[attr-defined]  # read by dynamo.middleware
         return super().post(request, *args, **kwargs)  # type: ignore[misc]  # a FormView's
 
-    def _form_again(self, error: Exception) -> HttpResponse:
+    def _form_again(self: Any, error: Exception) -> HttpResponse:
         """The page with the typed values, unchecked and without passwords.
 
         Its base template does not read who is signed in.
         """
-        view: Any = self
-        context = view.get_context_data(
-            form=filled_form(view, view.request.POST),
+        context = self.get_context_data(
+            form=filled_form(self, self.request.POST),
             unanswered=True,
             is_busy=isinstance(error, Busy),
             skeleton="base_plain.html",
         )
-        return HttpResponse(render_to_string(view.get_template_names(), context, view.request))
+        return HttpResponse(render_to_string(self.get_template_names(), context, self.request))
 
 
 class SignedInFormMixin(LoginRequiredMixin):
@@ -225,11 +223,9 @@ class SignedInFormMixin(LoginRequiredMixin):
             messages.warning(request, NOT_SENT, "kept")
         return self.show_sent(sent)
 
-    def show_sent(self, sent: QueryDict) -> HttpResponse:
+    def show_sent(self: Any, sent: QueryDict) -> HttpResponse:
         """The form with the values in `sent`, which nothing has checked."""
-        view: Any = self
-        context = view.get_context_data(form=filled_form(view, sent))
-        return view.render_to_response(context)
+        return self.render_to_response(self.get_context_data(form=filled_form(self, sent)))
 
 
 def sign_in_page(request: HttpRequest) -> HttpResponse | None:

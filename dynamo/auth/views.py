@@ -15,12 +15,11 @@ class NewPasswordMixin:
     def form_valid(self, form: Any) -> HttpResponse:
         view: Any = super()
         try:
-            response: HttpResponse = view.form_valid(form)
+            return view.form_valid(form)
         except form.user.Stale:
             noun = form.user._meta.verbose_name
             form.add_error("new_password1", ValidationError(CHANGED, "stale", {"noun": noun}))
-            response = view.form_invalid(form)
-        return response
+        return view.form_invalid(form)
 
 
 class PasswordChangeView(NewPasswordMixin, views.PasswordChangeView):
