@@ -22,7 +22,7 @@ from accounts.services import activate, deactivate
 from invoices.store.issuing import today
 from invoices.store.records import find_invoice
 from locks._internal.lock import claim_once
-from tests.accounts.test_unavailable_pages import not_listening, with_short_times
+from tests.accounts.test_unavailable_pages import outage
 from tests.factories import PASSWORD, change_password, make_user, stored_items
 from tests.invoice_factories import DAY, issued, stored_numbers
 from tests.pages import Page, sign_in, stored_sessions
@@ -228,13 +228,13 @@ def test_a_box_that_was_not_ticked_is_not_ticked_again() -> None:
 # Who gets it --------------------------------------------------------------------------------------
 
 
-def test_sign_ins_that_fail_in_between_keep_the_form(engine: str, ann: User) -> None:
+def test_sign_ins_that_fail_in_between_keep_the_form(ann: User) -> None:
     client = browser(ann)
     asked = sent_too_late(client, PROFILE, full_name="Ann Other")
 
     asked = signed_in_again(client, asked, ann, "wrong password")
     assert asked.status_code == 200
-    with with_short_times(not_listening(engine)):
+    with outage():
         asked = signed_in_again(client, asked, ann)
     assert asked.status_code == 503
     signed_in_again(client, asked, ann)

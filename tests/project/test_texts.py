@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from accounts.services import edit_profile
-from tests.accounts.test_unavailable_pages import not_listening, with_short_times
+from tests.accounts.test_unavailable_pages import outage
 from tests.factories import make_user
 from tests.invoice_factories import DAY, issued
 from tests.pages import Page, arrive
@@ -14,11 +14,9 @@ from tests.pages import Page, arrive
 pytestmark = pytest.mark.usefixtures("engine")
 
 
-def test_a_page_that_was_only_asked_for_does_not_speak_of_typed_texts(
-    engine: str, client: Client
-) -> None:
+def test_a_page_that_was_only_asked_for_does_not_speak_of_typed_texts(client: Client) -> None:
     arrive(client, make_user(username="ann"))
-    with with_short_times(not_listening(engine)):
+    with outage():
         asked = client.get("/invoices/")
         sent = client.post("/accounts/password_change/", {"old_password": "x"})
 
