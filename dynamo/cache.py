@@ -207,8 +207,7 @@ class DynamoCache(BaseCache):
         expires_at = self._expires_at(timeout)
         if expires_at == _EXPIRED:
             return self.delete(key, version)
-        expiry = _expiry(expires_at)
-        update = Update.of_values({"expires": None, "expiresAt": None, **expiry})
+        update = Update.of_values({"expires": None, "expiresAt": None, **_expiry(expires_at)})
         request = update.request(
             self._address(key, version),
             _PRESENT,

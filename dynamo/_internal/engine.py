@@ -111,9 +111,7 @@ def endpoint() -> str:
 def status() -> Running | None:
     """The engine if it is running and takes connections, else None."""
     last = _last_started()
-    if last is not None and _is_alive(last) and _listens(last.host, last.port):
-        return last
-    return None
+    return last if last and _is_alive(last) and _listens(last.host, last.port) else None
 
 
 def start() -> Running:

@@ -181,19 +181,13 @@ class CountingPool(ThreadPoolExecutor):
     """
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        return super().submit(_work, current(), fn, args, kwargs)
-
-
-def _work(tally: Tally | None, fn: Callable[..., T], args: tuple, kwargs: dict) -> T:
-    with counted_on(tally):
-        return fn(*args, **kwargs)
+        return super().submit(counted_on(current())(fn), *args, **kwargs)
 
 
 def table_names(request: Mapping[str, Any]) -> str:
     """The table that a request names; several are sorted and joined by `+`."""
-    name: str | None = request.get("TableName")
-    if name is not None:
-        return name
+    if name := request.get("TableName"):
+        return str(name)
     if "TransactItems" in request:
         actions = (action for item in request["TransactItems"] for action in item.values())
         return "+".join(sorted({action["TableName"] for action in actions}))
@@ -205,9 +199,7 @@ def consumed_units(operation: str, response: Mapping[str, Any]) -> list[tuple[st
 
     DynamoDB names none in a response that refuses.
     """
-    consumed = response.get("ConsumedCapacity")
-    if not consumed:
-        return []
+    consumed = response.get("ConsumedCapacity") or []
     by_table = consumed if isinstance(consumed, list) else [consumed]
     return [_units_of(operation, each) for each in by_table]
 

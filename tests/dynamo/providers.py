@@ -14,6 +14,7 @@ import pytest
 
 #: A name of the engine that is not this machine's, so that the whole credential chain is used.
 HOST = "dynamodb.test"
+ROLE = "arn:aws:iam::123456789012:role/site"
 
 #: Without these, botocore asks a provider.
 _NOBODY = (
@@ -113,52 +114,42 @@ class Provider:
         self._server.server_close()
 
 
-def ask_nobody(patch: pytest.MonkeyPatch) -> None:
-    """Remove the credentials of the suite."""
+def ask(kind: str, provider: Provider, patch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Let botocore ask for credentials in one way alone.
+
+    It asks `nobody`; the `provider` as `imds`, as a `container` or as `sts`; a program that is
+    `missing`; or a `process`, which prints what `prints` has written as soon as it is there.
+    """
     for name in _NOBODY:
         patch.delenv(name, raising=False)
-
-
-def ask_imds(provider: Provider, patch: pytest.MonkeyPatch) -> None:
-    ask_nobody(patch)
-    patch.delenv("AWS_EC2_METADATA_DISABLED")
-    patch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", provider.url)
-
-
-def ask_container(provider: Provider, patch: pytest.MonkeyPatch) -> None:
-    ask_nobody(patch)
-    patch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{provider.url}/keys")
-
-
-def ask_sts(provider: Provider, patch: pytest.MonkeyPatch, folder: Path) -> None:
-    ask_nobody(patch)
-    token = folder / "token"
+    if kind == "imds":
+        patch.delenv("AWS_EC2_METADATA_DISABLED")
+    token, program, config = folder / "token", folder / "process.sh", folder / "config"
     token.write_text("a web identity")
-    patch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(token))
-    patch.setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/site")
-    patch.setenv("AWS_ENDPOINT_URL_STS", provider.url)
+    printed = folder / "prints.json"
+    program.write_text(
+        f"while [ ! -e {printed} ] && [ -d {folder} ]; do sleep 0.05; done\ncat {printed}\n"
+    )
+    run = f"/bin/sh {program}" if kind == "process" else "/nowhere/to/be/found"
+    config.write_text(f"[default]\ncredential_process = {run}\n")
+    variables = {
+        "imds": {"AWS_EC2_METADATA_SERVICE_ENDPOINT": provider.url},
+        "container": {"AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{provider.url}/keys"},
+        "sts": {
+            "AWS_WEB_IDENTITY_TOKEN_FILE": str(token),
+            "AWS_ROLE_ARN": ROLE,
+            "AWS_ENDPOINT_URL_STS": provider.url,
+        },
+        "process": {"AWS_CONFIG_FILE": str(config)},
+        "missing": {"AWS_CONFIG_FILE": str(config)},
+        "nobody": {},
+    }
+    for name, value in variables[kind].items():
+        patch.setenv(name, value)
 
 
-class Process:
-    """A `credential_process`: prints the contents of its file as soon as the file exists."""
-
-    def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
-        ask_nobody(patch)
-        self._prints = folder / "prints.json"
-        script = folder / "process.sh"
-        script.write_text(
-            f"while [ ! -e {self._prints} ] && [ -d {folder} ]; do sleep 0.05; done\n"
-            f"cat {self._prints}\n"
-        )
-        config = folder / "config"
-        config.write_text(f"[default]\ncredential_process = /bin/sh {script}\n")
-        patch.setenv("AWS_CONFIG_FILE", str(config))
-
-    def print_(self, text: str) -> None:
-        """Print this from now on."""
-        new = self._prints.with_suffix(".new")
-        new.write_text(text)
-        new.replace(self._prints)
-
-    def print_keys(self, number: int = 1, lives: float = 3600) -> None:
-        self.print_(json.dumps({"Version": 1, **keys(number, lives, "SessionToken")}))
+def prints(folder: Path, text: str) -> None:
+    """Let the process of `folder` print this from now on."""
+    new = folder / "prints.new"
+    new.write_text(text)
+    new.replace(folder / "prints.json")

@@ -16,15 +16,15 @@ from django.urls import path
 from dynamo._internal.client import deadline
 from dynamo._internal.client.deadline import operation_ends_at, page_is_over, uncounted, within
 from dynamo.cache import CacheItem
-from dynamo.sessions import SessionStore
 from tests.clocks import LeapingClock, use_clock
-from tests.faults.kinds import Answer, CloseBefore, TimeOut
+from tests.faults.kinds import Answer, TimeOut
 from tests.faults.proxy import NOWHERE, FaultProxy, through
-from tests.requests import Requests
 
 pytestmark = [pytest.mark.usefixtures("engine"), pytest.mark.urls(__name__)]
 
 DOWN = Answer(500, "InternalServerError")
+#: No page waits for long.
+SOON: dict[str, Any] = {"DYNAMODB_PAGE_SECONDS": 0.2}
 
 
 def read(request: HttpRequest) -> HttpResponse:
@@ -77,15 +77,6 @@ urlpatterns = [
 ]
 
 
-@pytest.fixture
-def short_patience(settings: Any) -> None:
-    """No page waits for long."""
-    settings.DYNAMODB_PAGE_SECONDS = 0.2
-
-
-impatient_pages = pytest.mark.usefixtures("short_patience")
-
-
 def assert_asks_to_try_again(response: HttpResponse) -> None:
     assert response.status_code == 503
     assert response["Retry-After"] == "5"
@@ -93,54 +84,15 @@ def assert_asks_to_try_again(response: HttpResponse) -> None:
     assert "try again" in response.content.decode()
 
 
-@impatient_pages
-@pytest.mark.parametrize("fault", [DOWN, CloseBefore(), Answer(400, "ThrottlingException")])
-def test_a_page_without_an_answer_asks_to_try_again(
-    client: Client, proxy: FaultProxy, fault: Any
-) -> None:
-    proxy.plan("GetItem", fault, times=1000)
-
-    assert_asks_to_try_again(client.get("/"))
-
-
-@impatient_pages
 @pytest.mark.parametrize("setting", [{}, {"DEBUG": True}, {"TEMPLATES": []}], ids=str)
-def test_the_page_is_the_same_under_debug_and_without_a_template(
-    client: Client, settings: Any, setting: dict[str, Any]
+def test_a_page_without_an_answer_asks_to_try_again_and_logs_one_warning(
+    client: Client, settings: Any, setting: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    for name, value in setting.items():
+    for name, value in {**setting, **SOON}.items():
         setattr(settings, name, value)
 
     with through(NOWHERE):
-        assert_asks_to_try_again(client.get("/"))
-
-
-def test_a_page_is_normal_after_a_temporary_failure(client: Client, proxy: FaultProxy) -> None:
-    proxy.plan("GetItem", DOWN, times=2)
-
-    assert client.get("/").content == b"nothing"
-
-
-def test_the_503_page_sends_no_request(
-    client: Client, proxy: FaultProxy, requests_sent: Requests, settings: Any
-) -> None:
-    client.get("/session/write")
-    proxy.plan("GetItem", DOWN, times=1000)
-    requests_sent.clear()
-    settings.DYNAMODB_PAGE_SECONDS = 0.2
-
-    client.get("/")
-
-    keys = [request["Key"]["key"]["S"] for request in requests_sent.requests]
-    assert len(set(keys)) == 1
-
-
-@impatient_pages
-def test_one_warning_names_the_page_and_the_error(
-    client: Client, caplog: pytest.LogCaptureFixture
-) -> None:
-    with through(NOWHERE):
-        client.get("/?token=secret")
+        assert_asks_to_try_again(client.get("/?token=secret"))
 
     others = ("botocore", "project.access")
     (record,) = [each for each in caplog.records if not each.name.startswith(others)]
@@ -167,7 +119,7 @@ def test_a_visitor_stays_signed_in_if_the_session_cannot_be_read(client: Client)
     client.get("/session/write")
     cookie = client.cookies["sessionid"].value
 
-    with through(NOWHERE), override_settings(DYNAMODB_PAGE_SECONDS=0.2):
+    with through(NOWHERE), override_settings(**SOON):
         response = client.get("/session")
         assert_asks_to_try_again(response)
 
@@ -176,7 +128,7 @@ def test_a_visitor_stays_signed_in_if_the_session_cannot_be_read(client: Client)
     assert client.get("/session").content == b"ann"
 
 
-@impatient_pages
+@override_settings(**SOON)
 def test_a_session_that_cannot_be_saved_asks_to_try_again_and_sets_no_cookie(
     client: Client, proxy: FaultProxy
 ) -> None:
@@ -188,20 +140,18 @@ def test_a_session_that_cannot_be_saved_asks_to_try_again_and_sets_no_cookie(
     assert "sessionid" not in response.cookies
 
 
-def test_a_page_without_an_answer_saves_no_session(
+def test_a_page_without_an_answer_sends_nothing_more(
     client: Client, proxy: FaultProxy, settings: Any
 ) -> None:
-    session = SessionStore()
-    session["user"] = "ann"
-    session.save()
-    client.cookies["sessionid"] = session.session_key
+    client.get("/session/write")
     proxy.plan("GetItem", DOWN, times=1000)
-    written = proxy.count("PutItem")
+    proxy.seen.clear()
     settings.DYNAMODB_PAGE_SECONDS = 0.2
 
     client.get("/session")
 
-    assert proxy.count("PutItem") == written
+    assert {seen.operation for seen in proxy.seen} == {"GetItem"}
+    assert len({seen.body["Key"]["key"]["S"] for seen in proxy.seen}) == 1
 
 
 def test_an_error_of_the_view_is_not_a_503(client: Client) -> None:
@@ -219,19 +169,11 @@ def clock(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
 
 
 @pytest.mark.usefixtures("clock")
-def test_all_requests_of_a_page_share_one_deadline(client: Client) -> None:
-    patience_seconds = float(client.get("/patience").content)
-
-    assert 0 < patience_seconds <= 30
-    # The deadline ends with the page.
-    assert left() > 30
-
-
-@pytest.mark.usefixtures("clock")
-def test_uncounted_time_does_not_use_up_the_deadline(client: Client) -> None:
-    patience_seconds = float(client.get("/patience/elsewhere").content)
-
-    assert 0 < patience_seconds <= 30
+@pytest.mark.parametrize("page", ["/patience", "/patience/elsewhere"])
+def test_all_requests_of_a_page_share_one_deadline_that_ends_with_it(
+    client: Client, page: str
+) -> None:
+    assert 0 < float(client.get(page).content) <= 30
     assert left() > 30
 
 
@@ -241,13 +183,12 @@ def test_an_operation_ends_at_its_own_deadline_within_a_longer_one() -> None:
         assert 30 < left() <= 60
 
 
-@impatient_pages
+@override_settings(**SOON)
 def test_a_page_waits_once_for_an_engine_that_hangs(client: Client, proxy: FaultProxy) -> None:
     proxy.plan("GetItem", TimeOut(), times=1000)
 
-    response = client.get("/twice")
+    assert_asks_to_try_again(client.get("/twice"))
 
-    assert_asks_to_try_again(response)
     keys = {seen.body["Key"]["key"]["S"] for seen in proxy.seen if seen.operation == "GetItem"}
     assert len(keys) == 1
 

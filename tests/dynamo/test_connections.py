@@ -27,28 +27,21 @@ def leaping(monkeypatch: pytest.MonkeyPatch) -> LeapingClock:
     return leaping
 
 
-def test_a_request_after_a_dropped_idle_connection_opens_another(
+def test_an_idle_connection_is_replaced_and_a_recently_used_one_is_not(
     proxy: FaultProxy, leaping: LeapingClock
 ) -> None:
     assert next_value("visitors") == 1
+    opened = len(proxy._open)
+    for number in (2, 3):
+        leaping.leap(IDLE_SECONDS - 1)
+        assert next_value("visitors") == number
+    assert len(proxy._open) == opened == 1
     proxy.drop_connections()
 
     leaping.leap(IDLE_SECONDS + 1)
 
-    assert next_value("visitors") == 2
-    assert proxy.count("UpdateItem") == 2
-
-
-def test_a_recently_used_connection_is_used_again(proxy: FaultProxy, leaping: LeapingClock) -> None:
-    next_value("visitors")
-    opened = len(proxy._open)
-
-    leaping.leap(IDLE_SECONDS - 1)
-    next_value("visitors")
-    leaping.leap(IDLE_SECONDS - 1)
-    next_value("visitors")
-
-    assert len(proxy._open) == opened == 1
+    assert next_value("visitors") == 4
+    assert proxy.count("UpdateItem") == 4
 
 
 @pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="Linux has this clock")

@@ -32,16 +32,7 @@ from locks._internal import leases
 from locks._internal.lock import Lock
 from sequences._internal.counters import next_value
 from tests.clocks import Stopwatch
-from tests.dynamo.providers import (
-    HOST,
-    Process,
-    Provider,
-    ask_container,
-    ask_imds,
-    ask_nobody,
-    ask_sts,
-    keys,
-)
+from tests.dynamo.providers import HOST, ROLE, Provider, ask, keys, prints
 from tests.forked import in_a_child
 from tests.requests import Requests
 from tests.waiting import wait_until
@@ -98,9 +89,9 @@ def provider() -> Iterator[Provider]:
 
 
 @pytest.fixture
-def container(provider: Provider, monkeypatch: pytest.MonkeyPatch) -> Provider:
+def container(provider: Provider, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Provider:
     """The provider, which is asked as that of a container."""
-    ask_container(provider, monkeypatch)
+    ask("container", provider, monkeypatch, tmp_path)
     return provider
 
 
@@ -109,9 +100,9 @@ def container(provider: Provider, monkeypatch: pytest.MonkeyPatch) -> Provider:
 
 @pytest.mark.usefixtures("path")
 def test_a_failure_of_the_metadata_service_is_temporary(
-    provider: Provider, monkeypatch: pytest.MonkeyPatch
+    provider: Provider, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    ask_imds(provider, monkeypatch)
+    ask("imds", provider, monkeypatch, tmp_path)
     provider.failure = 500, b""
     wait_for_failure()
     with within(0), pytest.raises(Unavailable, match="Unable to locate credentials") as failed:
@@ -139,57 +130,26 @@ def test_a_request_waits_for_a_provider_that_recovers(
     assert token().startswith("token")
 
 
-ASK: dict[str, Callable[[Provider, pytest.MonkeyPatch, Path], Any]] = {
-    "imds": lambda provider, patch, _folder: ask_imds(provider, patch),
-    "container": lambda provider, patch, _folder: ask_container(provider, patch),
-    "sts": ask_sts,
-    "process": lambda _provider, patch, folder: Process(folder, patch),
-}
-SetUp = Callable[[Provider, pytest.MonkeyPatch, Path], object]
+def _printed(**values: Any) -> str:
+    return json.dumps({"Version": 1, **values})
 
 
-def _printing(text: str) -> SetUp:
-    return lambda _provider, patch, folder: Process(folder, patch).print_(text)
-
-
-def _answering(ask: str, failure: tuple[int, bytes]) -> SetUp:
-    def set_up(provider: Provider, patch: pytest.MonkeyPatch, folder: Path) -> None:
-        ASK[ask](provider, patch, folder)
-        provider.failure = failure
-
-    return set_up
-
-
-def _missing_program(_provider: Provider, patch: pytest.MonkeyPatch, folder: Path) -> None:
-    ask_nobody(patch)
-    (folder / "config").write_text("[default]\ncredential_process = /nowhere/to/be/found\n")
-    patch.setenv("AWS_CONFIG_FILE", str(folder / "config"))
-
-
-def _missing_token_file(provider: Provider, patch: pytest.MonkeyPatch, folder: Path) -> None:
-    ask_sts(provider, patch, folder)
-    (folder / "token").unlink()
-
-
-def _expired(_provider: Provider, patch: pytest.MonkeyPatch, folder: Path) -> None:
-    Process(folder, patch).print_keys(lives=-10)
-
-
-BROKEN: dict[str, SetUp] = {
-    "no JSON": _printing("not-JSON the-secret"),
-    "a list": _printing("[]"),
-    "nothing": _printing(""),
-    "too little": _printing('{"Version": 1}'),
-    "no text": _printing('{"Version": 1, "AccessKeyId": 1, "SecretAccessKey": 2}'),
-    "an unreadable expiry": _printing(
-        '{"Version": 1, "AccessKeyId": "a", "SecretAccessKey": "b", "Expiration": "soon"}'
+#: Whom botocore asks, and what it gets: a printed text, or a status and a body.
+BROKEN: dict[str, tuple[str, str | tuple[int, bytes]]] = {
+    "no JSON": ("process", "not-JSON the-secret"),
+    "a list": ("process", "[]"),
+    "nothing": ("process", ""),
+    "too little": ("process", _printed()),
+    "no text": ("process", _printed(AccessKeyId=1, SecretAccessKey=2)),
+    "an unreadable expiry": (
+        "process",
+        _printed(AccessKeyId="a", SecretAccessKey="b", Expiration="soon"),
     ),
-    "expired credentials": _expired,
-    "a missing program": _missing_program,
-    "a missing token file": _missing_token_file,
+    "expired credentials": ("process", _printed(**keys(1, -10, "SessionToken"))),
+    "a missing program": ("missing", ""),
     **{
-        f"{what} of {ask}": _answering(ask, failure)
-        for ask in ("imds", "container", "sts")
+        f"{what} of {kind}": (kind, failure)
+        for kind in ("imds", "container", "sts")
         for what, failure in {
             "an error": (500, b""),
             "no JSON": (200, b"<html>"),
@@ -199,15 +159,20 @@ BROKEN: dict[str, SetUp] = {
 }
 
 
-@pytest.mark.parametrize("set_up", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize(("kind", "answer"), BROKEN.values(), ids=BROKEN)
 def test_a_broken_provider_is_unavailable(
-    set_up: SetUp,
+    kind: str,
+    answer: str | tuple[int, bytes],
     provider: Provider,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    set_up(provider, monkeypatch, tmp_path)
+    ask(kind, provider, monkeypatch, tmp_path)
+    if isinstance(answer, str):
+        prints(tmp_path, answer)
+    else:
+        provider.failure = answer
     monkeypatch.setattr(ContainerMetadataFetcher, "SLEEP_TIME", 0)
     wait_for_failure()
 
@@ -219,9 +184,10 @@ def test_a_broken_provider_is_unavailable(
 
 
 def test_missing_credentials_are_an_error_at_once(
-    monkeypatch: pytest.MonkeyPatch, requests_sent: Requests
+    provider: Provider, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, requests_sent: Requests
 ) -> None:
-    ask_nobody(monkeypatch)
+    ask("nobody", provider, monkeypatch, tmp_path)
+
     with pytest.raises(Rejected, match="Unable to locate credentials"):
         get()
 
@@ -229,20 +195,21 @@ def test_missing_credentials_are_an_error_at_once(
 
 
 def test_a_lease_is_renewed_once_the_provider_works_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The first renewal is due after 0.2 seconds of a lease that is longer than a stall.
     monkeypatch.setattr(leases, "RENEWED_AFTER", 0.2 / 60)
-    process = Process(tmp_path, monkeypatch)
-    process.print_keys()
+    ask("process", provider, monkeypatch, tmp_path)
+    working = _printed(**keys(1, 3600, "SessionToken"))
+    prints(tmp_path, working)
     lease = Lock("a lock", lease_seconds=60).acquire()
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", 0.5)
-    process.print_("rubbish")
+    prints(tmp_path, "rubbish")
     sending.reset()  # the credentials are loaded again
     wait_until(lambda: lease.failures > 0)
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", SOON_SECONDS)
     sent_at = lease._sent_at
-    process.print_keys()
+    prints(tmp_path, working)
 
     wait_until(lambda: lease._sent_at > sent_at or lease.lost.is_set())
 
@@ -261,7 +228,7 @@ def _are_there_credentials() -> bool:
 # Hanging providers --------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=ASK)
+@pytest.fixture(params=["imds", "container", "sts", "process"])
 def hanging(
     request: pytest.FixtureRequest,
     provider: Provider,
@@ -269,11 +236,11 @@ def hanging(
     tmp_path: Path,
 ) -> Iterator[None]:
     provider.answers.clear()
-    ASK[request.param](provider, monkeypatch, tmp_path)
+    ask(request.param, provider, monkeypatch, tmp_path)
     # botocore's default is a second.
     monkeypatch.setenv("AWS_METADATA_SERVICE_TIMEOUT", "60")
     yield
-    (tmp_path / "prints.json").write_text("{}")
+    prints(tmp_path, "{}")
 
 
 @pytest.mark.usefixtures("hanging")
@@ -370,21 +337,22 @@ def test_the_thread_ends_with_the_client(container: Provider) -> None:
     wait_until(lambda: not loading_threads())
 
 
-@pytest.mark.parametrize("source", ["environment", "credentials file", "config file"])
+@pytest.mark.parametrize("source", ["environment", "credentials", "config"])
 def test_fixed_credentials_need_no_thread(
-    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    source: str, provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wait_until(lambda: not loading_threads())
     # No provider is asked for them.
     monkeypatch.delenv("AWS_EC2_METADATA_DISABLED")
     if source != "environment":
-        ask_nobody(monkeypatch)
-        name = source.split()[0]
-        header = "[site]" if name == "credentials" else "[profile site]"
-        file = tmp_path / name
-        file.write_text(f"{header}\naws_access_key_id = tests\naws_secret_access_key = secret\n")
-        variable = "AWS_SHARED_CREDENTIALS_FILE" if name == "credentials" else "AWS_CONFIG_FILE"
-        monkeypatch.setenv(variable, str(file))
+        ask("nobody", provider, monkeypatch, tmp_path)
+        header, variable = {
+            "credentials": ("[site]", "AWS_SHARED_CREDENTIALS_FILE"),
+            "config": ("[profile site]", "AWS_CONFIG_FILE"),
+        }[source]
+        keys_of_site = "aws_access_key_id = tests\naws_secret_access_key = secret\n"
+        (tmp_path / source).write_text(f"{header}\n{keys_of_site}")
+        monkeypatch.setenv(variable, str(tmp_path / source))
         monkeypatch.setenv("AWS_PROFILE", "site")
 
     get()
@@ -396,12 +364,11 @@ def test_fixed_credentials_need_no_thread(
 def test_a_profile_that_assumes_a_role_is_loaded_by_the_thread(
     provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask_sts(provider, monkeypatch, tmp_path)
+    ask("sts", provider, monkeypatch, tmp_path)
     for name in ("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN"):
         monkeypatch.delenv(name)
     (tmp_path / "config").write_text(
-        "[profile site]\nrole_arn = arn:aws:iam::123456789012:role/site\n"
-        f"web_identity_token_file = {tmp_path / 'token'}\n"
+        f"[profile site]\nrole_arn = {ROLE}\nweb_identity_token_file = {tmp_path / 'token'}\n"
         "aws_access_key_id = unused\naws_secret_access_key = unused\n"
     )
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
@@ -507,16 +474,16 @@ PRIVATE = {
 }
 
 
-def _hide(name: str, owner: type, patch: pytest.MonkeyPatch) -> list[str]:
-    """Hide this attribute from `dynamo`; returns the names that `dynamo` reads of `owner`."""
+def _watch(owner: type, patch: pytest.MonkeyPatch, hidden: str = "") -> list[str]:
+    """The names that `dynamo` reads of `owner` from now on; it does not find the `hidden` one."""
     seen: list[str] = []
     look_up = owner.__getattribute__
 
     def looked_up(self: Any, asked: str) -> Any:
         if sys._getframe(1).f_globals.get("__name__", "").startswith("dynamo."):
             seen.append(asked)
-            if asked == name:
-                raise AttributeError(f"{owner.__name__} has no {name}")
+            if asked == hidden:
+                raise AttributeError(f"{owner.__name__} has no {hidden}")
         return look_up(self, asked)
 
     patch.setattr(owner, "__getattribute__", looked_up, raising=False)
@@ -527,7 +494,7 @@ def _hide(name: str, owner: type, patch: pytest.MonkeyPatch) -> list[str]:
 def test_botocore_sends_everything_if_a_private_name_is_missing(
     name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    _hide(name, PRIVATE[name], monkeypatch)
+    _watch(PRIVATE[name], monkeypatch, hidden=name)
     with caplog.at_level(logging.WARNING, "dynamo"):
         for _request in range(3):
             get()
@@ -541,7 +508,7 @@ def test_the_table_has_every_private_name_that_is_used(
     owner: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert django_settings.DYNAMODB_LEAN
-    seen = _hide("", owner, monkeypatch)
+    seen = _watch(owner, monkeypatch)
     get()
 
     assert {name for name in seen if name.startswith("_") and not name.startswith("__")} <= {

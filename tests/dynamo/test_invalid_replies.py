@@ -24,38 +24,33 @@ ANY_JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
     max_leaves=6,
 )
+PREFIX = "com.amazonaws.dynamodb.v20120810#"
 CODES = st.sampled_from(
     [
-        "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",
-        "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
-        "com.amazonaws.dynamodb.v20120810#ResourceNotFoundException",
+        f"{PREFIX}ConditionalCheckFailedException",
+        f"{PREFIX}TransactionCanceledException",
+        f"{PREFIX}ResourceNotFoundException",
         "ThrottlingException:http://x",
     ]
 )
-REASONS = st.lists(
-    ANY_JSON
-    | st.fixed_dictionaries(
-        {},
-        optional={
-            "Code": st.sampled_from(["None", "ConditionalCheckFailed"]) | ANY_JSON,
-            "Message": ANY_JSON,
-            "Item": st.fixed_dictionaries({"pk": ANY_JSON}) | ANY_JSON,
-        },
-    ),
-    max_size=3,
-)
-ERRORS = st.fixed_dictionaries(
-    {},
-    optional={
-        "__type": CODES | ANY_JSON,
-        "message": ANY_JSON,
-        "Message": ANY_JSON,
-        "Item": st.fixed_dictionaries({"pk": ANY_JSON}) | ANY_JSON,
-        "CancellationReasons": REASONS | ANY_JSON,
-    },
+
+
+def some_of(**members: Any) -> Any:
+    """An object with some of the `members`, or any JSON."""
+    return st.fixed_dictionaries({}, optional=members) | ANY_JSON
+
+
+REASON_CODES = st.sampled_from(["None", "ConditionalCheckFailed"]) | ANY_JSON
+REASON = some_of(Code=REASON_CODES, Message=ANY_JSON, Item=some_of(pk=ANY_JSON))
+ERRORS = some_of(
+    __type=CODES | ANY_JSON,
+    message=ANY_JSON,
+    Message=ANY_JSON,
+    Item=some_of(pk=ANY_JSON),
+    CancellationReasons=st.lists(REASON, max_size=3) | ANY_JSON,
 )
 BODIES = st.one_of(
-    st.builds(lambda body: json.dumps(body).encode(), ERRORS | ANY_JSON),
+    st.builds(lambda body: json.dumps(body).encode(), ERRORS),
     st.binary(max_size=16),
     st.builds(lambda: b"[" * 100_000),
     st.just("<html>Bad Gateway</html>".encode("utf-16")),

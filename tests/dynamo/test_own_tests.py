@@ -169,39 +169,29 @@ class WithoutTables(django.test.SimpleTestCase):
 """
 
 
-def test_tests_with_pytest_reach_their_own_engine_only(
-    tmp_path: Path, elsewhere: dict[str, str]
-) -> None:
-    project = ownapp.make(tmp_path, test_more=WITH_PYTEST, test_units=WITH_UNITTEST)
-    (project / "club" / "settings.py").write_text(
-        ownapp.FILES["club/settings.py"] + _DATABASE, encoding="utf-8"
-    )
+PYTEST = ("pytest", *ownapp.PYTEST, *PLUGIN)
+RUNNER = ("manage.py", "test", "--parallel", "2")
 
-    code, printed = outcome(project, "pytest", *ownapp.PYTEST, *PLUGIN, **elsewhere)
+
+@pytest.mark.parametrize(
+    ("command", "said"), [(PYTEST, "17 passed"), (RUNNER, "Ran 9 tests")], ids=["pytest", "runner"]
+)
+def test_tests_reach_their_own_engine_only(
+    tmp_path: Path, elsewhere: dict[str, str], command: tuple[str, ...], said: str
+) -> None:
+    more = {"test_more": WITH_PYTEST} if command is PYTEST else {}
+    project = ownapp.make(tmp_path, test_units=WITH_UNITTEST, **more)
+    database = {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}
+    with (project / "club" / "settings.py").open("a", encoding="utf-8") as settings:
+        settings.write(f"DATABASES = {{'default': {database}}}\n")
+    if command is RUNNER:
+        # pytest's, which it would import, too.
+        (project / "members" / "test_members.py").unlink()
+
+    code, printed = outcome(project, *command, **elsewhere)
 
     assert code == 0, printed
-    assert "17 passed" in printed
-
-
-_DATABASE = """
-DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
-"""
-
-
-def test_tests_with_the_runner_reach_their_own_engine_only(
-    tmp_path: Path, elsewhere: dict[str, str]
-) -> None:
-    project = ownapp.make(tmp_path, test_units=WITH_UNITTEST)
-    (project / "club" / "settings.py").write_text(
-        ownapp.FILES["club/settings.py"] + _DATABASE, encoding="utf-8"
-    )
-    # pytest's, which it would import, too.
-    (project / "members" / "test_members.py").unlink()
-
-    code, printed = outcome(project, "manage.py", "test", "--parallel", "2", **elsewhere)
-
-    assert code == 0, printed
-    assert "Ran 9 tests" in printed
+    assert said in printed
 
 
 def test_the_runner_needs_no_relational_database(tmp_path: Path) -> None:
@@ -212,18 +202,6 @@ def test_the_runner_needs_no_relational_database(tmp_path: Path) -> None:
 
     assert code == 0, printed
     assert "Ran 1 test" in printed
-
-
-def test_without_an_engine_the_error_says_what_to_install(tmp_path: Path) -> None:
-    project = ownapp.make(
-        tmp_path, conftest="import sys\nsys.prefix = ''\nsys.modules['ministack'] = None\n"
-    )
-    path = [part for part in os.get_exec_path() if not Path(part, "dynoxide").exists()]
-
-    code, printed = outcome(project, "pytest", *ownapp.PYTEST, *PLUGIN, PATH=os.pathsep.join(path))
-
-    assert code == 1
-    assert "pip install 'django-on-dynamodb[local]'" in printed
 
 
 def test_an_engine_ends_with_its_process_even_if_that_is_killed(tmp_path: Path) -> None:

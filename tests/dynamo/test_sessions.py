@@ -24,6 +24,8 @@ from tests.faults.kinds import CloseBefore
 from tests.faults.proxy import FaultProxy
 from tests.requests import Requests
 
+DAY_MS = 86_400_000
+
 pytestmark = [pytest.mark.usefixtures("engine"), pytest.mark.urls(__name__)]
 
 
@@ -89,16 +91,10 @@ def items() -> list[dict[str, Any]]:
     return [item for item in found if "value" in item]
 
 
-def test_a_session_expires(monkeypatch: pytest.MonkeyPatch) -> None:
-    session = started(user="ann")
-    session.set_expiry(60)
-    session.save()
-    saved_at = now_ms()
-    assert stored(session)["user"] == "ann"
-
-    monkeypatch.setattr("dynamo.cache.now_ms", lambda: saved_at + 60_000)
-
-    assert stored(session) == {}
+def tombstone() -> dict[str, Any]:
+    [item] = send("Scan", {"TableName": CacheItem.table()})["Items"]
+    assert item.keys() == {"key", "expires", "expiresAt"}
+    return item
 
 
 @pytest.mark.parametrize("written", [True, False])
@@ -116,21 +112,18 @@ def test_a_new_session_is_stored_when_it_is_saved_and_not_before(requests_sent: 
     session = SessionStore()
     session.create()
 
-    assert session.session_key is not None
-    assert len(session.session_key) == KEY_LENGTH
-    assert session.load() == {}
-    assert session.modified
-    assert requests_sent.operations == []
-
     key = session.session_key
+    assert key is not None
+    assert len(key) == KEY_LENGTH
+    assert (session.load(), session.modified) == ({}, True)
+    assert requests_sent.operations == []
     session["user"] = "ann"
     session.save()
-    assert session.session_key == key
     assert requests_sent.operations == ["PutItem"]
-    assert stored(session) == {"user": "ann"}
+    assert (session.session_key, stored(session)) == (key, {"user": "ann"})
 
 
-@pytest.mark.parametrize("age_days", [7, 14, 90])
+@pytest.mark.parametrize("age_days", [7, 90])
 def test_a_new_session_whose_request_arrives_after_the_tombstone_has_expired(
     proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch, age_days: int
 ) -> None:
@@ -139,8 +132,7 @@ def test_a_new_session_whose_request_arrives_after_the_tombstone_has_expired(
     session.save()
     key, late = session.session_key, proxy.seen[0].body
     session.flush()
-    [tombstone] = send("Scan", {"TableName": CacheItem.table()})["Items"]
-    expires_at = int(tombstone["expiresAt"]["N"])
+    expires_at = int(tombstone()["expiresAt"]["N"])
     empty(CacheItem.table())  # as TTL does
 
     send("PutItem", late)
@@ -159,7 +151,7 @@ def test_a_session_that_lasts_longer_than_the_settings_say_costs_a_second_write(
     assert requests_sent.operations == ["PutItem", "PutItem"]
     saved_at = now_ms()
 
-    monkeypatch.setattr("dynamo.cache.now_ms", lambda: saved_at + 89 * 86400 * 1000)
+    monkeypatch.setattr("dynamo.cache.now_ms", lambda: saved_at + 89 * DAY_MS)
 
     assert stored(session)["user"] == "ann"
 
@@ -184,7 +176,6 @@ def test_an_ended_session_is_empty_also_if_it_is_read_with_an_item() -> None:
     ended = SessionStore("x" * KEY_LENGTH)
 
     assert ended.load_with("counters", {"counterName": {"S": "a"}}) is None
-
     assert (dict(ended.items()), ended.session_key) == ({}, None)
 
 
@@ -247,13 +238,13 @@ def test_an_ended_session_stays_ended_when_a_late_request_saves_it(age_days: int
     with pytest.raises(UpdateError) if age_days > 0 else nullcontext():
         late.save()
 
-    [tombstone] = send("Scan", {"TableName": CacheItem.table()})["Items"]
-    assert tombstone.keys() == {"key", "expires", "expiresAt"}
+    assert tombstone()
 
 
 def test_cycle_key_keeps_the_values_and_ends_the_old_session() -> None:
     session = started(cart=[1, 2])
     old = session.session_key
+    assert session.exists(old)
 
     session.cycle_key()
     session.save()
@@ -261,6 +252,8 @@ def test_cycle_key_keeps_the_values_and_ends_the_old_session() -> None:
     assert session.session_key != old
     assert not session.exists(old)
     assert stored(session) == {"cart": [1, 2]}
+    SessionStore().delete(session.session_key)
+    assert stored(session) == {}
 
 
 def test_flush_ends_the_session_and_the_next_save_stores_another() -> None:
@@ -288,9 +281,7 @@ def test_a_session_that_was_never_stored_ends_without_a_request(requests_sent: R
     assert (session.is_empty(), session.session_key) == (True, None)
 
 
-@pytest.mark.parametrize(
-    "key", ["", "short", "x" * 33, "X" * 32, "a b" * 10, "../../etc", "é" * 32]
-)
+@pytest.mark.parametrize("key", ["", "short", "x" * 33, "X" * 32, "é" * 32])
 def test_a_cookie_without_a_valid_key_costs_no_request_and_gets_a_new_key(
     client: Client, requests_sent: Requests, key: str
 ) -> None:
@@ -304,26 +295,19 @@ def test_a_cookie_without_a_valid_key_costs_no_request_and_gets_a_new_key(
     assert len(items()) == 1
 
 
-def test_an_unknown_key_is_never_used() -> None:
-    session = SessionStore("k" * 32)
-    # Django's middleware reads first: then the session has no key any more.
-    assert session.get("user") is None
-    session["user"] = "ann"
-    session.save()
-
-    assert session.session_key not in {None, "k" * 32}
-    assert not session.exists("k" * 32)
-
-
-@pytest.mark.parametrize("at_rest", [timedelta(days=30), 30 * 86400])
-def test_an_expiry_is_stored_with_the_session(at_rest: Any) -> None:
+def test_a_session_expires_when_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     session = started(user="ann")
-    session.set_expiry(at_rest)
+    session.set_expiry(timedelta(days=30))
     session.save()
+    saved_at = now_ms()
 
-    assert abs(SessionStore(session.session_key).get_expiry_age() - 30 * 86400) < 60
     [item] = items()
-    assert abs(int(item["expiresAt"]["N"]) - now_ms() - 30 * 86_400_000) < 60_000
+    assert abs(int(item["expiresAt"]["N"]) - saved_at - 30 * DAY_MS) < 60_000
+    assert abs(SessionStore(session.session_key).get_expiry_age() - 30 * 86400) < 60
+    monkeypatch.setattr("dynamo.cache.now_ms", lambda: saved_at + 29 * DAY_MS)
+    assert stored(session)["user"] == "ann"
+    monkeypatch.setattr("dynamo.cache.now_ms", lambda: saved_at + 30 * DAY_MS)
+    assert stored(session) == {}
 
 
 def test_a_session_over_400_kb_is_rejected_without_its_key_in_the_error() -> None:
@@ -336,15 +320,6 @@ def test_a_session_over_400_kb_is_rejected_without_its_key_in_the_error() -> Non
     assert session.session_key not in str(caught.value)
     assert caught.value.__suppress_context__
     assert stored(session) == {"user": "ann"}
-
-
-def test_a_session_can_be_deleted_by_its_key() -> None:
-    session = started(user="ann")
-    assert session.exists(session.session_key)
-
-    SessionStore().delete(session.session_key)
-
-    assert not session.exists(session.session_key)
 
 
 def test_the_asynchronous_forms_do_the_same(requests_sent: Requests) -> None:

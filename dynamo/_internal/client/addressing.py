@@ -11,6 +11,7 @@ the account, if its id is known. The region's endpoint serves every account as w
 
 import os
 from ipaddress import ip_address
+from types import SimpleNamespace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -62,7 +63,8 @@ def session(signing: Credentials, region: str | None) -> Session:
     It is botocore's. boto3's has the same clients, but imports its resources and S3 transfers.
     """
     core = Session()
-    credentials.sign_with(core, signing)
+    chain = SimpleNamespace(load_credentials=lambda: signing)
+    core.register_component("credential_provider", chain)
     if not _needs_rules(core, region):
         core.register_component(
             "data_loader", _LoaderWithoutRules(core.get_config_variable("data_path"))

@@ -16,7 +16,6 @@ import os
 import random
 import time
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 from botocore.config import Config
@@ -207,9 +206,3 @@ def of_engine() -> ProcessCredentials | None:
     """The fixed credentials for an engine on this machine, if there are any."""
     fixed = _fixed()
     return None if fixed is None else ProcessCredentials(fixed)
-
-
-def sign_with(core: Session, credentials: Credentials) -> None:
-    """Let the clients of the botocore session `core` use these `credentials`, and no others."""
-    chain = SimpleNamespace(load_credentials=lambda: credentials)
-    core.register_component("credential_provider", chain)

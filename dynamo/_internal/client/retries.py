@@ -19,7 +19,6 @@ from botocore.exceptions import (
     MetadataRetrievalError,
     SSLError,
 )
-from botocore.parsers import ResponseParserError
 
 FIRST_PAUSE_SECONDS = 0.025
 LONGEST_PAUSE_SECONDS = 1.0
@@ -59,20 +58,17 @@ def fault_of(error: BotoCoreError | ClientError) -> Fault:
         if outcome == "failed" or is_stalled(error):
             return Fault.MAYBE_DONE
         return Fault.NOT_DONE if outcome in {"conflict", "throttled"} else Fault.FINAL
-    # Credentials come over the network as well, and nothing is sent without them.
-    if isinstance(error, (CredentialRetrievalError, MetadataRetrievalError)):
-        return Fault.NOT_DONE
     # TLS can fail while the reply is read, although botocore counts it as a failure to connect.
-    if isinstance(error, ConnectionError) and not isinstance(error, SSLError):
-        return Fault.NOT_DONE
-    if isinstance(error, (HTTPClientError, SSLError, ChecksumError, ResponseParserError)):
+    if isinstance(error, (HTTPClientError, SSLError, ChecksumError)):
         return Fault.MAYBE_DONE
-    return Fault.FINAL
+    # Credentials come over the network as well, and nothing is sent without them.
+    passing = (ConnectionError, CredentialRetrievalError, MetadataRetrievalError)
+    return Fault.NOT_DONE if isinstance(error, passing) else Fault.FINAL
 
 
-def code_of(error: ClientError) -> str:
-    """The code of DynamoDB's error, such as `ConditionalCheckFailedException`."""
-    return error.response.get("Error", {}).get("Code", "")
+def code_of(error: BaseException) -> str:
+    """The code of DynamoDB's error, such as `ConditionalCheckFailedException`; empty for others."""
+    return error.response.get("Error", {}).get("Code", "") if isinstance(error, ClientError) else ""
 
 
 def outcome_of(error: BaseException) -> str:
@@ -98,7 +94,7 @@ def outcome_of(error: BaseException) -> str:
 
 def is_stalled(error: BotoCoreError | ClientError) -> bool:
     """Whether an earlier attempt of the same transaction is still in progress."""
-    return isinstance(error, ClientError) and code_of(error) in _IN_PROGRESS
+    return code_of(error) in _IN_PROGRESS
 
 
 def cancellation_codes(error: BaseException) -> list[str]:

@@ -201,21 +201,15 @@ def send(
             if not (repeat_conflicts or maybe_done) and cancellation_codes(error):
                 throttled = outcome_of(error) == "throttled"
                 raise exceptions.TransactionConflict(operation, throttled) from error
-            pause = _pause(attempt, ends_at)
-            if pause is None and stalled:
-                pause = _pause_until_recovery(began, attempt_began)
+            pause: float | None = pause_seconds(attempt)
+            if time.monotonic() + pause > ends_at:  # the next attempt would begin too late
+                pause = _pause_until_recovery(began, attempt_began) if stalled else None
             fails_now = fails_fast() and is_unreachable()
             if pause is None or fails_now or (maybe_done and not repeatable):
                 unknown = maybe_done and not is_read(operation)
                 raise exceptions.Unavailable(operation, _reason(error), unknown) from error
         time.sleep(pause)
     raise AssertionError("unreachable: the loop ends by return or raise")
-
-
-def _pause(attempt: int, ends_at: float) -> float | None:
-    """How long to wait after this attempt; None if the next one would begin too late."""
-    pause = pause_seconds(attempt)
-    return None if time.monotonic() + pause > ends_at else pause
 
 
 def _pause_until_recovery(began: float, last_began: float) -> float | None:
@@ -306,8 +300,6 @@ def _final(
 
 
 def _reason(error: BotoCoreError | ClientError) -> str:
-    if isinstance(error, ClientError):
-        return code_of(error) or type(error).__name__
     if isinstance(error, CredentialRetrievalError):
         return str(error)
-    return type(error).__name__
+    return code_of(error) or type(error).__name__
