@@ -61,8 +61,9 @@ def client() -> Any:
 
 def reset() -> None:
     """Forget the client and its credentials; the next request makes new ones from the settings."""
-    _shared.reset()
+    # In this order: another thread may make a client in between.
     credentials.of_process.reset()
+    _shared.reset()
 
 
 def is_unreachable() -> bool:
@@ -201,8 +202,9 @@ def send(
             if not (repeat_conflicts or maybe_done) and cancellation_codes(error):
                 throttled = outcome_of(error) == "throttled"
                 raise exceptions.TransactionConflict(operation, throttled) from error
-            pause: float | None = pause_seconds(attempt)
-            if time.monotonic() + pause > ends_at:  # the next attempt would begin too late
+            drawn = pause_seconds(attempt)
+            pause: float | None = drawn
+            if time.monotonic() + drawn > ends_at:  # the next attempt would begin too late
                 pause = _pause_until_recovery(began, attempt_began) if stalled else None
             fails_now = fails_fast() and is_unreachable()
             if pause is None or fails_now or (maybe_done and not repeatable):
