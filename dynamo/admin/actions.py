@@ -177,7 +177,8 @@ class ActionAdmin(ListAdmin):
         named = dict(self.admin_site.actions)
         for each in self.actions or ():
             name = each if isinstance(each, str) else each.__name__
-            named[name] = getattr(type(self), each) if isinstance(each, str) else each
+            own = each if callable(each) else getattr(type(self), each, None)
+            named[name] = own or self.admin_site.get_action(name)
         return named
 
     @decorators.display(description=mark_safe('<input type="checkbox" id="action-toggle">'))
@@ -218,7 +219,9 @@ class ActionAdmin(ListAdmin):
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
         """Asks, and deletes. Costs 1 request to read the item and 1 to delete it."""
-        return self.action_view(request, object_id, DELETE)
+        answer = self.action_view(request, object_id, DELETE)
+        getattr(answer, "context_data", {}).update(extra_context or {})
+        return answer
 
     @method_decorator(sensitive_post_parameters())
     def action_view(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
@@ -247,9 +250,8 @@ class ActionAdmin(ListAdmin):
         """Asks for confirmation of an action, or runs it item by item and reports each result."""
         function, name, title = action
         is_deletion = name == DELETE
-        dangerous = getattr(function, "dangerous", False) or (
-            is_deletion and "delete" in self.dangerous
-        )
+        dangerous = is_deletion and "delete" in self.dangerous
+        dangerous = dangerous or getattr(function, "dangerous", False)
         whole = {key: item for key, item in items.items() if isinstance(item, Model)}
         versions = {key: str(item.version) for key, item in whole.items()}
         is_confirmed = SEEN in request.POST
@@ -317,15 +319,9 @@ class ActionAdmin(ListAdmin):
             if not allowed:
                 raise PermissionDenied
             what = function(self, request, item, write)
-            done = self.commit(
-                request,
-                write,
-                "delete" if is_deletion else name,
-                item,
-                permission=allowed[0],
-                what=what if isinstance(what, str) else "",
-                reason=reason,
-            )
+            logged = "delete" if is_deletion else name
+            about = {"what": what if isinstance(what, str) else "", "reason": reason}
+            done = self.commit(request, write, logged, item, permission=allowed[0], **about)
         except PermissionDenied:
             text = _("You do not have the right to do this.")
         except (Stale, self.model.Stale):
@@ -337,5 +333,5 @@ class ActionAdmin(ListAdmin):
         else:
             if not done:
                 return messages.INFO, str(_("There was nothing to do."))
-            return messages.SUCCESS, djangos_text("Deleted.") if is_deletion else str(_("Done."))
+            return messages.SUCCESS, str(_("Deleted.") if is_deletion else _("Done."))
         return messages.ERROR, str(text)

@@ -118,9 +118,8 @@ class ChangeList:
         # Equal, so that the page neither shows a count nor offers to select what it does not show.
         self.result_count = self.full_result_count = len(self.result_list)
         self.count_note = model_admin.count_note(request)
-        self.title = djangos_text("Select %s to change") % self.opts.verbose_name
-        if not model_admin.has_change_permission(request):
-            self.title = djangos_text("Select %s to view") % self.opts.verbose_name
+        verb = "change" if model_admin.has_change_permission(request) else "view"
+        self.title = djangos_text(f"Select %s to {verb}") % self.opts.verbose_name
 
     def _source(self, ordering: str) -> tuple[Source | None, Any]:
         for name, value in self.filters.items():
@@ -177,8 +176,8 @@ class ListAdmin(Options):
             action_form = self.action_form(auto_id=None)
             action_form.fields["action"].choices = self.get_action_choices(request)
             media += action_form.media
-        options = ("actions_on_top", "actions_on_bottom", "actions_selection_counter")
         count = {"cnt": len(changelist.result_list)}
+        options = ("actions_on_top", "actions_on_bottom", "actions_selection_counter")
         context = {
             "module_name": self.opts.verbose_name_plural,
             "title": changelist.title,

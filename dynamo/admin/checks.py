@@ -98,7 +98,7 @@ def _names(model_admin: Any) -> Problems:
         for name in names:
             try:
                 label_for_field(name, model, model_admin)
-            except AttributeError:
+            except (AttributeError, TypeError):
                 if option == "fields" and name in form.declared_fields:
                     continue
                 yield (
@@ -115,7 +115,7 @@ def _queries(model_admin: Any) -> Problems:
     """What would have to be done in memory."""
     model = model_admin.model
     partitions = {each.partition for each in sources(model)}
-    ordering = next(iter(model_admin.ordering), "")
+    ordering = next(iter(model_admin.ordering or ()), "")
     index = "class ByX(GlobalSecondaryIndex): {} = …Attribute(hash_key=True)"
     for name in model_admin.list_filter:
         if name not in partitions:
@@ -137,7 +137,7 @@ def _queries(model_admin: Any) -> Problems:
                 "table or of an index, so a search for it would read the whole table.",
                 f'Declare Unique("{name}") or an index: {index.format(name)}.',
             )
-    if len(model_admin.ordering) > 1:
+    if len(model_admin.ordering or ()) > 1:
         yield "ordering names several attributes.", "Name the sort key of the index alone."
     name = model_admin.list_index is not None and str(model_admin.list_index.Meta.index_name)
     listed = next((each for each in sources(model) if each.index_name == (name or None)), None)

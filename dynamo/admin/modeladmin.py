@@ -52,7 +52,6 @@ class ModelAdmin(ActionAdmin):
     """The pages of a registered model: its list, its actions, and the forms of its items."""
 
     fields: Sequence[Any] | None = None
-    exclude: Sequence[str] = ()
     form: type[ModelForm[Any]] = ModelForm
 
     def check(self) -> list[CheckMessage]:
@@ -79,7 +78,7 @@ class ModelAdmin(ActionAdmin):
 
     # Writing --------------------------------------------------------------------------------------
 
-    def get_object(self, request: HttpRequest, object_id: str) -> Any:
+    def get_object(self, request: HttpRequest, object_id: str, from_field: None = None) -> Any:
         """The item with this id (`dynamo.admin.shown`); None if there is none."""
         item: Any = with_id(self.model, object_id)
         return item and self.model.get_or_none(*item._identity()[1:])
@@ -100,12 +99,14 @@ class ModelAdmin(ActionAdmin):
         """By default each attribute that is editable, those that no form field has included."""
         if self.fields:
             return self.fields
-        editable = (name for name, each in self.opts.fields.items() if each.editable)
+        own = self.form._meta
+        names = own.fields or [name for name, each in self.opts.fields.items() if each.editable]
         readonly = self.get_readonly_fields(request, obj)
+        left_out = self.get_exclude(request, obj) or own.exclude or ()
         return [
             each
-            for each in dict.fromkeys([*editable, *self.form.declared_fields, *readonly])
-            if each not in self.exclude and not is_sensitive(self.model, each)
+            for each in dict.fromkeys([*names, *self.form.declared_fields, *readonly])
+            if each not in left_out and not is_sensitive(self.model, each)
         ]
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
@@ -124,7 +125,7 @@ class ModelAdmin(ActionAdmin):
         hidden = dict.fromkeys(each for each in readonly if each in self.form.declared_fields)
         made = {
             "form": type(self.form.__name__, (self.form,), hidden),
-            "exclude": [*self.exclude, *readonly] or None,
+            "exclude": [*(self.get_exclude(request, obj) or ()), *readonly] or None,
             "formfield_callback": partial(self.formfield_for_dbfield, request=request),
         }
         return modelform_factory(self.model, **{**made, **options})
@@ -185,10 +186,9 @@ class ModelAdmin(ActionAdmin):
                 respond = self.response_add if add else self.response_change
                 return respond(request, form.instance)
         adminform = helpers.AdminForm(form, fieldsets, {}, readonly, model_admin=self)
-        titles = {"add": "Add %s", "change": "Change %s", "view": "View %s"}
-        title = djangos_text(titles[operation if may_write else "view"])
+        verb = operation.capitalize() if may_write else "View"
         context = {
-            "title": title % self.opts.verbose_name,
+            "title": djangos_text(f"{verb} %s") % self.opts.verbose_name,
             "subtitle": None if obj is None else name_of(obj),
             "adminform": adminform,
             "object_id": object_id,
@@ -202,7 +202,7 @@ class ModelAdmin(ActionAdmin):
             "has_delete_permission": self.has_delete_permission(request, obj),
             "has_editable_inline_admin_formsets": False,
             "has_file_field": form.is_multipart(),
-            "has_absolute_url": hasattr(obj, "get_absolute_url"),
+            "has_absolute_url": self.view_on_site and hasattr(obj, "get_absolute_url"),
             "absolute_url": getattr(obj, "get_absolute_url", str)(),
             "item_actions": [
                 (self.url("action", obj, name), text)
@@ -210,6 +210,7 @@ class ModelAdmin(ActionAdmin):
                 if obj is not None and name != DELETE
             ],
             "save_as": False,
+            "save_on_top": self.save_on_top,
             "form_url": form_url,
             **(extra_context or {}),
         }
@@ -234,11 +235,10 @@ class ModelAdmin(ActionAdmin):
         fieldsets = list(self.get_fieldsets(request, obj))
         names = flatten_fieldsets(cast(Any, fieldsets))
         readonly = [*self.get_readonly_fields(request, obj)] if may_write else names
-        attributes = self.model.get_attributes()
         readonly += [
             each
             for each in names
-            if isinstance(attributes.get(each), UnicodeSetAttribute)
+            if isinstance(self.model.get_attributes().get(each), UnicodeSetAttribute)
             and not LinesField.can_show(getattr(obj, each, None))
         ]
         fields = [each for each in names if each not in readonly]
@@ -283,17 +283,18 @@ class ModelAdmin(ActionAdmin):
             return False
         return True
 
-    def response_add(self, request: HttpRequest, obj: Any) -> HttpResponse:
-        return self._saved(request, obj, "The {name} “{obj}” was added successfully.")
+    def response_add(self, request: Any, obj: Any, post_url_continue: Any = None) -> HttpResponse:
+        return self._saved(request, obj, "added", post_url_continue)
 
     def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
-        return self._saved(request, obj, "The {name} “{obj}” was changed successfully.")
+        return self._saved(request, obj, "changed")
 
-    def _saved(self, request: HttpRequest, obj: Any, text: str) -> HttpResponse:
-        """Leads to the page that the button names, with contrib's message `text`."""
-        to, said = self.url("change", obj), name_of(obj)
+    def _saved(self, request: HttpRequest, obj: Any, done: str, after: Any = None) -> HttpResponse:
+        """Leads to the page that the button names, with contrib's message."""
+        text = f"The {{name}} “{{obj}}” was {done} successfully."
+        to, said = after or self.url("change", obj), name_of(obj)
         if self.has_change_permission(request, obj):
-            said = format_html('<a href="{}">{}</a>', to, said)
+            said = format_html('<a href="{}">{}</a>', self.url("change", obj), said)
         if "_addanother" in request.POST:
             text, to = djangos_text(f"{text} You may add another {{name}} below."), self.url("add")
         elif "_continue" in request.POST:

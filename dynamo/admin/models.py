@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 from django.urls import NoReverseMatch, reverse
-from django.utils.translation import gettext as djangos_text
+from django.utils.translation import gettext as _, gettext as djangos_text
 from pynamodb.attributes import UnicodeAttribute
 
 from dynamo._internal.items import PARTITION_KEY_MAX_BYTES, PlainModel
@@ -100,7 +100,7 @@ class LogEntry(PlainModel):
         djangos = {
             "add": djangos_text("Added."),
             "change": djangos_text("Changed {fields}.").format(fields=self.what),
-            "delete": djangos_text("Deleted."),
+            "delete": _("Deleted."),
         }
         own = f"{self.label}: {self.what}" if self.what else str(self.label)
         return djangos.get(self.action, own)

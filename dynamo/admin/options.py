@@ -46,7 +46,7 @@ class Options(_BaseModelAdmin):  # type: ignore[misc]  # Any
     actions: Sequence[Any] | None = ()
     action_form: Any = ActionForm
     actions_on_top = actions_selection_counter = True
-    actions_on_bottom = False
+    actions_on_bottom = save_on_top = False
     #: Which of `add`, `change` and `delete` ask for the password.
     dangerous: Sequence[str] = ()
     #: Whether additions, changes, deletions and actions need a reason.
@@ -97,12 +97,12 @@ class Options(_BaseModelAdmin):  # type: ignore[misc]  # Any
         return reverse(name, args=[*key, *args], current_app=self.admin_site.name)
 
     def message_user(
-        self, request: HttpRequest, message: Any, level: Any = messages.INFO, **options: Any
+        self, request: Any, message: Any, level: Any = messages.INFO, *args: Any, **options: Any
     ) -> None:
         """Show a message on the user's next page. `level` may be a name, as `messages.error`'s."""
         if isinstance(level, str):
             level = getattr(messages, level.upper())
-        messages.add_message(request, level, message, **options)
+        messages.add_message(request, level, message, *args, **options)
 
     def _render(
         self, request: HttpRequest, name: str, own: str | None, context: dict[str, Any]

@@ -14,6 +14,7 @@ import pytest
 from django.contrib.admin import ModelAdmin as ContribsModelAdmin, site as default_site
 from django.contrib.admin.sites import all_sites
 from django.contrib.auth.tokens import default_token_generator
+from django.contrib.messages.storage.cookie import CookieStorage
 from django.contrib.sessions.models import Session
 from django.core.checks import run_checks
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied
@@ -29,6 +30,7 @@ from dynamo.admin.actions import OVERTAKEN
 from dynamo.admin.models import LogEntry, journal_of, list_entries, month_of
 from dynamo.admin.shown import id_of, is_sensitive, name_of
 from dynamo.auth import permissions
+from dynamo.forms import modelform_factory
 from tests.dynamo.adminpages import PROJECT, Form, content, opened
 from tests.dynamo.desk.models import Badge, Chair, Clerk, Customer, Locker, Team
 from tests.faults.kinds import Meanwhile
@@ -661,6 +663,72 @@ def test_no_item_of_a_list_is_selected_at_first_and_names_are_escaped(
     assert all("&lt;b&gt;&quot;b&quot;" in each and '<b>"' not in each for each in shown)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"get_exclude": lambda *args: ["visits"]},
+        {"exclude": ["visits"]},
+        {"form": modelform_factory(Customer, fields=["email", "club", "region"])},
+        {"form": modelform_factory(Customer, exclude=["visits"])},
+    ],
+)
+def test_what_an_option_or_the_form_leaves_out_is_neither_shown_nor_taken(
+    options: dict[str, Any], client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = make(1)
+    for name, value in options.items():
+        monkeypatch.setattr(type(default_site._registry[Customer]), name, value)
+
+    form = opened(client, change_of(ann))
+    assert client.post(change_of(ann), form | {"visits": "7", "region": "x"}).status_code == 302
+
+    assert "visits" not in form
+    assert (Customer.get(ann.pk).visits, Customer.get(ann.pk).region) == (0, "x")
+
+
+class Overriding(ModelAdmin):
+    """Calls methods as overrides of Django's ModelAdmin do."""
+
+    save_on_top, view_on_site = True, False
+    actions = ("delete_selected", "count")
+
+    def get_object(self, request: Any, object_id: str, from_field: Any = None) -> Any:
+        return super().get_object(request, object_id, from_field)
+
+    def change_view(
+        self, request: Any, object_id: str, form_url: str = "", extra: Any = None
+    ) -> Any:
+        return super().change_view(request, object_id, "/elsewhere/", {"title": "Own"})
+
+    def delete_view(self, request: Any, object_id: str, extra_context: Any = None) -> Any:
+        return super().delete_view(request, object_id, {"title": "Own"})
+
+    def response_add(self, request: Any, obj: Any, post_url_continue: Any = None) -> Any:
+        self.message_user(request, "Said", "warning", "tag", True)
+        return super().response_add(request, obj, "/next/")
+
+
+def test_methods_take_the_arguments_of_djangos(
+    site: AdminSite, editor: Clerk, rf: RequestFactory
+) -> None:
+    site.add_action(lambda *args: None, "count")
+    for each in ("count", "delete_selected"):
+        site.disable_action(each)
+    own: Any = Overriding(Customer, site)
+    request: Any = rf.post("/", {"_continue": ""})
+    request.user, request._messages, ann = editor, CookieStorage(rf.get("/")), make(1)
+
+    assert [*own.get_actions(request)] == ["delete_selected", "count"]
+    assert [*ModelAdmin(Customer, site).get_actions(request)] == []
+    assert own.response_add(request, ann).url == "/next/"
+    assert "tag warning" in [each.tags for each in request._messages]
+    request.method = "GET"
+    shown = own.change_view(request, ann.pk).render().text
+    assert all(each in shown for each in ("<h1>Own</h1>", 'action="/elsewhere/"'))
+    assert (shown.count('name="_save"'), ann.get_absolute_url() in shown) == (2, False)
+    assert "<h1>Own</h1>" in own.delete_view(request, ann.pk).render().text
+
+
 def test_an_action_asks_reports_each_result_and_never_acts_on_an_overtaken_item(
     client: Client, editor: Clerk
 ) -> None:
@@ -789,6 +857,9 @@ def test_the_pages_are_in_japanese_if_the_browser_asks_for_it(client: Client) ->
         assert 'lang="ja"' in shown
         assert "ログアウト" in shown
     assert "理由" in client.get(change_of(ann), headers={"accept-language": "ja"}).text
+    delete = change_of(ann).replace("change", "delete")
+    deleted = client.post(delete, opened(client, delete), headers={"accept-language": "ja"})
+    assert "削除しました。" in client.get(deleted.url, headers={"accept-language": "ja"}).text
 
 
 def test_a_user_is_added_with_a_password_that_nobody_sees(client: Client) -> None:
@@ -844,6 +915,7 @@ def site(project: None) -> Iterator[AdminSite]:
         ({"fields": [("email", "nothing")]}, "E009: fields names nothing"),
         ({"list_display": ["pin"]}, "E009: list_display names pin, which is declared sensitive"),
         ({"search_fields": ["pin"]}, "E009: search_fields names pin, which is declared sensitive"),
+        ({"list_filter": [("club", object)]}, "E009: list_filter names ('club', <class 'object'>)"),
         ({"list_filter": ["plan"]}, "E010: list_filter names plan, which is not the partition"),
         ({"search_fields": ["notes"]}, "E010: search_fields names notes, which is neither unique"),
         ({"search_fields": ["card"]}, "E010: search_fields names card"),
@@ -859,6 +931,7 @@ def site(project: None) -> Iterator[AdminSite]:
             "E010: ordering names several",
         ),
         ({"list_index": Customer.by_club, "list_partition": "a", "ordering": ["-joined"]}, ""),
+        ({"ordering": None}, ""),
         ({"list_filter": ["club", "region"], "search_fields": ["email", "club"]}, ""),
         ({"list_display": [str, "unique_email", "get_absolute_url", "__str__"]}, ""),
     ],
