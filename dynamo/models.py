@@ -56,8 +56,7 @@ class ModelMeta(MetaModel):
     def __new__(
         cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
     ) -> Any:
-        meta = namespace.get("Meta")
-        names_table = bool(getattr(meta, "table_name", None))
+        names_table = bool(getattr(namespace.get("Meta"), "table_name", None))
         inherited = [each for base in bases for each in getattr(base, "_attributes", {}).items()]
         declared = [each for each in namespace.items() if hasattr(each[1], "is_hash_key")]
         if names_table and not any(each.is_hash_key for _name, each in inherited + declared):
@@ -75,15 +74,14 @@ class ModelMeta(MetaModel):
         return super().__new__(cls, name, bases, namespace, **options)  # type: ignore[no-untyped-call]  # PynamoDB's
 
     def __init__(
-        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
+        cls: Any, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
     ) -> None:
         super().__init__(name, bases, namespace, **options)
-        model: Any = cls
-        model._unique_keys = []
+        cls._unique_keys = list[Any]()
         # A base without a table may be incomplete: its subclasses are checked.
-        if getattr(getattr(model, "Meta", None), "table_name", None):
+        if getattr(getattr(cls, "Meta", None), "table_name", None):
             try:
-                model._complete()
+                cls._complete()
             except TypeError as error:
                 raise TypeError(f"{name}: {error}") from error
 

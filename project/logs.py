@@ -170,8 +170,6 @@ class HidingJsonFormatter(logging.Formatter):
     attributes of a record than `fields` are left out: some are whole requests and answers.
     """
 
-    _encoder = json.JSONEncoder(default=str)
-
     def format(self, record: logging.LogRecord) -> str:
         hidden = hiding(getattr(record, "request", None))
         found = {
@@ -186,7 +184,7 @@ class HidingJsonFormatter(logging.Formatter):
             "stack": hidden(record.stack_info) if record.stack_info else None,
         }
         line = {name: value for name, value in found.items() if value is not None}
-        return self._encoder.encode(line)
+        return json.dumps(line, default=str)
 
 
 class ReporterFilter(SafeExceptionReporterFilter):

@@ -89,8 +89,7 @@ class AnswerMiddleware(MiddlewareMixin):
         given = request.META.get("HTTP_X_REQUEST_ID", "")
         # On AWS Lambda our own handler sets the header (`project.serverless`).
         trusted = settings.ACCOUNTS_TRUSTED_HOPS or "apig_wsgi.context" in request.META
-        is_taken = trusted and _REQUEST_ID.fullmatch(given)
-        request_id.set(given if is_taken else uuid4().hex)
+        request_id.set(given if trusted and _REQUEST_ID.fullmatch(given) else uuid4().hex)
 
     def process_response(
         self, request: HttpRequest, response: HttpResponseBase

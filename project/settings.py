@@ -56,8 +56,7 @@ def _region_of_profile() -> str:
     try:
         # A session that only reads the files: one for requests takes longer to set up.
         session = Session(include_builtin_handlers=False)
-        region = session.get_scoped_config().get("region", "")
-        return environment.region(str(region))
+        return environment.region(str(session.get_scoped_config().get("region", "")))
     except BotoCoreError as error:
         env.check(False, "AWS_PROFILE", f"cannot be used: {error}".rstrip("."))
     except ValueError as error:
@@ -219,8 +218,7 @@ ACCOUNTS_LIMITS = {
 def _usual_origin() -> str:
     """The address of `make run`; in production the first host name that is allowed, if any."""
     if DEBUG:
-        port = env.read("PORT", str) or "8000"
-        return f"http://127.0.0.1:{port}"
+        return f"http://127.0.0.1:{env.read('PORT', str) or '8000'}"
     names = [host for host in ALLOWED_HOSTS if not host.startswith(("*", "."))]
     return f"https://{names[0]}" if names else ""
 

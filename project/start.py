@@ -39,9 +39,7 @@ def load_pages() -> None:
             reverse("home")
             country_choices()
             currency_choices()
-    # The collector searches what pages make and not these objects, and less often: without cycles
-    # a page's objects are freed anyway. By default it takes three percent of a page's CPU.
-    gc.freeze()
+    # By default the collector takes three percent of a page's CPU, and finds little.
     gc.set_threshold(20_000)
 
 

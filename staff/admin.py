@@ -101,8 +101,7 @@ def read_account(pk: str) -> tuple[User, list[dict[str, str]], list[tuple[int, i
     counters = [InvoiceItem.counter_of(series_of(pk, year)) for year in years]
     for _attempt in range(ATTEMPTS):
         keys = list(User.guard_keys_of(user.stored).values())
-        guards = [User(key) for key in keys]
-        item, *others = read_together([User(pk), *guards, *counters])
+        item, *others = read_together([User(pk), *map(User, keys), *counters])
         if item is None:
             raise User.DoesNotExist
         user = User.from_raw_data(item)

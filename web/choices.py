@@ -83,8 +83,7 @@ def _countries(locale: str) -> dict[str, str]:
 
 @cache
 def _country_choices(locale: str) -> Choices:
-    by_name = sorted(_countries(locale).items(), key=lambda country: country[1])
-    return (("", "–"), *by_name)
+    return (("", "–"), *sorted(_countries(locale).items(), key=lambda country: country[1]))
 
 
 @cache

@@ -53,8 +53,7 @@ def _normalized(text: str, country: str) -> str:
     from stdnum.jp import cn
 
     if country == "JP":
-        digits = text.strip().upper().removeprefix("T")
-        return f"T{cn.validate(digits)}"
+        return f"T{cn.validate(text.strip().upper().removeprefix('T'))}"
     module: Any = get_cc_module(country, "vat") if country in EU | {"GB", "CH", "NO"} else None
     if module is None:
         return text

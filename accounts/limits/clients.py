@@ -7,7 +7,6 @@ number of our proxies.
 
 import ipaddress
 import re
-from functools import lru_cache
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -77,7 +76,6 @@ def wider_network(client: str) -> str | None:
     return str(ipaddress.IPv6Network(client).supernet(new_prefix=IPV6_WIDER_PREFIX))
 
 
-@lru_cache(maxsize=1024)  # a client sends several requests, and parsing takes 1 % of a page's CPU
 def _parsed(text: str) -> Address | None:
     """The address in a text such as `1.2.3.4:5678` or `[2001:db8::1]:443`, if there is one."""
     bare = text.strip()

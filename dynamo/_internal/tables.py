@@ -118,8 +118,7 @@ def all_tables() -> list[Table]:
     Raises:
         ImproperlyConfigured: an invalid name, or models that disagree about a table.
     """
-    models = set(all_models())
-    return merged(table for model in models for table in tables_of(model))
+    return merged(table for model in set(all_models()) for table in tables_of(model))
 
 
 def tables_of(model: type[PlainModel]) -> list[Table]:

@@ -188,14 +188,8 @@ class ActionAdmin(ListAdmin):
         attrs = {"class": "action-select", "aria-label": text}
         return forms.CheckboxInput(attrs, lambda _: False).render(ACTION_CHECKBOX_NAME, id_of(obj))
 
-    @method_decorator(sensitive_post_parameters())
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Shows the list, and runs actions on the selected items."""
-        actions = self.get_actions(request)
-        if request.method != "POST" or not actions:
-            return super().changelist_view(request, extra_context)
-        if not self.has_view_or_change_permission(request):
-            raise PermissionDenied
+    def response_action(self, request: HttpRequest, actions: dict[str, Any]) -> HttpResponse:
+        """Asks for confirmation of an action on the selected items, or runs it."""
         selected = request.POST.getlist(ACTION_CHECKBOX_NAME)
         name, back = request.POST.get("action", ""), request.get_full_path()
         # What a search shows at most: of each field, those that begin so and the very one.

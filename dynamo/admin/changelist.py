@@ -14,8 +14,10 @@ from django.contrib.admin.decorators import display
 from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR, SEARCH_VAR
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.decorators import method_decorator
 from django.utils.http import urlencode
 from django.utils.translation import gettext as djangos_text
+from django.views.decorators.debug import sensitive_post_parameters
 
 from dynamo.admin.options import Options
 from dynamo.admin.shown import DamagedRow, id_of, name_of
@@ -163,10 +165,13 @@ class ListAdmin(Options):
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         return ChangeList(request, self)
 
+    @method_decorator(sensitive_post_parameters())
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """A page of the list. Costs what `get_page` costs."""
+        """A page of the list, which costs what `get_page` costs; or an action on selected items."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
+        if request.method == "POST" and (actions := self.get_actions(request)):
+            return self.response_action(request, actions)
         try:
             changelist = self.get_changelist_instance(request)
         except BadCursor:

@@ -5,7 +5,7 @@ form fields of attributes are from there.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.contrib import messages
@@ -22,11 +22,9 @@ from dynamo.admin.shown import id_of
 from dynamo.exceptions import DamagedItem
 from dynamo.models import Model
 
-#: Its stubs know relational models only.
-_BaseModelAdmin: Any = BaseModelAdmin
 
-
-class Options(_BaseModelAdmin):  # type: ignore[misc]  # Any
+# Its stubs know relational models only.
+class Options(cast(Any, BaseModelAdmin)):  # type: ignore[misc]  # Any
     """What a ModelAdmin may set, and the page that each of its views answers with."""
 
     model: Any

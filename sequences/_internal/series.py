@@ -88,8 +88,7 @@ class NumberedItem(NumberedModel):
                 "form is saved."
             )
         self._given = frozenset(asked)
-        issued = issue(self, series=self.series, request_id=request_id)
-        self.deserialize(issued.stored)
+        self.deserialize(issue(self, series=self.series, request_id=request_id).stored)
         return self
 
 

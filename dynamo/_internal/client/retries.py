@@ -117,11 +117,8 @@ def is_repeatable(operation: str, request: Mapping[str, Any]) -> bool:
     True for reads, for a put or a deletion, and for a transaction with a client request token. An
     update may depend on the stored value: whoever builds it knows (`updates`).
     """
-    if is_read(operation):
-        return True
-    if operation == "TransactWriteItems":
-        return "ClientRequestToken" in request
-    return operation != "UpdateItem"
+    lacks_token = operation == "TransactWriteItems" and "ClientRequestToken" not in request
+    return operation != "UpdateItem" and not lacks_token
 
 
 def pause_seconds(attempt: int) -> float:
