@@ -1,7 +1,5 @@
 """Changes of an email address that wait for their link, and checks of what is stored."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Empties tables in the middle of a test; the fixture `engine` does before each."""
 
-from __future__ import annotations
-
 from dynamo import test
 
 

@@ -1,7 +1,5 @@
 """Accounts for tests, and their stored items."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Invoices for tests, issued or written directly, and their stored items."""
 
-from __future__ import annotations
-
 import uuid
 from collections import defaultdict
 from datetime import date

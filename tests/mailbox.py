@@ -1,7 +1,5 @@
 """The mails that the site sends, and an SMTP server that accepts or refuses them."""
 
-from __future__ import annotations
-
 import base64
 import re
 import socketserver

@@ -1,7 +1,5 @@
 """Series for tests: models, ways to store items without `issue`, and ways to read them."""
 
-from __future__ import annotations
-
 import threading
 import time
 import uuid

@@ -4,8 +4,6 @@ Here are those of the library, in `tests.site_operations` those of the site. `te
 tests each contract, without faults and with them; `tests.interleavings` runs them at once.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

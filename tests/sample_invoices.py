@@ -1,7 +1,5 @@
 """The invoices of `docs/samples/`, and pictures of them; `make samples` writes both."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Reads the sessions of a stored account, and lets time pass for them."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The operations of the site; see `tests.operations`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial

@@ -1,7 +1,5 @@
 """The page of a rate limit, and how to let windows pass."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dynamo._internal.client.sending import send

@@ -1,7 +1,5 @@
 """The cookie that names the account: session and account are read in one request."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

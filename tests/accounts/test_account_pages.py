@@ -1,7 +1,5 @@
 """The profile, the changes of username, email address and password, and the deletion."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ What holds for every change: tests/accounts/test_operations.py; for every model,
 of guard items: tests/dynamo/test_promises.py.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

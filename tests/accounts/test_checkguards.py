@@ -1,7 +1,5 @@
 """`checkguards`: what it finds, prints, repairs and explains."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

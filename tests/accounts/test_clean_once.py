@@ -1,7 +1,5 @@
 """A value is declared once, and what was typed is cleaned once, whoever typed it where."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The client: only header entries of trusted proxies name its address; its browser has a name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.test import RequestFactory

@@ -1,7 +1,5 @@
 """The account commands: what they do, what they print, and how they end."""
 
-from __future__ import annotations
-
 import json
 import uuid
 from typing import Any

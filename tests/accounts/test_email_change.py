@@ -1,7 +1,5 @@
 """A change of the email address that waits for its link: requested, confirmed, canceled, lapsed."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

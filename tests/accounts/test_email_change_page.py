@@ -3,8 +3,6 @@
 What holds for all links in mails: tests/accounts/test_mailed_links.py.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

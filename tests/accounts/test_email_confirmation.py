@@ -1,7 +1,5 @@
 """Confirming an email address: by its link, the button for another link, and `verifyemail`."""
 
-from __future__ import annotations
-
 import pytest
 from django.core import mail
 from django.test import Client

@@ -1,7 +1,5 @@
 """Faults beside which others change the account. Faults alone: `test_operation_faults.py`."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Finding an account by username, email address or primary key."""
 
-from __future__ import annotations
-
 import pytest
 
 from accounts.exceptions import UnknownUser

@@ -1,7 +1,5 @@
 """`importusers`: each row becomes an account once, the earlier line wins, rejects are explained."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """The language of pages and mails: chosen by the profile, the switch or the browser."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The counter behind every rate limit: at most so many attempts in a window, also in races."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Pages that take long: an account gets one at a time, and others wait or are refused."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Rate limits on sign-ups and on mails that anybody can request: refused without a trace."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

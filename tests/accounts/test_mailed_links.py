@@ -3,8 +3,6 @@
 The links that reset a password are Django's: tests/accounts/test_recovery.py.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass

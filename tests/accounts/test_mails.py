@@ -1,7 +1,5 @@
 """The mails: their recipients, headers and texts, which nobody outside can influence."""
 
-from __future__ import annotations
-
 import logging
 import re
 import socket

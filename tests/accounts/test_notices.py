@@ -1,7 +1,5 @@
 """Mails about what was done with an account: when, from where, what to do."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

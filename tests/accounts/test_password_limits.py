@@ -1,7 +1,5 @@
 """Rate limits on passwords, over HTTP: the page that says when to try again, and the ways back."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

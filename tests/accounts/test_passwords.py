@@ -1,7 +1,5 @@
 """Password hashing: its parameters, and how many hashes a process makes at once."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

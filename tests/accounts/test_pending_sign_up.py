@@ -4,8 +4,6 @@ So it does not tell whether an email address has an account. What holds for all 
 tests/accounts/test_mailed_links.py.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from typing import Any

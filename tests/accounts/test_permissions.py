@@ -1,7 +1,5 @@
 """Django's permissions, asynchronous password checks, and sign-ins without a session."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """The business part of a profile: what it stores, and what it rejects at which field."""
 
-from __future__ import annotations
-
 import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client

@@ -1,7 +1,5 @@
 """Pages that ask for the password again, unless it was entered within the last five minutes."""
 
-from __future__ import annotations
-
 from urllib.parse import quote
 
 import pytest

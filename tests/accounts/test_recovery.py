@@ -1,7 +1,5 @@
 """The password reset, in Django's four steps, and the username reminder."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Callable

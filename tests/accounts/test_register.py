@@ -1,7 +1,5 @@
 """Registering: an account and its guards in one transaction, once per request id."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

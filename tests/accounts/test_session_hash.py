@@ -1,7 +1,5 @@
 """Ended sessions, for code that compares only the hash in Django's session, not the map."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

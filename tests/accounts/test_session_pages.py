@@ -1,7 +1,5 @@
 """Sessions over HTTP: the page that lists them, what ends them, and what they cost a page."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The map of an account's sessions: bounded, and an ended session stays ended, also in races."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

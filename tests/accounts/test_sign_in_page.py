@@ -1,7 +1,5 @@
 """Signing in and out, the end of sessions, and the cost of pages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

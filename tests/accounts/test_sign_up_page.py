@@ -1,7 +1,5 @@
 """The sign-up page: one form makes one account, whatever is typed and however often it is sent."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode

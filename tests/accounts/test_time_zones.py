@@ -1,7 +1,5 @@
 """The time zone of an account: preset by the browser, and that of all times that pages show."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

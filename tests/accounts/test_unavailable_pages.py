@@ -1,7 +1,5 @@
 """DynamoDB does not answer: pages say so with 503 and in time, commands in one line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

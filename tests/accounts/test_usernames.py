@@ -1,7 +1,5 @@
 """Which usernames are allowed, and that accounts with older ones can keep them."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The rules of single values."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest

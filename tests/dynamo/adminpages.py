@@ -1,7 +1,5 @@
 """The admin of the test app, as a browser sees it."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """Two models with unique attributes, whose guards are in their own table or in a second one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pynamodb.attributes import UnicodeAttribute

@@ -1,7 +1,5 @@
 """Fixtures of the tests of `dynamo`."""
 
-from __future__ import annotations
-
 import gc
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Credential providers on this machine that answer, fail, print garbage or hang."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Adding a `Unique` to a model with stored items, in three steps, while others write."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The client finds its endpoint once, and it is the one of botocore's rules."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import Any

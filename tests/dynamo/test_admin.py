@@ -1,7 +1,5 @@
 """`dynamo.admin`, end to end over HTTP."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

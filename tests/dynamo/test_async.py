@@ -1,7 +1,5 @@
 """Asynchronous calls, and synchronous ones in an event loop, which are refused."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from contextlib import suppress

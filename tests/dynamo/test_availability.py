@@ -1,7 +1,5 @@
 """What a page shows while DynamoDB does not answer, and how long the page takes."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from typing import Any

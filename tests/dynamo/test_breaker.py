@@ -1,7 +1,5 @@
 """Pages fail fast while DynamoDB cannot be reached, and only then."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The cache: what Django documents for every backend, and what conditional writes add."""
 
-from __future__ import annotations
-
 import datetime as dt
 import enum
 import hashlib

@@ -1,7 +1,5 @@
 """The system checks of the tables and of the engine."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator
 from typing import Any

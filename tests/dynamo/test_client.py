@@ -1,7 +1,5 @@
 """Which requests are repeated, for how long, and with which errors they end."""
 
-from __future__ import annotations
-
 import json
 import time
 import uuid

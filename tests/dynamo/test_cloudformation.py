@@ -1,7 +1,5 @@
 """The CloudFormation template of the tables."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dynamo._internal.tables import Table, all_tables

@@ -1,7 +1,5 @@
 """How commands end, what they cost, and those of Django for a relational database."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

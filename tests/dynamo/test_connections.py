@@ -1,7 +1,5 @@
 """Idle connections, which a gateway on the way to DynamoDB may have dropped."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Credential providers that fail, hang or print garbage: no request waits beyond its deadline."""
 
-from __future__ import annotations
-
 import gc
 import json
 import logging

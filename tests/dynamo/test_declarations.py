@@ -1,7 +1,5 @@
 """What a model declares: refused if it cannot be right, and inherited as in any class."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from typing import Any

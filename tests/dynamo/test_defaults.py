@@ -1,7 +1,5 @@
 """The defaults of the settings of `dynamo`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """The findings of a check, and the spool that sorts more entries than memory holds."""
 
-from __future__ import annotations
-
 import random
 import sqlite3
 import subprocess

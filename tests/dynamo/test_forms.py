@@ -1,7 +1,5 @@
 """Forms of models keep the promises of the model across pages."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime

@@ -1,7 +1,5 @@
 """`check_guards`: what it finds in a damaged table, what it repairs, and while others write."""
 
-from __future__ import annotations
-
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ Local engines build an index at once, so the answers of a table whose index is b
 injected.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import uuid

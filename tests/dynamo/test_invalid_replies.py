@@ -1,7 +1,5 @@
 """Invalid replies: `send` raises errors of `dynamo.exceptions` only."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The local engine: how it starts, is found again, stops, and fails."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import io

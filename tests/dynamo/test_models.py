@@ -1,7 +1,5 @@
 """Puts are built as PynamoDB builds them, in fewer steps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

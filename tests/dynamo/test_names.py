@@ -1,7 +1,5 @@
 """Name servers that hang or fail: requests end in time, and the last answer is used."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Projects test their own apps: pytest's plugin, and the test case and runner of `dynamo.test`."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """Pages of partitions and of global secondary indexes, their cursors, and how reads are sent."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`PerProcess` makes a value once per process, with threads, forks and resets."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable

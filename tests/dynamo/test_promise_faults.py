@@ -1,7 +1,5 @@
 """Faults beside which others change the item. Faults alone: `test_operation_faults.py`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A model keeps its promises: each natural call keeps the guard items right, or refuses."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import uuid

@@ -1,7 +1,5 @@
 """`runserver` in projects with and without staticfiles."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import urllib.request

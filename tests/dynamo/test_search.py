@@ -1,7 +1,5 @@
 """`Model.search`: items by the first letters of a unique value, from an index of guard items."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable
 from io import StringIO

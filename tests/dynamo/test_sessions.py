@@ -1,7 +1,5 @@
 """Sessions: an ended session stays ended, and each page costs the requests that are stated."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """The tables that the models declare, and how they are created."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """Tallies: the cost of a page, a command or a block, with each request counted once."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

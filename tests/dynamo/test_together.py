@@ -1,7 +1,5 @@
 """Requests that are sent at the same time."""
 
-from __future__ import annotations
-
 import threading
 from functools import partial
 from typing import Any

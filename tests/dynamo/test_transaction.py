@@ -1,7 +1,5 @@
 """Transactions: all writes or none, and each refusal with its error and the stored item."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext

@@ -1,7 +1,5 @@
 """Guard items in the table of their items, or in a second one: long, damaged and old ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any

@@ -1,7 +1,5 @@
 """Updates as data: the request, whether it may be repeated, and whether it is done."""
 
-from __future__ import annotations
-
 import pytest
 from pynamodb.expressions.operand import Path
 

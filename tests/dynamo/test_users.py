@@ -1,7 +1,5 @@
 """Users of `dynamo.auth`: how they are made, changed and found, and what they may do."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """Versions of items: random at first, and never shared by two items."""
 
-from __future__ import annotations
-
 import pytest
 
 from dynamo._internal.model.objects import continues, new_version, next_version

@@ -1,7 +1,5 @@
 """Django's generic views, with one mixin each, end to end over HTTP."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The suite knows which tables it must empty before the next test."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

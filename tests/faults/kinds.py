@@ -1,7 +1,5 @@
 """The faults that `tests.faults.proxy` can inject."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

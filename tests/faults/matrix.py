@@ -7,8 +7,6 @@ An operation under faults leaves what it leaves without, or nothing and one erro
 repeated then. "What it leaves" is compared with an undisturbed run (`tests.operations.plain`).
 """
 
-from __future__ import annotations
-
 import time
 import uuid
 from contextlib import nullcontext

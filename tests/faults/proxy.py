@@ -8,8 +8,6 @@
 A local engine never throttles, never answers TransactionConflict and loses no reply.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import socket

@@ -8,8 +8,6 @@ has its rate, several times its rate, or is absent. So each fault occurs alone a
 with others.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import threading

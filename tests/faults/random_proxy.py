@@ -5,8 +5,6 @@ all tokens. So requests that reached the proxy before the engine was killed, hel
 ones included, never reach the next engine: AWS would not carry them out again either.
 """
 
-from __future__ import annotations
-
 import http.client
 import threading
 import time

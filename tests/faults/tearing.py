@@ -1,7 +1,5 @@
 """Mixes two answers to a Query or Scan: each item is from one of them."""
 
-from __future__ import annotations
-
 import json
 import random
 from typing import Any

@@ -1,7 +1,5 @@
 """The faults that only the torture uses, before a real engine."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Random faults have the rates of their table, and depend on their seed."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.faults.kinds import CloseBefore, Torn

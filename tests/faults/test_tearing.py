@@ -1,7 +1,5 @@
 """Mixed answers: each state that they show was committed, and their pages fit together."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

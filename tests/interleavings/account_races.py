@@ -1,7 +1,5 @@
 """Races of different operations on accounts that the register does not have."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

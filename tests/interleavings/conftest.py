@@ -1,7 +1,5 @@
 """Explores scenarios, and shows in the end how many schedules there were."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -6,8 +6,6 @@ thread sleeps until it is its turn in a combiner. Only the threads of operations
 steps them, see the scenario's clock.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 import time

@@ -1,7 +1,5 @@
 """Races of several processes, or of several callers of one, for the numbers of a series."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import date, timedelta
 from functools import partial

@@ -1,7 +1,5 @@
 """Scenarios of locks, and the rules of leases and fencing tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any

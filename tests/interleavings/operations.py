@@ -5,8 +5,6 @@ scheduler (`tests.interleavings.scheduler`) lets one operation at a time take it
 two steps an operation runs undisturbed: others cannot see what it does there.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ transactions. Threads of this process would share both; here each operation has 
 process.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Operations at once: they leave and answer what they do one after another, in some order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field

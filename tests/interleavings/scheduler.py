@@ -21,8 +21,6 @@ Faults are choices too, at every request of every operation, up to a number for 
   is carried out after the process died is the same as a death before the next request.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

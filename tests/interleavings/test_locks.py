@@ -1,7 +1,5 @@
 """Leases taken, renewed and given back at once, in every order of requests, answers and time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial

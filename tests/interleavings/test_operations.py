@@ -1,7 +1,5 @@
 """Operations at once, in every order of their requests; most of them are of the register."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any

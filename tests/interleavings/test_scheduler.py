@@ -1,7 +1,5 @@
 """The scheduler runs every schedule once, and finds broken operations."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import partial

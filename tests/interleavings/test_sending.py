@@ -1,7 +1,5 @@
 """Invoices sent by several processes at once, in every order of their requests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Who issues invoices: Ann, or an account that is only a key."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

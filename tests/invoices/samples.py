@@ -1,7 +1,5 @@
 """Invoices for tests that need no engine, and strategies that draw them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal

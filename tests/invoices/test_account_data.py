@@ -1,7 +1,5 @@
 """All data of an account as one JSON document; its invoices before and after it is deleted."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, date, datetime
 from itertools import islice

@@ -1,7 +1,5 @@
 """Totals of invoices, and how amounts are formatted."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from fractions import Fraction
 

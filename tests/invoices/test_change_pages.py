@@ -1,7 +1,5 @@
 """The pages that void and credit an invoice and mark it as paid, and their commands."""
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import timedelta

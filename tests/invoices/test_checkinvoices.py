@@ -1,7 +1,5 @@
 """The check of invoices: what it adds to that of series (`tests.sequences.test_checkseries`)."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 

@@ -1,7 +1,5 @@
 """The address book: adding, finding, changing and deleting the customers of an account."""
 
-from __future__ import annotations
-
 import re
 import uuid
 from dataclasses import replace

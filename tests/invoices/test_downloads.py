@@ -1,7 +1,5 @@
 """Downloads: one at a time for each account, a few in a process; also under ASGI."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 from collections.abc import Callable, Iterator

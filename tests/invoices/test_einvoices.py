@@ -1,7 +1,5 @@
 """Electronic invoices, checked by the rules of EN 16931."""
 
-from __future__ import annotations
-
 import io
 import logging
 from dataclasses import replace

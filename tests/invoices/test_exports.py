@@ -1,7 +1,5 @@
 """Many invoices as one CSV or one ZIP."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os

@@ -1,7 +1,5 @@
 """The kinds of values: what a person or a program may type, and what is stored then."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 from decimal import Decimal
 

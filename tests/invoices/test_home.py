@@ -1,7 +1,5 @@
 """The start page: what a visitor gets, and what an account has to look at."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from functools import partial

@@ -1,7 +1,5 @@
 """The invoice commands: one line or one JSON document, exit 1 for a refusal, 2 for wrong usage."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

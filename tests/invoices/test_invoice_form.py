@@ -1,7 +1,5 @@
 """A new invoice by the profile: what the form begins with and asks for, and who the seller is."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, date, datetime, timedelta
 from typing import Any

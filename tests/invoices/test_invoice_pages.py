@@ -1,7 +1,5 @@
 """The pages that issue and show an invoice; and what other accounts see of it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """What an invoice is: its item, its label, the digest of what was asked for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal

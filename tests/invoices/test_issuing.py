@@ -1,7 +1,5 @@
 """Issuing: number, invoice and guard in one transaction; 1, 2, 3 … and each request once."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo

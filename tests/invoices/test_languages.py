@@ -1,7 +1,5 @@
 """The language of a document, by its customer or its page; what is stored is in none."""
 
-from __future__ import annotations
-
 import io
 from decimal import Decimal
 from pathlib import Path

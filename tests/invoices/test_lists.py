@@ -1,7 +1,5 @@
 """The list of invoices: listing and searching with few requests, its pages, damaged invoices."""
 
-from __future__ import annotations
-
 import csv
 import html
 import json

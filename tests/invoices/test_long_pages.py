@@ -1,7 +1,5 @@
 """Pages that take a core for long: PDFs, electronic invoices, pages and forms of many lines."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A series of 1,000 invoices, which no page reads as a whole: each stays within its budget."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """The recipe "A new field of the invoice" of docs/developers.md, carried out on a copy."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

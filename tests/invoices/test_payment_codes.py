@@ -1,7 +1,5 @@
 """QR codes of payments: what a banking app reads."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An invoice as a PDF, read back by another library."""
 
-from __future__ import annotations
-
 import io
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """An invoice before it has a number: the amounts while somebody types, its preview, its PDF."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

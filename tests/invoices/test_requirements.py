@@ -1,7 +1,5 @@
 """What the law of the seller's country requires on an invoice."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal

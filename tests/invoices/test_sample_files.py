@@ -1,7 +1,5 @@
 """The PDFs of `docs/samples/`: up to date, valid and small. `make samples` writes them."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

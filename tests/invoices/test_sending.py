@@ -1,7 +1,5 @@
 """Sending an invoice by email: at most once for each request id, with its outcome on record."""
 
-from __future__ import annotations
-
 import socket
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """The page that sends an invoice, what the invoice's page says about it, and `sendinvoice`."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -4,8 +4,6 @@ Costs, refusals, repetitions, lost replies: `tests.site_operations`. Several at 
 `tests/interleavings/test_invoices.py`.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Exports that are made in the background and stored in S3."""
 
-from __future__ import annotations
-
 import json
 import time
 import uuid

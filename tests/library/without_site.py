@@ -1,7 +1,5 @@
 """Skips the tests of the library that import the site, which is not here (a pytest plugin)."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder

@@ -1,7 +1,5 @@
 """The clock of leases, which tests move forward."""
 
-from __future__ import annotations
-
 import pytest
 
 from dynamo._internal import clock as dynamo_clock

@@ -1,7 +1,5 @@
 """Locks for tests: reading and storing their items, and leases with and without renewals."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

@@ -4,8 +4,6 @@ Source: AmazonDynamoDBLockClient and LockItem of
 https://github.com/awslabs/amazon-dynamodb-lock-client (1.2).
 """
 
-from __future__ import annotations
-
 import uuid
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Locks of the tasks of an event loop."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The end of a process: it releases the leases that it still holds, in bounded time."""
 
-from __future__ import annotations
-
 import multiprocessing
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The threads that renew leases: they run while the process holds leases, and no longer."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

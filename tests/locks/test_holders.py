@@ -1,7 +1,5 @@
 """Watching the holder of a lock until it is gone, and deleting its lock then."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

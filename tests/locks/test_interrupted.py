@@ -1,7 +1,5 @@
 """Interrupted requests: the possible effect of the request is undone or recognized."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable, Iterator

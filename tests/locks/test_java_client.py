@@ -1,7 +1,5 @@
 """Locks shared with the lock client for Java: each excludes the other."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """Leases: checks, renewals, releases and transactions under them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any

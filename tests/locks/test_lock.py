@@ -1,7 +1,5 @@
 """Acquiring a lock, waiting for it, and releasing it."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`listlocks` and `breaklock`."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Lost requests and replies: a write that was carried out is recognized."""
 
-from __future__ import annotations
-
 import copy
 import threading
 from collections.abc import Iterator

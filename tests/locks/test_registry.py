@@ -1,7 +1,5 @@
 """Listing locks and breaking them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """`withlock`: how it runs a command, ends it, and exits."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

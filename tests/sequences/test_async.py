@@ -1,7 +1,5 @@
 """Numbers for the tasks of an event loop."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from typing import Any

@@ -1,7 +1,5 @@
 """The check of series finds each kind of damage, and reports nothing else."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from collections import Counter as Counts

@@ -1,7 +1,5 @@
 """Callers that wait share a request, and each gets its own answer or error."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Counters when requests fail: no number is drawn twice."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 from concurrent.futures import ThreadPoolExecutor

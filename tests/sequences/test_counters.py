@@ -1,7 +1,5 @@
 """Counters: values, names, arguments, costs, and many callers at the same time."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections import Counter

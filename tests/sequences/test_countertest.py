@@ -1,7 +1,5 @@
 """The commands `nextvalue` and `countertest`."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """Numbered items are issued, changed under a version, and never created or deleted otherwise."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

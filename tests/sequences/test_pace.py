@@ -1,7 +1,5 @@
 """Processes that issue on the same series adapt how widely they spread their groups."""
 
-from __future__ import annotations
-
 import pytest
 
 from sequences._internal import pace

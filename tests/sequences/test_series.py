@@ -1,7 +1,5 @@
 """Series of any model: number, item and guard item in one transaction; 1, 2, 3 … without a gap."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Issuing while requests fail, for several callers. Faults of one call: `tests.faults.matrix`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any

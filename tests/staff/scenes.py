@@ -1,7 +1,5 @@
 """Staff accounts, their pages, and the audit log."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.test import Client, RequestFactory

@@ -1,7 +1,5 @@
 """Each action happens together with its audit-log entries, or not at all."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Accounts as models of the library's own admin, although their errors are those of the site."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Staff reads the invoices of an account; each time is in the audit log."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The staff pages: look-up, accounts, actions, the audit log, locks."""
 
-from __future__ import annotations
-
 import html
 import re
 import uuid

@@ -1,7 +1,5 @@
 """The policies in deploy/: no page may scan, or change the audit log."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The command `storereport`, what it finds, and the pages that show the last report."""
 
-from __future__ import annotations
-
 import json
 import socket
 import sqlite3

@@ -1,7 +1,5 @@
 """Only staff sees the pages and acts, and no form of an account grants rights."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -5,8 +5,6 @@ operation once. `about.json` says when, and what is not to be read from the item
 the accounts, the key of a session, the bucket of the uploads.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Every operation works on accounts of released versions, and leaves correct guards."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

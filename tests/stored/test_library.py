@@ -1,7 +1,5 @@
 """Every operation works on locks, claims and cache items of released versions."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from typing import Any

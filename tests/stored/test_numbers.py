@@ -1,7 +1,5 @@
 """Every operation works on counters and invoices of released versions."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from decimal import Decimal

@@ -6,8 +6,6 @@
 Exits with 1 if a rule is broken, and shows the calls that break it.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import os

@@ -1,7 +1,5 @@
 """The URLs of the site, and an admin whose editors change and delete accounts by its forms."""
 
-from __future__ import annotations
-
 from django.urls import path
 
 from accounts.models import User

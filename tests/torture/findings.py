@@ -1,7 +1,5 @@
 """A finding: which rule is broken, of which object, and the few calls that show it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 

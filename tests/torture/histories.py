@@ -1,7 +1,5 @@
 """Calls for the tests of the checkers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

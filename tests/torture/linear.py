@@ -10,8 +10,6 @@ Sources: J. Wing, C. Gong, "Testing and Verifying Concurrent Objects", 1993; G. 
 Linearizability", 2017.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The summary of a run, and what it found."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 
 from tests.faults.random_proxy import LATEST_SECONDS

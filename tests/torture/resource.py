@@ -1,7 +1,5 @@
 """The resource that a lock protects: a number that accepts no lower fencing token."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Checks the history of a run and what is stored in the end."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """The account checker reports a history that breaks a rule, and no other."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The browser of the clients: a reply that was cut is not an answer."""
 
-from __future__ import annotations
-
 import socket
 from concurrent.futures import ThreadPoolExecutor
 

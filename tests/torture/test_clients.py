@@ -1,7 +1,5 @@
 """The clients of torture without faults, one call after the other: random operations on a model."""
 
-from __future__ import annotations
-
 import random
 import threading
 import time

@@ -1,7 +1,5 @@
 """The history survives its writer, with whole lines and with calls without an answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

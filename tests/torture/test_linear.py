@@ -1,7 +1,5 @@
 """The linearizability check: overlapping operations may have happened in any allowed order."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The lock checker reports a history that breaks a rule, and no other."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

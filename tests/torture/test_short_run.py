@@ -1,7 +1,5 @@
 """Torture can be started; a short run, started like `make torture`, finds nothing."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import subprocess

@@ -4,8 +4,6 @@ Each is forked from one process that has loaded everything (`multiprocessing`'s 
 new one starts at once. Each writes its history under the name of its life.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import threading

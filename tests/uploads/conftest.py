@@ -1,7 +1,5 @@
 """S3 for the tests of uploads: ministack, which supports If-None-Match and checks checksums."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files and folders to upload, and modes that prevent reading them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

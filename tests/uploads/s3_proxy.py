@@ -5,8 +5,6 @@ s3_proxy.plan("UploadPart", Meanwhile(…), when=lambda request: request["partNu
 assert s3_proxy.stored[key] == 1
 """
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Files to upload, and their results in the table and in the bucket."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

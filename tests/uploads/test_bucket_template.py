@@ -1,7 +1,5 @@
 """The bucket for uploads in the CloudFormation template; cfn-lint reads it in tests/dynamo."""
 
-from __future__ import annotations
-
 from tests.cloudformation import printed
 
 

@@ -1,7 +1,5 @@
 """`checkuploads`: the table against the bucket."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """How files are read, cut and checked: a file that changes while it is read is detected."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """A process is killed between any two requests: the next run completes its work."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Callable, Iterator

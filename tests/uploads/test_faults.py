@@ -1,7 +1,5 @@
 """S3 and DynamoDB fail: the file is uploaded, or fails with a reason and without an open claim."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass

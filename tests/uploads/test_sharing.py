@@ -1,7 +1,5 @@
 """Several processes are given the same files: each file is uploaded by one of them."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

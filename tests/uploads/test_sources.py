@@ -1,7 +1,5 @@
 """Destinations, and the files found below the paths of a command."""
 
-from __future__ import annotations
-
 import errno
 import os
 import tracemalloc

@@ -1,7 +1,5 @@
 """Rows that released versions stored: unfinished uploads are completed, others skipped."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from pathlib import Path

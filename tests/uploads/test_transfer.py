@@ -1,7 +1,5 @@
 """Each file is stored in S3 once, whole, or is reported with a reason."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Iterator

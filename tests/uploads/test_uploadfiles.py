@@ -1,7 +1,5 @@
 """`uploadfiles` in this process: what it stores and prints, and its exit code."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`uploadfiles` as a process: signals, terminals, pipes and encodings."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

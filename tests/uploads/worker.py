@@ -5,8 +5,6 @@
 It prints one line for each file, its outcome and its name, and the reason where there is one.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The admin of the test app."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.http import HttpRequest

@@ -1,7 +1,5 @@
 """The pages of the test app's admin."""
 
-from __future__ import annotations
-
 from django.urls import include, path
 
 from dynamo import admin

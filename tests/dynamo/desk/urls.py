@@ -1,7 +1,5 @@
 """The pages of the test app."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib import messages

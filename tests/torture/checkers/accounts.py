@@ -20,8 +20,6 @@ What is stored in the end counts as one more search after all calls. So a succes
 then, unless another call has changed the account.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence

@@ -7,8 +7,6 @@ invoices  each is issued once with the contents of its request. It is voided at 
 lists     show what was issued before they began, and nothing that was not requested yet.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -10,8 +10,6 @@ resource  accepted no lower fencing token after a higher one. Each number that w
           more than the previous one, so no holder overwrote another's. No accepted write is lost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple

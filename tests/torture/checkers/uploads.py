@@ -6,8 +6,6 @@ promised  a file that was reported as uploaded or skipped is stored in the end.
 clean     no upload reports a conflict.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from tests.torture.findings import Finding, of_calls

@@ -1,7 +1,5 @@
 """Clients that register, find, change and delete accounts with few shared values."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections import deque

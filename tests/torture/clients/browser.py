@@ -1,7 +1,5 @@
 """A browser: it keeps cookies, fills in forms, and follows no redirects."""
 
-from __future__ import annotations
-
 import http.client
 from http.cookies import SimpleCookie
 from typing import Any, NamedTuple

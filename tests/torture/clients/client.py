@@ -1,7 +1,5 @@
 """What all clients share: a client makes random calls and records them."""
 
-from __future__ import annotations
-
 import random
 import threading
 import uuid

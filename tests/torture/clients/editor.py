@@ -3,8 +3,6 @@
 Each form has a reason of its own, which the audit log keeps with what the form has done.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A client that runs the site's own checks while others write: they must report nothing."""
 
-from __future__ import annotations
-
 from accounts.models import User
 from dynamo._internal.checking.guards import FAULTS, check_guards
 from invoices.store.check import check_invoices

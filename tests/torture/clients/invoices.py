@@ -1,7 +1,5 @@
 """Clients that issue, void, read and list invoices of a few shared accounts."""
 
-from __future__ import annotations
-
 import random
 import time
 import uuid

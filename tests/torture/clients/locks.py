@@ -1,7 +1,5 @@
 """Clients that take locks and increment the number that each protects."""
 
-from __future__ import annotations
-
 import time
 
 from locks._internal.leases import Lease

@@ -4,8 +4,6 @@ They fill in the forms of the pages, and send a form again if it had no answer. 
 usernames, but no other client changes their accounts.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from contextlib import suppress

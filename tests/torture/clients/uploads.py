@@ -1,7 +1,5 @@
 """Folders of files to upload, and clients that upload them, several of them the same one."""
 
-from __future__ import annotations
-
 import random
 import threading
 from pathlib import Path
