@@ -218,7 +218,8 @@ ACCOUNTS_LIMITS = {
 def _usual_origin() -> str:
     """The address of `make run`; in production the first host name that is allowed, if any."""
     if DEBUG:
-        return f"http://127.0.0.1:{env.read('PORT', str) or '8000'}"
+        port = env.read("PORT", str) or "8000"
+        return f"http://127.0.0.1:{port}"
     names = [host for host in ALLOWED_HOSTS if not host.startswith(("*", "."))]
     return f"https://{names[0]}" if names else ""
 
