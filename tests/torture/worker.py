@@ -4,6 +4,7 @@ Each is forked from one process that has loaded everything (`multiprocessing`'s 
 new one starts at once. Each writes its history under the name of its life.
 """
 
+import gc
 import os
 import random
 import threading
@@ -18,7 +19,11 @@ django.setup()
 
 from django.conf import settings  # noqa: E402 - Django first
 
+often = gc.get_threshold()
 from project.wsgi import application  # noqa: E402
+
+# A server collects rarely. Tests, which import this module, look for what nobody uses any more.
+gc.set_threshold(*often)
 from tests.torture.clients.accounts import AccountClient  # noqa: E402
 from tests.torture.clients.client import Client, Plan  # noqa: E402
 from tests.torture.clients.editor import Editor  # noqa: E402
