@@ -188,7 +188,7 @@ class ActionAdmin(ListAdmin):
         attrs = {"class": "action-select", "aria-label": text}
         return forms.CheckboxInput(attrs, lambda _: False).render(ACTION_CHECKBOX_NAME, id_of(obj))
 
-    def response_action(self, request: HttpRequest, actions: dict[str, Any]) -> HttpResponse:
+    def _asked(self, request: HttpRequest, actions: dict[str, Any]) -> HttpResponse:
         """Asks for confirmation of an action on the selected items, or runs it."""
         selected = request.POST.getlist(ACTION_CHECKBOX_NAME)
         name, back = request.POST.get("action", ""), request.get_full_path()

@@ -171,7 +171,7 @@ class ListAdmin(Options):
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
         if request.method == "POST" and (actions := self.get_actions(request)):
-            return self.response_action(request, actions)
+            return self._asked(request, actions)
         try:
             changelist = self.get_changelist_instance(request)
         except BadCursor:

@@ -19,11 +19,12 @@ django.setup()
 
 from django.conf import settings  # noqa: E402 - Django first
 
-often = gc.get_threshold()
+threshold = gc.get_threshold()
 from project.wsgi import application  # noqa: E402
 
 # A server collects rarely. Tests, which import this module, look for what nobody uses any more.
-gc.set_threshold(*often)
+gc.set_threshold(*threshold)
+
 from tests.torture.clients.accounts import AccountClient  # noqa: E402
 from tests.torture.clients.client import Client, Plan  # noqa: E402
 from tests.torture.clients.editor import Editor  # noqa: E402
