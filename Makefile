@@ -102,7 +102,7 @@ samples: install
 # Needs uv on PATH. Keeps the locked versions; `make lock UPGRADE=--upgrade` renews them. Both files lock
 # the same versions.
 LOCK := uv pip compile --no-config --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" pyproject.toml
+	--no-strip-extras --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" pyproject.toml
 lock:
 	$(LOCK) $(UPGRADE) --group site --group test --group lint --output-file requirements-dev.lock
 	$(LOCK) --group site --constraint requirements-dev.lock --output-file requirements.lock
