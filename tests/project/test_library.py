@@ -40,6 +40,8 @@ VERSIONS = {"3.11": "5.2", "3.12": "6.0", "3.13": "6.1", "3.14": "6.1"}
 #: What the library's tests need.
 TOOLS = ("hypothesis", "pytest", "pytest-django", "pytest-randomly", "pytest-xdist")
 
+# The name of a locked distribution, and its extras.
+PIN = r"^([\w.-]+)(?:\[[\w,-]+\])?"
 LOCK, DEVELOPMENT_LOCK = ROOT / "requirements.lock", ROOT / "requirements-dev.lock"
 
 fetches_packages = pytest.mark.slow
@@ -53,7 +55,7 @@ def modules() -> Iterator[Path]:
 def pins(lock: Path) -> dict[str, set[str]]:
     """The locked versions of each distribution; some depend on Python's version."""
     found: dict[str, set[str]] = {}
-    for name, version in re.findall(r"^([\w.-]+)==([^\s;]+)", lock.read_text(), re.MULTILINE):
+    for name, version in re.findall(PIN + r"==([^\s;]+)", lock.read_text(), re.MULTILINE):
         found.setdefault(name, set()).add(version)
     return found
 
@@ -75,7 +77,7 @@ def test_the_library_imports_nothing_but_its_dependencies() -> None:
 def test_each_locked_version_has_hashes_and_no_address(lock: Path) -> None:
     text = lock.read_text()
 
-    assert len(re.findall(r"^[\w.-]+==.*\\\n    --hash=sha256:", text, re.MULTILINE)) == len(
+    assert len(re.findall(PIN + r"==.*\\\n    --hash=sha256:", text, re.MULTILINE)) == len(
         re.findall(r"^[^\s#]", text, re.MULTILINE)
     )
     assert "://" not in text
@@ -123,10 +125,13 @@ def new_environment(
 
 
 def locked(lock: Path, folder: Path, *, without: str = "") -> list[str]:
-    """Arguments by which pip installs the locked versions, except of one distribution."""
+    """Arguments by which pip installs the locked versions, except of one distribution.
+
+    Pip refuses constraints with extras.
+    """
     versions = folder / "versions.txt"
-    pinned = re.findall(r"^[\w.-]+==[^\\\n]+", lock.read_text(), re.MULTILINE)
-    versions.write_text("\n".join(pin for pin in pinned if pin.partition("==")[0] != without))
+    pinned = re.findall(PIN + r"(==[^\\\n]+)", lock.read_text(), re.MULTILINE)
+    versions.write_text("\n".join(name + pin for name, pin in pinned if name != without))
     return ["--constraint", str(versions)]
 
 
