@@ -22,7 +22,7 @@ from accounts.services import (
     revoke_staff,
 )
 from accounts.sessions import services as sessions
-from dynamo import admin
+from dynamo import Transaction, admin
 from dynamo._internal.items import PlainModel
 from dynamo.admin import LogEntry
 from invoices.document.invoice import Customer
@@ -278,6 +278,28 @@ ACCOUNTS = [
 ]
 
 
+EDITORS: Any = admin.ModelAdmin(User, admin.site)
+
+
+def _by_form(name: str, act: Callable[..., object], taken: Refusals | None = None) -> Operation:
+    """A change or deletion of an account, as the forms of the admin write it."""
+
+    def given() -> tuple[Any, User]:
+        return acting(make_staff(username="grace", email="g@example.org", is_superuser=True)), ann()
+
+    def write(both: tuple[Any, User]) -> object:
+        request, user = both
+        write = Transaction()
+        act(user, write=write)
+        return EDITORS.commit(request, write, name, user, permission=name, reason="Why")
+
+    refusals: Refusals = {
+        "changed since": (lambda both: _change(both[1]), StaleUser),
+        "registered again since": (lambda both: _register_again(both[1]), StaleUser),
+    }
+    return _of_staff(name, write, User, given, units=14, refusals=refusals | (taken or {}))
+
+
 def _of_staff(
     name: str, act: Callable[[Any], object], model: type[PlainModel], given: Any, **more: Any
 ) -> Operation:
@@ -315,6 +337,8 @@ GET = ["GetItem"]
 
 STAFF = [
     *map(_on_user, ["deactivate", "endSessions", "endSession"]),
+    _by_form("change", partial(change_username, username="Bea"), _taken(username="BEA")),
+    _by_form("delete", delete),
     _of_staff(
         "breakLock",
         _break_lock,

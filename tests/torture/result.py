@@ -8,7 +8,6 @@ from typing import Any
 
 from accounts.models import User
 from dynamo._internal import bulk
-from dynamo.admin import LogEntry
 from dynamo.extending import text_of
 from invoices.models import InvoiceItem
 from tests.torture import history
@@ -43,7 +42,7 @@ def check(run: Run) -> tuple[list[Call], list[Finding]]:
             for call in calls
             if (crash := call.answer.get("crashed"))
         ),
-        *accounts.check(calls, stored_accounts(), engine_kills=run.engine_kills, logged=_logged()),
+        *accounts.check(calls, stored_accounts(), engine_kills=run.engine_kills),
         *invoices.check(calls, stored_invoices()),
         *locks.check(
             calls, {file.name: Resource(file).served() for file in folder.glob("resources/*")}
@@ -86,15 +85,6 @@ def stored_accounts() -> dict[str, Account]:
         for item in _items(User.table(), _USER)
         if "#" not in item["pk"]["S"]
     }
-
-
-def _logged() -> list[str]:
-    """The reasons in the audit log. Each entry on an item has a second one, of its month."""
-    return [
-        item["reason"]["S"]
-        for item in _items(LogEntry.table(), ("journal", "reason"))
-        if item["journal"]["S"].startswith("on#")
-    ]
 
 
 def stored_invoices() -> dict[str, dict[int, Stored]]:

@@ -177,43 +177,6 @@ def test_a_history_of_accounts_has_the_findings_of_the_rules_that_it_breaks(name
     assert {finding.about for finding in check(in_turn(calls), in_the_end)} == objects
 
 
-BY_FORM = changed(answer={}, reason="r")
-DELETED_BY_FORM = deleted(reason="r")
-KILLED = replace(BY_FORM, outcome="unknown")
-ALL = {A, USERNAME, NEW}
-REFUSED = "the entry of a call that was refused"
-
-
-@pytest.mark.parametrize(
-    ("calls", "logged", "stored", "objects"),
-    [
-        ([BY_FORM], "r", BEA, set()),
-        ([BY_FORM], "", BEA, ALL),
-        ([BY_FORM], "rr", BEA, {"2 entries with the reason 'r'"}),
-        # Sent twice: the second one has nothing to do.
-        ([changed(), BY_FORM], "", BEA, set()),
-        ([changed(), BY_FORM], "r", BEA, {A}),
-        ([KILLED], "r", BEA, set()),
-        ([KILLED], "r", ANN, ALL),
-        ([KILLED], "", BEA, ALL),
-        ([changed(), stale(BY_FORM)], "", BEA, set()),
-        ([changed(), stale(BY_FORM)], "r", BEA, {A, REFUSED}),
-        ([DELETED_BY_FORM], "r", None, set()),
-        ([DELETED_BY_FORM], "", None, {A, USERNAME, EMAIL}),
-        ([deleted(), DELETED_BY_FORM], "", None, set()),
-        ([deleted(), DELETED_BY_FORM], "r", None, {A}),
-    ],
-)
-def test_a_call_with_a_reason_has_written_if_the_audit_log_says_so(
-    calls: list[Call], logged: str, stored: Account | None, objects: set[str]
-) -> None:
-    in_the_end = {} if stored is None else {A: stored}
-
-    findings = check(in_turn([registered(), *calls]), in_the_end, logged=[*logged])
-
-    assert {finding.about for finding in findings} == objects
-
-
 @pytest.mark.parametrize("gone", [True, False])
 def test_a_change_whose_account_is_gone_may_have_been_made(gone: bool) -> None:
     calls = [

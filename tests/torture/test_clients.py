@@ -33,5 +33,5 @@ def test_random_calls_end_as_the_checkers_of_torture_allow(engine: str, tmp_path
     ends = {(call.do, call.outcome) for call in calls}
     some = ("register", "change", "find")
     assert ends >= {(do, outcome) for do in some for outcome in ("ok", "refused")}
-    others = ("edit", "other", "delete", "issue", "void", "list", "read")
+    others = ("edit", "other", "delete", "issue", "void", "read")
     assert ends >= {(do, "ok") for do in others}

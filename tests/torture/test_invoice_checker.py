@@ -33,11 +33,6 @@ def read(number: int, reason: str | None) -> Call:
     return call("read", account="a", number=number, answer={"reason": reason})
 
 
-def listed(*numbers: int, voided: int = 0, is_all: bool = True) -> Call:
-    invoices = [[number, number == voided] for number in numbers]
-    return call("list", account="a", answer={"invoices": invoices, "is_all": is_all})
-
-
 X, Y, X_VOIDED = Stored("x", "of x", ""), Stored("y", "of y", ""), Stored("x", "of x", "wrong")
 TWO = [issued("x", 1), issued("y", 2)]
 VOIDED = [issued("x", 1), voided(1, "wrong")]
@@ -46,11 +41,8 @@ MAYBE = [issued("x", 1), voided(1, "wrong", "unknown", lingers=9), read(1, ""), 
 
 #: Calls, the invoices that are stored in the end, by number, and the rules that are broken.
 HISTORIES: dict[str, tuple[list[Call], dict[int, Stored], set[str]]] = {
-    "issued, voided, read and listed": (
-        [
-            *(read(1, None), *TWO, listed(2, 1), voided(1, "wrong")),
-            *(read(1, "wrong"), already(1, "wrong"), listed(2, 1, voided=1)),
-        ],
+    "issued, voided and read": (
+        [*(read(1, None), *TWO, voided(1, "wrong")), *(read(1, "wrong"), already(1, "wrong"))],
         {1: X_VOIDED, 2: Y},
         set(),
     ),
@@ -96,19 +88,6 @@ HISTORIES: dict[str, tuple[list[Call], dict[int, Stored], set[str]]] = {
         {"invoices"},
     ),
     "a lost voiding that is seen and undone": ([*MAYBE, read(1, "")], {1: X_VOIDED}, {"invoices"}),
-    "a list without an earlier invoice": ([*TWO, listed(2)], {1: X, 2: Y}, {"lists"}),
-    "a list with the later of two invoices issued meanwhile": (
-        [issued("x", 1, at=(0, 9)), issued("y", 2, at=(0, 9)), listed(2)],
-        {1: X, 2: Y},
-        set(),
-    ),
-    "a page without older invoices": ([*TWO, listed(2, is_all=False)], {1: X, 2: Y}, set()),
-    "a list with an invoice before its request": ([listed(1), issued("x", 1)], {1: X}, {"lists"}),
-    "a list that shows a voided invoice as issued": (
-        [*VOIDED, listed(1)],
-        {1: X_VOIDED},
-        {"lists"},
-    ),
 }
 
 

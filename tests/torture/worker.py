@@ -27,7 +27,6 @@ gc.set_threshold(*threshold)
 
 from tests.torture.clients.accounts import AccountClient  # noqa: E402
 from tests.torture.clients.client import Client, Plan  # noqa: E402
-from tests.torture.clients.editor import Editor  # noqa: E402
 from tests.torture.clients.inspector import Inspector  # noqa: E402
 from tests.torture.clients.invoices import InvoiceClient  # noqa: E402
 from tests.torture.clients.locks import LockClient  # noqa: E402
@@ -45,7 +44,6 @@ CLIENTS: dict[str, tuple[type[Client], float]] = {
     "invoices-1": (InvoiceClient, 0.15),
     "locks": (LockClient, 0.2),
     "visitor": (Visitor, 1.0),
-    "editor": (Editor, 1.0),
     "uploads": (UploadClient, 2.0),
     "inspector": (Inspector, 6.0),
 }
@@ -85,6 +83,5 @@ def _begin(life: str, folder: Path) -> None:
     log = os.open(folder / "logs" / f"{life}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    settings.ROOT_URLCONF = "tests.torture.editing"
     # Argon2 is slow on purpose.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -13,21 +13,18 @@ account     an account exists from its registration to its deletion, with the va
             had written and before it returned: if its reply was lost, the attempt that was
             answered may have found later changes of others.
 
-The audit log tells which calls with a reason have written: an entry is stored with what it is
-about, and never otherwise. An entry whose call was refused is a finding.
-
 What is stored in the end counts as one more search after all calls. So a success is still true
 then, unless another call has changed the account.
 """
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from tests.torture.findings import Finding, of_calls, of_object, operation
+from tests.torture.findings import Finding, of_object, operation
 from tests.torture.history import Call
 from tests.torture.linear import Operation, Step
 
@@ -64,20 +61,10 @@ Seen = Mapping[int, float]
 
 
 def check(
-    calls: Sequence[Call],
-    stored: Mapping[str, Account],
-    *,
-    engine_kills: Sequence[float] = (),
-    logged: Sequence[str] = (),
+    calls: Sequence[Call], stored: Mapping[str, Account], *, engine_kills: Sequence[float] = ()
 ) -> list[Finding]:
-    """Find broken rules.
-
-    `stored` are the accounts in the end, by their keys. `logged` are the reasons in the audit log.
-    """
+    """Find broken rules. `stored` are the accounts in the end, by their keys."""
     calls = [call for call in calls if call.do in WRITES | {"find"}]
-    findings = list(_wrongly_logged(calls, logged, engine_kills))
-    entries = set(logged)
-    calls = [each for call in calls if (each := _as_logged(call, entries))]
     over = max((call.latest for call in calls), default=0.0) + 1
     calls += _last_searches(calls, stored, over)
     seen = _versions_seen(calls)
@@ -92,9 +79,11 @@ def check(
                 if each.do != "find" and "version" in each.answer:
                     shows = operation(each, partial(_shows, each, seen[pk]))
                     objects["account", pk].append(replace(shows, is_second=True))
-    for (rule, about), operations in objects.items():
-        findings += of_object(rule, about, operations)
-    return findings
+    return [
+        finding
+        for (rule, about), operations in objects.items()
+        for finding in of_object(rule, about, operations)
+    ]
 
 
 def _with_ghost(call: Call, engine_kills: Sequence[float]) -> Iterator[Call]:
@@ -105,45 +94,9 @@ def _with_ghost(call: Call, engine_kills: Sequence[float]) -> Iterator[Call]:
     that is told that the account is gone may have been made before, if its reply was lost.
     """
     yield call
-    if call.do in WRITES and _may_repeat(call, engine_kills):
-        yield replace(call, outcome="unknown", answer={}, lingers=0.0)
-
-
-def _may_repeat(call: Call, engine_kills: Sequence[float]) -> bool:
     was_forgotten = any(call.began <= at <= call.latest for at in engine_kills)
-    return was_forgotten or bool(call.answer.get("gone"))
-
-
-def _wrongly_logged(
-    calls: Iterable[Call], logged: Sequence[str], engine_kills: Sequence[float]
-) -> Iterator[Finding]:
-    """Entries that stand twice, or whose call was refused."""
-    entries = Counter(logged)
-    for reason, times in entries.items():
-        if times > 1:
-            yield Finding("audit log", f"{times} entries with the reason {reason!r}")
-    for call in calls:
-        was_refused = call.outcome == "refused" and not _may_repeat(call, engine_kills)
-        if was_refused and call.asked.get("reason") in entries:
-            yield of_calls("audit log", "the entry of a call that was refused", [call])
-
-
-def _as_logged(call: Call, logged: Container[str]) -> Call | None:
-    """A call with a reason as the audit log shows it: it `wrote`, or not. None if it did nothing.
-
-    The entry and what it is about are one transaction.
-    """
-    if "reason" not in call.asked:
-        return call
-    wrote = call.asked["reason"] in logged
-    if wrote:
-        answer = call.answer if call.outcome == "ok" else {}
-        return replace(
-            call, outcome="ok", answer=answer | {"wrote": True}, ended=call.latest, lingers=0.0
-        )
-    if call.outcome == "ok":
-        return replace(call, answer=call.answer | {"wrote": False})
-    return None if call.outcome == "unknown" else call
+    if call.do in WRITES and (was_forgotten or call.answer.get("gone")):
+        yield replace(call, outcome="unknown", answer={}, lingers=0.0)
 
 
 def _last_searches(
@@ -202,8 +155,6 @@ def _steps_of_values(call: Call) -> Iterator[tuple[tuple[str, str], Step]]:
             if attribute in values:
                 yield (attribute, values[attribute].casefold()), partial(step, pk)
 
-    if call.answer.get("wrote") is False:
-        return
     if call.do == "register" and taken:
         yield from of_each({name: asked[name] for name in taken}, _is_anothers)
         others = {name: asked[name] for name in ATTRIBUTES if name not in taken}
@@ -318,15 +269,14 @@ def _register_refused(call: Call, _seen: Seen, account: Account | None) -> Itera
 def _change(call: Call, seen: Seen, account: Account | None) -> Iterator[Account | None]:
     if account is None:
         return
-    asked, read, wrote = call.asked, call.asked.get("version"), call.answer.get("wrote")
+    asked, read = call.asked, call.asked.get("version")
     attribute, new = asked.get("attribute", "full_name"), asked.get("new", asked.get("full_name"))
     before = _with(account, read, seen)
-    if before is not None and wrote is not False:
+    if before is not None:
         after = None if before.version is None else before.version + 1
         yield before._replace(**{attribute: new}, version=after)
     # Another call has made the change, to the account that was read.
-    is_so = getattr(account, attribute) == new and _can_come_to(account, read, seen)
-    if is_so and not wrote:
+    if getattr(account, attribute) == new and _can_come_to(account, read, seen):
         yield account
 
 
@@ -357,11 +307,7 @@ def _change_refused(call: Call, seen: Seen, account: Account | None) -> Iterator
 
 
 def _delete(call: Call, seen: Seen, account: Account | None) -> Iterator[Account | None]:
-    wrote = call.answer.get("wrote")
-    if account is None:
-        if not wrote:
-            yield None
-    elif wrote is not False and _with(account, call.asked.get("version"), seen) is not None:
+    if account is None or _with(account, call.asked.get("version"), seen) is not None:
         yield None
 
 

@@ -4,7 +4,6 @@ numbers   a series has the numbers 1..n, each on one invoice. A request has one 
           often it is repeated: a higher one than each request that was answered before it began.
 invoices  each is issued once with the contents of its request. It is voided at most once, for one
           reason, and stays voided.
-lists     show what was issued before they began, and nothing that was not requested yet.
 """
 
 from collections import defaultdict
@@ -33,7 +32,7 @@ def check(calls: Sequence[Call], stored: Mapping[str, Series]) -> list[Finding]:
     """Find broken rules; `stored` are the invoices of each account in the end, by number."""
     accounts = {name: _Account(name, series) for name, series in stored.items()}
     for call in calls:
-        if call.do in {"issue", "void", "read", "list"}:
+        if call.do in {"issue", "void", "read"}:
             name = call.asked["account"]
             account = accounts.setdefault(name, _Account(name, {}))
             account.calls.append(call)
@@ -75,7 +74,6 @@ class _Account:
         yield from self._numbers()
         yield from self._order()
         yield from self._invoices()
-        yield from self._lists()
 
     def _finding(self, rule: str, about: str, calls: Sequence[Call] = ()) -> Finding:
         return of_calls(rule, f"{self.name}: {about}", calls)
@@ -132,40 +130,6 @@ class _Account:
             operations[number].append(operation(last, partial(_is, each.void_reason)))
         for number, of_one in operations.items():
             yield from of_object("invoices", f"{self.name}: {number}", of_one)
-
-    def _lists(self) -> Iterator[Finding]:
-        issued = self._issued()
-        voided_by: dict[int, float] = {
-            call.asked["number"]: call.ended
-            for call in self.calls
-            if call.do == "void" and call.outcome == "ok"
-        }
-        for call in self.calls:
-            if call.do != "list" or call.outcome != "ok":
-                continue
-            shown: dict[int, bool] = dict(call.answer["invoices"])
-            # A list has one page; older invoices are on the next one.
-            lowest = 0 if call.answer["is_all"] else min(shown, default=0)
-            wrong = {
-                "lacks": [
-                    number
-                    for number, issue in issued.items()
-                    if number >= lowest and number not in shown and issue.ended < call.began
-                ],
-                "has too early": [
-                    number
-                    for number in shown
-                    if number not in issued or issued[number].began > call.ended
-                ],
-                "shows as issued": [
-                    number
-                    for number, voided in shown.items()
-                    if not voided and voided_by.get(number, call.began) < call.began
-                ],
-            }
-            for what, numbers in wrong.items():
-                if numbers:
-                    yield self._finding("lists", f"a list {what} {numbers}", [call])
 
 
 def _step_of(call: Call) -> Step | None:

@@ -1,4 +1,4 @@
-"""Clients that issue, void, read and list invoices of a few shared accounts."""
+"""Clients that issue, void and read invoices of a few shared accounts."""
 
 import random
 import time
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from invoices.document.invoice import Customer, label_of
 from invoices.exceptions import AlreadyVoided, InvoiceError, UnknownInvoice
-from invoices.store import lists, records, settlement
+from invoices.store import records, settlement
 from invoices.store.issuing import issue_invoice
 from tests.invoice_factories import DAY, SELLER, draft
 from tests.torture.clients.client import Client
@@ -37,13 +37,11 @@ class InvoiceClient(Client):
             self._issue(*self.chance.choice(self._asked[-5:]))
         elif what < 0.55 or not self._issued:
             self._issue(shared_account(self.chance), self.new_id())
-        elif what < 0.9:
+        else:
             account, number = self.chance.choice(self._issued[-6:])
             # Or the next number, which may not exist yet.
             number = max(1, number + self.chance.choice([-1, 0, 0, 0, 1]))
             (self._void if what < 0.7 else self._read)(account, number)
-        else:
-            self._list(shared_account(self.chance))
 
     def _issue(self, account: str, request: str) -> None:
         self._asked.append((account, request))
@@ -65,9 +63,3 @@ class InvoiceClient(Client):
         asked = {"account": account, "number": number}
         with self.journal.call("read", refusals=(UnknownInvoice,), **asked) as call:
             call.ok(reason=records.find_invoice(account, label_of(DAY.year, number)).void_reason)
-
-    def _list(self, account: str) -> None:
-        with self.journal.call("list", account=account) as call:
-            page = lists.list_invoices(account, DAY.year)
-            invoices = [[each.number, each.is_voided] for each in page.invoices]
-            call.ok(invoices=invoices, is_all=page.before is None)

@@ -25,14 +25,9 @@ USERNAME = "/accounts/username/"
 DELETE = "/accounts/delete/"
 INVOICE = "/invoices/new/"
 
-#: What the forms of the site and of the admin say of a value that another account has, of an
-#: account that another call has changed, and of one that another call has deleted.
-TAKEN = ("This username is taken.", "belongs to another account.", "already exists.")
-CHANGED = (
-    "was changed meanwhile, and nothing was stored",
-    "was changed after this page was opened",
-)
-DELETED = ("was deleted after this page was opened", "Perhaps it was deleted?")
+#: The errors for values that another account has, and for an account that another call has changed.
+TAKEN = ("This username is taken.", "belongs to another account.")
+CHANGED = "was changed meanwhile, and nothing was stored"
 
 
 def visitors_name(chance: random.Random) -> str:
@@ -124,32 +119,20 @@ class Visitor(Client):
 
     def write_down(self, call: Running, do: str, answer: Answer) -> None:
         """Record what the answer to a form says."""
-        if answer.status == 302:
-            self.write_down_done(call, do, answer.location)
-            return
-        said = {name: " ".join(texts) for name, texts in answer.page.errors.items()}
-        taken = [name for name, text in said.items() if text.endswith(TAKEN)]
-        if taken and len(taken) == len(said):
-            call.refused("ValueTaken", taken=taken)
-        elif do not in {"change", "edit"} or not write_down_stale(call, " ".join(said.values())):
-            text = " ".join(answer.page.text.split())
-            raise PageFailed(f"the form says: {said}; the page: {text[:300]!r}")
-
-    def write_down_done(self, call: Running, do: str, location: str) -> None:
-        """Record that a form leads to another page."""
-        if location.startswith(SIGN_IN):
+        if answer.status == 302 and answer.location.startswith(SIGN_IN):
             call.refused("SignedOut", taken=[])
+        elif answer.status == 302:
+            call.ok(**({"number": _number_of(answer.location)} if do == "issue" else {}))
         else:
-            call.ok(**({"number": _number_of(location)} if do == "issue" else {}))
-
-
-def write_down_stale(call: Running, said: str) -> bool:
-    """Record that the account was changed or deleted by another call, if the page says so."""
-    gone = any(text in said for text in DELETED)
-    is_stale = gone or any(text in said for text in CHANGED)
-    if is_stale:
-        call.refused("StaleUser", taken=[], gone=gone)
-    return is_stale
+            said = {name: " ".join(texts) for name, texts in answer.page.errors.items()}
+            taken = [name for name, text in said.items() if text.endswith(TAKEN)]
+            if taken and len(taken) == len(said):
+                call.refused("ValueTaken", taken=taken)
+            elif do == "change" and any(CHANGED in text for text in said.values()):
+                call.refused("StaleUser", taken=[])
+            else:
+                text = " ".join(answer.page.text.split())
+                raise PageFailed(f"the form says: {said}; the page: {text[:300]!r}")
 
 
 def _number_of(page: str) -> int:
