@@ -20,10 +20,13 @@ from dynamo.exceptions import (
     RequestIdReused,
     Stale,
     Taken,
+    Unavailable,
 )
 from dynamo.models import Model
 from dynamo.transactions import Transaction
 from dynamo.unique import Unique, casefolded
+from tests.faults.kinds import DropReply, Meanwhile
+from tests.faults.proxy import FaultProxy
 from tests.items import overwrite, stored_items
 from tests.requests import Requests
 
@@ -86,51 +89,7 @@ def guards(table: str = "tests-promises") -> dict[str, str]:
     return {key: item["owner"]["S"] for key, item in stored_items(table).items() if "owner" in item}
 
 
-def save_card(member: Member, card: str) -> None:
-    member.card = card
-    member.save()
-
-
-#: What is done to a member with the card A-17: the requests, their units, and its card afterwards.
-WRITES: dict[str, tuple[Callable[[Member], Any], list[str], float, str]] = {
-    "a change": (lambda m: m.change(card="A-18"), ["TransactWriteItems"], 6, "A-18"),
-    "save": (lambda m: save_card(m, "A-18"), ["TransactWriteItems"], 6, "A-18"),
-    "a change of no unique value": (
-        lambda m: m.change(visits=2, email="ANN@example.org"),
-        ["UpdateItem"],
-        1,
-        "A-17",
-    ),
-    "a change to what is stored": (lambda m: m.change(card="A-17", visits=0), [], 0, "A-17"),
-    "a deletion": (Member.delete, ["TransactWriteItems"], 6, ""),
-    "two deletions": (lambda m: (m.delete(), m.delete()), ["TransactWriteItems"] * 2, 6, ""),
-}
-
-
-@pytest.mark.fault_of("moto", "counts no units of a transaction, and half a unit for an update")
-@pytest.mark.parametrize(("write", "operations", "units", "card"), WRITES.values(), ids=WRITES)
-def test_an_item_and_its_guard_items_are_written_in_one_request(
-    write: Callable[[Member], Any],
-    operations: list[str],
-    units: float,
-    card: str,
-    requests_sent: Requests,
-) -> None:
-    member = ann(card="A-17")
-    assert (requests_sent.operations, requests_sent.units) == (["TransactWriteItems"], 6)
-    requests_sent.clear()
-
-    write(member)
-
-    assert (requests_sent.operations, requests_sent.units) == (operations, units)
-    keys = ["email#ann@example.org", f'club,card#["chess", "{card}"]'] if card else []
-    assert guards() == dict.fromkeys(keys, member.pk)
-    items = stored_items("tests-promises")
-    assert items.keys() == {*keys, *([member.pk] if card else [])}
-    assert not card or items[member.pk] == member.stored
-
-
-# The life of an item ------------------------------------------------------------------------------
+# Finding and counting -----------------------------------------------------------------------------
 
 
 def test_an_item_is_found_by_each_unique_value_in_any_spelling(requests_sent: Requests) -> None:
@@ -282,54 +241,32 @@ def test_all_taken_values_are_one_error_and_nothing_is_written() -> None:
 
 
 @pytest.mark.parametrize(
-    "late", [lambda m: m.change(card="B"), lambda m: save_card(m, "B"), Member.delete]
+    "write", [Member.save, lambda m: m.change(visits=1), lambda m: m.change(add={"visits": 1})]
 )
-def test_of_two_stale_copies_the_later_write_is_refused_unless_it_is_the_same_change(
-    late: Callable[[Member], None],
-) -> None:
-    first = ann()
-    second, third = Member.get(first.pk), Member.get(first.pk)
-    first.change(card="A")
-    read = second.stored
-
-    with pytest.raises(Stale):
-        late(second)
-    assert second.stored == read
-    third.change(card="A")
-    assert third.version == first.version
-
-
-@pytest.mark.parametrize("deleted_by", ["itself", "another"])
-@pytest.mark.parametrize(
-    "write", [Member.save, lambda m: m.change(card="A-17"), lambda m: m.change(add={"visits": 1})]
-)
-def test_a_deleted_item_is_not_brought_back(
-    deleted_by: str, write: Callable[[Member], Any]
-) -> None:
+def test_a_deleted_item_is_stored_again_by_insert_only(write: Callable[[Member], Any]) -> None:
     member = ann()
-    (member if deleted_by == "itself" else Member.get(member.pk)).delete()
-    member.card = "A"
+    other = Member.get(member.pk)
+    other.card = "A"
+    member.delete()
 
-    with pytest.raises(Stale) as refused:
-        write(member)
-
-    assert refused.value.is_deleted
+    for each in (member, other):
+        with pytest.raises(Stale) as refused:
+            write(each)
+        assert refused.value.is_deleted
     assert stored_items("tests-promises") == {}
 
-
-def test_save_without_changes_of_a_deleted_object_is_stale_until_it_is_inserted() -> None:
-    member = ann()
-    with Transaction() as write:
-        member.delete(write=write)
-        member.save()
-
-    for save in (member.save, lambda: member.change(visits=0)):
-        with pytest.raises(Stale):
-            save()
     member.insert()
     member.save()
-
     assert list(Member.scan()) == [member]
+
+
+def test_a_change_to_what_is_stored_sends_nothing(requests_sent: Requests) -> None:
+    member = ann(card="A-17")
+    requests_sent.clear()
+
+    member.change(card="A-17", visits=0)
+
+    assert requests_sent.operations == []
 
 
 def test_a_missing_value_is_refused_before_a_request_is_sent(requests_sent: Requests) -> None:
@@ -431,6 +368,18 @@ def test_a_damaged_version_is_an_error_that_names_the_item(version: Any) -> None
         assert (error.table, error.key, error.attribute) == (Member.table(), member.pk, "version")
 
 
+def test_a_unique_value_that_became_too_long_can_be_changed_and_its_item_deleted() -> None:
+    member = ann()
+    overwrite(member, email={"S": "x" * 3000})
+    read = Member.get(member.pk)
+
+    read.change(email="bob@example.org")
+    assert guards()["email#bob@example.org"] == member.pk
+    read.delete()
+
+    assert member.pk not in stored_items("tests-promises")
+
+
 def test_a_damaged_value_is_an_error_that_names_the_item_with_its_whole_key() -> None:
     seat = Seat.create(hall="red", row=1)
     overwrite(seat, price={"S": "much"})
@@ -438,47 +387,6 @@ def test_a_damaged_value_is_an_error_that_names_the_item_with_its_whole_key() ->
     for read in (lambda: Seat.get("red", 1), seat.refresh):
         with pytest.raises(DamagedItem, match="'red#1' of tests-seats is damaged: price"):
             read()
-
-
-# Natural calls, sixteen at once -------------------------------------------------------------------
-
-SPELLINGS = ["ann@example.org", "ANN@example.org", "Ann@Example.org", "anN@example.ORG"]
-
-
-def _nobody() -> Member:
-    return Member.create(email=f"{uuid.uuid4()}@x.example", club="chess")
-
-
-def _save(email: str) -> None:
-    member = _nobody()
-    member.email = email
-    member.save()
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda email: Member.create(email=email, club="chess"),
-        lambda email: Member(email=email, club="chess").insert(),
-        lambda email: Member("own-key-" + email, email=email, club="chess").save(),
-        lambda email: _nobody().change(email=email),
-        _save,
-    ],
-)
-def test_of_sixteen_calls_with_one_value_one_succeeds(
-    call: Callable[[str], Any], at_once: Callable[..., list[Any]]
-) -> None:
-    def attempt(number: int) -> int:
-        try:
-            call(SPELLINGS[number % 4])
-        except (Taken, AlreadyExists):
-            return 0
-        return 1
-
-    assert sum(at_once(attempt, 16)) == 1
-
-    holders = [each for each in Member.scan() if casefolded(each.email) == "ann@example.org"]
-    assert [each.pk for each in holders] == [guards()["email#ann@example.org"]]
 
 
 # Transactions of several items --------------------------------------------------------------------
@@ -561,16 +469,11 @@ def test_objects_are_equal_by_model_and_key() -> None:
     assert {one: "found"}[same] == "found"
     assert one != Member("red")
     assert (one == "red", repr(one)) == (False, "<Seat: red, 1>")
-
-
-@pytest.mark.parametrize("key", [{}, {"hall": "red"}])
-def test_an_object_without_a_key_equals_only_itself(key: dict[str, str]) -> None:
-    one, other = Seat(**key), Seat(**key)
-
-    assert one == one != other
-    assert "None" in repr(one)
-    with pytest.raises(TypeError, match="unhashable"):
-        hash(one)
+    for unsaved, twin in [(Seat(), Seat()), (Seat(hall="red"), Seat(hall="red"))]:
+        assert unsaved == unsaved != twin
+        assert "None" in repr(unsaved)
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(unsaved)
 
 
 # Keys and values ----------------------------------------------------------------------------------
@@ -749,3 +652,40 @@ def test_a_copy_that_is_older_than_the_version_of_a_page_cannot_be_written() -> 
 
     with pytest.raises(Stale):
         old.expect_version(newer.version)
+
+
+# Lost replies: what the register (`tests.operations`) has no case of ---------------------------
+
+
+def test_an_insertion_whose_reply_was_lost_is_recognized_after_another_write(
+    proxy: FaultProxy,
+) -> None:
+    parcel = Parcel(tags={"a", "b", "c"}, name="mine")
+    proxy.plan("PutItem", DropReply())
+    proxy.plan("PutItem", Meanwhile(lambda: Parcel.get(parcel.pk).change(name="theirs")))
+
+    parcel.insert()
+
+    assert parcel.name == "theirs"
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"add": {"visits": 1}}, ("chess", 1)),
+        ({"club": "go", "condition": Member.visits == 0}, ("go", 0)),
+    ],
+    ids=["add", "under a condition"],
+)
+def test_a_change_that_cannot_be_recognized_is_not_sent_again(
+    proxy: FaultProxy, change: dict[str, Any], expected: tuple[str, int]
+) -> None:
+    member = ann()
+    proxy.plan("UpdateItem", DropReply())
+
+    with pytest.raises(Unavailable) as unanswered:
+        member.change(**change)
+
+    assert unanswered.value.maybe_written
+    read = Member.get(member.pk)
+    assert (read.club, read.visits) == expected
