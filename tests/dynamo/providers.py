@@ -2,7 +2,6 @@
 
 import json
 import threading
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 
 #: A name of the engine that is not this machine's, so that the whole credential chain is used.
 HOST = "dynamodb.test"
-ROLE = "arn:aws:iam::123456789012:role/site"
 
 #: Without these, botocore asks a provider.
 _NOBODY = (
@@ -34,7 +32,7 @@ def keys(number: int, lives: float, token: str = "Token") -> dict[str, Any]:
 
 
 class Provider:
-    """A provider over HTTP: instance metadata (`imds`), a container's (`container`) or STS (`sts`).
+    """A provider over HTTP: instance metadata (`imds`) or a container's (`container`).
 
     `calls` counts how often it was asked for credentials; those of the first call are `token1`.
     """
@@ -64,18 +62,13 @@ class Provider:
                 if self.path.endswith("/security-credentials/"):
                     self._answer(200, b"a-role")
                 else:
-                    self._give(lambda number: json.dumps(keys(number, provider.lives)).encode())
+                    self._give()
 
-            def do_POST(self) -> None:
-                self.rfile.read(int(self.headers["Content-Length"]))
-                self._give(provider.by_sts)
-
-            def _give(self, make: Callable[[int], bytes]) -> None:
+            def _give(self) -> None:
                 provider.calls += 1
-                number = provider.calls
-                if not provider.answers.wait(120):
-                    return
-                self._answer(*(provider.failure or (200, make(number))))
+                made = json.dumps(keys(provider.calls, provider.lives)).encode()
+                if provider.answers.wait(120):
+                    self._answer(*(provider.failure or (200, made)))
 
             def _answer(self, status: int, body: bytes) -> None:
                 try:
@@ -91,18 +84,6 @@ class Provider:
 
         return Handler
 
-    def by_sts(self, number: int) -> bytes:
-        made = keys(number, self.lives, "SessionToken")
-        fields = "".join(f"<{name}>{value}</{name}>" for name, value in made.items())
-        return (
-            '<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">'
-            "<AssumeRoleWithWebIdentityResult><AssumedRoleUser>"
-            "<Arn>arn:aws:sts::123456789012:assumed-role/site/a</Arn>"
-            "<AssumedRoleId>a:b</AssumedRoleId></AssumedRoleUser>"
-            f"<Credentials>{fields}</Credentials></AssumeRoleWithWebIdentityResult>"
-            "</AssumeRoleWithWebIdentityResponse>"
-        ).encode()
-
     def __enter__(self) -> Self:
         return self
 
@@ -115,15 +96,14 @@ class Provider:
 def ask(kind: str, provider: Provider, patch: pytest.MonkeyPatch, folder: Path) -> None:
     """Let botocore ask for credentials in one way alone.
 
-    It asks `nobody`; the `provider` as `imds`, as a `container` or as `sts`; a program that is
-    `missing`; or a `process`, which prints what `prints` has written as soon as it is there.
+    It asks `nobody`; the `provider` as `imds` or as a `container`; a program that is `missing`; or
+    a `process`, which prints what `prints` has written as soon as it is there.
     """
     for name in _NOBODY:
         patch.delenv(name, raising=False)
     if kind == "imds":
         patch.delenv("AWS_EC2_METADATA_DISABLED")
-    token, program, config = folder / "token", folder / "process.sh", folder / "config"
-    token.write_text("a web identity")
+    program, config = folder / "process.sh", folder / "config"
     printed = folder / "prints.json"
     program.write_text(
         f"while [ ! -e {printed} ] && [ -d {folder} ]; do sleep 0.05; done\ncat {printed}\n"
@@ -133,11 +113,6 @@ def ask(kind: str, provider: Provider, patch: pytest.MonkeyPatch, folder: Path) 
     variables = {
         "imds": {"AWS_EC2_METADATA_SERVICE_ENDPOINT": provider.url},
         "container": {"AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{provider.url}/keys"},
-        "sts": {
-            "AWS_WEB_IDENTITY_TOKEN_FILE": str(token),
-            "AWS_ROLE_ARN": ROLE,
-            "AWS_ENDPOINT_URL_STS": provider.url,
-        },
         "process": {"AWS_CONFIG_FILE": str(config)},
         "missing": {"AWS_CONFIG_FILE": str(config)},
         "nobody": {},

@@ -26,11 +26,8 @@ from dynamo._internal.client.deadline import within
 from dynamo._internal.client.sending import send
 from dynamo._internal.processes import LEAST_SECONDS_BETWEEN, MOST_THREADS, Background
 from dynamo.exceptions import Rejected, Unavailable
-from locks._internal import leases
-from locks._internal.lock import Lock
-from sequences._internal.counters import next_value
 from tests.clocks import Stopwatch
-from tests.dynamo.providers import HOST, ROLE, Provider, ask, keys, prints
+from tests.dynamo.providers import HOST, Provider, ask, keys, prints
 from tests.forked import in_a_child
 from tests.requests import Requests
 from tests.waiting import wait_until
@@ -97,22 +94,6 @@ def container(provider: Provider, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 
 @pytest.mark.usefixtures("path")
-def test_a_failure_of_the_metadata_service_is_temporary(
-    provider: Provider, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    ask("imds", provider, monkeypatch, tmp_path)
-    provider.failure = 500, b""
-    wait_for_failure()
-    with within(0), pytest.raises(Unavailable, match="Unable to locate credentials") as failed:
-        get()
-    assert not failed.value.maybe_written
-
-    provider.failure = None
-    get()
-
-    assert token().startswith("token")
-
-
 def test_a_request_waits_for_a_provider_that_recovers(
     container: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,7 +128,7 @@ BROKEN: dict[str, tuple[str, str | tuple[int, bytes]]] = {
     "a missing program": ("missing", ""),
     **{
         f"{what} of {kind}": (kind, failure)
-        for kind in ("imds", "container", "sts")
+        for kind in ("imds", "container")
         for what, failure in {
             "an error": (500, b""),
             "no JSON": (200, b"<html>"),
@@ -192,29 +173,6 @@ def test_missing_credentials_are_an_error_at_once(
     assert requests_sent.operations == ["GetItem"]
 
 
-def test_a_lease_is_renewed_once_the_provider_works_again(
-    provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The first renewal is due after 0.2 seconds of a lease that is longer than a stall.
-    monkeypatch.setattr(leases, "RENEWED_AFTER", 0.2 / 60)
-    ask("process", provider, monkeypatch, tmp_path)
-    working = _printed(**keys(1, 3600, "SessionToken"))
-    prints(tmp_path, working)
-    lease = Lock("a lock", lease_seconds=60).acquire()
-    monkeypatch.setattr(deadline, "OPERATION_SECONDS", 0.5)
-    prints(tmp_path, "rubbish")
-    sending.reset()  # the credentials are loaded again
-    wait_until(lambda: lease.failures > 0)
-    monkeypatch.setattr(deadline, "OPERATION_SECONDS", SOON_SECONDS)
-    sent_at = lease._sent_at
-    prints(tmp_path, working)
-
-    wait_until(lambda: lease._sent_at > sent_at or lease.lost.is_set())
-
-    assert not lease.lost.is_set()
-    lease.release()
-
-
 def _are_there_credentials() -> bool:
     try:
         credentials.of_process().wait(0)
@@ -226,7 +184,7 @@ def _are_there_credentials() -> bool:
 # Hanging providers --------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["imds", "container", "sts", "process"])
+@pytest.fixture(params=["imds", "container", "process"])
 def hanging(
     request: pytest.FixtureRequest,
     provider: Provider,
@@ -248,22 +206,6 @@ def test_a_request_does_not_wait_for_a_hanging_provider_beyond_its_deadline() ->
 
     assert watch.seconds < SOON_SECONDS
     assert len(loading_threads()) >= 1
-
-
-@pytest.mark.usefixtures("path")
-def test_callers_that_share_a_request_do_not_wait_for_a_hanging_provider(
-    container: Provider, at_once: Callable[..., list[Any]]
-) -> None:
-    container.answers.clear()
-
-    def draw(_number: int) -> None:
-        with within(0.5), pytest.raises(Unavailable):
-            next_value("a counter")
-
-    with Stopwatch() as watch:
-        at_once(draw)
-
-    assert watch.seconds < SOON_SECONDS
 
 
 def test_old_credentials_are_used_until_they_expire_while_a_refresh_hangs(
@@ -365,23 +307,17 @@ def test_fixed_credentials_need_no_thread(
     assert loading_threads() == []
 
 
-def test_a_profile_that_assumes_a_role_is_loaded_by_the_thread(
-    provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("setting", ["role_arn", "sso_session", "login_session"])
+def test_a_profile_whose_keys_come_from_a_provider_is_loaded_by_the_thread(
+    setting: str, provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask("sts", provider, monkeypatch, tmp_path)
-    for name in ("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN"):
-        monkeypatch.delenv(name)
+    ask("nobody", provider, monkeypatch, tmp_path)
     (tmp_path / "config").write_text(
-        f"[profile site]\nrole_arn = {ROLE}\nweb_identity_token_file = {tmp_path / 'token'}\n"
-        "aws_access_key_id = unused\naws_secret_access_key = unused\n"
+        f"[default]\n{setting} = any\naws_access_key_id = a\naws_secret_access_key = b\n"
     )
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.setenv("AWS_PROFILE", "site")
 
-    get()
-
-    assert token() == "token1"
-    assert credentials.of_process().account_id == "123456789012"
+    assert credentials._fixed() is None
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")

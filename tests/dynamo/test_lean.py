@@ -10,7 +10,6 @@ import socket
 import ssl
 import subprocess
 import threading
-import time
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +26,6 @@ from botocore.credentials import Credentials
 from botocore.exceptions import (
     ChecksumError,
     ClientError,
-    ConnectionClosedError,
     HTTPClientError,
     NoCredentialsError,
     ReadTimeoutError,
@@ -38,8 +36,11 @@ from hypothesis import given, settings, strategies as st
 
 from dynamo._internal.client import addressing, connections, sending
 from dynamo._internal.client.credentials import ProcessCredentials
+from dynamo._internal.client.deadline import within
 from dynamo._internal.client.lean import OPERATIONS, LeanClient, can_bypass_botocore
 from dynamo._internal.client.retries import Fault, fault_of
+from dynamo.exceptions import DynamoError, Unavailable
+from tests.faults.proxy import through
 from tests.waiting import wait_until
 
 KEYS = Credentials("AKID", "secret")
@@ -248,19 +249,6 @@ def test_a_region_whose_rules_name_another_signing_region_uses_that() -> None:
     assert "/19700101/us-east-1/dynamodb/" in signed["Authorization"]
 
 
-def test_the_key_of_a_day_is_not_used_on_the_next(endpoint: Endpoint) -> None:
-    signer = lean(endpoint.url)._signer
-    today = time.time()
-    frozen = KEYS.get_frozen_credentials()
-
-    first = signer.headers("GetItem", b"{}", frozen, today)
-    tomorrows = signer.headers("GetItem", b"{}", frozen, today + 86_400)
-    fresh = lean(endpoint.url)._signer.headers("GetItem", b"{}", frozen, today + 86_400)
-
-    assert tomorrows == fresh
-    assert signer.headers("GetItem", b"{}", frozen, today) == first
-
-
 @pytest.mark.parametrize(
     ("keys", "error"),
     [
@@ -345,12 +333,6 @@ def test_an_answer_with_a_wrong_checksum_is_rejected(endpoint: Endpoint, ask: An
         get(**GET)
 
 
-def test_an_answer_that_ends_early_is_a_closed_connection(endpoint: Endpoint, ask: Any) -> None:
-    endpoint.body, endpoint.headers = b'{"Item"', {"Content-Length": "20"}
-    with pytest.raises(ConnectionClosedError):
-        ask(endpoint.url)(**GET)
-
-
 OK = b"HTTP/1.1 200 OK\r\n"
 ANSWER = b'Content-Length: 12\r\n\r\n{"Item": {}}'
 #: What HTTP allows besides an answer with its length on a connection that stays open.
@@ -385,6 +367,7 @@ NOT_HTTP = {
     "a length that is not a number": OK + b"Content-Length: x\r\n\r\n",
     "a size of a chunk that is not a number": OK + b"Transfer-Encoding: chunked\r\n\r\nx\r\n",
     "a chunk that ends early": OK + b"Transfer-Encoding: chunked\r\n\r\n9\r\n{",
+    "a body that ends early": OK + b"Content-Length: 9\r\n\r\n{",
 }
 
 
@@ -567,48 +550,32 @@ def test_botocore_sends_where_the_direct_path_does_not_lead(
     assert can_bypass_botocore(made) != is_botocores
 
 
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A self-signed certificate for localhost, with its key."""
-    path = tmp_path_factory.mktemp("tls") / "both.pem"
+@pytest.mark.parametrize("name", ["AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"])
+def test_nothing_is_sent_unless_the_certificate_is_trusted_and_of_this_name(
+    ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    certificate, key = str(tmp_path / "certificate.pem"), str(tmp_path / "key.pem")
     subprocess.run(
         [
             *("openssl", "req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"),
-            *("-pkeyopt", "ec_paramgen_curve:prime256v1"),
-            *("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"),
-            *("-keyout", path, "-out", path.with_name("certificate.pem")),
+            *("-pkeyopt", "ec_paramgen_curve:prime256v1", "-subj", "/CN=localhost"),
+            *("-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate),
         ],
         check=True,
         capture_output=True,
     )
-    path.write_bytes(path.read_bytes() + path.with_name("certificate.pem").read_bytes())
-    return path
-
-
-@pytest.fixture
-def secure(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
-    for name in ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"):
-        monkeypatch.delenv(name, raising=False)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    with closing(Endpoint(tls=context)) as server:
-        server.body = b'{"Item": {}}'
-        yield server
-
-
-@pytest.mark.parametrize("name", ["AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"])
-def test_nothing_is_sent_unless_the_certificate_is_trusted_and_of_this_name(
-    secure: Endpoint, ask: Any, certificate: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    url = f"https://localhost:{secure.port}"
-    with pytest.raises(SSLError):
-        ask(url)(**GET)
-
-    monkeypatch.setenv(name, str(certificate.with_name("certificate.pem")))
-    with pytest.raises(SSLError):
-        ask(f"https://127.0.0.1:{secure.port}")(**GET)
-    assert secure.asked == []
-    assert ask(url)(**GET)["Item"] == {}
+    context.load_cert_chain(certificate, key)
+    for each in ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"):
+        monkeypatch.delenv(each, raising=False)
+    with closing(Endpoint(tls=context)) as secure:
+        with pytest.raises(SSLError):
+            ask(f"https://localhost:{secure.port}")(**GET)
+        monkeypatch.setenv(name, certificate)
+        with pytest.raises(SSLError):
+            ask(f"https://127.0.0.1:{secure.port}")(**GET)
+        assert secure.asked == []
+        assert ask(f"https://localhost:{secure.port}")(**GET).keys() <= {"ResponseMetadata"}
 
 
 def test_both_paths_share_the_connections_of_botocore(endpoint: Endpoint) -> None:
@@ -644,3 +611,94 @@ def test_a_setting_sends_everything_by_botocore(
 def test_every_operation_of_the_direct_path_is_one_of_botocores(endpoint: Endpoint) -> None:
     model = botocores(endpoint.url).meta.service_model
     assert set(model.operation_names) >= OPERATIONS
+
+
+# Invalid replies: `send` raises errors of `dynamo.exceptions` only --------------------------------
+
+PUT = {"TableName": "users", "Item": GET["Key"]}
+TRANSACT = {"TransactItems": [{"Put": PUT}], "ClientRequestToken": "token"}
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner),
+    max_leaves=6,
+)
+
+
+def some_of(**members: Any) -> Any:
+    """An object with some of the `members`, or any JSON."""
+    return st.fixed_dictionaries({}, optional=members) | ANY_JSON
+
+
+CODES = st.sampled_from(
+    [
+        "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",
+        "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
+        "com.amazonaws.dynamodb.v20120810#ResourceNotFoundException",
+        "ThrottlingException:http://x",
+    ]
+)
+REASON_CODES = st.sampled_from(["None", "ConditionalCheckFailed"]) | ANY_JSON
+REASON = some_of(Code=REASON_CODES, Message=ANY_JSON, Item=some_of(pk=ANY_JSON))
+BODIES = st.one_of(
+    some_of(
+        __type=CODES | ANY_JSON,
+        message=ANY_JSON,
+        Message=ANY_JSON,
+        Item=some_of(pk=ANY_JSON),
+        CancellationReasons=st.lists(REASON, max_size=3) | ANY_JSON,
+    ).map(lambda body: json.dumps(body).encode()),
+    st.binary(max_size=16),
+    st.builds(lambda: b"[" * 100_000),
+    st.just("<html>Bad Gateway</html>".encode("utf-16")),
+)
+REQUESTS = st.sampled_from([("GetItem", GET), ("PutItem", PUT), ("TransactWriteItems", TRANSACT)])
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["lean", "botocore"])
+def engine_of_process(http: Endpoint, request: pytest.FixtureRequest) -> Iterator[Endpoint]:
+    """The endpoint that `send` reaches, by the direct path or by botocore's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(django_settings, "DYNAMODB_LEAN", request.param)
+        with through(http.url):
+            sending.client()
+            yield http
+
+
+@settings(max_examples=25)
+@given(request=REQUESTS, status=st.sampled_from([300, 400, 403, 500, 503]), body=BODIES)
+def test_every_error_reply_is_an_error_of_ours(
+    engine_of_process: Endpoint, request: tuple[str, dict[str, Any]], status: int, body: bytes
+) -> None:
+    engine_of_process.begin()
+    engine_of_process.status, engine_of_process.body = status, body
+
+    with within(0), pytest.raises(DynamoError) as raised:
+        sending.send(*request)
+
+    assert str(raised.value)
+
+
+@pytest.mark.parametrize("status", [200, 500])
+@pytest.mark.parametrize("body", [b"\xff\xfe", b"[]", b"null", b"5", b'"text"', b"", b"<p>Hello"])
+def test_a_write_with_an_invalid_reply_may_have_been_made(
+    engine_of_process: Endpoint, status: int, body: bytes
+) -> None:
+    engine_of_process.begin()
+    engine_of_process.status, engine_of_process.body = status, body
+
+    with within(0), pytest.raises(Unavailable) as raised:
+        sending.send("PutItem", PUT)
+
+    assert raised.value.maybe_written
+
+
+@pytest.mark.parametrize("reasons", [None, [], [{"Code": "None"}], [{"Code": "None"}] * 2])
+def test_a_canceled_transaction_without_reasons_is_an_error(
+    engine_of_process: Endpoint, reasons: list[Any] | None
+) -> None:
+    answer = {"__type": "TransactionCanceledException", "CancellationReasons": reasons}
+    engine_of_process.begin()
+    engine_of_process.status, engine_of_process.body = 400, json.dumps(answer).encode()
+
+    with pytest.raises(DynamoError, match="TransactionCanceledException"):
+        sending.send("TransactWriteItems", TRANSACT)
