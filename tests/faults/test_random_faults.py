@@ -1,33 +1,9 @@
-"""Random faults have the rates of their table, and depend on their seed."""
+"""Random faults are made for the requests that they fit."""
 
 import pytest
 
-from tests.faults.kinds import CloseBefore, Torn
+from tests.faults.kinds import Torn
 from tests.faults.random_faults import DYNAMODB, Kind, RandomFaults
-
-ADDING = {"UpdateExpression": "ADD n :one"}
-
-
-def test_a_seed_gives_the_same_faults_again() -> None:
-    assert RandomFaults(7).rates(3) == RandomFaults(7).rates(3)
-    assert RandomFaults(7).rates(3) != RandomFaults(7).rates(4)
-    assert RandomFaults(7).rates(3) != RandomFaults(8).rates(3)
-
-
-def test_a_request_that_counts_is_not_duplicated() -> None:
-    [twice] = [kind for kind in DYNAMODB if kind.name == "request twice"]
-
-    assert twice.fits("PutItem", {})
-    assert not twice.fits("UpdateItem", ADDING)
-
-
-def test_no_request_passes_during_a_cut() -> None:
-    faults = RandomFaults(7, ())
-    faults.cut(60)
-    assert isinstance(faults.draw("GetItem", {}), CloseBefore)
-
-    faults.clear()
-    assert faults.draw("GetItem", {}) is None
 
 
 @pytest.mark.parametrize("kind", DYNAMODB, ids=lambda kind: kind.name)

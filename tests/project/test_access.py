@@ -76,8 +76,10 @@ def lines() -> Iterator[Lines]:
 
 @pytest.mark.fault_of("ministack", "tells no capacity of a batch of reads")
 @pytest.mark.fault_of("moto", "counts half a unit for a consistent read")
-def test_a_page_has_one_line_with_all_fields(ann: User, lines: Lines) -> None:
-    client = Client(REMOTE_ADDR="192.0.2.7")
+def test_a_page_has_one_line_with_all_fields(ann: User, lines: Lines, settings: Any) -> None:
+    # The address is the one that limits use.
+    settings.ACCOUNTS_TRUSTED_HOPS = 1
+    client = Client(headers={"x-forwarded-for": "203.0.113.9, 192.0.2.7"})
     sign_in(client, ann)
 
     response = client.get("/accounts/profile/?next=/secret")
@@ -137,23 +139,6 @@ def test_no_handler_gets_a_secret_of_the_request(ann: User, lines: Lines, caplog
     assert line["message"].startswith(f"GET {hidden} 404")
 
 
-def test_the_address_is_the_one_that_limits_use(lines: Lines, settings: Any) -> None:
-    settings.ACCOUNTS_TRUSTED_HOPS = 1
-
-    Client().get("/", headers={"x-forwarded-for": "203.0.113.9, 198.51.100.4"})
-
-    assert lines.of_access()[0]["client"] == "198.51.100.4"
-
-
-def test_all_lines_of_a_request_have_its_id(lines: Lines) -> None:
-    client = Client()
-    ids = [client.get(f"/nowhere/{number}")["X-Request-ID"] for number in range(2)]
-
-    of_lines = [line["requestId"] for line in lines.all()]
-    assert of_lines == [ids[0]] * 2 + [ids[1]] * 2
-    assert ids[0] != ids[1]
-
-
 def test_a_request_id_is_taken_over_only_from_a_proxy_and_only_if_it_is_a_uuid(
     settings: Any,
 ) -> None:
@@ -186,12 +171,9 @@ def test_the_cost_of_an_answer_includes_what_is_streamed(lines: Lines) -> None:
     assert line["requestId"] == response["X-Request-ID"]
 
 
-@pytest.mark.parametrize("debug", [False, True])
 @pytest.mark.parametrize("host", ["elsewhere.example", "exa mple", "x" * 5000, "a\x1b[31m.example"])
-def test_a_wrong_host_is_one_line_and_no_traceback(
-    lines: Lines, settings: Any, host: str, debug: bool
-) -> None:
-    settings.DEBUG, settings.ALLOWED_HOSTS = debug, ["www.example.org"]
+def test_a_wrong_host_is_one_line_and_no_traceback(lines: Lines, settings: Any, host: str) -> None:
+    settings.ALLOWED_HOSTS = ["www.example.org"]
 
     response = Client(headers={"host": host}).get("/accounts/profile/?q=1")
 
@@ -216,9 +198,10 @@ def test_successful_probes_have_no_line(lines: Lines) -> None:
 def test_json_fields_messages_and_tracebacks_contain_no_secret(lines: Lines) -> None:
     password = 'correct "horse" bättery\\'
 
-    Client().post("/noisy/a-token-of-a-link/", {"password": password})
+    answer = Client().post("/noisy/a-token-of-a-link/", {"password": password})
 
     first, second, access = lines.all()
+    assert {line["requestId"] for line in (first, second, access)} == {answer["X-Request-ID"]}
     assert first["message"] == "first"
     assert "exception" not in first
     assert second["message"] == f"second {HIDDEN}"
@@ -229,12 +212,6 @@ def test_json_fields_messages_and_tracebacks_contain_no_secret(lines: Lines) -> 
     assert [name for name in {**first, **second, **access} if f"`{name}`" not in text] == []
     for line in (first, second, access):
         assert not any("a-token" in str(value) or "horse" in str(value) for value in line.values())
-
-
-def test_a_path_cannot_start_a_new_line(lines: Lines) -> None:
-    Client().get("/a\nERROR django The site is down")
-
-    assert "\n" not in lines.of_access()[0]["message"]
 
 
 @pytest.mark.fault_of("ministack", "tells no capacity of a batch of reads")

@@ -9,14 +9,13 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.engines import free_port
 from tests.environment import clean_environment
-from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FIRST_PAGE_SECONDS = 3.0
@@ -51,11 +50,12 @@ def status_of(url: str) -> int:
         return 0
 
 
-@contextmanager
-def running(checkout: Path, *command: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A server in a session of its own."""
+@pytest.mark.slow
+def test_the_first_page_is_there_within_three_seconds(checkout: Path) -> None:
+    port = free_port()
+    began = time.monotonic()
     server = subprocess.Popen(
-        command,
+        ["make", "run", f"PORT={port}"],
         cwd=checkout,
         env=clean_environment(),
         stdout=subprocess.PIPE,
@@ -63,35 +63,14 @@ def running(checkout: Path, *command: str) -> Iterator[subprocess.Popen[bytes]]:
         start_new_session=True,
     )
     try:
-        yield server
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(server.pid, signal.SIGTERM)
-        server.communicate()
-
-
-@pytest.mark.slow
-def test_the_first_page_is_there_within_three_seconds(checkout: Path) -> None:
-    port = free_port()
-    began = time.monotonic()
-    with running(checkout, "make", "run", f"PORT={port}") as server:
         while status_of(f"http://127.0.0.1:{port}/") != 200:
             assert server.poll() is None, server.communicate()[0].decode()
             assert time.monotonic() < began + PATIENCE_SECONDS
             time.sleep(0.01)
         seconds = time.monotonic() - began
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGTERM)
+        server.communicate()
 
     assert seconds < FIRST_PAGE_SECONDS
-
-
-@pytest.mark.slow
-def test_ctrl_c_ends_the_server_and_its_reloader(checkout: Path) -> None:
-    address = f"127.0.0.1:{free_port()}"
-    subprocess.run(["make", ".env"], cwd=checkout, check=True, capture_output=True)
-    with running(checkout, sys.executable, "manage.py", "runserver", address) as server:
-        wait_until(lambda: status_of(f"http://{address}/") == 200)
-
-        # As a terminal sends it: to both.
-        os.killpg(server.pid, signal.SIGINT)
-
-        assert server.wait(PATIENCE_SECONDS) == 0

@@ -1,10 +1,8 @@
 """A missing or malformed value ends the start with one line that names the variable."""
 
 import importlib.util
-import struct
 import subprocess
 import tempfile
-import zoneinfo
 from pathlib import Path
 from typing import Any
 
@@ -41,16 +39,12 @@ def settings_under(checkout: Path, **changes: str | None) -> dict[str, Any]:
     return settings_of(changed(changes), checkout)
 
 
+#: Of variables that are read alike, one has the wrong values.
 WRONG: dict[str, list[str | None]] = {
     "ACCOUNTS_EMAIL_CHANGE": ["later", "on"],
-    "ACCOUNTS_LIMIT_MAIL": ["-5/1h", "many"],
     "ACCOUNTS_LIMIT_MAIL_CLIENT": ["none"],
-    "ACCOUNTS_LIMIT_SIGN_IN": ["", "10", "0/15m", "10/0m"],
-    "ACCOUNTS_LIMIT_SIGN_IN_CLIENT": ["10/15"],
-    "ACCOUNTS_LIMIT_SIGN_UP_CLIENT": ["10 / 15m"],
+    "ACCOUNTS_LIMIT_SIGN_IN": ["", "10", "0/15m", "10/0m", "10/15", "10 / 15m", "-5/1h"],
     "ACCOUNTS_PHONE_REGION": ["UK", "Europe"],
-    "ACCOUNTS_PREVENT_ENUMERATION": ["sometimes"],
-    "ACCOUNTS_REQUIRE_CONFIRMED_EMAIL": ["maybe"],
     "ACCOUNTS_SITE_ORIGIN": [
         *("http://x", "www.example.org", "https://*.example.org", "https://www.example.org/")
     ],
@@ -60,15 +54,12 @@ WRONG: dict[str, list[str | None]] = {
         *("localhost:8000", "http://localhost:port", "http://[", "http://exa mple:8000"),
         "http://dynamo_db:8000",
     ],
-    "AWS_ENDPOINT_URL_LAMBDA": ["localhost:9001"],
-    "AWS_ENDPOINT_URL_S3": ["localhost:9000"],
     "AWS_ENDPOINT_URL_SSM": ["localhost:4566"],
     "AWS_REGION": [None, "", "eu west", "-", "x" * 64],
     "DJANGO_ALLOWED_HOSTS": [
         *(None, " , ", "https://www.example.org", "www.example.org:443"),
         "www.example.org,exa mple.org",
     ],
-    "DJANGO_BEHIND_TLS_PROXY": ["perhaps"],
     "DJANGO_CSRF_TRUSTED_ORIGINS": [
         *("www.example.org", "https://", "https://[", "https://*", "https://x.example:port"),
         *("https://user@www.example.org", "https://bücher.example", "https://www.example.org/"),
@@ -80,28 +71,20 @@ WRONG: dict[str, list[str | None]] = {
         *("ledger", "Ledger, Inc <ledger@example.org>", "ledger@example.org, other@example.org"),
         "Ledger\nBcc: x@example.org <ledger@example.org>",
     ],
-    "DJANGO_HSTS_INCLUDE_SUBDOMAINS": ["maybe"],
-    "DJANGO_HSTS_PRELOAD": ["maybe", "on"],
-    "DJANGO_LOG_COMMANDS": ["maybe"],
+    "DJANGO_HSTS_PRELOAD": ["on"],
     "DJANGO_METRICS_TOKEN": ["short", "with a blank, and long enough otherwise"],
     "DJANGO_SECRET_KEY": [None, "", "   "],
     # The other one is set, too.
     "DJANGO_SECRET_KEY_PARAMETER": ["two words", "/site/keys"],
-    "DJANGO_STATIC_HOST": [
-        *("d111.cloudfront.net", "http://d111.cloudfront.net"),
-        "https://d111.cloudfront.net/static/",
-    ],
+    "DJANGO_STATIC_HOST": ["http://d111.cloudfront.net", "https://d111.cloudfront.net/static/"],
     "DJANGO_TIME_ZONE": ["Europe/Leipzig", "Europe", "../UTC", "zone.tab"],
-    "DYNAMODB_MAX_CONNECTIONS": ["many", "0", "-1", "9" * 5_000],
+    "DYNAMODB_MAX_CONNECTIONS": ["many", "0", "9" * 5_000],
     "DYNAMODB_TABLE_PREFIX": ["a b", "x" * 201],
-    # With a password in the URL.
+    # The URL of the mail server contains a password.
     "EMAIL_PASSWORD_PARAMETER": ["two words", "/site/email-password"],
-    "EMAIL_URL": [
-        *("nonsense", "pigeon://mail.example.org", "smtp://mail.example.org:port"),
-        "smtp://mail.example.org:99999",
-    ],
-    # One without the other, too.
-    "EXPORTS_BUCKET": ["s3://exports", "Exports", "exports"],
+    "EMAIL_URL": ["nonsense", "pigeon://mail.example.org", "smtp://mail.example.org:99999"],
+    # The other one is not set.
+    "EXPORTS_BUCKET": ["s3://exports", "exports"],
     "EXPORTS_FUNCTION": ["a function", "exports"],
     "PROMETHEUS_MULTIPROC_DIR": ["/nowhere/to/be/found"],
 }
@@ -151,20 +134,6 @@ def test_a_problem_is_reported_once_and_completely(
     assert stopped.value.code == f"The site cannot start: {problem}."
 
 
-def test_a_time_zone_below_posix_is_valid(checkout: Path, tmp_path: Path) -> None:
-    # The smallest file of a time zone (RFC 9636): UTC under another name.
-    counts = struct.pack(">6l", 0, 0, 0, 0, 1, 4)
-    (tmp_path / "posix").mkdir()
-    (tmp_path / "posix" / "Here").write_bytes(b"TZif" + bytes(16) + counts + bytes(6) + b"UTC\0")
-    before = zoneinfo.TZPATH
-    zoneinfo.reset_tzpath([str(tmp_path)])
-    try:
-        assert settings_under(checkout, DJANGO_TIME_ZONE="posix/Here")["TIME_ZONE"] == "posix/Here"
-    finally:
-        zoneinfo.reset_tzpath(before)
-        zoneinfo.ZoneInfo.clear_cache()
-
-
 @pytest.mark.parametrize(
     "program",
     [("manage.py", "check"), ("-c", "import project.wsgi"), ("-c", "import project.asgi")],
@@ -180,17 +149,10 @@ def test_all_problems_are_reported_in_one_line(checkout: Path, program: tuple[st
 
 VALID: dict[str, list[str | None]] = {
     "ACCOUNTS_EMAIL_CHANGE": ["confirm"],
-    "ACCOUNTS_LIMIT_MAIL": ["3/10s"],
-    "ACCOUNTS_LIMIT_SIGN_IN": ["off"],
+    "ACCOUNTS_LIMIT_SIGN_IN": ["off", "3/10s"],
     "ACCOUNTS_PHONE_REGION": ["GB"],
-    "ACCOUNTS_PREVENT_ENUMERATION": ["yes"],
-    "ACCOUNTS_REQUIRE_CONFIRMED_EMAIL": ["on"],
-    "ACCOUNTS_RESERVED_USERNAMES": [""],
     "ACCOUNTS_SITE_ORIGIN": ["https://www.example.org:8443"],
-    "ACCOUNTS_TRUSTED_HOPS": ["0", "2"],
-    "AWS_ENDPOINT_URL_DYNAMODB": [
-        *("https://dynamodb.eu-west-1.amazonaws.com", "http://[::1]:8000")
-    ],
+    "AWS_ENDPOINT_URL_DYNAMODB": ["https://x.amazonaws.com", "http://[::1]:8000"],
     "DJANGO_ALLOWED_HOSTS": ["*", "127.0.0.1,[::1],localhost"],
     "DJANGO_CSRF_TRUSTED_ORIGINS": [
         *(None, "https://*.example.org,http://localhost:8000"),
@@ -218,18 +180,14 @@ def test_a_valid_value_starts(checkout: Path, name: str, value: str | None) -> N
     ("changes", "hsts"),
     [
         ({}, [31_536_000, False, False]),
-        ({"DJANGO_HSTS_INCLUDE_SUBDOMAINS": "on"}, [31_536_000, True, False]),
-        (
-            {"DJANGO_HSTS_INCLUDE_SUBDOMAINS": "on", "DJANGO_HSTS_PRELOAD": "on"},
-            [31_536_000, True, True],
-        ),
-        ({"DJANGO_DEBUG": "on", "DJANGO_HSTS_INCLUDE_SUBDOMAINS": "on"}, [None, None, None]),
+        ({"INCLUDE_SUBDOMAINS": "on"}, [31_536_000, True, False]),
+        ({"INCLUDE_SUBDOMAINS": "on", "PRELOAD": "on"}, [31_536_000, True, True]),
     ],
 )
 def test_hsts_covers_other_hosts_of_the_domain_only_if_set(
     checkout: Path, changes: dict[str, str], hsts: list[Any]
 ) -> None:
-    read = settings_under(checkout, **changes)
+    read = settings_under(checkout, **{f"DJANGO_HSTS_{name}": changes[name] for name in changes})
 
     names = ("SECONDS", "INCLUDE_SUBDOMAINS", "PRELOAD")
     assert [read.get(f"SECURE_HSTS_{name}") for name in names] == hsts
@@ -329,7 +287,6 @@ def test_an_unreadable_dotenv_file_stops_the_start(own_checkout: Path) -> None:
         ({}, "https://www.example.org"),
         ({"DJANGO_ALLOWED_HOSTS": ".example.net,a.example,b.example"}, "https://a.example"),
         ({"DJANGO_ALLOWED_HOSTS": "*"}, ""),
-        ({"DJANGO_DEBUG": "on"}, "http://127.0.0.1:8000"),
         ({"DJANGO_DEBUG": "on", "PORT": ""}, "http://127.0.0.1:8000"),
         ({"DJANGO_DEBUG": "on", "PORT": "9001"}, "http://127.0.0.1:9001"),
     ],

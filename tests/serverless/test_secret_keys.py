@@ -21,17 +21,7 @@ def environment(environment: dict[str, str], parameter: Parameter) -> dict[str, 
     return environment | parameter.environment
 
 
-def signed_by(key: str, function: Function, settings: Any) -> bool:
-    """Whether `function` signs with `key`."""
-    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = key.strip(), []
-    try:
-        signing.loads(function.invoke({"do": "sign"}))
-    except signing.BadSignature:
-        return False
-    return True
-
-
-def test_a_restored_function_reads_the_keys_again(
+def test_a_function_is_restored_with_the_keys_of_now_and_not_without_any(
     new_function: Callable[..., Function], parameter: Parameter, settings: Any
 ) -> None:
     parameter.put(OLD)
@@ -40,22 +30,16 @@ def test_a_restored_function_reads_the_keys_again(
         assert parameter.times_read == 1
         parameter.put(NEW)
         restored.restore()
+        settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = NEW.strip(), []
 
-        assert signed_by(NEW, restored, settings)
+        assert signing.loads(restored.invoke({"do": "sign"}))
         assert restored.request("GET", "/").status == 200
-
     assert parameter.times_read == 2
 
-
-def test_a_function_is_not_restored_without_the_parameter(
-    new_function: Callable[..., Function], parameter: Parameter
-) -> None:
-    parameter.put(OLD)
-    with new_function(HANDLER, **SNAP_START) as function:
+    with new_function(HANDLER, log="without", **SNAP_START) as function:
         function.wait_for_snapshot()
         parameter.proxy.plan(READ, Answer(400, "ParameterNotFound"))
         function.restore()
         with pytest.raises(FunctionError):
             function.request("GET", "/")
-
         assert "ParameterNotFound" in function.log

@@ -1,7 +1,7 @@
 """Torture: many thousands of calls under faults and kills, and checks of all their answers.
 
     make torture SECONDS=1800 [SEED=7]
-    python -m tests.torture --seconds 60 --seed 7 [--keep FOLDER] [--slowness 2]
+    python -m tests.torture --seconds 60 --seed 7 [--keep FOLDER]
 
 Exits with 1 if a rule is broken, and shows the calls that break it.
 """
@@ -27,9 +27,6 @@ def main() -> int:
     add("--seconds", type=float, default=60)
     add("--seed", default=secrets.token_hex(4), help="of faults and calls; random by default")
     add("--keep", type=Path, help="keep histories, data and logs in this new folder")
-    add("--workers", type=int, default=3, help="how many processes run clients")
-    add("--slowness", type=float, default=1, help="2 makes half as many calls")
-    add("--no-engine-kills", action="store_true", help="do not kill the engine")
     asked = parser.parse_args()
     os.nice(NICENESS)
     # Before the settings are read; not at import, as each forked process imports this file.
@@ -41,19 +38,11 @@ def main() -> int:
 
 def _run(asked: argparse.Namespace, folder: Path) -> int:
     from tests.torture import report, result
-    from tests.torture.run import Options, running
+    from tests.torture.run import running
 
     print(f"seed {asked.seed}, history in {folder}", file=sys.stderr, flush=True)
-    options = Options(
-        seconds=asked.seconds,
-        seed=asked.seed,
-        folder=folder,
-        workers=asked.workers,
-        slowness=asked.slowness,
-        engine_kills=not asked.no_engine_kills,
-    )
-    with running(options) as run:
-        run.run()
+    with running(folder, asked.seed) as run:
+        run.run(asked.seconds)
         print("all clients have ended; checking", file=sys.stderr, flush=True)
         calls, findings = result.check(run)
     print(report.summary(run, calls))

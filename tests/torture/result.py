@@ -31,7 +31,7 @@ _INVOICE = ("series", "number", "requestId", "customerName", "voidReason", "owne
 
 def check(run: Run) -> tuple[list[Call], list[Finding]]:
     """The calls of a run that has ended, and what is wrong."""
-    folder = run.options.folder
+    folder = run.folder
     over = time.monotonic()
     files = folder / "uploads"
     upload(Journal(folder / "histories" / "last.jsonl"), files, "batch-*")

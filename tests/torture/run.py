@@ -1,7 +1,7 @@
 """A run: its engines, proxies and processes, and when they are killed, frozen or cut off.
 
-    with running(options) as run:
-        run.run()
+    with running(folder, seed) as run:
+        run.run(seconds)
         result = tests.torture.result.check(run)
 
 The seed determines which faults happen; when exactly they hit a process depends on the machine.
@@ -38,21 +38,9 @@ from tests.waiting import wait_until
 
 #: How long the clients may take for their last calls before they are killed.
 LAST_CALLS_SECONDS = 30.0
+WORKERS, SERVERS = 3, 2
 #: How often a line tells the progress.
 TOLD_EVERY_SECONDS = 10.0
-
-
-@dataclass(frozen=True)
-class Options:
-    """`slowness` multiplies the pauses of clients."""
-
-    seconds: float
-    seed: str
-    folder: Path
-    workers: int = 3
-    servers: int = 2
-    slowness: float = 1.0
-    engine_kills: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +56,12 @@ class _Process:
 
 
 @contextmanager
-def running(options: Options) -> Iterator[Run]:
+def running(folder: Path, seed: str) -> Iterator[Run]:
     """The engines and proxies of a run. Everything that it starts is ended with the block."""
     for each in ("histories", "resources", "uploads", "logs", "engine"):
-        (options.folder / each).mkdir(parents=True)
+        (folder / each).mkdir(parents=True)
     with ExitStack() as stack:
-        engine = engines.Durable(options.folder / "engine")
+        engine = engines.Durable(folder / "engine")
         stack.callback(engine.kill)
         s3_url = stack.enter_context(engines.running("s3"))
         environment = stack.enter_context(pytest.MonkeyPatch.context())
@@ -81,14 +69,14 @@ def running(options: Options) -> Iterator[Run]:
         for table in tables.all_tables():
             tables.create(table)
         sending.reset()
-        faults = RandomFaults(f"{options.seed} of DynamoDB")
-        s3_faults = RandomFaults(f"{options.seed} of S3", S3)
+        faults = RandomFaults(f"{seed} of DynamoDB")
+        s3_faults = RandomFaults(f"{seed} of S3", S3)
         proxy = stack.enter_context(RandomFaultProxy(engine.url, faults))
         s3_proxy = stack.enter_context(RandomFaultS3Proxy(s3_url, s3_faults))
         environment.setenv("AWS_ENDPOINT_URL_DYNAMODB", proxy.url)
         environment.setenv("AWS_ENDPOINT_URL_S3", s3_proxy.url)
         environment.setenv("PYTHONPATH", str(Path.cwd()))
-        run = Run(options, engine, proxy, s3_proxy, s3_url)
+        run = Run(folder, seed, engine, proxy, s3_proxy, s3_url)
         stack.callback(run.end_all)
         yield run
 
@@ -98,20 +86,22 @@ class Run:
 
     def __init__(
         self,
-        options: Options,
+        folder: Path,
+        seed: str,
         engine: engines.Durable,
         proxy: RandomFaultProxy,
         s3_proxy: RandomFaultS3Proxy,
         s3_url: str,
     ) -> None:
-        self.options, self.proxy, self.s3_proxy = options, proxy, s3_proxy
+        self.folder, self.proxy, self.s3_proxy = folder, proxy, s3_proxy
         self.s3 = boto3.client("s3", endpoint_url=s3_url, region_name="us-east-1")
         self.s3.create_bucket(Bucket=uploads.BUCKET)
         self.ends: dict[str, float] = {}
         self.engine_kills: list[float] = []
         self.counts: Counter[str] = Counter()
+        self._seed = seed
         self._engine = engine
-        self._chance = random.Random(f"{options.seed} of the run")
+        self._chance = random.Random(f"{seed} of the run")
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(["tests.torture.worker"])
         self._processes: list[_Process] = []
@@ -127,26 +117,25 @@ class Run:
     def requests(self) -> int:
         return self.proxy.faults.requests + self.s3_proxy.faults.requests
 
-    def run(self) -> None:
-        """Run the clients until the time is over, then wait for their last calls."""
-        options = self.options
-        ports = [engines.free_port() for _ in range(options.servers)]
+    def run(self, seconds: float) -> None:
+        """Run the clients for so long, then wait for their last calls."""
+        ports = [engines.free_port() for _ in range(SERVERS)]
         for number, port in enumerate(ports):
-            self._start("servers", f"s{number}", serve, (options.folder, port))
+            self._start("servers", f"s{number}", serve, (self.folder, port))
         # They are forked from a process that loads everything first.
         wait_until(lambda: all(map(engines.is_listening, ports)))
         began = time.monotonic()
-        ends_at = began + options.seconds
-        plan = Plan(options.folder, options.seed, ends_at, ports, options.slowness)
-        for number in range(options.workers):
+        ends_at = began + seconds
+        plan = Plan(self.folder, self._seed, ends_at, ports)
+        for number in range(WORKERS):
             self._start("workers", f"w{number}", work, (plan,))
         next_folder = next_line = 0.0
         while (now := time.monotonic()) < ends_at:
             if now >= next_folder:
-                uploads.make_folder(options.folder / "uploads", self._chance)
+                uploads.make_folder(self.folder / "uploads", self._chance)
                 next_folder = now + uploads.EVERY_SECONDS
             if now >= next_line:
-                self._tell(now - began)
+                self._tell(now - began, seconds)
                 next_line = now + TOLD_EVERY_SECONDS
             self._thaw(now)
             time.sleep(min(0.1, max(0.0, ends_at - now)))
@@ -155,9 +144,9 @@ class Run:
         self._thaw(float("inf"))
         self._finish()
 
-    def _tell(self, seconds: float) -> None:
+    def _tell(self, passed: float, seconds: float) -> None:
         kills = sum(count for name, count in self.counts.items() if "killed" in name)
-        line = f"{seconds:5.0f} of {self.options.seconds:.0f} s: {self.requests:,} requests, "
+        line = f"{passed:5.0f} of {seconds:.0f} s: {self.requests:,} requests, "
         line += f"{self.faults.total():,} faults, {kills:,} kills"
         print(line, file=sys.stderr, flush=True)
 
@@ -167,8 +156,7 @@ class Run:
         each = self._chance.choice(self._processes)
         kinds = {"workers": 35, "servers": 20}
         what = self._chance.choices(
-            [*kinds, "freeze", "cut", "engine"],
-            weights=[*kinds.values(), 20, 18, 7 if self.options.engine_kills else 0],
+            [*kinds, "freeze", "cut", "engine"], weights=[*kinds.values(), 20, 18, 7]
         )[0]
         if what in kinds:
             each = self._chance.choice([one for one in self._processes if one.kind == what])

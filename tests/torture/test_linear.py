@@ -83,11 +83,3 @@ def test_the_culprit_is_the_first_operation_that_no_order_explains() -> None:
     assert broken.culprit is culprit
     assert [each.about for each in broken.before] == [(0, 1), (1, 1)]
     assert broken.states == [1]
-
-
-def test_a_long_history_with_few_overlapping_operations_is_checked_quickly() -> None:
-    # None of the uncertain ones may have happened: they would have stopped the count.
-    operations = [swap(n, n + 3.5, n, n + 1) for n in range(400)]
-    operations += [swap(n, n + 3.5, n + 1, -1, is_certain=False) for n in range(400)]
-
-    assert first_break([*operations, read(5000, 5001, 400)], 0) is None

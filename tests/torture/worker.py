@@ -57,8 +57,8 @@ def work(life: str, plan: Plan) -> None:
     threads = []
     for name, (make, pause_seconds) in CLIENTS.items():
         client = make(journal, random.Random(f"{plan.seed} {life} {name}"), plan, stop)
-        pause = pause_seconds * plan.slowness
-        threads.append(threading.Thread(target=_run, args=(client, pause), name=name, daemon=True))
+        arguments = (client, pause_seconds)
+        threads.append(threading.Thread(target=_run, args=arguments, name=name, daemon=True))
         threads[-1].start()
     time.sleep(max(0, plan.ends_at - time.monotonic()))
     stop.set()

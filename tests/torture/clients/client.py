@@ -13,14 +13,13 @@ from tests.torture.history import Journal
 class Plan:
     """What a worker does in the `folder` of a run: no call begins after `ends_at`.
 
-    `slowness` multiplies all pauses. The servers of the site listen on `ports`.
+    The servers of the site listen on `ports`.
     """
 
     folder: Path
     seed: str
     ends_at: float
     ports: list[int]
-    slowness: float
 
 
 @dataclass
