@@ -19,7 +19,6 @@ from tests.dynamo.bands import Singer
 from tests.factories import (
     assert_guards_match_users,
     guard_owner,
-    make_unique,
     make_user,
     set_stored,
     stored_items,
@@ -288,30 +287,6 @@ def test_each_of_many_users_with_one_value_is_reported_once(guard: str, repair: 
     assert found.repaired == (repair and guard == "absent")
     if guard == "of a user":
         assert guard_owner("userName#crowd") == owner
-
-
-def test_a_third_unique_attribute_gets_the_guards_that_can_be_written(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    numbers = ["+12025550101", "+12025550102", "", "+12025550101"]
-    # Accounts as they were before phone numbers became unique, the oldest first.
-    ann, bob, _none, twin = (make_user(phone_number=each) for each in numbers)
-    make_unique(monkeypatch, "phone_number")
-    missing = [(ann.pk, "phoneNumber#+12025550101"), (bob.pk, "phoneNumber#+12025550102")]
-    foreign = [(twin.pk, "phoneNumber#+12025550101")]
-
-    found = Found()
-    assert found.read == (4, 8)
-    assert found.findings == {"missing": missing, "foreign": foreign}
-
-    found = Found(repair=True)
-    assert (found.findings, found.repaired) == ({"missing": missing, "foreign": foreign}, 2)
-    assert User.find(phone_number="+12025550102").pk == bob.pk
-    assert guard_owner("phoneNumber#+12025550101") == ann.pk
-
-    edit_profile(fresh(twin), phone_number="+12025550109")
-    assert Found().findings == {}
-    assert_guards_match_users()
 
 
 def test_guards_in_a_second_table_are_checked_and_repaired_there_with_progress() -> None:
