@@ -1,21 +1,32 @@
-"""The tables that the models declare, and how they are created."""
+"""The tables that the models declare: how they and their indexes are created and checked.
 
+Local engines build an index at once, so the answers of a table whose index is being built are
+injected.
+"""
+
+import json
 import uuid
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
+from io import StringIO
 from typing import Any
 
+import boto3
 import pytest
+from django.core.checks import run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from dynamo import checks
+from dynamo._internal import tables
 from dynamo._internal.client.sending import send
-from dynamo._internal.tables import Table, all_tables, create, features_of
+from dynamo._internal.tables import Index, Table, all_tables, create, features_of
 from dynamo.exceptions import Rejected, TableMismatch, Unavailable
 from dynamo.management.commands import createtables
 from tests.dynamo.bands import Singer
-from tests.faults.kinds import Answer
+from tests.faults.kinds import Answer, DropReply, Reply
 from tests.faults.proxy import FaultProxy
 
 KEY = (("pk", "S"),)
@@ -26,6 +37,12 @@ ALWAYS = 1_000
 def table(engine: str) -> Table:
     """A table that does not exist yet."""
     return Table(name := f"test-{uuid.uuid4().hex}", name, KEY, ttl_attribute="expires")
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(tables, "_PAUSE_SECONDS", 0.01)
 
 
 def described(table: Table) -> Any:
@@ -125,8 +142,7 @@ def test_features_that_the_engine_does_not_have_are_skipped(
 def test_a_busy_table_is_asked_again_until_the_time_is_over(
     table: Table, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch, ready_seconds: float
 ) -> None:
-    monkeypatch.setattr("dynamo._internal.tables._PAUSE_SECONDS", 0)
-    monkeypatch.setattr("dynamo._internal.tables.READY_SECONDS", ready_seconds)
+    monkeypatch.setattr(tables, "READY_SECONDS", ready_seconds)
     proxy.plan("UpdateTimeToLive", Answer(400, "ResourceInUseException"), times=2)
 
     with nullcontext() if ready_seconds else pytest.raises(Unavailable, match="ResourceInUse"):
@@ -138,8 +154,7 @@ def test_a_busy_table_is_asked_again_until_the_time_is_over(
 def test_a_table_that_does_not_appear_is_an_error(
     table: Table, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dynamo._internal.tables.READY_SECONDS", 0)
-    monkeypatch.setattr("dynamo._internal.tables.POLL_SECONDS", 0)
+    monkeypatch.setattr(tables, "READY_SECONDS", 0)
     proxy.plan("DescribeTable", Answer(400, "ResourceNotFoundException"), ALWAYS)
 
     with pytest.raises(Unavailable, match="still not visible"):
@@ -170,9 +185,9 @@ def test_missing_rights_are_an_error(table: Table, proxy: FaultProxy, operation:
 def two(settings: Any, monkeypatch: pytest.MonkeyPatch) -> list[Table]:
     """Two declared tables, which do not exist under this prefix."""
     settings.DYNAMODB_TABLE_PREFIX = f"{uuid.uuid4().hex}-"
-    tables = all_tables()[:2]
-    monkeypatch.setattr(createtables, "all_tables", lambda: tables)
-    return tables
+    declared = all_tables()[:2]
+    monkeypatch.setattr(createtables, "all_tables", lambda: declared)
+    return declared
 
 
 @pytest.mark.usefixtures("engine")
@@ -201,3 +216,189 @@ def test_createtables_prints_the_tables_that_it_created_before_an_error(
         call_command("createtables")
 
     assert capsys.readouterr().out.startswith(f"Created the table {first.name}.\n")
+
+
+# Indexes ------------------------------------------------------------------------------------------
+
+CITY = ("city", "S")
+AGE = ("age", "N")
+BY_CITY = Index("by_city", (CITY, AGE))
+BY_TOWN = Index("by_town", (("town", "S"),), "INCLUDE", frozenset({"name", "age"}))
+
+
+@pytest.fixture
+def indexed(table: Table) -> Table:
+    """A table with indexes, which does not exist yet."""
+    return replace(table, indexes=(BY_CITY, BY_TOWN))
+
+
+@pytest.fixture
+def bare(indexed: Table, table: Table) -> Table:
+    """The same, which exists without its indexes."""
+    create(table)
+    return indexed
+
+
+def stored_indexes(table: Table) -> set[str]:
+    description = send("DescribeTable", {"TableName": table.name})["Table"]
+    return {each["IndexName"] for each in description.get("GlobalSecondaryIndexes", ())}
+
+
+def created(table: Table, *indexes: Index) -> list[str]:
+    return [f"Created the index {each.name} of the table {table.name}." for each in indexes]
+
+
+def building(engine: str, name: str) -> Reply:
+    """The description of a table, but the index `name` is being built."""
+    client = boto3.client("dynamodb", endpoint_url=engine, region_name="us-east-1")
+
+    def body(request: dict[str, Any]) -> dict[str, Any]:
+        description = client.describe_table(TableName=request["TableName"])["Table"]
+        for each in description["GlobalSecondaryIndexes"]:
+            each["IndexStatus"] = "CREATING" if each["IndexName"] == name else "ACTIVE"
+        described: dict[str, Any] = json.loads(json.dumps(description, default=lambda _time: 0.0))
+        return {"Table": described}
+
+    return Reply(body)
+
+
+def updated(proxy: FaultProxy, count: int) -> Callable[[dict[str, Any]], bool]:
+    """Whether so many indexes were asked for."""
+    return lambda _body: sum(each.operation == "UpdateTable" for each in proxy.seen) == count
+
+
+def test_a_new_table_has_its_indexes(indexed: Table) -> None:
+    assert created(indexed, BY_CITY)[0] not in create(indexed)
+
+    assert stored_indexes(indexed) == {"by_city", "by_town"}
+    assert tables.verify(indexed) == {}
+    assert create(indexed) == []
+
+
+def test_a_live_table_gets_its_missing_indexes_and_keeps_others(bare: Table) -> None:
+    other = Index("by_age", (("age", "N"),), "KEYS_ONLY")
+    assert create(replace(bare, indexes=(other,))) == created(bare, other)
+
+    assert create(bare) == created(bare, BY_CITY, BY_TOWN)
+
+    assert stored_indexes(bare) == {"by_age", "by_city", "by_town"}
+    assert create(bare) == []
+
+
+def test_indexes_are_built_one_at_a_time_with_progress(
+    bare: Table, engine: str, proxy: FaultProxy
+) -> None:
+    proxy.plan("DescribeTable", building(engine, "by_city"), 2, when=updated(proxy, 1))
+    proxy.plan("DescribeTable", building(engine, "by_town"), 1, when=updated(proxy, 2))
+    proxy.seen.clear()
+    said: list[str] = []
+
+    assert create(bare, said.append) == created(bare, BY_CITY, BY_TOWN)
+
+    assert said[0] == f"The index by_city of the table {bare.name} is CREATING, for 0 s so far."
+    assert said[-1].startswith("The index by_town")
+    states = [each.operation for each in proxy.seen]
+    first = states.index("UpdateTable")
+    assert states[first : first + 4] == ["UpdateTable", *["DescribeTable"] * 3]
+    asked = [each.body for each in proxy.seen if each.operation == "UpdateTable"]
+    assert asked[0].keys() == {"TableName", "AttributeDefinitions", "GlobalSecondaryIndexUpdates"}
+    # Of attributes that no index uses yet, DynamoDB may refuse the definitions.
+    assert [{each["AttributeName"] for each in body["AttributeDefinitions"]} for body in asked] == [
+        {"pk", "city", "age"},
+        {"pk", "city", "age", "town"},
+    ]
+
+
+def test_an_index_that_is_not_built_within_a_day_is_an_error(
+    indexed: Table, engine: str, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(indexed)
+    proxy.plan("DescribeTable", building(engine, "by_city"), ALWAYS)
+    monkeypatch.setattr(tables, "BUILD_SECONDS", 0.05)
+
+    with pytest.raises(Unavailable, match="'by_city': 'CREATING'"):
+        create(indexed)
+
+
+@pytest.mark.parametrize("code", ["ResourceInUseException", "LimitExceededException"])
+def test_createtables_waits_while_tables_are_changed_elsewhere(
+    bare: Table, proxy: FaultProxy, impatient: float, code: str
+) -> None:
+    reads: list[int] = []
+
+    def is_first(_body: dict[str, Any]) -> bool:
+        reads.append(sum(each.operation == "DescribeTable" for each in proxy.seen))
+        return reads[-1] == reads[0]
+
+    proxy.plan("UpdateTable", Answer(400, code), ALWAYS, when=is_first)
+
+    assert create(bare) == created(bare, BY_CITY, BY_TOWN)
+
+
+def test_a_lost_reply_and_another_process_create_an_index_once(
+    bare: Table, proxy: FaultProxy, at_once: Callable[..., list[Any]]
+) -> None:
+    proxy.plan("UpdateTable", DropReply())
+
+    done = at_once(lambda _number: create(bare))
+
+    assert stored_indexes(bare) == {"by_city", "by_town"}
+    sentences = [sentence for each in done for sentence in each]
+    assert len(sentences) == len(set(sentences)) <= 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        (replace(BY_CITY, key=(CITY,)), "city (S) with ALL"),
+        (replace(BY_CITY, projection="KEYS_ONLY"), "city (S), age (N) with KEYS_ONLY"),
+    ],
+)
+def test_an_index_with_another_definition_is_an_error_that_names_both(
+    indexed: Table, changed: Index, text: str
+) -> None:
+    create(indexed)
+
+    with pytest.raises(TableMismatch) as caught:
+        create(replace(indexed, indexes=(changed,)))
+
+    assert str(caught.value) == (
+        f"The table {indexed.name} has the index by_city on city (S), age (N) with ALL; "
+        f"the models need {text}."
+    )
+
+
+def test_a_missing_index_and_one_that_is_being_built_are_found(
+    bare: Table, engine: str, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found(table: Table = bare) -> list[tuple[str | None, str]]:
+        monkeypatch.setattr(checks, "all_tables", lambda: [table])
+        messages = run_checks(tags=["dynamodb"], include_deployment_checks=True)
+        return [(each.id, each.msg) for each in messages]
+
+    assert found() == [
+        ("dynamo.E006", f"The index {name} of the table {bare.name} is missing.")
+        for name in ("by_city", "by_town")
+    ]
+    create(bare)
+    proxy.plan("DescribeTable", building(engine, "by_town"))
+    assert found() == [("dynamo.E006", f"The index by_town of the table {bare.name} is CREATING.")]
+    assert found() == []
+    [(other, _message)] = found(replace(bare, indexes=(replace(BY_CITY, key=(CITY,)),)))
+    assert other == "dynamo.E002"
+
+
+def test_createtables_says_which_index_it_waits_for(
+    indexed: Table, engine: str, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(indexed)
+    monkeypatch.setattr(createtables, "all_tables", lambda: [indexed])
+    proxy.plan("DescribeTable", building(engine, "by_city"), 3)
+    out = StringIO()
+
+    call_command("createtables", stdout=out)
+
+    *waited, done = out.getvalue().splitlines()
+    assert "The index by_city" in waited[0]
+    assert "CREATING" in waited[0]
+    assert done == "Nothing to do: all 1 tables exist."
