@@ -89,6 +89,11 @@ def opened(client: Client, path: str) -> dict[str, str]:
     return Form(answer.text).values
 
 
+def submit(client: Client, path: str, follow: bool = False, **typed: Any) -> Any:
+    """Open a page, type these values, and send its form."""
+    return client.post(path, opened(client, path) | typed, follow=follow)
+
+
 def content(page: str) -> str:
     """The text of a page below its navigation, in one line."""
     main = page.partition('id="content-start"')[2]

@@ -138,15 +138,18 @@ def test_a_session_that_cannot_be_saved_asks_to_try_again_and_sets_no_cookie(
     assert "sessionid" not in response.cookies
 
 
-def test_a_page_without_an_answer_sends_nothing_more(
-    client: Client, proxy: FaultProxy, settings: Any
+@override_settings(**SOON)
+@pytest.mark.parametrize(
+    ("fault", "page"), [(DOWN, "/session"), (TimeOut(), "/twice")], ids=["fails", "hangs"]
+)
+def test_a_page_waits_for_one_answer_and_sends_nothing_more(
+    client: Client, proxy: FaultProxy, fault: Any, page: str
 ) -> None:
     client.get("/session/write")
-    proxy.plan("GetItem", DOWN, times=1000)
+    proxy.plan("GetItem", fault, times=1000)
     proxy.seen.clear()
-    settings.DYNAMODB_PAGE_SECONDS = 0.2
 
-    client.get("/session")
+    assert_asks_to_try_again(client.get(page))
 
     assert {seen.operation for seen in proxy.seen} == {"GetItem"}
     assert len({seen.body["Key"]["key"]["S"] for seen in proxy.seen}) == 1
@@ -179,16 +182,6 @@ def test_all_requests_of_a_page_share_one_deadline_that_ends_with_it(
 def test_an_operation_ends_at_its_own_deadline_within_a_longer_one() -> None:
     with within(90):
         assert 30 < left() <= 60
-
-
-@override_settings(**SOON)
-def test_a_page_waits_once_for_an_engine_that_hangs(client: Client, proxy: FaultProxy) -> None:
-    proxy.plan("GetItem", TimeOut(), times=1000)
-
-    assert_asks_to_try_again(client.get("/twice"))
-
-    keys = {seen.body["Key"]["key"]["S"] for seen in proxy.seen if seen.operation == "GetItem"}
-    assert len(keys) == 1
 
 
 def test_asynchronous_pages_do_the_same(

@@ -139,42 +139,44 @@ def test_a_new_session_whose_request_arrives_after_the_tombstone_has_expired(
     assert not SessionStore().exists(key)
 
 
-def test_a_session_that_lasts_longer_than_the_settings_say_costs_a_second_write(
-    monkeypatch: pytest.MonkeyPatch, requests_sent: Requests
+@pytest.mark.parametrize(("days", "writes"), [(7, 1), (90, 2)])
+def test_a_session_ends_when_it_says_and_one_that_outlasts_the_settings_costs_a_second_write(
+    monkeypatch: pytest.MonkeyPatch, requests_sent: Requests, days: int, writes: int
 ) -> None:
     session = SessionStore()
     session["user"] = "ann"
-    session.set_expiry(90 * 86400)
+    session.set_expiry(timedelta(days=days))
     session.save()
-    assert requests_sent.operations == ["PutItem", "PutItem"]
-    saved_at = now_ms()
+    ends_at = now_ms() + days * DAY_MS
 
-    monkeypatch.setattr("dynamo.cache.now_ms", lambda: saved_at + 89 * DAY_MS)
-
+    assert requests_sent.operations == ["PutItem"] * writes
+    [item] = items()
+    assert abs(int(item["expiresAt"]["N"]) - ends_at) < 60_000
+    assert abs(SessionStore(session.session_key).get_expiry_age() - days * 86400) < 60
+    monkeypatch.setattr("dynamo.cache.now_ms", lambda: ends_at - DAY_MS)
     assert stored(session)["user"] == "ann"
+    monkeypatch.setattr("dynamo.cache.now_ms", lambda: ends_at)
+    assert stored(session) == {}
 
 
 def test_a_session_and_an_item_are_read_in_one_request(requests_sent: Requests) -> None:
+    place: Any = ("counters", {"counterName": {"S": "a"}})
     new = SessionStore()
     new["visits"] = 1
-    assert new.load_with("counters", {"counterName": {"S": "a"}}) is None
+    assert new.load_with(*place) is None
     new.save()
     counter = {"counterName": {"S": "a"}, "currentValue": {"N": "7"}}
     send("PutItem", {"TableName": "counters", "Item": counter})
-    session = SessionStore(new.session_key)
+    session, ended = SessionStore(new.session_key), SessionStore("x" * KEY_LENGTH)
     requests_sent.clear()
 
-    assert session.load_with("counters", {"counterName": {"S": "a"}}) == counter
+    assert session.load_with(*place) == counter
     assert session["visits"] == 1
-    assert session.load_with("counters", {"counterName": {"S": "a"}}) is None
-    assert requests_sent.operations == ["BatchGetItem"]
-
-
-def test_an_ended_session_is_empty_also_if_it_is_read_with_an_item() -> None:
-    ended = SessionStore("x" * KEY_LENGTH)
-
-    assert ended.load_with("counters", {"counterName": {"S": "a"}}) is None
+    # It is read already.
+    assert session.load_with(*place) is None
+    assert ended.load_with(*place) == counter
     assert (dict(ended.items()), ended.session_key) == ({}, None)
+    assert requests_sent.operations == ["BatchGetItem"] * 2
 
 
 def test_a_session_that_may_have_been_stored_is_ended(proxy: FaultProxy) -> None:
@@ -239,32 +241,24 @@ def test_an_ended_session_stays_ended_when_a_late_request_saves_it(age_days: int
     assert tombstone()
 
 
-def test_cycle_key_keeps_the_values_and_ends_the_old_session() -> None:
+def test_cycle_key_keeps_the_values_and_flush_does_not_and_both_end_the_old_session() -> None:
     session = started(cart=[1, 2])
-    old = session.session_key
-    assert session.exists(old)
+    keys = [session.session_key]
 
     session.cycle_key()
     session.save()
-
-    assert session.session_key != old
-    assert not session.exists(old)
+    keys.append(session.session_key)
     assert stored(session) == {"cart": [1, 2]}
-    SessionStore().delete(session.session_key)
-    assert stored(session) == {}
-
-
-def test_flush_ends_the_session_and_the_next_save_stores_another() -> None:
-    session = started(user="ann")
-    old = session.session_key
 
     session.flush()
-
     assert (session.session_key, session.modified, session.is_empty()) == (None, True, True)
     assert items() == []
+
     session["user"] = "bob"
     session.save()
-    assert session.session_key != old
+    assert len({*keys, session.session_key}) == 3
+    SessionStore().delete(session.session_key)
+    assert stored(session) == {}
 
 
 def test_a_session_that_was_never_stored_ends_without_a_request(requests_sent: Requests) -> None:
@@ -291,21 +285,6 @@ def test_a_cookie_without_a_valid_key_costs_no_request_and_gets_a_new_key(
     assert client.cookies["sessionid"].value != key
     assert client.get("/visits").content == b"1"
     assert len(items()) == 1
-
-
-def test_a_session_expires_when_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    session = started(user="ann")
-    session.set_expiry(timedelta(days=30))
-    session.save()
-    saved_at = now_ms()
-
-    [item] = items()
-    assert abs(int(item["expiresAt"]["N"]) - saved_at - 30 * DAY_MS) < 60_000
-    assert abs(SessionStore(session.session_key).get_expiry_age() - 30 * 86400) < 60
-    monkeypatch.setattr("dynamo.cache.now_ms", lambda: saved_at + 29 * DAY_MS)
-    assert stored(session)["user"] == "ann"
-    monkeypatch.setattr("dynamo.cache.now_ms", lambda: saved_at + 30 * DAY_MS)
-    assert stored(session) == {}
 
 
 def test_a_session_over_400_kb_is_rejected_without_its_key_in_the_error() -> None:

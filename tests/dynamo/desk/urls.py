@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import path
 from django.views.generic import CreateView, DeleteView, DetailView, ListView, UpdateView
 
@@ -111,15 +111,6 @@ class BadgeDetail(DetailMixin, DetailView):
     template_name = "desk/badge.html"
 
 
-def seat_new(request: HttpRequest) -> HttpResponse:
-    """A view without a class."""
-    form_class = modelform_factory(Seat, fields=["hall", "row"])
-    form = form_class(request.POST or None)
-    if request.method == "POST" and form.is_valid() and form.try_save():
-        return redirect("/")
-    return render(request, "desk/any_form.html", {"form": form})
-
-
 def customer_of(request: HttpRequest, email: str) -> HttpResponse:
     return HttpResponse(get_object_or_404(Customer, email=email).pk)
 
@@ -140,7 +131,6 @@ urlpatterns = [
     path("uuids/<uuid:pk>/", CustomerDetail.as_view()),
     path("emails/<slug>/", CustomerDetail.as_view()),
     path("of/<path:email>/", customer_of),
-    path("halls/new/", seat_new),
     path("halls/<hall>/<row>/", SeatDetail.as_view()),
     path("rows/<hall>/<int:row>/", SeatDetail.as_view()),
     path("halls/<hall>/<int:row>/edit/", SeatUpdate.as_view()),
