@@ -101,22 +101,6 @@ def test_every_form_shows_its_errors_in_japanese(visitor: str, typed: str) -> No
     assert {name: wrong for name, wrong in found.items() if wrong} == {}
 
 
-@pytest.mark.usefixtures("engine")
-def test_djangos_password_errors_are_japanese() -> None:
-    client, _user = speaking_japanese("anonymous")
-    values = {"username": "12345678", "email": "ann@example.org"}
-
-    alike = send(
-        client, "/accounts/signup/", values | dict.fromkeys(("password1", "password2"), "12345678")
-    )
-    different = send(
-        client, "/accounts/signup/", values | {"password1": "short", "password2": "other"}
-    )
-
-    assert "ユーザー名" in alike.content.decode()
-    assert faults(alike) + faults(different) == []
-
-
 MADE = [
     *((path.name, {"wait": "15分", "is_sign_in": True, "is_password": True}) for path in ERRORS),
     *(
@@ -157,20 +141,6 @@ def test_every_text_of_a_pdf_is_japanese() -> None:
     assert foreign_words(text) == set()
     for word in ("請求書 2026-000042", "発行日", "2026年11月21日", "小計", "合計", "無効"):
         assert word in text
-
-
-@pytest.mark.usefixtures("engine")
-def test_days_and_amounts_have_the_japanese_format() -> None:
-    client, user = speaking_japanese("staff")
-    issued(user.pk, currency="JPY", language="ja")
-
-    invoice = client.get(f"/invoices/{DAY.year}-000001/").content.decode()
-    listed = client.get(f"/invoices/?year={DAY.year}").content.decode()
-
-    assert "2026年3月14日" in invoice
-    assert "￥119" in invoice
-    assert "3月14日" in listed
-    assert "￥119" in listed
 
 
 # What a page shows --------------------------------------------------------------------------------

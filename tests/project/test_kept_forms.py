@@ -24,7 +24,6 @@ from tests.accounts.test_unavailable_pages import outage
 from tests.factories import PASSWORD, change_password, make_user, stored_items
 from tests.invoice_factories import DAY, issued, stored_numbers
 from tests.pages import Page, sign_in, stored_sessions
-from tests.requests import OF_EVERY_PAGE, Requests
 from tests.staff.scenes import make_staff, stored_entries
 from web import keptforms
 
@@ -430,30 +429,6 @@ def test_the_sign_in_page_sent_again_after_the_back_button_leads_to_the_form(ann
 
     assert (answer.status_code, answer["Location"]) == (302, PROFILE)
     assert is_kept(client.get(PROFILE))
-
-
-# Costs --------------------------------------------------------------------------------------------
-
-
-def test_keeping_costs_nothing_before_the_sign_in_and_one_write_when_it_is_sent(
-    ann: User, requests_sent: Requests
-) -> None:
-    def cost_of(act: Callable[[], Any]) -> tuple[Any, list[str]]:
-        requests_sent.clear()
-        return act(), requests_sent.apart()[0]
-
-    client, plain = browser(ann), browser()
-    values = opened(client, PROFILE) | {"full_name": "Ann Other"}
-    let_expire(client)
-
-    asked, keeping = cost_of(lambda: client.post(PROFILE, values))
-    _in, with_form = cost_of(lambda: signed_in_again(client, asked, ann))
-    _shown, showing = cost_of(lambda: client.get(PROFILE))
-    asked = plain.get(LOGIN)
-    _in, without = cost_of(lambda: signed_in_again(plain, asked, ann))
-
-    assert keeping == showing == OF_EVERY_PAGE
-    assert len(with_form) == len(without)
 
 
 # A visitor who leaves the page --------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """How many pages a process makes at once, and what happens to the others."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
@@ -114,60 +114,48 @@ def test_a_page_that_fails_gives_up_its_turn(settings: Any) -> None:
             pages(REQUEST)
 
 
-def test_a_page_does_not_wait_for_those_that_wait_for_a_password_hash(settings: Any) -> None:
-    settings.PAGES_AT_ONCE = 1
-    settings.PASSWORD_HASHERS = ["tests.accounts.test_passwords.Blocking"]
+def _hash(_settings: Any, stack: ExitStack) -> tuple[Callable[[], object], Callable[[], object]]:
     Blocking.may_end.clear()
-
-    def view(request: HttpRequest) -> HttpResponse:
-        if request is not REQUEST:
-            passwords.make_password("blocks")
-        return HttpResponse("done")
-
-    pages = PagesAtOnceMiddleware(view)
-    with ThreadPoolExecutor(1) as pool:
-        signing_in = pool.submit(pages, RequestFactory().post("/accounts/login/"))
-        assert Blocking.entered.acquire(timeout=60)
-
-        with page(5):
-            response = pages(REQUEST)
-        assert not signing_in.done()
-        Blocking.may_end.set()
-
-        assert (response.status_code, signing_in.result().status_code) == (200, 200)
+    stack.callback(Blocking.may_end.set)
+    return lambda: passwords.make_password("blocks"), lambda: Blocking.entered.acquire(timeout=60)
 
 
-def test_a_page_that_sends_a_mail_lets_others_be_made_and_goes_on_without_a_turn(
-    settings: Any,
+def _mail(settings: Any, stack: ExitStack) -> tuple[Callable[[], object], Callable[[], object]]:
+    server = stack.enter_context(MailServer())
+    sent_by(settings, server.port)
+    server.may_answer.clear()
+    stack.callback(server.may_answer.set)
+
+    def send() -> None:
+        assert mails.send("confirm", "ann@example.org", link="http://testserver/", days=3)
+
+    return send, lambda: wait_until(lambda: bool(server.taken))
+
+
+@pytest.mark.parametrize("prepare", [_hash, _mail])
+def test_a_page_does_not_wait_for_those_that_wait_for_a_password_hash_or_a_mail(
+    settings: Any, prepare: Callable[..., tuple[Callable[[], object], Callable[[], object]]]
 ) -> None:
     settings.PAGES_AT_ONCE = 1
-    may_end, reached = threading.Event(), threading.Semaphore(0)
+    settings.PASSWORD_HASHERS = ["tests.accounts.test_passwords.Blocking"]
 
-    def view(request: HttpRequest) -> HttpResponse:
-        if request is REQUEST:
-            reached.release()
-            assert may_end.wait(60)
-        else:
-            assert mails.send("confirm", "ann@example.org", link="http://testserver/", days=3)
-        return HttpResponse("done")
+    with ThreadPoolExecutor(1) as pool, ExitStack() as stack:
+        block, has_begun = prepare(settings, stack)
 
-    pages = PagesAtOnceMiddleware(view)
-    with MailServer() as server, ThreadPoolExecutor(3) as pool:
-        sent_by(settings, server.port)
-        server.may_answer.clear()
-        sending = pool.submit(pages, RequestFactory().post("/accounts/password_reset/"))
-        wait_until(lambda: bool(server.taken))
-        visits = [pool.submit(pages, REQUEST)]
-        assert reached.acquire(timeout=60)
+        def view(request: HttpRequest) -> HttpResponse:
+            if request is not REQUEST:
+                block()
+            return HttpResponse("done")
 
-        server.may_answer.set()
-        assert sending.result(60).status_code == 200
-        # It had no turn, so it adds none.
-        visits.append(pool.submit(pages, REQUEST))
-        assert not reached.acquire(timeout=0.2)
-        may_end.set()
+        pages = PagesAtOnceMiddleware(view)
+        blocked = pool.submit(pages, RequestFactory().post("/accounts/login/"))
+        has_begun()
+        with page(5):
+            response = pages(REQUEST)
+        assert not blocked.done()
+        stack.close()
 
-        assert [visit.result().status_code for visit in visits] == [200, 200]
+        assert (response.status_code, blocked.result().status_code) == (200, 200)
 
 
 @pytest.mark.parametrize(("seconds", "status"), [(60, 200), (1, 503)])

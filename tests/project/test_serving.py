@@ -5,7 +5,6 @@ import http.client
 import os
 import re
 import shutil
-import signal
 import socket
 import ssl
 import subprocess
@@ -66,18 +65,6 @@ def test_only_probes_are_answered_without_tls_and_for_any_host(server: Server) -
     assert server.get("/accounts/login/", X_Forwarded_Proto="http").status == 301
 
 
-def test_a_worker_that_is_killed_is_replaced(server: Server) -> None:
-    before = server.workers()
-    killed = min(before)
-
-    os.kill(killed, signal.SIGKILL)
-
-    wait_until(lambda: server.log.count("Started worker") == 3)
-    wait_until(lambda: len(server.workers()) == 2)
-    assert killed not in server.workers()
-    assert server.get("/livez").status == 200
-
-
 # Under high load granian sometimes misses a SIGTERM.
 @pytest.mark.slow
 def test_sigterm_answers_accepted_requests_and_releases_all_leases(
@@ -123,7 +110,7 @@ def held_among(names: set[str]) -> set[str]:
 
 
 CLIENTS = 300
-#: How long a visitor waits. Without its options granian needs longer.
+#: How long a visitor waits.
 PATIENCE_SECONDS = 20.0
 
 _UNVERIFIED = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -143,17 +130,16 @@ def proxy(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield port
 
 
-def connected(
-    port: int, *, tls: bool, source: str = "127.0.0.1", seconds: float = 60
-) -> socket.socket:
+def connected(port: int, *, source: str = "127.0.0.1", seconds: float = 60) -> socket.socket:
+    """A connection to the proxy."""
     plain = socket.create_connection(("127.0.0.1", port), seconds, (source, 0))
-    return _UNVERIFIED.wrap_socket(plain) if tls else plain
+    return _UNVERIFIED.wrap_socket(plain)
 
 
-def status_of(path: str, port: int, *, tls: bool) -> int:
-    """The status of a page that a visitor asks for."""
+def status_of(path: str, port: int) -> int:
+    """The status of a page that a visitor of the proxy asks for."""
     with closing(http.client.HTTPConnection("127.0.0.1", port)) as made:
-        made.sock = connected(port, tls=tls, seconds=PATIENCE_SECONDS)
+        made.sock = connected(port, seconds=PATIENCE_SECONDS)
         made.request("GET", path, headers=VISITOR)
         return made.getresponse().status
 
@@ -187,39 +173,22 @@ def begin(kind: str, client: socket.socket) -> socket.socket:
     return client
 
 
-class Holder:
-    """A client that holds a connection as long as it can, and connects again when it is closed."""
-
-    def __init__(self, kind: str, port: int, *, tls: bool, source: str) -> None:
-        self._drop = KINDS[kind][1]
-        self._connect = lambda: begin(kind, connected(port, tls=tls, source=source))
-        self.connection = self._connect()
-
-    def go_on(self) -> None:
-        """Send a little, or connect again."""
-        with suppress(OSError):
-            self.connection.sendall(self._drop)
-        if reply_to(self.connection) is not None:
-            self.connection.close()
-            with suppress(OSError):
-                self.connection = self._connect()
-
-
 @contextmanager
-def held(kind: str, port: int, *, tls: bool) -> Iterator[None]:
-    """Let clients hold connections, from one address as many as the proxy allows."""
+def held(kind: str, port: int) -> Iterator[None]:
+    """Let clients hold connections to the proxy, from one address as many as it allows."""
 
-    def hold(number: int) -> Holder:
-        return Holder(kind, port, tls=tls, source=f"127.0.0.{2 + number // 50}")
+    def hold(number: int) -> socket.socket:
+        return begin(kind, connected(port, source=f"127.0.0.{2 + number // 50}"))
 
     def go_on() -> None:
         while not over.wait(1):
-            for holder in holders:
-                holder.go_on()
+            for client in clients:
+                with suppress(OSError):
+                    client.sendall(KINDS[kind][1])
 
     over = threading.Event()
     with ThreadPoolExecutor(30) as pool:
-        holders = list(pool.map(hold, range(CLIENTS)))
+        clients = list(pool.map(hold, range(CLIENTS)))
     thread = threading.Thread(target=go_on)
     thread.start()
     try:
@@ -227,31 +196,22 @@ def held(kind: str, port: int, *, tls: bool) -> Iterator[None]:
     finally:
         over.set()
         thread.join()
-        for holder in holders:
-            holder.connection.close()
-
-
-def assert_serves_others(kind: str, port: int, *, tls: bool) -> None:
-    with held(kind, port, tls=tls):
-        # Several times, as the server has two workers.
-        for _visit in range(8):
-            assert status_of("/", port, tls=tls) == 200
-            assert status_of("/livez", port, tls=tls) == 200
-
-
-@pytest.mark.parametrize("kind", ["silent", "idle", "slow headers"])
-def test_the_server_serves_others_while_clients_hold_connections(server: Server, kind: str) -> None:
-    assert_serves_others(kind, server.port, tls=False)
+        for client in clients:
+            client.close()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_proxy_serves_others_while_clients_hold_connections(proxy: int, kind: str) -> None:
-    assert_serves_others(kind, proxy, tls=True)
+    with held(kind, proxy):
+        # Several times, as the server has two workers.
+        for _visit in range(8):
+            assert status_of("/", proxy) == 200
+            assert status_of("/livez", proxy) == 200
 
 
 def test_the_proxy_limits_the_requests_of_one_address(proxy: int) -> None:
     with ExitStack() as stack:
-        connect = partial(connected, proxy, tls=True, source="127.0.0.99")
+        connect = partial(connected, proxy, source="127.0.0.99")
         clients = [stack.enter_context(begin("slow bodies", connect())) for _number in range(101)]
         replies: list[bytes] = []
 
@@ -261,13 +221,13 @@ def test_the_proxy_limits_the_requests_of_one_address(proxy: int) -> None:
 
         wait_until(refused)
         assert replies == [b"HTTP/1.1 429"]
-        assert status_of("/", proxy, tls=True) == 200
+        assert status_of("/", proxy) == 200
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["silent", "idle", "slow headers"])
 def test_the_server_closes_connections_that_clients_hold(server: Server, kind: str) -> None:
-    with begin(kind, connected(server.port, tls=False)) as client:
+    with begin(kind, socket.create_connection(("127.0.0.1", server.port), 60)) as client:
 
         def is_closed() -> bool:
             with suppress(OSError):
