@@ -187,10 +187,6 @@ class User(AbstractUser):
             return self.same_account()
         return User.sessions[self.session_id].exists()
 
-    def has(self, values: Mapping[str, Any]) -> bool:
-        """Whether the account has all of `values` already."""
-        return all(getattr(self, name) == value for name, value in values.items())
-
     def has_name(self, **values: str) -> bool:
         """Whether the unique `values` are those of the account, in any spelling.
 

@@ -108,7 +108,8 @@ def account_key(request_id: str) -> str:
 def _has_same_values(made: User, asked: User) -> bool:
     """Whether the account `made` has the unique values and the rights that are asked for."""
     same_keys = User.guard_keys_of(made.stored) == User.guard_keys_of(asked.serialize())
-    return same_keys and made.has({"is_staff": asked.is_staff, "is_superuser": asked.is_superuser})
+    same_rights = (made.is_staff, made.is_superuser) == (asked.is_staff, asked.is_superuser)
+    return same_keys and same_rights
 
 
 def change_username(user: User, username: str, *, write: Transaction | None = None) -> None:

@@ -24,7 +24,7 @@ from dynamo.extending import together
 
 @dataclass(frozen=True)
 class Attempt:
-    """What is allowed, with its slots."""
+    """An attempt that is allowed, and the slots that it took."""
 
     slots: list[Slot]
 
@@ -51,7 +51,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class SignIn(Attempt):
-    """An attempt to sign in that is allowed: slots of the account and of the client."""
+    """An attempt to sign in that is allowed. It took slots of the account and of the client."""
 
     account: str
     client: str | None

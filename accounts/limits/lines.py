@@ -1,7 +1,7 @@
-"""Lines: a process makes one page at a time for each account, of those that take a core for long.
+"""Pages that keep a core busy for long: a process makes one at a time for each account.
 
-Further such pages of the account wait. Meanwhile they pass their turn on, so pages of other
-accounts have the rest of the process. Nothing is sent to DynamoDB.
+Further ones of the account wait in its line. While they wait, they give up their turns, so that
+pages of other accounts are made. Nothing is sent to DynamoDB.
 """
 
 import threading
@@ -75,11 +75,11 @@ class InLineMixin:
     """A page that takes long. As a base it stands after the mixin that asks for a sign-in."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Make it, with its template, when it is first in the account's line."""
+        """Make the page, including its template, when it is first in the line of the account."""
         account: Any = request.user
         with in_line(account.pk):
             response: HttpResponseBase = super().dispatch(request, *args, **kwargs)  # type: ignore[misc]  # a View's
             if isinstance(response, SimpleTemplateResponse):
-                # Otherwise rendered after the view.
+                # Django would render it after the view, outside the line.
                 response.render()
             return response

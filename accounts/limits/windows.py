@@ -65,7 +65,7 @@ _PLAIN = re.compile(r"[!-~]{1,100}")
 class Slot:
     """One of the attempts that a limit allows, in the window that ends at `ends_ms`.
 
-    The default is that of a limit which is off.
+    By default it is the slot of a limit that is off.
     """
 
     key: str = ""

@@ -131,7 +131,7 @@ class ConfirmationSendView(LoginRequiredMixin, View):
 class EmailChangeView(PasswordConfirmedView):
     template_name = "accounts/email_change.html"
     form_class = EmailChangeForm
-    success_message = gettext_lazy("Your email address was changed.")
+    success_message: Any = gettext_lazy("Your email address was changed.")
 
     def get_initial(self) -> dict[str, Any]:
         return {"email": signed_in(self.request).email}
@@ -158,10 +158,12 @@ class EmailChangeView(PasswordConfirmedView):
 
     def _send_link(self, user: User, email: str) -> None:
         links.request_change(user, email)
-        self.success_message = gettext_lazy(
-            "We sent a link to your new email address. Follow it to make the change."
-        )
-        if not mails.send_email_change(user):
+        if mails.send_email_change(user):
+            self.success_message = gettext_lazy(
+                "We sent a link to your new email address. Follow it to make the change."
+            )
+        else:
+            self.success_message = ""
             messages.error(
                 self.request,
                 _("The mail could not be sent. Please request the change again later."),

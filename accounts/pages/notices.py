@@ -1,11 +1,11 @@
 """Mails that tell the owner of an account what was done with it: when, from where, what to do.
 
-They are sent as other mails (`accounts.emails.mails`), after the change, and never fail its page.
-Commands and the admin send none.
+They are sent as other mails (`accounts.emails.mails`), after the change. If one cannot be sent, the
+page succeeds nevertheless. Commands and the admin send none.
 
-A browser is known to an account if it has its cookie: the signed keys of up to `MOST_ACCOUNTS`
-accounts that signed in there, for a year or until the password is changed elsewhere. A lost
-cookie only costs a mail.
+A browser is known to an account if a cookie names the account. The cookie has the signed keys of up
+to `MOST_ACCOUNTS` accounts that signed in there. Each is valid for a year, or until the password is
+changed in another browser. If the cookie is lost, the next sign-in only sends a mail.
 """
 
 from django.conf import settings

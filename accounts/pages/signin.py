@@ -142,7 +142,7 @@ class SessionsEndOthersView(FreshSignInMixin, View):
 
     def post(self, request: HttpRequest) -> HttpResponse:
         user = signed_in(request)
-        # If not, as above, the other sessions have not ended.
+        # If the visitor's own session has ended, the others stay. The next page asks for a sign-in.
         with suppress(StaleUser):
             sessions.end_others(user)
             visitor.keep(request, user)

@@ -54,14 +54,14 @@ class SignUpView(KeepFormMixin, FormPageMixin, FormView):
             raise
 
     def _register(self, form: SignUpForm) -> HttpResponse:
-        """Make the account and sign in. The same form sent again signs in to the same account."""
+        """Make the account and sign in. A form that is sent again signs in to the same account."""
         user = visitor.register_signed_in(self.request, **form.account_values())
         if not user.is_active:
             raise AccountRequestReused(form.cleaned_data["request_id"])
         visitor.leave_as_another(self.request, user)
         login(self.request, cast(Any, user))
         message = _("Welcome! Your account is ready.")
-        # Also if the form is sent again: the process may have ended before the first mail.
+        # A repeated form sends it again, because the process may have ended before the first mail.
         if not user.is_confirmed and mails.send_confirmation(user):
             message = _(
                 "Welcome! Your account is ready. We sent a link to %(email)s. Follow it to confirm "

@@ -123,7 +123,7 @@ def begin(
         stored = _as_stored(user, refusal)
         if stored is None:
             return StaleUser(user.pk, deleted=True)
-        if not user.has({"password": stored.password, "is_active": stored.is_active}):
+        if (stored.password, stored.is_active) != (user.password, user.is_active):
             return StaleUser(user.pk)
         return None if session_id in stored.sessions_read() else _Raced(stored)
 
