@@ -142,6 +142,14 @@ def _change(user: User) -> None:
     edit_profile(User.get(user.pk), business_name="Since")
 
 
+def _deactivate(user: User) -> None:
+    deactivate(User.get(user.pk))
+
+
+def _with_another_password(outcome: type[Exception] | None) -> Refusals:
+    return {"the password changed since": (lambda user: _password(User.get(user.pk)), outcome)}
+
+
 def _account(
     name: str,
     act: Callable[..., object],
@@ -233,11 +241,16 @@ ACCOUNTS = [
         ),
     ),
     _session("record_sign_in", User.record_sign_in, again="another"),
-    _session("upgrade_hash", partial(User.upgrade_hash, raw_password=PASSWORD)),
+    _session(
+        "upgrade_hash",
+        partial(User.upgrade_hash, raw_password=PASSWORD),
+        refusals=_with_another_password(StaleUser),
+    ),
     _session(
         "check_password with an outdated hash",
         lambda user: user.check_password(PASSWORD),
         stale=None,
+        refusals=_with_another_password(None),
     ),
     # A change of the email address that waits for its link
     _account("request_change", partial(request_change, email=NEW)),
@@ -256,7 +269,13 @@ ACCOUNTS = [
     ),
     _moving("change_email while another one waits", partial(change_email, **_third), waiting_ann),
     # Sessions
-    _session("sessions.begin", sessions.begin, again="another"),
+    _session(
+        "sessions.begin",
+        sessions.begin,
+        again="another",
+        refusals=_with_another_password(StaleUser)
+        | {"deactivated since": (_deactivate, StaleUser)},
+    ),
     _session(
         "sessions.begin in a full account",
         partial(sessions.begin, browser="new"),

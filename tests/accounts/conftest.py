@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.contrib.auth.hashers import MD5PasswordHasher
 
 from accounts.limits.windows import DEFAULTS
 from tests.mailbox import MailServer, sent_by
@@ -21,6 +22,20 @@ def ann_is_signed_in(request: pytest.FixtureRequest) -> None:
 def changes_at_once(settings: Any) -> None:
     """A new email address does not wait for its link."""
     settings.ACCOUNTS_EMAIL_CHANGE = "immediate"
+
+
+@pytest.fixture
+def hashings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The passwords that are hashed from here on, with Django's hasher for tests."""
+    hashed = []
+    encode = MD5PasswordHasher.encode
+
+    def counted(self: MD5PasswordHasher, password: str, salt: str) -> str:
+        hashed.append(password)
+        return encode(self, password, salt)
+
+    monkeypatch.setattr(MD5PasswordHasher, "encode", counted)
+    return hashed
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ from typing import Any
 
 from django.test import RequestFactory
 
-from accounts.checks import check_settings
-from accounts.limits.clients import browser_name, client_address, counted_client, wider_network
+from accounts.limits.clients import browser_name, client_address, counted_client
 
 PROXY = "10.0.0.1"
 
@@ -61,32 +60,10 @@ def test_ports_and_brackets_are_removed_and_ipv6_counts_by_network(settings: Any
         assert counted(written) == client
 
 
-def test_an_ipv6_client_has_a_wider_network() -> None:
-    networks = {
-        "2001:db8:1:2::/64": "2001:db8:1::/48",
-        "2001:db8::/64": "2001:db8::/48",
-        "fe80::/64": "fe80::/48",
-        "203.0.113.7": None,
-        "unknown": None,
-    }
-    assert {client: wider_network(client) for client in networks} == networks
-
-
 def test_clients_without_an_address_share_a_counter() -> None:
     for remote in ("", "unix:", "\0"):
         assert counted(remote=remote) == "unknown"
         assert client_address(RequestFactory().get("/", REMOTE_ADDR=remote)) is None
-
-
-def test_a_tls_proxy_without_trusted_hops_is_a_warning(settings: Any) -> None:
-    behind_proxy = ("HTTP_X_FORWARDED_PROTO", "https")
-    for header, hops, warned in (
-        (behind_proxy, 0, True),
-        (behind_proxy, 1, False),
-        (None, 0, False),
-    ):
-        settings.SECURE_PROXY_SSL_HEADER, settings.ACCOUNTS_TRUSTED_HOPS = header, hops
-        assert ("accounts.W001" in [finding.id for finding in check_settings(None)]) is warned
 
 
 # Browsers -----------------------------------------------------------------------------------------

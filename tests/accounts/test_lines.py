@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 
 import pytest
 
@@ -11,9 +10,8 @@ from accounts.exceptions import TooManyAttempts
 from accounts.limits import lines
 from accounts.limits.lines import MOST_WAITING, in_line
 from dynamo._internal.client.deadline import page
-from dynamo._internal.turns import TooManyPages, in_turn
+from dynamo._internal.turns import in_turn
 from dynamo.exceptions import Busy
-from tests.forked import in_a_child
 from tests.waiting import wait_until
 
 
@@ -108,49 +106,18 @@ def test_a_page_that_fails_leaves_the_line() -> None:
     assert places("ann") == 0
 
 
-@contextmanager
-def waiting_in_turn(
-    pages: Pages, turns: threading.Semaphore, seconds: float
-) -> Iterator[Future[None]]:
-    """A page that has passed its turn on, because another one of its account is made."""
+def test_a_page_in_line_does_not_hold_a_turn(pages: Pages) -> None:
+    turns = threading.Semaphore(1)
     pages.start("ann")
 
     def make() -> None:
-        with page(seconds), in_turn(turns), in_line("ann"):
+        with page(60), in_turn(turns), in_line("ann"):
             pass
 
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(make)
         wait_until(lambda: places("ann") == 2 or asked.done())
-        yield asked
-
-
-def test_a_page_in_line_does_not_hold_a_turn(pages: Pages) -> None:
-    turns = threading.Semaphore(1)
-
-    with waiting_in_turn(pages, turns, 60) as asked:
         with page(60), in_turn(turns):
             assert not asked.done()
         pages.may_end.release()
         asked.result(60)
-
-
-def test_a_page_that_is_first_but_gets_no_turn_again_leaves_the_line(pages: Pages) -> None:
-    turns = threading.Semaphore(1)
-
-    with waiting_in_turn(pages, turns, 2) as asked, page(60), in_turn(turns):
-        pages.may_end.release()
-        with pytest.raises(TooManyPages):
-            asked.result(60)
-
-    assert places("ann") == 0
-
-
-def test_a_forked_child_has_empty_lines(pages: Pages) -> None:
-    pages.start("ann")
-
-    def child() -> None:
-        with page(0.1), in_line("ann"):
-            assert places("ann") == 1
-
-    assert in_a_child(child) == 0

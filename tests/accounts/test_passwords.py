@@ -20,7 +20,6 @@ from dynamo.auth.passwords import AT_ONCE, WAIT_SECONDS, Argon2idHasher
 from project import settings as project_settings
 from tests.accounts.test_password_limits import SIGN_IN, WRONG, attempt
 from tests.factories import PASSWORD, make_user, stored_items
-from tests.forked import in_a_child
 from tests.mailbox import link
 from tests.pages import Page, form_values, signed_in_as
 
@@ -92,15 +91,6 @@ def busy(settings: Any) -> Iterator[None]:
         yield
 
 
-def test_a_password_is_hashed_with_owasps_parameters(settings: Any) -> None:
-    settings.PASSWORD_HASHERS = project_settings.PASSWORD_HASHERS
-
-    user = make_user()
-
-    assert user.password.startswith(OWASP)
-    assert user.check_password(PASSWORD)
-
-
 def outdated_hash() -> str:
     """A hash of the same hasher with other parameters, as Django’s are."""
     hasher = Argon2PasswordHasher()
@@ -129,7 +119,7 @@ def test_a_hash_with_other_parameters_is_upgraded_when_the_password_is_entered(
     assert signed_in_as(client) == "ann"
 
 
-def test_a_process_hashes_at_most_a_few_passwords_at_once(
+def test_a_process_hashes_at_most_a_few_passwords_at_once_and_pages_go_first(
     settings: Any, at_once: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", 60.0)
@@ -144,18 +134,10 @@ def test_a_process_hashes_at_most_a_few_passwords_at_once(
     assert 1 <= Counting.most <= AT_ONCE
     # Each thread that ever made a hash keeps its memory.
     assert len(Counting.threads) <= AT_ONCE
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere all threads are equally nice")
-def test_pages_go_before_hashes(settings: Any) -> None:
-    settings.PASSWORD_HASHERS = [f"{__name__}.Counting"]
-    Counting.threads.clear()
-
-    passwords.make_password(NEW)
-
-    [thread] = Counting.threads
-    own = os.getpriority(os.PRIO_PROCESS, 0)
-    assert os.getpriority(os.PRIO_PROCESS, thread) == own + NICENESS
+    if sys.platform == "linux":  # elsewhere all threads are equally nice
+        niceness = min(os.getpriority(os.PRIO_PROCESS, 0) + NICENESS, 19)
+        for thread in Counting.threads:
+            assert os.getpriority(os.PRIO_PROCESS, thread) == niceness
 
 
 def reset_link(user: User) -> tuple[Client, str]:
@@ -174,29 +156,14 @@ def _sign_up(user: User) -> Any:
     return lambda: client.post(url, form_values(client, url, **typed))
 
 
-def _re_enter(url: str, **typed: str) -> Place:
-    def prepare(user: User) -> Any:
-        client = Client()
-        client.force_login(user)
-        return lambda: client.post(url, {"password": PASSWORD} | typed)
-
-    return prepare
-
-
 def _reset(user: User) -> Any:
     visitor, form = reset_link(user)
     return lambda: visitor.post(form, {"new_password1": NEW, "new_password2": NEW})
 
 
 PLACES: dict[str, Place] = {
-    "sign-in": lambda user: lambda: attempt(user.username, PASSWORD),
     "sign-in to no account": lambda user: lambda: attempt("nobody"),
     "sign-up": _sign_up,
-    "re-entering": _re_enter("/accounts/reauthenticate/"),
-    "username": _re_enter("/accounts/username/", username="anna"),
-    "password": _re_enter(
-        "/accounts/password_change/", old_password=PASSWORD, new_password1=NEW, new_password2=NEW
-    ),
     "reset": _reset,
 }
 
@@ -248,10 +215,6 @@ def test_an_attempt_that_was_not_checked_is_not_counted(
 
     assert client.post(*again).status_code == 302
     assert attempt("ann", PASSWORD).status_code == 302
-
-
-def test_a_forked_child_has_all_slots(busy: None) -> None:
-    assert in_a_child(lambda: passwords.make_password(PASSWORD)) == 0
 
 
 def test_checking_an_outdated_hash_does_not_deadlock(

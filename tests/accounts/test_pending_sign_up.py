@@ -5,7 +5,6 @@ tests/accounts/test_mailed_links.py.
 """
 
 import json
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -20,7 +19,6 @@ from accounts.models import User
 from accounts.services import account_key, delete
 from dynamo._internal.client.sending import send
 from dynamo.cache import CacheItem
-from dynamo.signals import request_sent
 from dynamo.transactions import Transaction
 from tests.accounts.test_sign_up_page import the_account
 from tests.factories import (
@@ -79,7 +77,9 @@ def refusal(path: str, status: int = 409) -> str:
 # The form -----------------------------------------------------------------------------------------
 
 
-def test_a_sign_up_stores_no_account_and_only_the_hash_of_the_password(client: Client) -> None:
+def test_a_sign_up_stores_no_account_but_the_hash_of_its_password_until_its_link_is_followed(
+    client: Client, requests_sent: Requests
+) -> None:
     response = sign_up(client)
 
     assert (response.status_code, response["Location"]) == (302, SENT)
@@ -91,103 +91,9 @@ def test_a_sign_up_stores_no_account_and_only_the_hash_of_the_password(client: C
     [values] = held()
     assert hashers.check_password(PASSWORD, values["password_hash"])
     assert PASSWORD not in str(values)
-
-
-@pytest.fixture
-def work(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The requests, hashes and mails from here on, in this order."""
-    done: list[str] = []
-
-    def noted(what: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def noting(*arguments: Any, **named: Any) -> Any:
-            done.append(what)
-            return function(*arguments, **named)
-
-        return noting
-
-    def note(operation: str, **_signal: Any) -> None:
-        done.append(operation)
-
-    for what, owner, name in (
-        ("hash", hashers.MD5PasswordHasher, "encode"),
-        ("mail", mail.EmailMessage, "send"),
-    ):
-        monkeypatch.setattr(owner, name, noted(what, getattr(owner, name)))
-    request_sent.connect(note)
-    yield done
-    request_sent.disconnect(note)
-
-
-@pytest.mark.parametrize("email", ["ann@example.org", "ANN@EXAMPLE.ORG"])
-def test_known_and_unknown_addresses_get_the_same_answer_after_the_same_work(
-    work: list[str], limits: Any, email: str
-) -> None:
-    def answer(**values: Any) -> tuple[Any, ...]:
-        visitor = Client()
-        typed = form_values(visitor, URL, **(ANN | values))
-        work.clear()
-        response = visitor.post(URL, typed)
-        done = list(work)
-        headers = dict(response.items()) | {"Expires": "", "X-Request-ID": ""}
-        shown = response.content, Page(visitor.get(response["Location"])).text
-        return (response.status_code, headers, response.cookies.keys(), *shown, done)
-
-    unknown = answer(email=email)
-    make_user(email="ann@example.org")
-
-    assert answer(email=email) == unknown
-    assert unknown[-1] == ["GetItem", "GetItem", "hash", "PutItem", "mail"]
-
-
-def test_a_mail_contains_nothing_that_was_typed_and_to_a_known_address_no_sign_up_link() -> None:
-    make_user(email="known@example.org")
-    before = stored_items()
-    for email in ("ann@example.org", "known@example.org"):
-        sign_up(Client(), username="Prize", full_name="You have won", email=email)
-
-    _unknown, known = mail.outbox
-    assert known.to == ["known@example.org"]
-    assert "it already belongs to an account" in known.body
-    assert whole_link(known) == "http://testserver/accounts/password_reset/"
-    for message in mail.outbox:
-        assert "Prize" not in told_by(message)
-        assert "won" not in told_by(message)
-    assert stored_items() == before
-
-
-def test_invalid_values_and_taken_usernames_are_refused_for_every_address() -> None:
-    make_user(username="taken", email="known@example.org")
-
-    for email in ("new@example.org", "known@example.org"):
-        for field, value in (("password2", "another password"), ("username", "TAKEN")):
-            response = sign_up(Client(), **{field: value, "email": email})
-            assert Page(response).errors.keys() == {field}
-    assert (mail.outbox, held()) == ([], [])
-
-
-@pytest.mark.usefixtures("no_mail")
-def test_the_page_says_if_the_mail_could_not_be_sent() -> None:
-    make_user(email="known@example.org")
-
-    for email in ("ann@example.org", "known@example.org"):
-        response = sign_up(Client(), email=email)
-
-        assert response.status_code == 200
-        page = Page(response)
-        assert page.errors[""] == ["The mail could not be sent. Please try again later."]
-        assert page.value("email") == email
-
-
-# The link -----------------------------------------------------------------------------------------
-
-
-def test_the_link_makes_the_account_and_confirms_its_address(
-    client: Client, requests_sent: Requests
-) -> None:
-    path = sign_up_link()
     requests_sent.clear()
 
-    response = client.post(path)
+    response = client.post(link())
 
     assert requests_sent.operations == ["GetItem", "TransactWriteItems", "PutItem"]
     assert (response.status_code, response["Location"]) == (302, LOGIN)
@@ -200,6 +106,61 @@ def test_the_link_makes_the_account_and_confirms_its_address(
     assert signed_in_as(client) == "Ann"
 
 
+@pytest.mark.parametrize("email", ["ann@example.org", "ANN@EXAMPLE.ORG"])
+def test_known_and_unknown_addresses_get_the_same_answer_after_the_same_work(
+    requests_sent: Requests, hashings: list[str], limits: Any, email: str
+) -> None:
+    def answer() -> tuple[Any, ...]:
+        visitor = Client()
+        typed = form_values(visitor, URL, **(ANN | {"email": email}))
+        for each in (requests_sent, hashings, mail.outbox):
+            each.clear()
+        response = visitor.post(URL, typed)
+        work = list(requests_sent.operations), len(hashings), len(mail.outbox)
+        headers = dict(response.items()) | {"Expires": "", "X-Request-ID": ""}
+        shown = response.content, Page(visitor.get(response["Location"])).text
+        return (response.status_code, headers, response.cookies.keys(), *shown, work)
+
+    unknown = answer()
+    make_user(email="ann@example.org")
+
+    assert answer() == unknown
+    assert unknown[-1] == (["GetItem", "GetItem", "PutItem"], 1, 1)
+
+
+def test_a_mail_contains_nothing_that_was_typed_and_to_a_known_address_no_sign_up_link(
+    settings: Any,
+) -> None:
+    make_user(email="known@example.org")
+    before = stored_items()
+    for email in ("ann@example.org", "known@example.org"):
+        sign_up(Client(), username="Prize", full_name="You have won", email=email)
+
+    _unknown, known = mail.outbox
+    assert known.to == ["known@example.org"]
+    assert "it already belongs to an account" in known.body
+    assert whole_link(known) == "http://testserver/accounts/password_reset/"
+    assert stored_items() == before
+    settings.ACCOUNTS_PREVENT_ENUMERATION = False
+    sign_up(Client(), username="Prize", full_name="You have won", email="cy@example.org")
+    for message in mail.outbox:
+        assert "Prize" not in told_by(message)
+        assert "won" not in told_by(message)
+
+
+def test_invalid_values_and_taken_usernames_are_refused_for_every_address() -> None:
+    make_user(username="taken", email="known@example.org")
+
+    for email in ("new@example.org", "known@example.org"):
+        for field, value in (("password2", "another password"), ("username", "TAKEN")):
+            response = sign_up(Client(), **{field: value, "email": email})
+            assert Page(response).errors.keys() == {field}
+    assert (mail.outbox, held()) == ([], [])
+
+
+# The link -----------------------------------------------------------------------------------------
+
+
 def test_the_stored_sign_up_expires_with_its_link() -> None:
     key = cache_key(sign_up_link())
 
@@ -209,34 +170,23 @@ def test_the_stored_sign_up_expires_with_its_link() -> None:
         assert cache.get(key) is None
 
 
-def test_a_link_names_the_values_that_were_taken_meanwhile() -> None:
-    path = sign_up_link()
-    make_user(username="ANN", email="Ann@Example.org")
-
-    text = refusal(path)
-
-    assert f"{TAKEN}Username, Email address." in text
-    assert "Sign up again" in text
-
-
-@pytest.mark.parametrize("is_taken_before", [True, False])
-def test_a_further_unique_value_that_is_taken_is_named(
-    monkeypatch: pytest.MonkeyPatch, is_taken_before: bool
+def test_a_sign_up_and_its_link_name_all_values_that_are_taken(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     make_unique(monkeypatch, "phone_number")
-    taken = {"username": "ann", "phone_number": "+12025550124"}
+    path = sign_up_link()
+    taken = {"username": "ANN", "email": "Ann@Example.org", "phone_number": "+12025550124"}
+    make_user(**taken)
+    mail.outbox.clear()
 
-    if is_taken_before:
-        make_user(**taken)
-        assert Page(sign_up(Client())).errors == {
-            "username": ["This username is taken."],
-            "phone_number": ["Another account already has this value."],
-        }
-        assert (mail.outbox, held()) == ([], [])
-    else:
-        path = sign_up_link()
-        make_user(phone_number=taken["phone_number"])
-        assert f"{TAKEN}Phone number." in refusal(path)
+    assert Page(sign_up(Client())).errors == {
+        "username": ["This username is taken."],
+        "phone_number": ["Another account already has this value."],
+    }
+    assert mail.outbox == []
+    text = refusal(path)
+    assert f"{TAKEN}Username, Email address, Phone number." in text
+    assert "Sign up again" in text
 
 
 def test_a_link_says_which_value_is_no_longer_valid(settings: Any) -> None:

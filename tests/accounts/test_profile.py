@@ -64,6 +64,7 @@ WRONG = [
     ("payment_days", "366", "from 0 to 365"),
     ("payment_days", "-1", "from 0 to 365"),
     ("payment_days", "１４", "from 0 to 365"),
+    *((name, "Nowhere", "") for name in ("country", "currency", "time_zone", "language")),
 ]
 
 
@@ -79,15 +80,6 @@ def test_a_wrong_value_is_rejected_at_its_field_and_by_the_operation(
         assert part in page.errors[name][0]
         with pytest.raises(ValidationError):
             edit_profile(User.get(ann.pk), **(TYPED | {name: text}))
-    assert stored_user(ann.pk) == before
-
-
-def test_a_choice_that_is_not_in_the_list_is_rejected(ann: User) -> None:
-    before = stored_user(ann.pk)
-
-    for name in ("country", "currency", "time_zone", "language"):
-        with pytest.raises(ValidationError):
-            edit_profile(ann, **{name: "Nowhere"})
     assert stored_user(ann.pk) == before
 
 
@@ -111,21 +103,14 @@ def test_a_vat_id_is_read_as_its_country_writes_it(ann: User) -> None:
 
 def test_a_vat_id_with_a_wrong_check_digit_is_not_stored(ann: User) -> None:
     for country, text in (
-        *(("JP", number) for number in ("T1234567890123", "T58356782562")),
-        *(("CH", "CHE107787578MWST"), ("GB", "1")),
+        ("JP", "T1234567890123"),
+        ("JP", "T58356782562"),
+        ("CH", "CHE107787578MWST"),
+        ("GB", "1"),
     ):
         with pytest.raises(ValidationError, match=text):
             edit_profile(ann, country=country, vat_id=text)
     assert User.get(ann.pk).vat_id is None
-
-
-def test_the_page_shows_an_unfit_vat_id_together_with_other_errors(
-    client: Client, ann: User
-) -> None:
-    text = Page(client.post(PROFILE, {"country": "JP", "vat_id": "T123", "bic": "zz"})).text
-
-    assert "“T123” is not a registration number" in text
-    assert "“zz” is not a BIC" in text
 
 
 def test_a_vat_id_that_was_stored_before_stays_until_it_is_changed(
@@ -136,7 +121,8 @@ def test_a_vat_id_that_was_stored_before_stays_until_it_is_changed(
     assert client.post(PROFILE, TYPED | {"vat_id": "DE 1"}).status_code == 302
     assert User.get(ann.pk).vat_id == "DE 1"
     # Without the country, the stored one decides.
-    assert list(Page(client.post(PROFILE, {"vat_id": "DE 2"})).errors) == ["vat_id"]
+    page = Page(client.post(PROFILE, {"vat_id": "DE 2", "bic": "zz"}))
+    assert page.errors.keys() == {"vat_id", "bic"}
     assert User.get(ann.pk).vat_id == "DE 1"
 
 

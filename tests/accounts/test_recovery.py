@@ -71,8 +71,9 @@ def answer_to(url: str, email: str, requests_sent: Requests) -> tuple[Any, ...]:
     response = ask(email, url)
     operations = list(requests_sent.operations)
     headers = dict(response.items()) | {"Expires": "", "X-Request-ID": ""}
-    done = Page(Client().get(response["Location"])).text
-    return response.status_code, headers, response.content, done, operations, len(mail.outbox)
+    done = Page(Client().get(response.get("Location", url))).text
+    shown = re.sub(rb'value="[^"]{64}"', b"", response.content)
+    return response.status_code, headers, shown, done, operations, len(mail.outbox)
 
 
 @each_form
@@ -93,34 +94,16 @@ def test_the_answer_does_not_tell_whether_an_address_is_known(
     assert answers[0][-2:] == (["GetItem", "GetItem"], 1)
 
 
+# The Kelvin sign is another spelling of k, and no mail can be sent to it.
 @pytest.mark.parametrize("stored", ["kate@example.org", "\u212aate@example.org"])
 @pytest.mark.parametrize("typed", ["kate@example.org", "\u212aate@example.org"])
 def test_the_answer_does_not_tell_whether_another_spelling_of_an_address_is_known(
-    engine: str, requests_sent: Requests, stored: str, typed: str
+    engine: str, requests_sent: Requests, limits: Any, stored: str, typed: str
 ) -> None:
-    def answer() -> tuple[Any, ...]:
-        requests_sent.clear()
-        status = ask(typed).status_code
-        reads = requests_sent.operations.count("GetItem")
-        return status, reads, [message.to for message in mail.outbox]
-
-    unknown = answer()
+    unknown = answer_to(RESET, typed, requests_sent)
     make_user(email=stored)
 
-    assert answer() == unknown
-
-
-@each_form
-def test_the_mail_goes_to_the_stored_address(ann: User, url: str) -> None:
-    make_user(username="Jo", email="jo@Bücher.example")
-
-    for typed, recipient in (
-        ("ANN@EXAMPLE.ORG", "ann@example.org"),
-        ("JO@xn--bcher-kva.example", "jo@xn--bcher-kva.example"),
-    ):
-        ask(typed, url)
-        assert the_mail().to == [recipient]
-        assert "no account" not in the_mail().body
+    assert answer_to(RESET, typed, requests_sent) == unknown
 
 
 @each_form
@@ -142,26 +125,10 @@ def test_an_address_whose_account_cannot_sign_in_gets_a_mail_without_a_link(
     assert whole_link() == "http://testserver/accounts/signup/"
 
 
-@each_form
-def test_an_invalid_address_is_refused_at_its_field(engine: str, url: str) -> None:
+def test_an_invalid_address_is_refused_at_its_field() -> None:
     for typed in ("", "ann", "ann@", "a@b\r\nBcc: c@d.org", "a@b.org,c@d.org"):
-        assert Page(ask(typed, url)).errors.keys() == {"email"}
+        assert Page(ask(typed)).errors.keys() == {"email"}
     assert mail.outbox == []
-
-
-@pytest.mark.usefixtures("no_mail")
-@each_form
-def test_the_page_says_if_the_mail_could_not_be_sent(
-    ann: User, url: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    for name in ("ann", "bob"):
-        response = ask(f"{name}@example.org", url)
-
-        assert response.status_code == 200
-        page = Page(response)
-        assert page.errors[""] == ["The mail could not be sent. Please try again later."]
-    assert "example.org" not in caplog.text
-    assert "http" not in caplog.text
 
 
 # The link to a new password -----------------------------------------------------------------------
@@ -316,9 +283,11 @@ def test_a_password_is_not_set_if_the_account_changes_meanwhile(
 # The reminder -------------------------------------------------------------------------------------
 
 
-def test_the_reminder_mails_the_username(ann: User) -> None:
-    assert ask(url=REMINDER)["Location"] == reverse("username_reminder_done")
+def test_the_reminder_mails_the_username_to_any_spelling_of_the_address(ann: User) -> None:
+    response = ask("ANN@EXAMPLE.ORG", REMINDER)
 
+    assert response["Location"] == reverse("username_reminder_done")
+    assert the_mail().to == ["ann@example.org"]
     assert "\n\nann\n\n" in the_mail().body
     assert whole_link() == "http://testserver/accounts/login/"
 

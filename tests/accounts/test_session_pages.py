@@ -1,7 +1,8 @@
-"""Sessions over HTTP: the page that lists them, what ends them, and what they cost a page."""
+"""Sessions over HTTP: the page that lists them, what ends them, how long a password is fresh."""
 
 import asyncio
 from collections.abc import Callable
+from urllib.parse import quote
 
 import pytest
 from django.http import HttpRequest
@@ -9,20 +10,22 @@ from django.test import AsyncClient, Client
 
 from accounts.models import User
 from accounts.services import delete
-from accounts.sessions import services as sessions
+from accounts.sessions import services as sessions, visitor
 from accounts.sessions.middleware import AuthenticationMiddleware
 from tests.factories import PASSWORD, make_user, stored_items, stored_user
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
 from tests.pages import Page, meanwhile, sign_in, signed_in_as, stored_sessions
 from tests.requests import OF_EVERY_PAGE, Requests
-from tests.session_maps import begun, let_pass, only, stored_ids
+from tests.session_maps import begun, forget_password_check, let_pass, only, stored_ids
 
 URL = "/accounts/sessions/"
 END = "/accounts/sessions/end/"
 END_OTHERS = "/accounts/sessions/end_others/"
 PROFILE = "/accounts/profile/"
 SIGN_IN = "/accounts/login/"
+ASKING = "/accounts/reauthenticate/"
+EXPORT = "/accounts/export/"
 PASSWORD_CHANGE = "/accounts/password_change/"
 LINUX_FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 NEW = {"new_password1": "quite another", "new_password2": "quite another"}
@@ -64,11 +67,12 @@ def test_ending_a_session_signs_it_out_at_once(client: Client, ann: User, here: 
     sign_in(other, ann)
     cookie = other.cookies["sessionid"].value
     [ending] = stored_ids(ann) - {here}
+    third = begun(ann)
 
     response = client.post(END, {"session": ending}, follow=True)
 
     assert Page(response).messages == ["The session is ended."]
-    assert stored_ids(ann) == {here}
+    assert stored_ids(ann) == {here, third}
     refused = other.get(PROFILE)
     assert (refused.status_code, refused["Location"]) == (302, f"{SIGN_IN}?next={PROFILE}")
     assert [refused.cookies[name].value for name in ("sessionid", "account")] == ["", ""]
@@ -175,11 +179,64 @@ def test_a_session_ended_during_a_request_does_not_end_others(
     assert stored_ids(ann) == {other}
 
 
+# Pages that ask for the password again ------------------------------------------------------------
+
+
+def test_an_older_sign_in_must_enter_the_password_and_returns_to_the_page(
+    client: Client, ann: User, here: str
+) -> None:
+    for page in (EXPORT, f"{URL}?a=b&c=%26"):
+        forget_password_check(client)
+        asked = client.get(page)
+        assert (asked.status_code, asked["Location"]) == (302, f"{ASKING}?next={quote(page)}")
+        shown = Page(client.get(asked["Location"]))
+
+        response = client.post(ASKING, {"password": PASSWORD, "next": shown.value("next")})
+
+        assert (response.status_code, response["Location"]) == (302, page)
+        assert client.get(page).status_code == 200
+
+
+def test_a_form_of_an_older_sign_in_changes_nothing_and_returns_to_its_page(
+    client: Client, ann: User, here: str
+) -> None:
+    forget_password_check(client)
+    other = begun(ann)
+    before = stored_items()
+
+    for page in (END, END_OTHERS):
+        response = client.post(page, {"session": other})
+        assert (response.status_code, response["Location"]) == (302, f"{ASKING}?next={URL}")
+        of_a_visitor = Client().post(page, {"session": other})
+        assert of_a_visitor["Location"] == f"/accounts/login/?next={URL}"
+    assert stored_items() == before
+
+
+def test_a_password_is_fresh_for_five_minutes_in_its_session_and_this_costs_one_write(
+    client: Client, ann: User, here: str, requests_sent: Requests
+) -> None:
+    assert visitor.FRESH_SECONDS == 300
+    for seconds, status in ((0, 200), (290, 200), (301, 302), (-60, 302), (10**9, 302)):
+        forget_password_check(client, seconds)
+        assert client.get(URL).status_code == status
+    other = Client()
+    sign_in(other, ann)
+    assert other.get(URL).status_code == 200
+    forget_password_check(other)
+    requests_sent.clear()
+
+    client.post(ASKING, {"password": PASSWORD})
+
+    others, _of_limits = requests_sent.apart()
+    assert others == [*OF_EVERY_PAGE, "PutItem"]
+    assert [each.get(URL).status_code for each in (client, other)] == [200, 302]
+
+
 # Costs --------------------------------------------------------------------------------------------
 
 
-def test_a_page_notes_every_five_minutes_that_its_session_was_seen(
-    client: Client, ann: User, here: str, requests_sent: Requests
+def test_a_page_notes_every_five_minutes_that_its_session_was_seen_and_is_shown_if_it_cannot(
+    proxy: FaultProxy, client: Client, ann: User, here: str, requests_sent: Requests
 ) -> None:
     let_pass(ann, here, "seenAt", sessions.SEEN_EVERY_SECONDS)
     requests_sent.clear()
@@ -189,18 +246,10 @@ def test_a_page_notes_every_five_minutes_that_its_session_was_seen(
 
     assert requests_sent.operations == [*OF_EVERY_PAGE, "UpdateItem", *OF_EVERY_PAGE]
     assert only(ann).address == "192.0.2.9"
-
-
-def test_a_page_is_shown_although_this_cannot_be_noted(
-    proxy: FaultProxy, client: Client, ann: User, here: str, impatient: float
-) -> None:
     let_pass(ann, here, "seenAt", 3600)
     proxy.forget()
     proxy.plan("UpdateItem", Answer(400, "ThrottlingException"), times=1_000)
-
-    response = client.get(PROFILE)
-
-    assert response.status_code == 200
+    assert client.get(PROFILE).status_code == 200
     assert proxy.count("UpdateItem") > 0
 
 
@@ -215,7 +264,7 @@ def test_asynchronous_views_and_pages_have_the_same_user(
     AuthenticationMiddleware(lambda _request: None).process_request(request)  # type: ignore[arg-type, return-value]
     assert asyncio.run(request.auser()) == request.user == ann  # type: ignore[attr-defined]
 
-    visitor = AsyncClient()
-    visitor.cookies = client.cookies
-    response = asyncio.run(visitor.get(PROFILE))
+    browser = AsyncClient()
+    browser.cookies = client.cookies
+    response = asyncio.run(browser.get(PROFILE))
     assert response.status_code == 200

@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth import user_logged_in, user_logged_out
+from django.http import HttpRequest
 
 from accounts.exceptions import StaleUser
 from accounts.models import User
@@ -13,7 +15,6 @@ from accounts.services import activate, change_email, deactivate, delete, edit_p
 from accounts.sessions import services as sessions
 from tests.emailchanges import refusal_of
 from tests.factories import change_password, changes_of, set_stored, stored_user
-from tests.pages import meanwhile
 from tests.requests import Requests
 from tests.session_maps import begun, let_pass, only, read_for, stored_ids
 
@@ -66,26 +67,18 @@ def test_browser_and_address_are_cut_and_made_printable(ann: User) -> None:
         assert (session.browser + session.address).isprintable()
 
 
-def test_the_21st_session_replaces_the_one_seen_longest_ago(ann: User) -> None:
+@pytest.mark.parametrize("lapsed", [(), (10, 11)], ids=["none lapsed", "two lapsed"])
+def test_the_21st_session_replaces_those_that_lapsed_or_else_the_one_seen_longest_ago(
+    ann: User, lapsed: tuple[int, ...]
+) -> None:
     ids = [begun(ann) for _ in range(sessions.MOST)]
-    for at, each in enumerate(ids):
-        let_pass(ann, each, "seenAt", 1000 if at == 7 else at)
+    let_pass(ann, ids[7], "seenAt", 1000)
+    for each in lapsed:
+        let_pass(ann, ids[each], "expiresAt", 15 * 24 * 3600)
 
     newest = begun(ann)
 
-    assert stored_ids(ann) == {*ids, newest} - {ids[7]}
-
-
-def test_lapsed_sessions_are_replaced_before_any_that_is_alive(ann: User) -> None:
-    ids = [begun(ann) for _ in range(sessions.MOST)]
-    let_pass(ann, ids[3], "seenAt", 1000)
-    for lapsed in ids[10:12]:
-        let_pass(ann, lapsed, "expiresAt", 15 * 24 * 3600)
-        assert sessions.find(User.get(ann.pk), lapsed) is None
-
-    newest = begun(ann)
-
-    assert stored_ids(ann) == {*ids, newest} - set(ids[10:12])
+    assert stored_ids(ann) == {*ids, newest} - {ids[each] for each in lapsed or [7]}
 
 
 @pytest.mark.parametrize(
@@ -116,34 +109,6 @@ def test_the_time_of_the_last_sign_in_never_goes_back(ann: User, is_read_before:
     assert last_login > ahead
 
 
-@pytest.mark.parametrize("before", [0, sessions.MOST])
-def test_two_sign_ins_at_once_are_both_recorded_within_the_limit(
-    engine: str, ann: User, before: int
-) -> None:
-    ids = {begun(ann) for _ in range(before)}
-    with meanwhile(engine, "UpdateItem", lambda: ids.add(begun(ann))):
-        mine = begun(ann)
-
-    assert mine in stored_ids(ann)
-    assert stored_ids(ann) <= ids | {mine}
-    assert len(stored_ids(ann)) == min(before + 2, sessions.MOST)
-
-
-@pytest.mark.parametrize(
-    "change", [lambda user: change_password(user, "another good password"), deactivate]
-)
-def test_a_sign_in_fails_if_the_account_loses_the_right_to_it_meanwhile(
-    engine: str, ann: User, change: Callable[[User], None]
-) -> None:
-    with (
-        meanwhile(engine, "UpdateItem", lambda: change(User.get(ann.pk))),
-        pytest.raises(StaleUser),
-    ):
-        begun(ann)
-
-    assert stored_ids(ann) == set()
-
-
 @pytest.mark.parametrize(
     ("count", "length", "units"), [(sessions.MOST, 1000, 8), (2, 80, 2)], ids=["most", "usual"]
 )
@@ -165,27 +130,13 @@ def test_a_sign_in_stays_cheap_with_many_sessions(
 # Seen ---------------------------------------------------------------------------------------------
 
 
-def test_of_two_pages_at_once_one_notes_that_a_session_was_seen(ann: User) -> None:
-    session_id = begun(ann)
-    let_pass(ann, session_id, "seenAt", sessions.SEEN_EVERY_SECONDS)
-    read = User.get(ann.pk)
-    [as_read] = sessions.alive(read)
-    sessions.seen(User.get(ann.pk), as_read, address="192.0.2.8")
-    let_pass(ann, session_id, "seenAt", 2)
-
-    sessions.seen(read, as_read, address="192.0.2.9")
-
-    assert only(ann).address == "192.0.2.8"
-
-
-@pytest.mark.parametrize("act", [sessions.end_all, delete])
 def test_a_session_ended_meanwhile_is_not_noted_and_its_page_keeps_the_account_as_read(
-    ann: User, act: Callable[[User], object]
+    ann: User,
 ) -> None:
     let_pass(ann, begun(ann), "seenAt", 3600)
     read = User.get(ann.pk)
     before = read.to_dynamodb_dict()
-    act(User.get(ann.pk))
+    sessions.end_all(User.get(ann.pk))
     stored = stored_user(ann.pk)
 
     sessions.seen(read, sessions.alive(read)[0], address="192.0.2.8")
@@ -195,18 +146,6 @@ def test_a_session_ended_meanwhile_is_not_noted_and_its_page_keeps_the_account_a
 
 
 # Ending -------------------------------------------------------------------------------------------
-
-
-def test_ending_a_session_ends_only_that_one(ann: User, requests_sent: Requests) -> None:
-    mine, other, third = (begun(ann) for _ in range(3))
-    user = read_for(ann, mine)
-    requests_sent.clear()
-
-    sessions.end(user, other)
-
-    assert requests_sent.operations == ["UpdateItem"]
-    assert stored_ids(ann) == {mine, third}
-    assert {session.id for session in sessions.alive(user)} == {mine, third}
 
 
 def test_the_user_object_of_a_deletion_has_no_session_to_end(
@@ -222,36 +161,23 @@ def test_the_user_object_of_a_deletion_has_no_session_to_end(
     assert requests_sent.operations == []
 
 
-def test_ending_the_others_also_ends_those_that_began_since(
-    ann: User, requests_sent: Requests
+@pytest.mark.fault_of("moto", "fails at the size of an attribute that is not there")
+@pytest.mark.parametrize("end", [sessions.end_others, sessions.end_all])
+def test_sessions_that_began_since_the_account_was_read_end_with_the_others(
+    ann: User, requests_sent: Requests, end: Callable[[User], None]
 ) -> None:
     mine = [begun(ann) for _ in range(sessions.MOST - 1)][7]
     page = read_for(ann, mine)
     begun(ann)
     requests_sent.clear()
 
-    sessions.end_others(page)
+    end(page)
 
     assert requests_sent.operations == ["UpdateItem"]
-    assert stored_ids(ann) == {mine}
-
-
-@pytest.mark.fault_of("moto", "fails at the size of an attribute that is not there")
-def test_ending_all_also_ends_those_that_began_since(ann: User, requests_sent: Requests) -> None:
-    begun(ann)
-    read = User.get(ann.pk)
-    begun(ann)
-    requests_sent.clear()
-
-    sessions.end_all(read)
-
-    assert requests_sent.operations == ["UpdateItem"]
-    assert stored_ids(ann) == set()
-    assert sessions.alive(read) == []
-    before = stored_user(ann.pk)
-    sessions.end_all(User.get(ann.pk))
-    assert stored_user(ann.pk) == before
-    assert begun(ann) in stored_ids(ann)
+    left = {mine} if end is sessions.end_others else set()
+    assert stored_ids(ann) == {session.id for session in sessions.alive(page)} == left
+    newest = begun(ann)
+    assert stored_ids(ann) == {*left, newest}
 
 
 CHANGES: dict[str, Callable[[User], object]] = {
@@ -297,3 +223,33 @@ def test_losing_the_password_ends_every_session_in_the_same_write(
     assert stored_ids(ann) == set()
     activate(user)
     assert stored_ids(ann) == set()
+
+
+# Sign-ins without a session -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("has_request", [False, True])
+def test_a_sign_in_without_a_session_records_only_its_time_unless_a_later_one_is_stored(
+    ann: User, has_request: bool
+) -> None:
+    before = datetime.now(UTC)
+    request = HttpRequest() if has_request else None
+
+    user_logged_in.send(sender=User, request=request, user=ann)
+
+    stored = User.get(ann.pk)
+    assert stored.last_login == ann.last_login >= before
+    assert stored.sessions is None
+    assert stored.version == ann.version
+    later = datetime(2099, 1, 2, tzinfo=UTC)
+    set_stored(ann, lastLoginAt=User.last_login.serialize(later))
+    user_logged_in.send(sender=User, request=request, user=ann)
+    assert User.get(ann.pk).last_login == ann.last_login == later
+
+
+def test_a_sign_out_without_a_request_ends_no_session(ann: User) -> None:
+    mine = begun(ann)
+
+    user_logged_out.send(sender=User, request=None, user=read_for(ann, mine))
+
+    assert stored_ids(ann) == {mine}

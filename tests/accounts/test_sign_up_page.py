@@ -119,7 +119,7 @@ def test_a_form_sent_twice_makes_one_account_and_signs_in_both_times(
     assert_guards_match_users()
 
 
-def test_a_form_sent_again_with_other_contents_does_not_sign_in_and_says_what_to_do(
+def test_a_form_sent_again_with_other_contents_or_after_a_deactivation_does_not_sign_in(
     client: Client, typed: dict[str, Any]
 ) -> None:
     client.post(URL, typed)
@@ -137,6 +137,10 @@ def test_a_form_sent_again_with_other_contents_does_not_sign_in_and_says_what_to
     assert page.value("request_id") not in {"", typed["request_id"]}
     assert kept(page) == {name: (typed | other)[name] for name in KEPT}
     assert stored_items() == before
+    assert signed_in_as(stranger) is None
+
+    deactivate(the_account())
+    assert Page(stranger.post(URL, typed)).errors[""] == [advice]
     assert signed_in_as(stranger) is None
 
 
@@ -172,22 +176,6 @@ def test_a_form_sent_again_with_its_password_clears_the_failures(
     for _time in range(4):
         assert Client().post(URL, typed | other).status_code == 200
     assert sign_in(Client(), the_account()).status_code == 302
-
-
-def test_the_same_form_does_not_sign_in_to_an_account_that_was_deactivated(
-    client: Client, typed: dict[str, Any]
-) -> None:
-    client.post(URL, typed)
-    deactivate(the_account())
-    before = stored_items()
-    stranger = Client()
-
-    response = stranger.post(URL, typed)
-
-    assert response.status_code == 200
-    assert Page(response).errors[""]
-    assert signed_in_as(stranger) is None
-    assert stored_items() == before
 
 
 @pytest.mark.fault_of("moto", "fails at the size of an attribute that is not there")
@@ -249,23 +237,11 @@ def test_an_invalid_value_is_refused_at_its_field(client: Client, typed: dict[st
     for weak in ("ab1!xyz", "Ann Example"):
         page = Page(client.post(URL, typed | {"password1": weak, "password2": weak}))
         assert page.errors["password2"]
-    assert stored_items() == {}
-
-
-# Requests that no browser sends -------------------------------------------------------------------
-
-
-def test_bytes_that_are_not_text_are_refused_at_their_field(
-    client: Client, typed: dict[str, Any]
-) -> None:
-    fields = ["username", "email", "full_name", "phone_number", "request_id"]
-    for field, bad in (("username", "%ED%A0%80"), *((each, "%FF") for each in fields)):
-        body = urlencode(typed | {field: "BROKEN"}).replace("BROKEN", f"a{bad}b")
+    for bad in ("%FF", "%ED%A0%80"):
+        body = urlencode(typed | {"username": "BROKEN"}).replace("BROKEN", f"a{bad}b")
         # `client.post` would encode it.
         response = client.generic("POST", URL, body, "application/x-www-form-urlencoded")
-
-        assert response.status_code == 200
-        assert Page(response).errors[field]
+        assert Page(response).errors["username"]
     assert stored_items() == {}
 
 

@@ -1,5 +1,6 @@
-"""axe-core finds nothing serious on any page, and none scrolls sideways: narrow and wide, light and
-dark, with long names and texts.
+"""axe-core finds nothing serious on any page, and no page scrolls sideways.
+
+Each page is opened narrow and light, and wide and dark, with long names and texts.
 """
 
 from collections.abc import Callable
