@@ -16,14 +16,17 @@ KEYS = Credentials("nobody", "nothing")
 KEYS_OF_ACCOUNT = Credentials("nobody", "nothing", account_id=ACCOUNT)
 
 
-def regions(*, many: bool) -> list[str]:
-    """Every sixth region of DynamoDB, or only the first one of each partition."""
+@cache
+def regions() -> list[str]:
+    """Some of each partition, as the rules differ by partition, and names of FIPS."""
     session = Session()
-    return [
+    found = [
         region
         for partition in session.get_available_partitions()
-        for region in session.get_available_regions("dynamodb", partition)[:: 6 if many else 100]
+        for region in session.get_available_regions("dynamodb", partition)[::12]
     ]
+    assert len(found) > 5
+    return [*found, "fips-us-east-1", "us-gov-west-1-fips"]
 
 
 def ours(region: str, keys: Credentials) -> tuple[str, str]:
@@ -71,31 +74,27 @@ def address(session: Session, region: str) -> tuple[str, str]:
     return seen[0]
 
 
-@pytest.mark.parametrize(
-    ("fips", "dual_stack", "mode"),
-    [
-        ("false", "false", "disabled"),
-        ("false", "false", "preferred"),
-        ("false", "false", "required"),
-        ("false", "true", "disabled"),
-        ("true", "false", "preferred"),
-        ("true", "true", "required"),
-    ],
-)
-def test_the_endpoint_of_a_region_is_that_of_the_rules(
-    monkeypatch: pytest.MonkeyPatch, fips: str, dual_stack: str, mode: str
-) -> None:
-    monkeypatch.setenv("AWS_USE_FIPS_ENDPOINT", fips)
-    monkeypatch.setenv("AWS_USE_DUALSTACK_ENDPOINT", dual_stack)
-    monkeypatch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", mode)
-    # The client ignores `preferred`; `required` needs the id of the account.
-    keys = KEYS_OF_ACCOUNT if mode == "required" else KEYS
+FIPS, DUAL_STACK = "AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT"
+MODE = "AWS_ACCOUNT_ID_ENDPOINT_MODE"
+#: Variables of the environment, and the keys of a client.
+ENVIRONMENTS: dict[str, tuple[dict[str, str], Credentials]] = {
+    "nothing": ({}, KEYS),
+    "FIPS": ({FIPS: "true"}, KEYS),
+    "dual stack": ({DUAL_STACK: "true"}, KEYS),
+    "the account's endpoint": ({MODE: "required"}, KEYS_OF_ACCOUNT),
+    "the account's endpoint without its id": ({MODE: "required"}, KEYS),
+    "all": ({FIPS: "true", DUAL_STACK: "true", MODE: "required"}, KEYS_OF_ACCOUNT),
+}
 
-    # The rules differ by partition; regions of one differ in their names only.
-    plain = (fips, dual_stack, mode) == ("false", "false", "disabled")
-    found = regions(many=plain)
-    assert len(found) > (8 if plain else 4)
-    for region in [*found, *(["fips-us-east-1", "us-gov-west-1-fips"] if plain else [])]:
+
+@pytest.mark.parametrize(("variables", "keys"), ENVIRONMENTS.values(), ids=ENVIRONMENTS)
+def test_the_endpoint_of_a_region_is_that_of_the_rules(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], keys: Credentials
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+    for region in regions():
         assert ours(region, keys) == theirs(region, keys)
 
 
@@ -105,23 +104,8 @@ def test_an_endpoint_of_the_account_that_is_only_preferred_is_not_used(
     preferred = ours("eu-central-1", KEYS_OF_ACCOUNT)
     assert ACCOUNT in theirs("eu-central-1", KEYS_OF_ACCOUNT)[0]
 
-    monkeypatch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")
+    monkeypatch.setenv(MODE, "disabled")
     assert preferred == theirs("eu-central-1", KEYS_OF_ACCOUNT)
-
-
-def test_a_required_endpoint_of_the_account_needs_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", "required")
-
-    refused = ours("eu-central-1", KEYS)
-
-    assert refused == theirs("eu-central-1", KEYS)
-    assert refused[0] == "EndpointResolutionError"
-
-
-def test_an_endpoint_from_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:4")
-
-    assert ours("eu-central-1", KEYS)[0] == "http://127.0.0.1:4/"
 
 
 @pytest.mark.parametrize("service", ["s3", "signin", "sso", "sso-oidc", "sts"])

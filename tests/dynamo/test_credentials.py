@@ -233,19 +233,6 @@ def test_old_credentials_are_used_until_they_expire_while_a_refresh_hangs(
 # Loading and refreshing ---------------------------------------------------------------------------
 
 
-def test_credentials_are_replaced_before_they_expire_without_a_request(container: Provider) -> None:
-    container.lives = 3
-    get()
-    held = credentials.of_process()._loading
-    first = held.value
-    container.lives = 3600
-
-    wait_until(lambda: held.value is not first)
-
-    assert first is not None
-    assert time.time() < first.expires_at
-
-
 def test_a_provider_without_newer_credentials_is_asked_rarely(container: Provider) -> None:
     container.failure = 200, json.dumps(keys(1, lives=3)).encode()
     get()

@@ -578,30 +578,18 @@ def test_nothing_is_sent_unless_the_certificate_is_trusted_and_of_this_name(
         assert ask(f"https://localhost:{secure.port}")(**GET).keys() <= {"ResponseMetadata"}
 
 
-def test_both_paths_share_the_connections_of_botocore(endpoint: Endpoint) -> None:
-    made = botocores(endpoint.url)
-    way = LeanClient(made, KEYS)
-    opened = endpoint.opened
-
-    made.get_item(**GET)
-    way.send("GetItem", GET)
-    made.get_item(**GET)
-
-    assert endpoint.opened - opened == 1
-
-
-@pytest.mark.usefixtures("engine", "own_client")
 @pytest.mark.parametrize("switch", [True, False])
 def test_a_setting_sends_everything_by_botocore(
-    monkeypatch: pytest.MonkeyPatch, switch: bool
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, switch: bool
 ) -> None:
     monkeypatch.setattr(django_settings, "DYNAMODB_LEAN", switch)
     seen: list[str] = []
-    events = sending.client().meta.events
-    events.register("before-send.dynamodb", lambda event_name, **_: seen.append(event_name))
+    with through(endpoint.url):
+        events = sending.client().meta.events
+        events.register("before-send.dynamodb", lambda event_name, **_: seen.append(event_name))
 
-    sending.send("GetItem", {"TableName": "locks", "Key": {"key": {"S": "a"}}})
-    sending.send("DescribeTable", {"TableName": "locks"})
+        sending.send("GetItem", GET)
+        sending.send("DescribeTable", {"TableName": "users"})
 
     assert [name.rpartition(".")[2] for name in seen] == (
         ["DescribeTable"] if switch else ["GetItem", "DescribeTable"]

@@ -7,9 +7,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from django.test import Client
 
-from dynamo import health
 from dynamo._internal.client import connections, sending
 from dynamo._internal.client.deadline import within
 from dynamo._internal.client.sending import send
@@ -96,18 +94,6 @@ def test_a_request_waits_for_a_hanging_name_server_until_its_deadline(
     assert watch.seconds < SOON_SECONDS
     name_server.answers.set()
     get()
-
-
-@pytest.mark.usefixtures("away")
-def test_a_health_check_answers_while_a_name_server_hangs(
-    name_server: NameServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(health, "HEALTH_SECONDS", 0.2)
-    name_server.answers.clear()
-    with Stopwatch() as watch:
-        assert Client().get("/healthz").status_code == 503
-
-    assert watch.seconds < SOON_SECONDS
 
 
 @pytest.mark.usefixtures("away", "path")
