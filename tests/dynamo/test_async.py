@@ -23,8 +23,7 @@ pytestmark = pytest.mark.usefixtures("engine")
 
 def test_every_call_of_a_model_has_an_asynchronous_form() -> None:
     async def life() -> None:
-        ann = await Customer.acreate(club="chess", email="ann@example.org", request_id="1")
-        assert await Customer.acreate(club="chess", email="ann@example.org", request_id="1") == ann
+        ann = await Customer.acreate(club="chess", email="ann@example.org")
         with pytest.raises(Customer.Taken):
             await Customer.acreate(club="chess", email="ann@example.org")
         await ann.achange(add={"visits": 1}, club="go")
@@ -93,16 +92,16 @@ def test_a_call_whose_task_is_cancelled_is_completed(proxy: FaultProxy) -> None:
     assert Customer.find(email="ann@example.org")
 
 
-SYNCHRONOUS = {
-    "create": lambda: Customer.create(club="chess", email="bob@example.org"),
-    "get": lambda: Customer.get("1"),
-    "scan": lambda: list(Customer.scan()),
-    "cache": lambda: cache.set("a", 1),
-    "session": lambda: SessionStore("s" * 32).get("a"),
-}
-
-
-@pytest.mark.parametrize("call", SYNCHRONOUS.values(), ids=SYNCHRONOUS)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: Customer.create(club="chess", email="bob@example.org"),
+        lambda: Customer.get("1"),
+        lambda: list(Customer.scan()),
+        lambda: cache.set("a", 1),
+        lambda: SessionStore("s" * 32).get("a"),
+    ],
+)
 def test_a_synchronous_call_in_an_event_loop_is_refused_unless_the_environment_allows_it(
     call: Any, requests_sent: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

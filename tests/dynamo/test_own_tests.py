@@ -24,13 +24,6 @@ CHECKOUT = {"PYTHONPATH": str(ownapp.ROOT)}
 PLUGIN = ("-p", "dynamo.pytest_plugin")
 
 
-def outcome(project: Path, *command: str, **env: str) -> tuple[int, str]:
-    """The exit code of a program in the project, and all that it printed."""
-    environment = ownapp.environment(project, PROGRAMS) | CHECKOUT | env
-    done = fork_server.run(*command, env=environment, folder=project)
-    return done.returncode, done.stdout + done.stderr
-
-
 @pytest.fixture
 def development(tmp_path: Path, settings: Settings) -> Iterator[str]:
     """The engine that the project uses in development, with one member; its URL."""
@@ -134,8 +127,7 @@ def test_too_many_requests_are_listed(dynamodb, max_requests):
 
 WITH_UNITTEST = """
 import django.test
-from django.db import connection
-from dynamo.test import TablesMixin, TestCase
+from dynamo.test import TestCase
 from members.models import Member
 
 
@@ -154,17 +146,26 @@ class OfOurs(Tables, TestCase):
     pass
 
 
-class BesidesADatabase(Tables, TablesMixin, django.test.TestCase):
-    def test_the_database(self):
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-
-
 class WithoutTables(django.test.SimpleTestCase):
     def test_it_is_refused(self):
         with self.assertRaisesMessage(RuntimeError, "dynamo.test.TestCase"):
             Member.create(email="bob@example.org")
 """
+
+WITH_A_DATABASE = """
+import django.test
+from django.db import connection
+from dynamo.test import TablesMixin
+from members.test_units import Tables
+
+
+class BesidesADatabase(Tables, TablesMixin, django.test.TestCase):
+    def test_the_database(self):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+"""
+
+DATABASE = "DATABASES = {'default': {'ENGINE': 'django.db.backends.sqlite3', 'NAME': ':memory:'}}"
 
 
 PYTEST = ("pytest", *ownapp.PYTEST, *PLUGIN)
@@ -172,34 +173,27 @@ RUNNER = ("manage.py", "test", "--parallel", "2")
 
 
 @pytest.mark.parametrize(
-    ("command", "said"), [(PYTEST, "17 passed"), (RUNNER, "Ran 9 tests")], ids=["pytest", "runner"]
+    ("command", "said"), [(PYTEST, "17 passed"), (RUNNER, "Ran 5 tests")], ids=["pytest", "runner"]
 )
 def test_tests_reach_their_own_engine_only(
     tmp_path: Path, elsewhere: dict[str, str], command: tuple[str, ...], said: str
 ) -> None:
-    more = {"test_more": WITH_PYTEST} if command is PYTEST else {}
-    project = ownapp.make(tmp_path, test_units=WITH_UNITTEST, **more)
-    database = {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}
-    with (project / "club" / "settings.py").open("a", encoding="utf-8") as settings:
-        settings.write(f"DATABASES = {{'default': {database}}}\n")
-    if command is RUNNER:
-        # pytest's, which it would import, too.
+    """With pytest, the project has a relational database, too."""
+    if command is PYTEST:
+        more = {"test_more": WITH_PYTEST, "test_beside": WITH_A_DATABASE}
+        project = ownapp.make(tmp_path, test_units=WITH_UNITTEST, **more)
+        settings = project / "club" / "settings.py"
+        settings.write_text(f"{settings.read_text()}{DATABASE}\n")
+    else:
+        project = ownapp.make(tmp_path, test_units=WITH_UNITTEST)
+        # pytest's, which the runner would import, too.
         (project / "members" / "test_members.py").unlink()
 
-    code, printed = outcome(project, *command, **elsewhere)
+    environment = ownapp.environment(project, PROGRAMS) | CHECKOUT | elsewhere
+    done = fork_server.run(*command, env=environment, folder=project)
 
-    assert code == 0, printed
-    assert said in printed
-
-
-def test_the_runner_needs_no_relational_database(tmp_path: Path) -> None:
-    project = ownapp.make(tmp_path)
-    (project / "members" / "test_members.py").unlink()
-
-    code, printed = outcome(project, "manage.py", "test")
-
-    assert code == 0, printed
-    assert "Ran 1 test" in printed
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert said in done.stdout + done.stderr
 
 
 def test_an_engine_ends_with_its_process_even_if_that_is_killed(tmp_path: Path) -> None:
