@@ -68,11 +68,6 @@ def stored_invoices(account: str, year: int = DAY.year) -> list[Item]:
     return numbered.stored_items(InvoiceItem, series(account, year))
 
 
-def counter_of(account: str, year: int = DAY.year) -> Counter:
-    """The key of the series' counter."""
-    return InvoiceItem.counter_of(series(account, year))
-
-
 def stored_counter(account: str, year: int = DAY.year) -> Item | None:
     """The series' counter as on the wire."""
     return numbered.stored_counter(InvoiceItem, series(account, year))
@@ -112,11 +107,6 @@ def remove_invoice(key: str, number: str | int) -> None:
 def remove_counter(account: str, year: int = DAY.year) -> None:
     """Delete the series' counter directly."""
     numbered.remove_counter(InvoiceItem, series(account, year))
-
-
-def request_key(account: str, request_id: str) -> str:
-    """The key of the guard of a request id."""
-    return f"requestId#{account}#{request_id}"
 
 
 def assert_whole(account: str, count: int, year: int = DAY.year) -> None:

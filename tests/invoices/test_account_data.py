@@ -3,7 +3,6 @@
 import json
 from datetime import UTC, date, datetime
 from itertools import islice
-from typing import Any
 
 import pytest
 from django.test import Client
@@ -45,10 +44,6 @@ def parts_of(client: Client) -> list[bytes]:
     return [*client.get(EXPORT).streaming_content]  # type: ignore[attr-defined]  # streamed
 
 
-def exported(client: Client) -> Any:
-    return json.loads(b"".join(parts_of(client)))
-
-
 def test_the_export_has_the_account_as_stored(client: Client, ann: User) -> None:
     business = {"business_address": "Main Street 1\n12345 Town", "vat_id": "DE1"}
     edit_profile(User.get(ann.pk), full_name="Änn “A” Example", **business)
@@ -59,7 +54,6 @@ def test_the_export_has_the_account_as_stored(client: Client, ann: User) -> None
 
     response = client.get(EXPORT)
     export = json.loads(b"".join(response.streaming_content))  # type: ignore[attr-defined]
-    account = export["account"]
 
     headers = {
         "Content-Type": "application/json",
@@ -68,7 +62,10 @@ def test_the_export_has_the_account_as_stored(client: Client, ann: User) -> None
     }
     assert headers.items() <= response.headers.items()
     assert export["invoices"] == []
-    assert {name: value for name, value in account.items() if value is not None} == {
+    account = {name: value for name, value in export["account"].items() if value is not None}
+    times = [datetime.fromisoformat(account.pop(name)) for name in ("joinedAt", "lastLoginAt")]
+    assert all(time.tzinfo for time in times)
+    assert account == {
         "pk": ann.pk,
         "userName": "ann",
         "email": "ann@example.org",
@@ -77,13 +74,9 @@ def test_the_export_has_the_account_as_stored(client: Client, ann: User) -> None
         "fullName": "Änn “A” Example",
         "businessAddress": "Main Street 1\n12345 Town",
         "vatId": "DE1",
-        **dict.fromkeys(("isStaff", "isSuperuser"), False),
-        "isActive": True,
-        "joinedAt": account["joinedAt"],
-        "lastLoginAt": account["lastLoginAt"],
+        **{"isStaff": False, "isSuperuser": False, "isActive": True},
     }
-    assert len(account) == len(personal_data.SHOWN)
-    assert datetime.fromisoformat(account["lastLoginAt"]).tzinfo is not None
+    assert len(export["account"]) == len(personal_data.SHOWN)
 
 
 def test_every_attribute_is_either_shown_or_hidden() -> None:
@@ -97,41 +90,38 @@ def test_the_export_has_the_sessions_and_no_secrets(client: Client, ann: User) -
 
     text = b"".join(parts_of(client)).decode()
 
-    first, second = json.loads(text)["sessions"]
-    found = {(each["browser"], each["address"]) for each in (first, second)}
-    assert found == {("Firefox/1", "192.0.2.7"), ("", "")}
-    assert first.keys() == {"browser", "address", "signedInAt", "seenAt", "expiresAt"}
-    assert datetime.fromisoformat(first["seenAt"]).tzinfo is not None
+    found = json.loads(text)["sessions"]
+    assert {(each["browser"], each["address"]) for each in found} == {
+        ("Firefox/1", "192.0.2.7"),
+        ("", ""),
+    }
+    assert found[0].keys() == {"browser", "address", "signedInAt", "seenAt", "expiresAt"}
     ids = [session.id for session in sessions.alive(user)]
     for secret in (user.password, user.confirmation_id, client.cookies["sessionid"].value, *ids):
         assert secret
         assert secret not in text
 
 
-def test_the_export_has_the_invoices_of_all_years_as_showinvoice_prints_them(
+def test_the_export_has_the_address_book_and_all_invoices_as_showinvoice_prints_them(
     client: Client, ann: User
 ) -> None:
-    for day in (date(2026, 3, 14), date(2024, 1, 1), date(2026, 3, 15)):
-        issued(ann.pk, customer="Bob", day=day)
-    mark_paid(ann.pk, "2026-000002", date(2026, 3, 20))
-    issued(make_user().pk)
-
-    invoices = exported(client)["invoices"]
-
-    assert [each["number"] for each in invoices] == ["2024-000001", "2026-000001", "2026-000002"]
-    assert [each.get("paidOn") for each in invoices] == [None, None, "2026-03-20"]
-    for each in invoices:
-        out, _err, _code = run("showinvoice", "--user", "ann", each["number"], "--json")
-        assert json.loads(out) == each
-
-
-def test_the_export_has_the_address_book(client: Client, ann: User) -> None:
     values = {"address": "2 Low Road\nLeeds", "country": "GB", "email": "bob@example.org"}
     for account in (ann.pk, make_user().pk):
+        issued(account)
         add_customer(account, Customer("Bob Ltd", **values), request_id="r")
+    for day in (date(2024, 1, 1), date(2026, 3, 15)):
+        issued(ann.pk, day=day)
+    mark_paid(ann.pk, "2026-000002", date(2026, 3, 20))
+
+    export = json.loads(b"".join(parts_of(client)))
 
     others = {"vatId": "", "number": "1", "language": ""}
-    assert exported(client)["customers"] == [{"name": "Bob Ltd", **values, **others}]
+    assert export["customers"] == [{"name": "Bob Ltd", **values, **others}]
+    paid = {each["number"]: each.get("paidOn") for each in export["invoices"]}
+    assert paid == {"2024-000001": None, "2026-000001": None, "2026-000002": "2026-03-20"}
+    for each in export["invoices"]:
+        out, _err, _code = run("showinvoice", "--user", "ann", each["number"], "--json")
+        assert json.loads(out) == each
 
 
 def test_invoices_are_read_while_they_are_sent(
@@ -158,9 +148,7 @@ def test_without_an_answer_before_the_first_byte_the_export_is_a_503_and_later_i
         issued(ann.pk, day=date(year, 1, 1))
     broken = Answer(500, "InternalServerError")
     proxy.plan("Query", broken, times=1_000)
-    response = client.get(EXPORT)
-    assert response.status_code == 503
-    assert "Content-Disposition" not in response
+    assert client.get(EXPORT).status_code == 503
 
     proxy.forget()
     proxy.plan("Query", broken, times=1_000, when=lambda body: "#2024" in json.dumps(body))
@@ -181,7 +169,7 @@ def test_the_downloads_of_each_year_are_offered_before_an_account_is_deleted_and
 ) -> None:
     assert ".zip" not in client.get(DELETE).content.decode()
     # The oldest year that is offered, and the next one.
-    years = [today().year - 9, today().year, today().year + 1]
+    years = [today().year - 9, today().year + 1]
     for year in (years[0] - 1, *years):
         issued(ann.pk, day=date(year, 1, 1))
     requests_sent.clear()
@@ -194,10 +182,8 @@ def test_the_downloads_of_each_year_are_offered_before_an_account_is_deleted_and
         assert f'href="{path}"' in shown
         assert client.get(path).getvalue()  # type: ignore[attr-defined]  # streamed
     assert f"/invoices/{years[0] - 1}.zip" not in shown
-    assert client.post(DELETE, {"password": "wrong password"}).status_code == 200
-    assert client.post(DELETE, {"password": PASSWORD}).status_code == 302
-    for year in years:
-        assert find_invoice(ann.pk, f"{year}-000001").number == 1
+    client.post(DELETE, {"password": PASSWORD})
+    assert [find_invoice(ann.pk, f"{year}-000001").number for year in years] == [1, 1]
 
 
 def test_without_an_answer_the_page_of_deletion_does_not_look_for_invoices(

@@ -9,17 +9,14 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from dynamo._internal.client.sending import send
-from invoices.document.invoice import Customer, Invoice
-from invoices.models import CustomerItem, InvoiceItem, InvoiceState
-from invoices.store.customers import add_customer
+from invoices.document.invoice import Invoice
 from invoices.store.records import find_invoice, find_record
 from invoices.store.settlement import credit, mark_paid, void
 from tests.commands import run
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import assert_whole, issued
-from tests.invoices.forms import LINE, NEW, TODAY
+from tests.invoices.forms import TODAY
 from tests.pages import Page, arrive, form_values
 from tests.requests import OF_EVERY_PAGE, Requests
 
@@ -28,7 +25,6 @@ pytestmark = pytest.mark.usefixtures("engine", "held_day")
 YESTERDAY = TODAY - timedelta(days=1)
 FIRST, SECOND = (f"{TODAY.year}-{number:06}" for number in (1, 2))
 PAGE, NOTE = f"/invoices/{FIRST}/", f"/invoices/{SECOND}/"
-CUSTOMER = "5b0a5ddc-36a9-4b58-8ce5-3e6c1a2d3c4f"
 
 
 @pytest.fixture(autouse=True)
@@ -85,45 +81,21 @@ def test_a_refusal_is_an_error_at_the_field_and_a_form_without_a_chance_is_not_s
         assert client.get(url)["Location"] == f"/invoices/{label}/"
 
 
-#: By the page: what is typed, and the write whose answer is lost.
-FORMS: dict[str, tuple[dict[str, str], str]] = {
-    f"{PAGE}credit/": ({"reason": "Returned"}, "TransactWriteItems"),
-    f"{PAGE}void/": ({"reason": "Wrong"}, "TransactWriteItems"),
-    f"{PAGE}paid/": ({"paid_on": str(YESTERDAY)}, "TransactWriteItems"),
-    NEW: (
-        {"customer_name": "Bob", "currency": "EUR"}
-        | {f"lines-0-{name}": text for name, text in LINE.items()},
-        "TransactWriteItems",
-    ),
-    "/invoices/customers/new/": ({"name": "Dora"}, "PutItem"),
-    f"/invoices/customers/{CUSTOMER}/": ({"name": "Carol"}, "UpdateItem"),
-}
-
-
-@pytest.mark.parametrize("url", FORMS)
 def test_a_lost_answer_keeps_the_form_and_sending_it_again_does_nothing_more(
-    client: Client, ann: User, proxy: FaultProxy, impatient: float, url: str
+    client: Client, ann: User, proxy: FaultProxy, impatient: float
 ) -> None:
-    def stored() -> list[Any]:
-        models = (InvoiceItem, InvoiceState, CustomerItem)
-        return [send("Scan", {"TableName": model.table()})["Items"] for model in models]
-
-    add_customer(ann.pk, Customer("Bob"), request_id=CUSTOMER)
-    typed, operation = FORMS[url]
-    form, before = form_values(client, url, **typed), stored()
-    proxy.plan(operation, DropReply(), times=1_000)
-    unanswered = client.post(url, form)
+    form = form_values(client, f"{PAGE}credit/", reason="Returned")
+    proxy.plan("TransactWriteItems", DropReply(), times=1_000)
+    unanswered = client.post(f"{PAGE}credit/", form)
     proxy.forget()
 
     assert unanswered.status_code == 503
     page = Page(unanswered)
-    kept = form.keys() & page.fields.keys()
-    assert {name: page.value(name) for name in kept} == {name: form[name] for name in kept}
+    assert page.value("reason") == "Returned"
     assert "it is done only once" in page.text
-    done = stored()
-    assert done != before
-    client.post(url, form)
-    assert stored() == done
+    assert_whole(ann.pk, 2, TODAY.year)
+    client.post(f"{PAGE}credit/", form)
+    assert_whole(ann.pk, 2, TODAY.year)
 
 
 # Each form ----------------------------------------------------------------------------------------
@@ -135,16 +107,15 @@ def test_an_invoice_is_voided_with_a_reason_and_shows_it(
     assert "cannot be undone" in words(client.get(f"{PAGE}void/"))
     requests_sent.clear()
 
-    response = client.post(f"{PAGE}void/", {"reason": " Wrong customer. "})
+    assert client.post(f"{PAGE}void/", {"reason": " Wrong customer. "})["Location"] == PAGE
 
     assert requests_sent.operations == [*OF_EVERY_PAGE, "TransactWriteItems"]
-    assert (response.status_code, response["Location"]) == (302, PAGE)
     assert find_invoice(ann.pk, FIRST).void_reason == "Wrong customer."
     shown = client.get(PAGE)
-    assert "Voided on" in words(shown)
-    assert "Wrong customer." in words(shown)
-    assert "Bob Voided" in words(client.get("/invoices/"))
+    for text in ("Voided on", "Wrong customer."):
+        assert text in words(shown)
     assert f"{PAGE}void/" not in shown.content.decode()
+    assert "Bob Voided" in words(client.get("/invoices/"))
 
 
 def test_a_site_without_voiding_hides_it_and_refuses_it(
@@ -168,19 +139,18 @@ def test_crediting_leads_to_the_credit_note_and_both_pages_name_each_other(
     assert "A credit note for \u200e−\u2060€119.00 is issued" in words(client.get(f"{PAGE}credit/"))
 
     for reason in ("Returned <b>", "once more"):
-        response = client.post(f"{PAGE}credit/", {"reason": reason})
-        assert (response.status_code, response["Location"]) == (302, NOTE)
+        assert client.post(f"{PAGE}credit/", {"reason": reason})["Location"] == NOTE
 
     note, original = client.get(NOTE), client.get(PAGE)
     assert f'<a href="{PAGE}">invoice {FIRST}</a>' in note.content.decode()
-    assert f"Credit note {SECOND}" in words(note)
-    assert "Returned <b>" in words(note)
     assert f'<a href="{NOTE}">credit note {SECOND}</a>' in original.content.decode()
     for page in (note, original):
         assert not re.search("/(credit|void|paid)/", page.content.decode())
-    shown = words(client.get("/invoices/"))
-    assert "Bob Credit note" in shown
-    assert "Bob Credited" in shown
+    for text, response in (
+        *((f"Credit note {SECOND}", note), ("Returned <b>", note)),
+        *((text, client.get("/invoices/")) for text in ("Bob Credit note", "Bob Credited")),
+    ):
+        assert text in words(response)
     assert_whole(ann.pk, 2, TODAY.year)
 
 
@@ -190,10 +160,9 @@ def test_an_invoice_is_marked_as_paid_today_unless_another_day_is_typed_and_undo
     assert form_values(client, f"{PAGE}paid/") == {"paid_on": str(TODAY)}
     requests_sent.clear()
 
-    response = client.post(f"{PAGE}paid/", {"paid_on": str(YESTERDAY)})
+    assert client.post(f"{PAGE}paid/", {"paid_on": str(YESTERDAY)})["Location"] == PAGE
 
     assert requests_sent.operations == [*OF_EVERY_PAGE, "TransactWriteItems"]
-    assert response["Location"] == PAGE
     page = client.get(PAGE)
     assert "Paid on" in words(page)
     assert Page(page).value("paid_on") == str(YESTERDAY)

@@ -18,7 +18,6 @@ from tests.invoice_factories import (
     put_invoice,
     put_state,
     remove_invoice,
-    request_key,
     series,
     stored_invoices,
 )
@@ -50,7 +49,7 @@ def test_sound_series_are_one_line_each_with_the_keys_of_the_contract(account: s
     void(account, "2026-000002", "typo")
     unguarded = issued(account, day=date(2027, 1, 1))
     # As an earlier version stored it on request.
-    remove_invoice(request_key(account, unguarded.request_id), 0)
+    remove_invoice(InvoiceItem.guard_key(unguarded.series, unguarded.request_id), 0)
 
     out, error = run("--json")
 
@@ -79,8 +78,7 @@ def test_the_check_of_one_account_reads_the_counter_of_each_year(
     [report] = check_invoices(account)
 
     assert report.items == 3
-    sent = zip(requests_sent.operations, requests_sent.requests, strict=True)
-    sizes = [len(request["TransactItems"]) for name, request in sent if name == "TransactGetItems"]
+    sizes = [len(each["TransactItems"]) for each in requests_sent.of("TransactGetItems")]
     # The counters of all years; the guards.
     assert sizes == [25] * 5 + [5] + [3]
 
@@ -90,18 +88,15 @@ def test_the_check_of_one_account_reads_the_counter_of_each_year(
 
 def test_damage_is_one_line_per_series_and_exits_1(account: str) -> None:
     remove_invoice(series(account), 2)
-    remove_invoice(request_key(account, "b"), 0)
-    issued(new_account())
+    remove_invoice(InvoiceItem.guard_key(series(account), "b"), 0)
 
     out, error = run()
 
-    lines = sorted(out.splitlines(), key=len)
-    assert lines[1] == f"{series(account)}  last 3, 2 issued, 0 voided; gaps: 2"
-    assert lines[0].endswith("  last 1, 1 issued, 0 voided")
+    assert out == f"{series(account)}  last 3, 2 issued, 0 voided; gaps: 2\n"
     assert error == "1 series is damaged."
 
 
-def test_the_series_of_one_account_are_checked_also_if_it_is_deleted(account: str) -> None:
+def test_the_series_of_one_account_are_checked_even_after_it_was_deleted(account: str) -> None:
     user = make_user(username="ann")
     issued(user.pk)
     remove_invoice(series(account), 2)
@@ -126,11 +121,10 @@ def test_credit_notes_and_the_states_of_their_invoices_are_compared(
 
     put_state(account, first, paidOn={"S": str(DAY)})  # as restored: without creditedBy
     put_state(account, third, creditedBy={"S": f"credit#{third}"})
-    out, failure = run("--json", *who)
+    out, error = run("--json", *who)
 
     [found] = [each for each in map(json.loads, out.splitlines()) if each.get("credits")]
     assert (found["series"], found["credits"]) == (series(account), [first, third])
     assert (found["gaps"], found["duplicates"]) == ([], [])
-    assert failure == "1 series is damaged."
-    if not of_one_account:
-        assert f"credits: {first}, {third}" in run()[0]
+    assert error == "1 series is damaged."
+    assert f"credits: {first}, {third}" in run(*who)[0]

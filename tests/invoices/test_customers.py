@@ -46,10 +46,9 @@ def test_a_customer_gets_the_next_number_of_the_account(
 ) -> None:
     first, second = added(account), added(account, "Carol")
 
-    assert (first.number, second.number) == ("1", "2")
-    assert added(new_account()).number == "1"
+    assert requests_sent.operations == ["UpdateItem", "PutItem"] * 2
+    assert (first.number, second.number, added(new_account()).number) == ("1", "2", "1")
     assert customer_of(CustomerItem.get(account, first.id)) == replace(BOB, number="1")
-    assert requests_sent.operations[:2] == ["UpdateItem", "PutItem"]
 
 
 def test_the_same_request_adds_one_customer(account: str, proxy: FaultProxy) -> None:
@@ -123,14 +122,12 @@ def test_a_vat_id_is_stored_as_its_country_writes_it(client: Client, ann: User) 
 def test_an_error_is_shown_at_its_field(client: Client, ann: User) -> None:
     form = {"name": "Bob", "request_id": CustomerForm.new_request_id()}
 
-    for field, text in (("name", ""), ("email", "x"), ("country", "XX")):
-        assert list(Page(client.post(BOOK + "new/", form | {field: text})).errors) == [field]
+    for field, text in (("name", ""), ("email", "x"), ("version", "9" * 60)):
+        assert field in Page(client.post(BOOK + "new/", form | {field: text})).errors
     assert names(ann.pk) == []
-    # More than DynamoDB's numbers hold.
-    assert "version" in CustomerForm({"name": "Bob", "version": "9" * 60}).errors
 
 
-def test_a_changed_customer_that_is_sent_again_is_a_success_and_an_outdated_page_no_change(
+def test_a_change_can_be_sent_twice_and_an_outdated_page_changes_nothing(
     client: Client, ann: User
 ) -> None:
     item = added(ann.pk)
@@ -175,9 +172,7 @@ def test_another_accounts_customer_is_not_found(client: Client, ann: User) -> No
 # Deleted accounts ---------------------------------------------------------------------------------
 
 
-def test_commands_delete_the_address_book_with_its_account_and_what_an_ended_process_left(
-    ann: User,
-) -> None:
+def test_an_address_book_is_deleted_with_its_account_or_later_by_clearcustomers(ann: User) -> None:
     kept, gone = added(ann.pk), added(new_account())
 
     assert run("clearcustomers") == (f"{gone.account}\n", "", 0)
@@ -196,47 +191,42 @@ def test_a_new_invoice_begins_with_the_data_of_a_customer(client: Client, ann: U
 
     found = [page.value(f"customer_{name}").strip() for name in ("name", "address", "number")]
     assert found == ["Bob Ltd", "2 Low Road\nLeeds", "1"]
-    for id_ in (uuid.uuid4(), "x" * 2_000):
-        assert client.get(f"{NEW}?customer={id_}").status_code == 404
+    assert client.get(f"{NEW}?customer={'x' * 2_000}").status_code == 404
 
 
 def test_a_customer_is_found_by_a_part_of_its_name_or_chosen_and_what_was_typed_stays(
     client: Client, ann: User
 ) -> None:
     item = added(ann.pk)
-    added(ann.pk, "Carol")
+    for name in ("Carol", "Bobby"):
+        added(ann.pk, name)
 
-    def shown(name: str, **button: str) -> tuple[str, Page]:
-        """The customer's name and the form after one of its buttons."""
+    for name, button, found, text in (
+        ("ltd", {"find_customer": "1"}, BOB.name, "GB123456789"),
+        ("Zoe", {"find_customer": "1"}, "Zoe", "No customer matches “Zoe”."),
+        ("bob", {"find_customer": "1"}, "bob", "Bobby (3)"),
+        ("bob", {"use_customer": item.id}, BOB.name, "GB123456789"),
+        ("Zoe", {"use_customer": "x" * 2_000}, "Zoe", "This customer was deleted meanwhile."),
+    ):
         typed = {"currency": "EUR", "note": "Typed", "lines-0-description": "Tea"}
-        page = Page(client.post(NEW, typed | {"customer_name": name} | button))
+        response = client.post(NEW, typed | {"customer_name": name} | button)
+        page = Page(response)
         assert (page.value("note"), page.value("lines-0-description")) == ("Typed", "Tea")
-        return page.value("customer_name"), page
-
-    found, page = shown("bob", find_customer="1")
-    assert (found, page.value("customer_vat_id")) == (BOB.name, BOB.vat_id)
-    found, page = shown("Zoe", find_customer="1")
-    assert (found, "No customer matches “Zoe”." in page.text) == ("Zoe", True)
-    added(ann.pk, "Bobby")
-    found, page = shown("bob", find_customer="1")
-    assert (found, "Bobby (3)" in page.text) == ("bob", True)
-    assert shown("bob", use_customer=item.id)[0] == "Bob Ltd"
-    for id_ in ("gone", "x" * 2_000):
-        found, page = shown("Zoe", use_customer=id_)
-        assert (found, page.messages) == ("Zoe", ["This customer was deleted meanwhile."])
+        assert page.value("customer_name") == found
+        assert text in response.content.decode()
 
 
 def test_enter_finds_the_customer_until_a_line_is_typed(client: Client, ann: User) -> None:
     added(ann.pk)
     typed = {"customer_name": "bob", "lines-TOTAL_FORMS": "1", "enter": "1"}
 
-    found = Page(client.post(NEW, typed | {"lines-0-quantity": "1"}))
-    assert (found.value("customer_name"), found.value("customer_vat_id")) == (BOB.name, BOB.vat_id)
-    assert "lines-1-description" not in found.fields
-
-    longer = Page(client.post(NEW, typed | {"lines-0-description": "Work"}))
-    assert longer.value("customer_name") == "bob"
-    assert "lines-1-description" in longer.fields
+    for line, found, has_another in (
+        ({"lines-0-quantity": "1"}, BOB.name, False),
+        ({"lines-0-description": "Work"}, "bob", True),
+    ):
+        page = Page(client.post(NEW, typed | line))
+        assert page.value("customer_name") == found
+        assert ("lines-1-description" in page.fields) == has_another
 
 
 def test_a_customers_page_shows_its_own_invoices_and_what_is_open(

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -60,7 +61,7 @@ def test_the_table_of_lines_has_their_rates_and_adds_up_to_the_net_total() -> No
     assert sum(Decimal(row["net"]) for row in rows) * 100 == sums.net
 
 
-def test_the_table_of_bookings_has_a_row_for_each_rate_zero_if_void_and_below_if_credited() -> None:
+def test_the_table_of_bookings_has_a_row_for_each_rate_with_zero_for_a_voided_invoice() -> None:
     issued = an_invoice(a_line(), a_line("1", "50", "7"), due_date=date(2026, 12, 21))
     note = an_invoice(a_line("-1"), number=43, credits="2026-000042")
 
@@ -107,22 +108,22 @@ def test_a_zip_contains_each_pdf_with_its_issue_date_and_is_sent_while_it_is_mad
     # A ZIP has no year before 1980.
     days = {date(2026, 11, 21): 2026, date(1975, 2, 3): 1980}
     invoices = [an_invoice(), a_voided_invoice(number=43, issued_at=[*days][1])]
-    drawn = []
+    drawn: list[Invoice] = []
 
     def records() -> Iterator[Record]:
         for invoice in invoices:
             drawn.append(invoice)
             yield record_of(invoice)
 
-    pieces = []
-    for piece in as_zip(records()):
-        pieces.append(piece)
-        # The last piece is the directory alone.
-        assert drawn == invoices[: len(pieces)]
-        assert piece.startswith(b"PK\x03\x04") or len(piece) < 1000
-
-    assert len(pieces) == 3
-    content = b"".join(pieces)
+    pieces = as_zip(records())
+    content = b""
+    for count in (1, 2):
+        content += next(pieces)
+        assert drawn == invoices[:count]
+    # The last piece is the directory alone.
+    [directory] = pieces
+    assert len(directory) < 1000
+    content += directory
     assert content == b"".join(as_zip(records()))
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         assert archive.testzip() is None
@@ -138,8 +139,7 @@ def test_pages_go_before_the_pdfs_of_a_zip() -> None:
     pdf._kept.reset()
     b"".join(as_zip([record_of(an_invoice())]))
 
-    made = helper._helper.made()
-    assert made is not None
-    assert made.process is not None
-    found = os.getpriority(os.PRIO_PROCESS, made.process.pid)
-    assert found == os.getpriority(os.PRIO_PROCESS, 0) + NICENESS
+    made: Any = helper._helper.made()
+    ours = os.getpriority(os.PRIO_PROCESS, 0)
+    # A process is at most 19 nice.
+    assert os.getpriority(os.PRIO_PROCESS, made.process.pid) == min(ours + NICENESS, 19)

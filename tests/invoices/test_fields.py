@@ -21,14 +21,14 @@ ANY = Number(12, 6)
 # Numbers of programs ------------------------------------------------------------------------------
 
 
-def test_a_program_types_a_point_before_the_decimals_and_no_groups() -> None:
+@pytest.mark.parametrize("kind", [PRICE, RATE])
+def test_a_program_types_a_point_before_the_decimals_and_no_groups(kind: Number) -> None:
     for text in (
-        *("1e5", "NaN", "Infinity", "1,5", "", ".", "٣", "9" * 99, "1_0"),
-        *("12,50", "1,234.50", "1.234,50", "1 234", "１２", "19 %"),
+        *("1e5", "NaN", "1,5", "", ".", "٣", "9" * 99, "1_0"),
+        *("1,234.50", "1.234,50", "1 234", "１２", "19 %"),
     ):
-        for kind in (PRICE, RATE):
-            with pytest.raises(ValidationError):
-                kind.clean(text)
+        with pytest.raises(ValidationError):
+            kind.clean(text)
 
 
 def test_numbers_are_kept_exactly_and_never_as_minus_zero() -> None:
@@ -88,8 +88,7 @@ def test_a_number_with_two_readings_is_asked_about_and_each_can_be_typed(
 
 
 def test_a_reading_that_is_not_allowed_is_not_asked_about() -> None:
-    assert RATE.read("8,125") == Decimal("8.125")
-    assert Number(3, 3).read("1.234") == Decimal("1.234")
+    assert RATE.read("8,125") == Number(3, 3).read("8.125") == Decimal("8.125")
     assert Number(6, 2).read("1,234") == 1234
 
 
@@ -161,16 +160,9 @@ def test_a_kind_reads_what_it_stores(kind: Kind, value: object) -> None:
     assert kind.clean(kind.to_text(value)) == value
 
 
-def test_a_date_is_typed_with_the_date_picker_of_the_browser() -> None:
-    field = Field("due_date", Day(), default=None, label="Due date").form_field()
+def test_browsers_pick_dates_and_complete_no_text() -> None:
+    inputs = {name: each.form_field().widget for name, each in TYPED_FIELDS.items()}
 
-    assert 'type="date"' in field.widget.render("due_date", "2026-12-24")
-    assert field.clean("2026-12-24") == date(2026, 12, 24)
-    assert field.clean("") is None
-
-
-def test_browsers_do_not_complete_typed_fields_and_choices_have_no_such_attribute() -> None:
-    attributes = {name: each.form_field().widget.attrs for name, each in TYPED_FIELDS.items()}
-
-    assert attributes["customer_name"]["autocomplete"] == "off"
-    assert "autocomplete" not in attributes["currency"]
+    assert 'type="date"' in inputs["due_date"].render("due_date", "2026-12-24")
+    assert inputs["customer_name"].attrs["autocomplete"] == "off"
+    assert "autocomplete" not in inputs["currency"].attrs

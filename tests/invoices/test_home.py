@@ -75,15 +75,16 @@ def test_what_is_open_and_overdue_is_summed_by_currency_and_what_is_recent_is_li
     text = text_of(client)
 
     assert requests_sent.operations == [*OF_EVERY_PAGE, *["Query"] * 4]
-    assert "Open €595.00$119.00 6 invoices" in text
-    assert "Overdue €119.00 1 invoice" in text
-    assert f"since Jan. 1, {day.year - 1}" in text
-    assert "Late Ltd Overdue" in text
+    for shown in (
+        *("Open €595.00$119.00 6 invoices", "Overdue €119.00 1 invoice", "Late Ltd Overdue"),
+        f"since Jan. 1, {day.year - 1}",
+    ):
+        assert shown in text
     assert [f"Customer {number}" in text for number in range(4)] == [False, *[True] * 3]
 
 
 @pytest.mark.parametrize("ages", [(2, 1, 1, 0, 0), (0, 0, 0, 0, 0)])
-def test_what_is_summed_is_whole_from_the_day_that_is_named(
+def test_the_sums_are_complete_from_the_day_that_the_page_names(
     client: Client, ann: User, monkeypatch: pytest.MonkeyPatch, ages: tuple[int, ...]
 ) -> None:
     monkeypatch.setattr(lists, "list_invoices", partial(lists.list_invoices, limit=3))

@@ -78,7 +78,6 @@ def test_a_description_may_contain_semicolons_and_lines_may_be_repeated(ann: Use
 
 REFUSALS = {
     f"{LINE_2}Work;0;1;1": "Line 2, quantity: Enter a number other than 0.",
-    f"{LINE_2}Work;1;1.1234567;1": "Line 2, unit price: Use at most 6 digits after the decimal",
     f"{LINE_2}Work;1;1;101": "Line 2, VAT rate: Enter a number from 0 to 100.",
     f"{LINE_2};1;1;1": "Line 2, description: This field is required.",
     f"{LINE_2}W;{'9' * 9};{'9' * 12};1": "Lines: The total of the invoice is too large.",
@@ -86,9 +85,9 @@ REFUSALS = {
     f"{ISSUE} --customer {'x' * 201}": "Customer: Use at most 200 characters.",
     f"{ISSUE} --request-id {'x' * 101}": "Request id: Use at most 100 characters.",
     f"{ISSUE} --request-id=": "Request id: This field is required.",
-    f"{ISSUE} --request-id a\u202eb": "Request id: Use printable characters only.",
     f"{ISSUE} --request-id r": f"This request id issued invoice {FIRST} before, with other",
     f"{ISSUE} --date {DAY_BEFORE}": f"The last invoice is dated {DAY}. {DAY_BEFORE} is before that",
+    **dict.fromkeys((f"{ISSUE} --user nobody", "listinvoices --user nobody"), "No account has the"),
     **{
         f"{command} --user ann {number}": error
         for command, number, error in (
@@ -100,24 +99,10 @@ REFUSALS = {
             ("markpaid", CREDITED, f"Invoice {CREDITED} was already credited."),
             (f"markpaid --date {DAY_BEFORE}", PAID, f"Invoice {PAID} is already marked as paid on"),
             (f"markpaid --undo --date {DAY_BEFORE}", PAID, f"Invoice {PAID} is not marked as paid"),
-            ("markpaid --date soon", FIRST, "Date: Enter a date such as"),
             ("markpaid --date 2099-12-31", FIRST, "Date: Enter a day that is not in the future."),
+            ("invoicepdf -o x.pdf", f"{DAY.year}-000099", "There is no invoice 2026-000099."),
         )
     },
-    **dict.fromkeys(
-        (f"{command} --user nobody" for command in (ISSUE, "listinvoices", "checkinvoices")),
-        "No account has the username,",
-    ),
-    **dict.fromkeys(
-        (
-            f"{command} --user ann 2026-000099"
-            for command in (
-                *("showinvoice", "voidinvoice --reason x", "creditinvoice --reason x"),
-                *("markpaid", "invoicepdf -o x.pdf"),
-            )
-        ),
-        "There is no invoice 2026-000099.",
-    ),
 }
 
 
@@ -165,7 +150,7 @@ def test_an_account_that_must_not_issue_is_told_why_in_one_line(ann: User, setti
     assert stored_numbers(ann.pk, today().year) == []
 
 
-def test_without_an_answer_it_shows_the_request_id_to_repeat(
+def test_without_an_answer_issueinvoice_shows_the_request_id_to_repeat(
     proxy: FaultProxy, ann: User, impatient: float
 ) -> None:
     proxy.plan("TransactWriteItems", Answer(500, "InternalServerError", carried_out=True), 1_000)
@@ -202,20 +187,19 @@ def test_listing_is_newest_first_over_all_years_or_one(ann: User) -> None:
     for day in (DAY, DAY, date(2025, 1, 2)):
         issued(ann.pk, day=day)
 
-    def numbers(*more: str) -> list[str]:
-        lines = run("listinvoices", "--user", "ann", "--json", *more).splitlines()
-        return [json.loads(line)["number"] for line in lines]
-
-    assert numbers() == ["2026-000002", "2026-000001", "2025-000001"]
-    assert numbers("--year", "2025") == ["2025-000001"]
-    assert numbers("--limit", "2") == ["2026-000002", "2026-000001"]
-    assert numbers("--year", "2024") == []
+    for options, numbers in {
+        (): ["2026-000002", "2026-000001", "2025-000001"],
+        ("--year", "2025"): ["2025-000001"],
+        ("--limit", "2"): ["2026-000002", "2026-000001"],
+    }.items():
+        lines = run("listinvoices", "--user", "ann", "--json", *options).splitlines()
+        assert [json.loads(line)["number"] for line in lines] == numbers
     assert run("listinvoices", "--user", "ann", "--limit", "1").startswith("2026-000002  2026-")
 
 
-def write_pdf(path: Path | str, who: str = "ann", code: int = 0) -> str:
+def write_pdf(path: Path | str, code: int = 0) -> str:
     """What the command prints that writes the first invoice's PDF."""
-    return run("invoicepdf", "--user", who, FIRST, "-o", str(path), code=code)
+    return run("invoicepdf", "--user", "ann", FIRST, "-o", str(path), code=code)
 
 
 def test_the_pdf_is_always_the_same_whole_file(ann: User, tmp_path: Path) -> None:
@@ -236,17 +220,15 @@ def test_the_pdf_is_always_the_same_whole_file(ann: User, tmp_path: Path) -> Non
     assert written.buffer.getvalue() == first  # type: ignore[attr-defined]  # a BytesIO
 
 
-def test_a_file_that_cannot_be_written_is_one_line_and_leaves_nothing(
+def test_a_file_that_cannot_be_written_is_an_error_of_one_line_and_leaves_nothing(
     ann: User, tmp_path: Path
 ) -> None:
     issued(ann.pk)
-    folder = tmp_path / "folder"
-    folder.mkdir()
 
-    for path in (tmp_path / "absent" / "x.pdf", folder, ".", "/"):
+    for path in (tmp_path / "absent" / "x.pdf", tmp_path, "."):
         assert write_pdf(path, code=1).startswith(f"Cannot write {path}: ")
 
-    assert [each.name for each in tmp_path.rglob("*")] == ["folder"]
+    assert list(tmp_path.rglob("*")) == []
 
 
 def test_a_pipe_is_written_to_and_a_link_is_kept(ann: User, tmp_path: Path) -> None:
@@ -266,13 +248,12 @@ def test_a_pipe_is_written_to_and_a_link_is_kept(ann: User, tmp_path: Path) -> N
     assert target.read_bytes().startswith(b"%PDF-")
 
 
-def test_the_invoices_of_a_deleted_account_are_found_by_its_key(ann: User, tmp_path: Path) -> None:
+def test_the_invoices_of_a_deleted_account_are_found_by_its_key(ann: User) -> None:
     issued(ann.pk)
     delete(ann)
     issued(ann.pk)
 
     assert run("listinvoices", "--user", ann.pk).startswith("2026-000002")
-    write_pdf(tmp_path / "x.pdf", ann.pk)
     run("voidinvoice", "--user", ann.pk, "2026-000002", "--reason", "x")
     assert find_invoice(ann.pk, "2026-000002").is_voided
     run("markpaid", "--user", ann.pk, FIRST, "--date", str(DAY))

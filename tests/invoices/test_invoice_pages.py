@@ -155,10 +155,7 @@ def test_the_heading_tells_where_the_errors_are(client: Client, ann: User) -> No
 
 
 def test_an_invoice_without_a_line_is_rejected_at_the_first_line(client: Client, ann: User) -> None:
-    no_line = {name: text for name, text in typed().items() if "lines-0" not in name}
-    blank = LINE | dict.fromkeys(LINE, "")
-
-    for form in (no_line | {"lines-TOTAL_FORMS": "0"}, typed({}), typed(blank)):
+    for form in (typed({}) | {"lines-TOTAL_FORMS": "0"}, typed(LINE | dict.fromkeys(LINE, ""))):
         page = refused(client, ann, form)
         assert page.errors["lines-0-description"] == ["An invoice needs at least one line."]
         assert page.value("lines-TOTAL_FORMS") == "1"
@@ -178,26 +175,15 @@ def test_every_line_that_was_sent_counts_whatever_their_number_says_and_a_blank_
     assert len(endless.lines.forms) <= SHOWN_LINES
     blank = {"description": "", "quantity": "1", "unit_price": "", "vat_rate": "19"}
 
-    for name, count in (
-        *(("lines-TOTAL_FORMS", count) for count in ("-1", "0", "1", "5")),
-        *(("lines-INITIAL_FORMS", count) for count in ("-1", "5")),
-    ):
-        client.post(NEW, typed(blank, LINE, blank, LINE, {}) | {name: count})
+    counts = {"lines-TOTAL_FORMS": ("-1", "0", "5"), "lines-INITIAL_FORMS": ("-1", "5")}
+    for name, texts in counts.items():
+        for text in texts:
+            client.post(NEW, typed(blank, LINE, blank, LINE, {}) | {name: text})
 
-    assert [len(invoice.lines) for invoice in stored(ann)] == [2] * 6
-
-
-def test_two_hundred_lines_of_a_thousand_characters_are_issued_and_shown(
-    client: Client, ann: User
-) -> None:
-    response = client.post(NEW, typed(*[LINE | {"description": "x" * 1000}] * 200))
-
-    [invoice] = stored(ann)
-    assert (len(invoice.lines), invoice.totals.gross) == (200, 200 * 11900)
-    assert client.get(response["Location"]).content.count(b"x" * 1000) == 200
+    assert [len(invoice.lines) for invoice in stored(ann)] == [2] * 5
 
 
-def test_an_invoice_with_too_much_is_rejected_with_advice_and_kept(
+def test_a_form_with_too_many_or_too_long_lines_is_rejected_and_kept(
     client: Client, ann: User
 ) -> None:
     for count in (201, 240):
@@ -221,16 +207,11 @@ def test_a_line_is_added_and_removed_without_a_script_and_nothing_is_lost(
         page = Page(client.post(NEW, {**form, button: "1"}))
 
         assert {name: page.value(name) for name in kept} == kept
-        assert page.value("lines-TOTAL_FORMS") == "3"
-        assert page.value("lines-2-vat_rate") == "19"
+        assert (page.value("lines-TOTAL_FORMS"), page.value("lines-2-vat_rate")) == ("3", "19")
         assert page.autofocused() == ["lines-2-description"]
         assert page.errors == {}
 
-    for names, at, left in (
-        ("abc", "1", ["a", "c"]),
-        ("a", "0", [""]),
-        *(("ab", at, ["a", "b"]) for at in ("7", "-1", "９")),
-    ):
+    for names, at, left in (("abc", "1", ["a", "c"]), ("a", "0", [""]), ("ab", "９", ["a", "b"])):
         lines = [LINE | {"description": name} for name in names]
         page = Page(client.post(NEW, typed(*lines, remove_line=at)))
 
@@ -272,7 +253,6 @@ def test_a_later_date_and_a_damaged_series_are_errors_of_the_form(
 
     assert "nothing was issued" in Page(client.post(NEW, typed())).errors[""][0]
     assert series in caplog.text
-    assert len(stored(ann)) == 1
 
 
 def test_issuing_again_fills_a_new_form_from_an_invoice_even_a_voided_one(
@@ -300,7 +280,7 @@ def test_issuing_again_fills_a_new_form_from_an_invoice_even_a_voided_one(
 # Showing ------------------------------------------------------------------------------------------
 
 
-def test_an_invoice_costs_one_read_besides_session_and_account_and_the_browser_shows_its_pdf(
+def test_an_invoice_costs_one_read_and_the_browser_shows_its_pdf(
     client: Client, ann: User, requests_sent: Requests
 ) -> None:
     arrive(client, ann)
@@ -324,17 +304,15 @@ def test_an_invoice_costs_one_read_besides_session_and_account_and_the_browser_s
 def test_hostile_text_is_shown_as_text(client: Client, ann: User) -> None:
     hostile = "<script>alert(1)</script>\"'&{{ 7|add:7 }}"
     edit_profile(ann, business_name=hostile)
-    form = typed(LINE | {"description": hostile}, customer_name=hostile, note=hostile)
-    form["customer_address"] = hostile
+    values = dict.fromkeys(("customer_name", "customer_address", "note"), hostile)
+    form = typed(LINE | {"description": hostile}, **values)
     client.post(NEW, form)
     client.post(f"{PAGE}void/", {"reason": hostile})
-    refusal = client.post(NEW, form | {"lines-0-quantity": hostile, "currency": hostile})
 
-    pages = [refusal] + [
-        client.get(url)
-        for url in (PAGE, LIST, f"{LIST}?customer={hostile[:8]}", f"{NEW}?from={FIRST}")
-    ]
-    for response in pages:
+    for response in (
+        client.post(NEW, form | {"lines-0-quantity": hostile, "currency": hostile}),
+        *map(client.get, (PAGE, LIST, f"{LIST}?customer={hostile[:8]}", f"{NEW}?from={FIRST}")),
+    ):
         assert response.status_code == 200
         assert b"<script>alert" not in response.content
         assert hostile[:8] in Page(response).text + str(Page(response).fields)

@@ -6,15 +6,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from django.core.exceptions import ValidationError
-from django.test import Client
 from django.utils import timezone
-from django.utils.formats import date_format
 
-from accounts.models import User
 from invoices.store.records import find_invoice
 from invoices.store.settlement import void
 from sequences.exceptions import DamagedSeries
-from tests.commands import run
 from tests.invoice_factories import (
     SELLER,
     assert_whole,
@@ -25,7 +21,6 @@ from tests.invoice_factories import (
     stored_counter,
     stored_numbers,
 )
-from tests.invoices.test_pdf import text_of
 
 # Numbers ------------------------------------------------------------------------------------------
 
@@ -44,9 +39,7 @@ def test_an_invoice_is_stored_as_returned(account: str, language: str) -> None:
     }
 
 
-def test_each_account_and_each_year_starts_at_one_also_with_the_same_request_id(
-    account: str,
-) -> None:
+def test_the_numbers_of_each_account_and_each_year_start_at_one(account: str) -> None:
     labels = [
         issued(account, request_id="a").label,
         issued(new_account(), request_id="a", customer="Eve").label,
@@ -57,9 +50,7 @@ def test_each_account_and_each_year_starts_at_one_also_with_the_same_request_id(
     assert labels == ["2026-000001", "2026-000001", "2027-000001", "2026-000002"]
 
 
-@pytest.mark.parametrize(
-    ("zone", "year"), [("UTC", 2026), ("Asia/Tokyo", 2027), ("America/New_York", 2026)]
-)
+@pytest.mark.parametrize(("zone", "year"), [("UTC", 2026), ("Asia/Tokyo", 2027)])
 def test_the_year_is_that_of_today_in_the_configured_time_zone(
     account: str, zone: str, year: int, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,7 +62,6 @@ def test_the_year_is_that_of_today_in_the_configured_time_zone(
         invoice = issued(account, day=None)
 
     assert invoice.series == series(account, year)
-    assert stored_numbers(account, year) == [1]
 
 
 def test_midnight_between_reading_the_clock_and_the_commit_is_not_an_error(
@@ -88,69 +78,51 @@ def test_midnight_between_reading_the_clock_and_the_commit_is_not_an_error(
 # One request, one invoice -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("due", [False, True])
 def test_the_same_request_for_today_returns_its_invoice_in_the_next_year(
-    account: str, due: bool, monkeypatch: pytest.MonkeyPatch
+    account: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     last_day = date(2026, 12, 31)
-    asked: dict[str, Any] = {"day": None, "due_date": last_day if due else None}
+    due: dict[str, Any] = {"day": None, "due_date": last_day}
     monkeypatch.setattr("invoices.store.issuing.today", lambda _zone: last_day)
-    first = issued(account, request_id="a", **asked)
+    first = issued(account, request_id="a", day=None)
+    first_due = issued(account, request_id="b", **due)
     monkeypatch.setattr("invoices.store.issuing.today", lambda _zone: date(2027, 1, 1))
 
-    assert issued(account, request_id="a", **asked) == first
-    if due:
-        for request_id, note in (("a", "other"), ("b", "")):
-            with pytest.raises(ValidationError, match="date of the invoice"):
-                issued(account, request_id=request_id, note=note, **asked)
-    assert_whole(account, 1)
+    assert issued(account, request_id="a", day=None) == first
+    assert issued(account, request_id="b", **due) == first_due
+    for request_id, note in (("b", "other"), ("c", "")):
+        with pytest.raises(ValidationError, match="date of the invoice"):
+            issued(account, request_id=request_id, note=note, **due)
+    assert_whole(account, 2)
     assert_whole(account, 0, year=2027)
 
 
 # Damaged series -----------------------------------------------------------------------------------
 
 
-def test_a_counter_without_a_date_stops_the_series(account: str) -> None:
-    for last_date in ("yesterday", {"N": "20260101"}, {"B": b"2026-01-01"}):
-        put_counter(account, 0, last_date)
-        before = stored_counter(account)
+@pytest.mark.parametrize("last_date", ["yesterday", {"N": "20260101"}])
+def test_a_counter_without_a_date_stops_the_series(account: str, last_date: Any) -> None:
+    put_counter(account, 0, last_date)
+    before = stored_counter(account)
 
-        with pytest.raises(DamagedSeries):
-            issued(account)
+    with pytest.raises(DamagedSeries):
+        issued(account)
 
-        assert stored_counter(account) == before
-        assert stored_numbers(account) == []
-
-
-def test_a_counter_far_ahead_continues_exactly(account: str) -> None:
-    put_counter(account, 10**14)
-
-    invoice = issued(account)
-
-    assert invoice.number == 10**14 + 1
-    assert find_invoice(account, "2026-100000000000001") == invoice
+    assert (stored_counter(account), stored_numbers(account)) == (before, [])
 
 
 # At every moment these two have different days.
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Niue"])
 def test_without_use_tz_invoices_are_issued_and_voided_today_in_the_configured_time_zone(
-    zone: str, settings: Any, client: Client, ann: User
+    zone: str, settings: Any, account: str
 ) -> None:
     settings.USE_TZ, settings.TIME_ZONE = False, zone
     before = datetime.now(ZoneInfo(zone)).date()
 
-    invoice = issued(ann.pk, day=None)
+    invoice = issued(account, day=None)
+    void(account, invoice.label, "typo")
 
     assert before <= invoice.issued_at <= datetime.now(ZoneInfo(zone)).date()
-    assert find_invoice(ann.pk, invoice.label) == invoice
-    assert invoice.label in run("listinvoices", "--user", ann.pk)[0]
-    assert invoice.label in client.get("/invoices/").content.decode()
-
-    void(ann.pk, invoice.label, "typo")
-
-    invoice = find_invoice(ann.pk, invoice.label)
-    assert invoice.voided_at is not None
-    day = invoice.voided_at.astimezone(ZoneInfo(zone)).date()
-    shown = client.get(f"/invoices/{invoice.label}/").content.decode()
-    assert f"Voided on {date_format(day)}" in shown
-    assert f"voided on {day}" in text_of(invoice)
+    voided = find_invoice(account, invoice.label)
+    assert voided.voided_at is not None
+    assert voided.voided_on == voided.voided_at.astimezone(ZoneInfo(zone)).date()

@@ -12,6 +12,7 @@ from django.test import Client
 
 from accounts.models import User
 from dynamo.exceptions import DamagedItem
+from dynamo.management.base import unreadable
 from invoices.models import InvoiceItem
 from invoices.store import lists
 from invoices.store.lists import list_invoices
@@ -52,18 +53,29 @@ def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_pages")
-def test_a_search_stops_after_some_requests_and_tells_where(
-    account: str, requests_sent: Requests
+def test_a_search_stops_after_some_requests_and_continues_where_it_stopped(
+    client: Client, ann: User, requests_sent: Requests
 ) -> None:
     for customer in ("Zoe", *"abcdefg"):
-        issued(account, customer=customer)
+        issued(ann.pk, customer=customer, day=TODAY)
+    arrive(client, ann)
     requests_sent.clear()
 
-    first, second = pages_of(account, customer="zoe")
+    first = client.get(f"{LIST}?customer=zoe")
 
-    assert requests_sent.operations == ["Query"] * (3 + 2)
-    assert (first.invoices, first.before, first.searched) == ([], 3, 6)
-    assert (numbers_of([second]), second.searched) == ([1], 2)
+    assert requests_sent.operations == [*OF_EVERY_PAGE, *["Query"] * 3]
+    assert "in the last 6 invoices" in " ".join(Page(first).text.split())
+    assert listed(client, next_page(client, "?customer=zoe")) == labels(1)
+
+
+@pytest.mark.usefixtures("small_pages")
+def test_a_search_whose_requests_end_with_a_year_goes_on_in_the_year_before(
+    client: Client, ann: User
+) -> None:
+    for _ in range(5):
+        issued(ann.pk, day=TODAY)
+
+    assert f"year={YEAR - 1}" in next_page(client, "?customer=nobody")
 
 
 @pytest.mark.usefixtures("small_pages")
@@ -90,26 +102,22 @@ def test_a_list_is_sent_only_what_it_shows(account: str, requests_sent: Requests
     assert all(each["ProjectionExpression"] for each in requests_sent.requests)
 
 
-def test_a_search_ignores_case_width_and_composition(account: str) -> None:
+def test_a_search_ignores_case_width_accents_and_composition(account: str) -> None:
     typed = {
         "Große Straße 1": "STRASSE",
         "Zoe\u0308 & Söhne": "zoë & s",
-        "Zoë": "ZOE\u0308",
         "ΟΔΥΣΣΕΥΣ": "Οδυσσεύς".replace("ύ", "υ"),
         "ﾔﾏﾀﾞ商店": "ヤマダ",
         "ＡＢＣ": "abc",
         "Café Noir": "CAFE N",
-        "Cafe": "café",
         "がらくた商店": "がらくた",
     }
     for name in ("からくた", *typed):
         issued(account, customer=name)
 
-    also = {"Zoë": ["Zoe\u0308 & Söhne"], "Cafe": ["Café Noir"]}
     for name, text in typed.items():
         page = list_invoices(account, DAY.year, customer=text)
-        found = [invoice.customer_name for invoice in page.invoices]
-        assert sorted(found) == sorted([name, *also.get(name, [])]), text
+        assert [invoice.customer_name for invoice in page.invoices] == [name], text
 
 
 def test_a_page_of_large_invoices_is_short_and_another_follows(
@@ -155,26 +163,11 @@ def test_the_years_before_and_after_are_a_link_away(client: Client, ann: User, s
     year = YEAR + step
     issued(ann.pk, day=TODAY.replace(year=year, day=1))
 
-    assert listed(client) == []
     assert f'href="?year={year}"' in client.get(LIST).content.decode()
     assert listed(client, f"?year={year}") == labels(1, year=year)
     other = client.get(f"{LIST}?year={year}").content.decode()
     assert f'href="?year={YEAR}"' in other
     assert f"year={YEAR + 2}" not in other
-
-
-def test_a_search_without_a_match_continues_where_it_stopped(
-    client: Client, ann: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lists, "SEARCH_PAGE_SIZE", 2)
-    monkeypatch.setattr(lists, "MAX_REQUESTS", 3)
-    for customer in ("Zoe", *"abcde"):
-        issued(ann.pk, customer=customer, day=TODAY)
-
-    assert listed(client, "?customer=C") == labels(4)
-    first = client.get(f"{LIST}?customer=zoe")
-    assert "in the last 4 invoices" in " ".join(Page(first).text.split())
-    assert listed(client, next_page(client, "?customer=zoe")) == labels(1)
 
 
 def test_a_search_goes_on_in_earlier_years_and_leads_to_more(
@@ -218,8 +211,9 @@ def one_of_each(client: Client, ann: User) -> None:
         credit(ann.pk, label, "Returned")
 
 
-@pytest.mark.usefixtures("one_of_each")
-def test_the_list_shows_the_documents_of_a_state(client: Client, requests_sent: Requests) -> None:
+def test_list_and_table_of_a_year_have_the_state_of_each_invoice(
+    client: Client, one_of_each: None, requests_sent: Requests
+) -> None:
     for query, numbers in {
         "": [8, 7, 6, 5, 4, 3, 2, 1],
         "state=open": [2, 1],
@@ -240,25 +234,14 @@ def test_the_list_shows_the_documents_of_a_state(client: Client, requests_sent: 
         assert requests_sent.operations == [*OF_EVERY_PAGE, "Query", "Query", *years]
     nothing = " ".join(Page(client.get(f"{LIST}?{query}")).text.split())
     assert f"Nothing matches in the invoices up to {YEAR}." in nothing
-    assert "All invoices" in nothing
 
-
-@pytest.mark.usefixtures("one_of_each")
-def test_the_table_of_a_year_has_the_state_of_each_invoice(client: Client) -> None:
-    answer: Any = client.get(f"{LIST}{YEAR}.csv")
-    assert answer["Content-Disposition"] == f'attachment; filename="invoices-{YEAR}.csv"'
-    text = b"".join(answer.streaming_content).decode("utf-8-sig")
-
-    names = ("state", "paid on", "due date")
-    assert [[row[name] for name in names] for row in csv.DictReader(text.splitlines())] == [
-        ["open", "", f"{TODAY}"],
-        ["overdue", "", f"{YESTERDAY}"],
-        ["paid", f"{TODAY}", f"{YESTERDAY}"],
-        ["credited", "", f"{TODAY}"],
-        ["voided", "", f"{TODAY}"],
-        ["credited", f"{TODAY}", f"{TODAY}"],
-        ["credit_note", "", ""],
-        ["credit_note", "", ""],
+    table: Any = client.get(f"{LIST}{YEAR}.csv")
+    assert table["Content-Disposition"] == f'attachment; filename="invoices-{YEAR}.csv"'
+    rows = csv.DictReader(b"".join(table.streaming_content).decode().splitlines())
+    assert [f"{row['state']} {row['paid on']} {row['due date']}" for row in rows] == [
+        *(f"open  {TODAY}", f"overdue  {YESTERDAY}", f"paid {TODAY} {YESTERDAY}"),
+        *(f"credited  {TODAY}", f"voided  {TODAY}", f"credited {TODAY} {TODAY}"),
+        *["credit_note  "] * 2,
     ]
 
 
@@ -307,53 +290,22 @@ def test_an_item_that_is_not_an_invoice_is_an_error_that_names_it(changes: dict[
     assert damaged.value.key == "account-1#2026#42"
 
 
-def test_the_pages_of_the_list_leave_out_only_damaged_invoices(account: str) -> None:
-    for _ in range(7):
-        issued(account)
-    for number in (2, 4, 6):
-        damage(account, number, {"customerName": {"N": "1"}})
-
-    found = pages_of(account, limit=2)
-
-    assert numbers_of(found) == [7, 5, 3, 1]
-    assert {label for page in found for label in page.damaged} == {
-        f"2026-00000{number}" for number in (2, 4, 6)
-    }
-
-
 def test_listinvoices_lists_the_others_and_names_at_most_ten_damaged_invoices(ann: User) -> None:
-    def printed(*more: str) -> tuple[list[str], str]:
-        """The numbers that `listinvoices` prints, and the line with which it ends."""
-        out, err, _code = run("listinvoices", "--user", "ann", "--json", *more)
-        numbers = [json.loads(line)["number"] for line in out.splitlines()]
-        return numbers, err.removeprefix("CommandError: ").rstrip("\n")
-
-    labels = [issued(ann.pk).label for _ in range(13)]
-    damage(ann.pk, 1)
-    error = f"1 damaged invoice could not be read: {series(ann.pk)}#1."
-    assert printed() == (labels[:0:-1], error)
-
-    for number in range(2, 13):
+    labels = [issued(ann.pk).label for _ in range(3)]
+    for number in (1, 2):
         damage(ann.pk, number)
-    numbers, error = printed()
 
-    assert numbers == labels[-1:]
-    assert error.startswith(f"12 damaged invoices could not be read: {series(ann.pk)}#12, ")
-    assert error.endswith(f"{series(ann.pk)}#3 and 2 more.")
-    assert printed("--limit", "1") == (labels[-1:], "")
-
-
-def test_a_command_on_a_damaged_invoice_names_it_in_one_line(ann: User) -> None:
-    issued(ann.pk)
-    damage(ann.pk, 1)
-
-    for command in ("showinvoice", "voidinvoice --reason=x", "invoicepdf -o -"):
-        _out, err, code = run(*command.split(), "2026-000001", "--user", "ann")
-        assert (code, err.count("\n")) == (1, 1)
-        assert err.startswith(f"CommandError: The item '{series(ann.pk)}#1' of ")
+    for limit, error in {
+        "1": "",
+        "9": f"2 damaged invoices could not be read: {series(ann.pk)}#2, {series(ann.pk)}#1.",
+    }.items():
+        out, err, _code = run("listinvoices", "--user", "ann", "--json", "--limit", limit)
+        assert [json.loads(line)["number"] for line in out.splitlines()] == labels[-1:]
+        assert err.removeprefix("CommandError: ").rstrip("\n") == error
+    assert str(unreadable("invoice", list("abcdefghijkl"))).endswith(", j and 2 more.")
 
 
-@pytest.mark.parametrize("damaged", ["x", "{account}#26", "{account}#twenty"])
+@pytest.mark.parametrize("damaged", ["x", "{account}#twenty"])
 def test_a_guard_that_does_not_name_an_invoice_stops_only_its_request(
     account: str, damaged: str
 ) -> None:

@@ -28,8 +28,7 @@ from invoices.models import InvoiceState
 from invoices.output.files import YEAR_FILES, as_full_json
 from invoices.output.pdf import render
 from invoices.pages.forms import InvoiceForm
-from invoices.store.records import from_item, to_item
-from invoices.store.records import Record
+from invoices.store.records import Record, from_item, to_item
 from tests.invoices.forms import typed
 
 values = typed(project="Lighthouse")
@@ -64,16 +63,11 @@ def test_a_declared_field_is_on_form_page_pdf_csv_and_json(tmp_path: Path) -> No
     last = "    credits: str = "
     document.write_text(before.replace(last, f"    {declared[1]}\n{last}"), encoding="utf-8")
 
-    settings = {
-        "DJANGO_SETTINGS_MODULE": "project.settings",
-        "DJANGO_SECRET_KEY": "x",
-        "DJANGO_DEBUG": "on",
-        "PYTHONPATH": str(ROOT),
-    }
+    settings = {"DJANGO_SETTINGS_MODULE": "project.settings", "DJANGO_DEBUG": "on"}
     run = subprocess.run(
         [sys.executable, "-c", SCRIPT],
         cwd=tmp_path,
-        env=os.environ | settings,
+        env=os.environ | settings | {"DJANGO_SECRET_KEY": "x", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,

@@ -8,7 +8,6 @@ from django.core import mail
 from django.test import Client
 from django.utils import timezone
 
-from accounts.emails.links import mark_confirmed
 from accounts.models import User
 from invoices.output.sending import sendings_of
 from invoices.store.records import find_record
@@ -16,8 +15,6 @@ from invoices.store.settlement import void
 from tests.commands import run
 from tests.engines import free_port
 from tests.factories import set_stored
-from tests.faults.kinds import DropReply
-from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import DAY, put_sendings
 from tests.mailbox import MailServer, sent_by, the_mail
 from tests.pages import Page, form_values
@@ -36,9 +33,8 @@ def outcomes(user: User) -> list[tuple[str, str]]:
     return [(each.to, each.outcome) for each in sendings_of(record.state)]
 
 
-def put_sending(user: User, values: dict[str, str], at: str = "2026-03-14T22:30:00+00:00") -> None:
-    """Store the claim of a process that got the form and has not stored its outcome."""
-    request_id = values["request_id"].partition(":")[0]
+def put_sending(user: User, request_id: str, at: str = "2026-03-14T22:30:00+00:00") -> None:
+    """Store the claim of a process that has not stored its outcome."""
     put_sendings(user.pk, FIRST, {request_id: {"to": BOB, "at": at, "outcome": "unknown"}})
 
 
@@ -71,7 +67,8 @@ def test_the_second_of_two_clicks_leads_to_the_invoice_while_the_first_one_sends
     client: Client, sender: User
 ) -> None:
     values = form_values(client, SEND)
-    put_sending(sender, values, at=timezone.now().isoformat())
+    request_id = values["request_id"].partition(":")[0]
+    put_sending(sender, request_id, at=timezone.now().isoformat())
 
     assert client.post(SEND, values)["Location"] == INVOICE
 
@@ -100,12 +97,11 @@ def test_a_wrong_recipient_or_request_id_sends_nothing_and_keeps_what_was_typed(
     client: Client, sender: User
 ) -> None:
     values = form_values(client, SEND, message="Hello")
-    for field, text in (("to", ""), ("to", f"{BOB}, eve@example.org"), ("request_id", "r:1:2")):
+    for field, text in (("to", f"{BOB}, eve@example.org"), ("request_id", "r:1:2")):
         page = Page(client.post(SEND, values | {field: text}))
         assert list(page.errors) == [field]
         assert page.value("message") == "Hello"
     assert (mail.outbox, outcomes(sender)) == ([], [])
-
     client.post(SEND, values | {"request_id": page.value("request_id")})
     assert len(mail.outbox) == 1
 
@@ -149,7 +145,7 @@ def test_a_mail_that_was_not_sent_keeps_what_was_typed_and_can_be_sent_again(
 def test_an_unknown_outcome_is_shown_with_the_choice_to_send_again(
     client: Client, sender: User
 ) -> None:
-    put_sending(sender, {"request_id": "r"})
+    put_sending(sender, "r")
     set_stored(sender, timeZone="Asia/Tokyo")
 
     response = client.get(INVOICE)
@@ -182,7 +178,7 @@ def test_a_page_over_a_limit_is_the_same_form_as_a_429(
     assert "You can try again in 24 hours." in Page(response).text
 
 
-def test_without_a_confirmed_address_the_page_says_so_and_sends_nothing(
+def test_the_page_says_that_an_address_must_be_confirmed_or_that_the_invoice_is_void(
     client: Client, sender: User
 ) -> None:
     values = form_values(client, SEND, message="Hello")
@@ -190,45 +186,16 @@ def test_without_a_confirmed_address_the_page_says_so_and_sends_nothing(
     page = Page(client.get(SEND))
     assert "Confirm your email address before you send an invoice." in page.text
     assert "Send the mail" not in page.text
-
     refused = Page(client.post(SEND, values))
-
     assert "Confirm your email address first." in refused.text
     assert refused.value("message") == "Hello"
-    assert (mail.outbox, outcomes(sender)) == ([], [])
 
-
-def test_a_voided_invoice_has_no_such_page(client: Client, sender: User) -> None:
-    values = form_values(client, SEND)
     void(sender.pk, FIRST, "Wrong customer")
 
     assert client.get(SEND)["Location"] == INVOICE
     assert f'href="{SEND}"' not in client.get(INVOICE).content.decode()
     assert "already voided: Wrong customer" in Page(client.post(SEND, values)).text
-
-    assert mail.outbox == []
-
-
-@pytest.mark.usefixtures("impatient")
-def test_if_the_database_does_not_answer_the_same_form_is_shown(
-    client: Client, sender: User, proxy: FaultProxy
-) -> None:
-    values = form_values(client, SEND, message="Hello")
-    proxy.plan("TransactWriteItems", DropReply(), times=1000)
-
-    response = client.post(SEND, values)
-
-    proxy.forget()
-    assert response.status_code == 503
-    page = Page(response)
-    assert {name: page.value(name) for name in values} == values
-    # Its claim was stored, so nothing is sent without another request, also later.
-    assert outcomes(sender) == [(BOB, "unknown")]
-    put_sending(sender, values)
-    again = Page(client.post(SEND, values))
-    assert "It is not known whether" in again.text
-    assert again.value("message") == "Hello"
-    assert mail.outbox == []
+    assert (mail.outbox, outcomes(sender)) == ([], [])
 
 
 # The command --------------------------------------------------------------------------------------
@@ -240,22 +207,19 @@ def test_the_command_sends_once_and_prints_the_outcome(
     options = ["--message=Hello", "--request-id=r", "--json"]
     requests_sent.clear()
 
-    printed = [run(*COMMAND, *options) for _ in range(2)]
+    first, again = (run(*COMMAND, *options) for _ in range(2))
 
-    assert printed[0] == printed[1]
-    out, err, code = printed[0]
-    assert (err, code) == ("", 0)
-    said = json.loads(out)
-    at = said.pop("at")
+    assert first == again
+    said = json.loads(first[0])
+    assert said.pop("at") in str(find_record(sender.pk, FIRST).state.sendings.as_dict())
     assert said == {"requestId": "r", "to": BOB, "outcome": "sent"}
     assert the_mail().body.count("Hello") == 1
-    assert at in str(find_record(sender.pk, FIRST).state.sendings.as_dict())
     assert set(rights_for(requests_sent)) <= set(rights("operator"))
     out, _err, code = run(*COMMAND, "--to=carl@example.org")
     assert (code, out.split()[2:]) == (0, ["carl@example.org", "sent"])
 
 
-def test_what_the_command_cannot_do_is_one_line(sender: User, settings: Any) -> None:
+def test_each_refusal_of_the_command_is_one_line(sender: User, settings: Any) -> None:
     def refused(*options: str) -> str:
         _out, err, code = run(*COMMAND, *options)
         assert (err.count("\n"), code) == (1, 1)
@@ -274,13 +238,6 @@ def test_what_the_command_cannot_do_is_one_line(sender: User, settings: Any) -> 
     settings.EMAIL_BACKEND = working
     assert "cannot be reached" in refused("--request-id=r")
     assert "Use a new request id" in refused("--request-id=r", "--to=carl@example.org")
-    settings.ACCOUNTS_LIMITS = settings.ACCOUNTS_LIMITS | {"mail_account": (1, 3600)}
-    run(*COMMAND)
+    settings.ACCOUNTS_LIMITS = settings.ACCOUNTS_LIMITS | {"mail_account": (0, 3600)}
     assert "Too many attempts" in refused()
-    set_stored(sender, emailConfirmedAt=None)
-    assert "Confirm your email address first" in refused()
-    void(sender.pk, FIRST, "Wrong customer")
-    mark_confirmed(User.get(sender.pk))
-    assert "already voided" in refused()
-
-    assert len(mail.outbox) == 1
+    assert mail.outbox == []

@@ -75,13 +75,13 @@ def test_what_is_not_there_or_a_credit_note_is_neither_voided_nor_credited_nor_p
     assert refused.value.credit_note == SECOND
 
 
+@pytest.mark.parametrize("act", [void, credit])
 def test_a_reason_that_is_not_allowed_is_rejected_before_any_request(
-    requests_sent: Requests,
+    act: Any, requests_sent: Requests
 ) -> None:
-    for act in (void, credit):
-        for reason in ("", " ", " \u2060 ", "x" * 501, "𠮷" * 501, "a\u202eb"):
-            with pytest.raises(ValidationError):
-                act("an account", FIRST, reason)
+    for reason in ("", " \u2060 ", "𠮷" * 501, "a\u202eb"):
+        with pytest.raises(ValidationError):
+            act("an account", FIRST, reason)
 
     assert requests_sent.operations == []
 
