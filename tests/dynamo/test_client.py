@@ -256,19 +256,6 @@ def transact() -> None:
     send("TransactWriteItems", {"TransactItems": [{"Put": put}], "ClientRequestToken": "token"})
 
 
-def test_a_stalled_transaction_is_repeated_until_dynamodb_has_recovered_it(
-    proxy: FaultProxy, attempts_at: list[float]
-) -> None:
-    clock = deadline.time
-    recovers_at = clock.monotonic() + 5.1
-    plan = {"times": 1_000, "when": lambda _body: clock.monotonic() < recovers_at}
-    proxy.plan("TransactWriteItems", STALLED, **plan)
-
-    transact()
-
-    assert stored() == KEY
-
-
 @pytest.mark.parametrize(
     ("fault", "waited", "earliest", "latest"),
     [

@@ -252,24 +252,11 @@ def test_of_users_with_one_value_and_no_guard_the_oldest_gets_the_guard() -> Non
     assert guard_owner(key) == oldest.pk
 
 
-def test_a_confirmation_reads_at_most_25_items_at_once(requests_sent: Requests) -> None:
-    make_user(username="prize")
-    rivals = {str(uuid.uuid4()) for _ in range(60)}
-    for pk in rivals:
-        put({"pk": pk, "userName": "prize", "email": f"{pk}@example.org"})
-        put({"pk": f"email#{pk}@example.org", "owner": pk})
-    requests_sent.clear()
-
-    found = Found(sizes=Sizes())
-
-    assert {pk for pk, _key in found.findings["foreign"]} == rivals
-    reads = requests_sent.of("TransactGetItems")
-    assert max(len(request["TransactItems"]) for request in reads) <= 25
-
-
 @pytest.mark.parametrize("guard", ["absent", "of a user", "of a gone user"])
 @pytest.mark.parametrize("repair", [False, True])
-def test_each_of_many_users_with_one_value_is_reported_once(guard: str, repair: bool) -> None:
+def test_each_of_many_users_with_one_value_is_reported_once_and_few_are_read_together(
+    guard: str, repair: bool, requests_sent: Requests
+) -> None:
     users = sorted((make_user() for _ in range(11)), key=lambda user: user.pk)
     owner = users[7].pk
     for user in users:
@@ -280,6 +267,8 @@ def test_each_of_many_users_with_one_value_is_reported_once(guard: str, repair: 
 
     found = Found(repair=repair)
 
+    reads = requests_sent.of("TransactGetItems")
+    assert max(len(request["TransactItems"]) for request in reads) <= SMALL.together
     reported = [pk for pks in found.findings.values() for pk, _key in pks]
     expected = {user.pk for user in users} - ({owner} if guard == "of a user" else set())
     assert sorted(reported) == sorted(expected)

@@ -53,19 +53,6 @@ def test_concurrent_threads_share_a_value(at_once: Callable[..., list[Any]]) -> 
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_forked_child_makes_its_own_value_and_the_parent_keeps_its_own() -> None:
-    maker = PerProcess(lambda: [os.getpid()])
-    before = maker()
-
-    def child() -> None:
-        assert maker() == maker() == [os.getpid()]
-        assert maker() is not before
-
-    assert in_a_child(child) == 0
-    assert maker() is before
-
-
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_fork_while_a_thread_makes_the_value_does_not_block_the_child() -> None:
     making, go_on = threading.Event(), threading.Event()
     parent = os.getpid()

@@ -181,31 +181,15 @@ def test_missing_rights_are_an_error(table: Table, proxy: FaultProxy, operation:
         create(table)
 
 
-@pytest.fixture
-def two(settings: Any, monkeypatch: pytest.MonkeyPatch) -> list[Table]:
-    """Two declared tables, which do not exist under this prefix."""
+def test_createtables_prints_each_step_at_once_and_at_last_that_nothing_is_left(
+    proxy: FaultProxy,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     settings.DYNAMODB_TABLE_PREFIX = f"{uuid.uuid4().hex}-"
-    declared = all_tables()[:2]
+    first, second = declared = all_tables()[:2]
     monkeypatch.setattr(createtables, "all_tables", lambda: declared)
-    return declared
-
-
-@pytest.mark.usefixtures("engine")
-def test_createtables_prints_what_it_did_and_then_that_nothing_is_left(
-    two: list[Table], capsys: pytest.CaptureFixture[str]
-) -> None:
-    call_command("createtables")
-    printed = capsys.readouterr().out
-    assert all(f"Created the table {table.name}.\n" in printed for table in two)
-
-    call_command("createtables")
-    assert capsys.readouterr().out == "Nothing to do: all 2 tables exist.\n"
-
-
-def test_createtables_prints_the_tables_that_it_created_before_an_error(
-    two: list[Table], proxy: FaultProxy, capsys: pytest.CaptureFixture[str]
-) -> None:
-    first, second = two
     proxy.plan(
         "CreateTable",
         Answer(400, "AccessDeniedException"),
@@ -214,8 +198,13 @@ def test_createtables_prints_the_tables_that_it_created_before_an_error(
 
     with pytest.raises(CommandError):
         call_command("createtables")
-
     assert capsys.readouterr().out.startswith(f"Created the table {first.name}.\n")
+
+    call_command("createtables")
+    assert capsys.readouterr().out.startswith(f"Created the table {second.name}.\n")
+
+    call_command("createtables")
+    assert capsys.readouterr().out == "Nothing to do: all 2 tables exist.\n"
 
 
 # Indexes ------------------------------------------------------------------------------------------
