@@ -104,7 +104,7 @@ class EmailConfirmView(LinkView):
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
         user = links.confirm(token)
         messages.success(request, _("Your email address is confirmed."))
-        return redirect("profile" if request.user == user else "login")
+        return redirect("home" if request.user == user else "login")
 
 
 class ConfirmationSendView(LoginRequiredMixin, View):

@@ -136,7 +136,7 @@ def test_opening_a_link_shows_a_button_and_only_pressing_it_counts_once(kind: Ma
 
 @each_link
 @pytest.mark.parametrize("is_owner", [True, False])
-def test_a_link_leads_its_signed_in_owner_to_the_profile_and_others_to_the_sign_in(
+def test_a_link_leads_its_signed_in_owner_on_and_others_to_the_sign_in(
     kind: MailedLink, is_owner: bool
 ) -> None:
     path, visitor = kind.sent(), Client()
@@ -146,7 +146,9 @@ def test_a_link_leads_its_signed_in_owner_to_the_profile_and_others_to_the_sign_
 
     response = visitor.post(path)
 
-    assert response["Location"] == ("/accounts/profile/" if is_owner else "/accounts/login/")
+    # After a confirmation, the start page shows the next of the first steps.
+    on = "/" if kind.purpose == "confirm" else "/accounts/profile/"
+    assert response["Location"] == (on if is_owner else "/accounts/login/")
     assert is_done(kind)
 
 
