@@ -267,11 +267,3 @@ def test_hostile_texts_are_escaped_on_every_page(client: Client, ann: User) -> N
     assert User.get(ann.pk).full_name == HOSTILE
     assert Page(client.get(PROFILE)).value("full_name") == HOSTILE
     assert HOSTILE in Page(client.get("/invoices/new/")).text
-
-
-def test_an_unknown_address_is_a_404_page(client: Client, ann: User) -> None:
-    for url in ("/nothing/", "/accounts/profile/x/", "/%ED%A0%80"):
-        response = client.get(url)
-
-        assert response.status_code == 404
-        assert "There is no page at this address." in Page(response).text

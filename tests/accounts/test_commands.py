@@ -365,7 +365,6 @@ def test_deleteuser_deletes_after_yes_or_without_asking(made: User) -> None:
 @pytest.mark.parametrize(
     ("who", "stdin", "told"),
     [
-        ("ann", b"", "CommandError: The input ended before there was an answer.\n"),
         ("ann", b"longer than \xff eight\n" * 2, "CommandError: This is not valid text.\n"),
         ("ann", (b"x" * 1025 + b"\n") * 2, "CommandError: Use at most 1024 characters.\n"),
         ("pk", b"an entirely new one 5\n" * 2, ""),

@@ -26,19 +26,13 @@ from tests.emailchanges import (
     token_of,
     waiting_user,
 )
-from tests.factories import changes_of, make_user, stored_items, stored_user
+from tests.factories import changes_of, guard_owner, make_user, stored_items, stored_user
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
 
 pytestmark = pytest.mark.usefixtures("engine")
 
-THIRD = "third@example.org"
 NOTES = {"pendingEmail", "pendingReservation", "pendingUntil"}
-GUARD = {
-    "pk": {"S": NEW_KEY},
-    "searchPrefix": {"S": NEW_KEY[: len("email#ne")]},
-    "searchValue": {"S": NEW},
-}
 
 
 def has_notes(user: User) -> bool:
@@ -106,7 +100,7 @@ def test_the_link_takes_the_address_and_frees_the_old_one() -> None:
     assert (before.email, before.is_confirmed) == ("old@example.org", False)
     items = stored_items()
     assert changed.to_dynamodb_dict() == items[user.pk]
-    assert items[NEW_KEY] == GUARD | {"owner": {"S": user.pk}}
+    assert guard_owner(NEW_KEY) == user.pk
     assert not has_notes(user)
     read = again(user)
     assert (read.email, read.is_confirmed, changes_of(user)) == ("New@Example.org", True, 2)
@@ -163,7 +157,7 @@ def test_an_immediate_change_to_the_same_address_ends_the_waiting_one() -> None:
     assert again(user).email == email
     assert not again(user).is_confirmed
     assert not has_notes(user)
-    assert stored_items()[NEW_KEY] == GUARD | {"owner": {"S": user.pk}}
+    assert guard_owner(NEW_KEY) == user.pk
     assert_guards_are_correct()
 
 
@@ -188,4 +182,4 @@ def test_an_address_that_version_0_1_reserved_for_another_account_is_free() -> N
 
     user, _before = confirm_change(token_of(waiting_user()))
 
-    assert stored_items()[NEW_KEY] == GUARD | {"owner": {"S": user.pk}}
+    assert guard_owner(NEW_KEY) == user.pk

@@ -567,18 +567,6 @@ def test_ctrl_c_finishes_the_current_rows_and_reports_what_was_done(
     assert_guards_match_users()
 
 
-def test_a_stopped_import_begins_no_further_rows_of_its_batch(file: Path, engine: str) -> None:
-    write_csv(file, [row("nobody", "nonsense"), *numbered(2 * ROWS_AT_ONCE)])
-    stop = threading.Event()
-    with FaultProxy(engine) as proxy, through(proxy), files.open_rows(file) as rows:
-        proxy.plan("TransactWriteItems", Meanwhile(stop.set))
-
-        results = list(import_users(rows, workers=1, stop=stop))
-
-    assert [result.row.line for result in results] == list(range(2, 2 + ROWS_AT_ONCE))
-    assert len(users()) == ROWS_AT_ONCE - 1
-
-
 @pytest.mark.fault_of("moto", "loses what meets a refused transaction")
 def test_a_stopped_import_begins_no_further_row_of_a_refused_transaction(
     file: Path, engine: str

@@ -12,6 +12,7 @@ from accounts.limits.lines import MOST_WAITING, in_line
 from dynamo._internal.client.deadline import page
 from dynamo._internal.turns import in_turn
 from dynamo.exceptions import Busy
+from tests.forked import in_a_child
 from tests.waiting import wait_until
 
 
@@ -121,3 +122,13 @@ def test_a_page_in_line_does_not_hold_a_turn(pages: Pages) -> None:
             assert not asked.done()
         pages.may_end.release()
         asked.result(60)
+
+
+def test_a_forked_child_has_empty_lines(pages: Pages) -> None:
+    pages.start("ann")
+
+    def child() -> None:
+        with page(0.1), in_line("ann"):
+            assert places("ann") == 1
+
+    assert in_a_child(child) == 0

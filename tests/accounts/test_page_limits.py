@@ -1,10 +1,11 @@
-"""Rate limits on passwords, over HTTP: the page that says when to try again, and the ways back."""
+"""Rate limits over HTTP: on passwords, sign-ups and mails; the pages that refuse, the ways back."""
 
 import logging
 from typing import Any
 
 import pytest
 from django.contrib.auth import authenticate
+from django.core import mail
 from django.http import HttpRequest
 from django.test import Client
 
@@ -17,7 +18,7 @@ from tests.factories import PASSWORD, make_user, stored_items
 from tests.faults.kinds import Answer, DropReply
 from tests.faults.proxy import FaultProxy
 from tests.mailbox import link
-from tests.pages import Page, signed_in_as, stored_sessions
+from tests.pages import Page, sign_up, signed_in_as, stored_counts, stored_sessions
 from tests.requests import Requests
 
 SIGN_IN = "/accounts/login/"
@@ -58,12 +59,15 @@ def re_enter(client: Client, password: str) -> int:
 
 
 def test_after_some_failures_even_the_right_password_is_refused_for_15_minutes(
-    ann: User, client: Client
+    ann: User, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     lock()
+    caplog.clear()
 
     response = attempt("ann", PASSWORD)
 
+    (record,) = [each for each in caplog.records if each.levelno >= logging.WARNING]
+    assert record.getMessage() == "Too many attempts (sign_in)."
     page = assert_too_many(response)
     assert 14 * 60 < int(response["Retry-After"]) <= 15 * 60
     assert "You can try again in 15 minutes." in page.text
@@ -267,19 +271,6 @@ def test_a_password_is_not_checked_if_it_cannot_be_counted(
     assert proxy.count("UpdateItem") == updates
 
 
-def test_the_log_has_one_line_without_username_email_address_and_password(
-    ann: User, caplog: pytest.LogCaptureFixture
-) -> None:
-    lock("ann@example.org")
-    caplog.clear()
-
-    with caplog.at_level(logging.INFO):
-        attempt("ann@example.org", "a secret password")
-
-    (record,) = [each for each in caplog.records if each.name != "project.access"]
-    assert (record.levelname, record.getMessage()) == ("WARNING", "Too many attempts (sign_in).")
-
-
 def test_the_time_to_wait_is_rounded_up() -> None:
     waits = {
         59: "less than a minute",
@@ -290,3 +281,119 @@ def test_the_time_to_wait_is_rounded_up() -> None:
         86400: "24 hours",
     }
     assert {seconds: in_words(seconds) for seconds in waits} == waits
+
+
+# Sign-ups and mails -------------------------------------------------------------------------------
+
+
+REMINDER = "/accounts/username_reminder/"
+
+
+@pytest.mark.parametrize(
+    ("url", "other", "spellings"),
+    [
+        (RESET, REMINDER, ["ann@example.org", "ANN@EXAMPLE.org"]),
+        (REMINDER, RESET, ["x@bücher.example", "X@xn--bcher-kva.example"]),
+    ],
+    ids=["known", "unknown"],
+)
+def test_an_address_gets_five_mails_of_a_kind_an_hour_in_any_spelling(
+    ann: User, client: Client, url: str, other: str, spellings: list[str]
+) -> None:
+    asked = [client.post(url, {"email": spellings[number % 2]}) for number in range(5)]
+    assert [response.status_code for response in asked] == [302] * 5
+
+    page = assert_too_many(client.post(url, {"email": spellings[1]}))
+
+    assert "You can try again in 60 minutes." in page.text
+    assert "password" not in page.text
+    assert len(mail.outbox) == 5
+    assert client.post(url, {"email": "another@example.org"}).status_code == 302
+    # So reminders do not prevent a password reset.
+    assert client.post(other, {"email": spellings[0]}).status_code == 302
+    let_pass(3601)
+    assert client.post(url, {"email": spellings[0]}).status_code == 302
+
+
+def test_addresses_of_one_mailbox_get_five_mails_an_hour_together(
+    engine: str, client: Client
+) -> None:
+    asked = [f'"{name}"@example.org' for name in ("ann", r"a\nn", r"an\n", r"\ann", r"\a\n\n")]
+    for address in asked:
+        user = make_user()
+        # Of a version that allowed quotes.
+        user.change(email=address)
+        assert client.post(RESET, {"email": address}).status_code == 302
+
+    for address in ("ann@example.org", "ann+1@example.org", asked[0]):
+        assert_too_many(client.post(RESET, {"email": address}))
+
+    assert len(mail.outbox) == 5
+
+
+def test_a_client_over_its_limit_of_mails_uses_up_none_of_an_address(
+    ann: User, client: Client, limits: dict[str, Any]
+) -> None:
+    limits |= {"mail_client": (2, 3600), "mail": (2, 3600)}
+    for number in range(2):
+        assert client.post(RESET, {"email": f"x{number}@example.org"}).status_code == 302
+    counted = len(stored_counts())
+
+    assert client.post(REMINDER, {"email": "ann@example.org"}).status_code == 429
+
+    assert len(stored_counts()) == counted
+
+
+@pytest.mark.parametrize(
+    ("url", "typed"),
+    [
+        ("/accounts/confirm/send/", {}),
+        ("/accounts/email/", {"email": "new@example.org", "password": PASSWORD}),
+    ],
+)
+def test_a_mail_over_the_limit_is_not_sent_and_nothing_changes(
+    ann: User, client: Client, limits: dict[str, Any], url: str, typed: dict[str, str]
+) -> None:
+    limits["mail"] = (1, 3600)
+    client.force_login(ann)
+    assert client.post(url, typed).status_code == 302
+    before, sent = stored_items(), len(mail.outbox)
+
+    response = client.post(url, typed | {"email": "NEW@example.org"})
+
+    assert response.status_code == 429
+    assert (stored_items(), len(mail.outbox)) == (before, sent)
+
+
+def test_sign_ups_of_a_client_are_limited_and_then_use_up_no_mails_of_an_address(
+    ann: User, client: Client, limits: dict[str, Any]
+) -> None:
+    limits |= {"sign_up_client": (1, 3600), "mail": (2, 3600)}
+    assert sign_up(Client(), username="first", email="first@example.org").status_code == 302
+    before, sent = stored_items(), len(mail.outbox)
+
+    for email in ("ann@example.org", *["new@example.org"] * 4):
+        assert sign_up(Client(), username="another", email=email).status_code == 429
+
+    assert (stored_items(), len(mail.outbox)) == (before, sent)
+    limits["sign_up_client"] = (100, 3600)
+    assert sign_up(client, username="bob", email="new@example.org").status_code == 302
+
+
+def test_pending_sign_ups_send_an_address_five_mails_an_hour(ann: User, settings: Any) -> None:
+    settings.ACCOUNTS_PREVENT_ENUMERATION = True
+    for number in range(5):
+        assert sign_up(Client(), username=f"user{number}x", email=ann.email).status_code == 302
+    held = stored_sessions()
+
+    assert sign_up(Client(), username="another", email=ann.email.upper()).status_code == 429
+
+    assert len(mail.outbox) == 5
+    assert stored_sessions() == held
+
+
+def test_a_refused_sign_up_does_not_count_as_a_mail(ann: User, client: Client) -> None:
+    for _attempt in range(7):
+        assert "username" in Page(sign_up(client, username="ANN", email="new@example.org")).errors
+
+    assert sign_up(client, username="bob", email="new@example.org").status_code == 302
