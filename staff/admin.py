@@ -39,13 +39,13 @@ YEARS = 3
 #: How often an account is read again if its guard keys change between two reads.
 ATTEMPTS = 3
 
-#: On the page of an account; its history has all entries.
+#: How many entries of the audit log the page of an account shows. Its history has all.
 SHOWN_ENTRIES = 5
 
-#: Of an account, if it has them.
+#: What the page of an account shows, if the account has it.
 SHOWN = ("full_name", "phone_number", "business_name", "business_address", "vat_id")
 
-#: Of one session, which the address of the page names: `?session=`.
+#: The action on the session that the address of the page names: `?session=`.
 END_SESSION = "endSession"
 
 LogEntry.labels |= {
@@ -173,7 +173,7 @@ class StaffAdmin(admin.ModelAdmin):
 
 @admin.register(User)
 class UserAdmin(StaffAdmin):
-    """The newest accounts, by the last report, and those whose name or address begins so."""
+    """The newest accounts of the last report, or those that a search finds."""
 
     list_display = ("username", "email", "date_joined", "standing")
     search_fields = ("username", "email")
@@ -278,7 +278,7 @@ class UserAdmin(StaffAdmin):
     def get_search_results(
         self, request: HttpRequest, search_term: str, after: str | None = None
     ) -> Page[Any]:
-        """If nothing begins so, what `find` finds."""
+        """The accounts that begin with `search_term`; if there are none, what `find` finds."""
         page = super().get_search_results(request, search_term, after)
         if page.items or after:
             return page
@@ -326,7 +326,7 @@ class UserAdmin(StaffAdmin):
     def commit(
         self, request: HttpRequest, write: Transaction, action: str, obj: Any, **options: Any
     ) -> bool:
-        """As `ModelAdmin.commit`. Raises also ValidationError: the account changed meanwhile."""
+        """As `ModelAdmin.commit`. Also raises ValidationError if the account changed meanwhile."""
         if obj.is_staff or obj.is_superuser:
             options["permission"] = ON_STAFF
         try:
@@ -348,7 +348,7 @@ class CustomerAdmin(StaffAdmin):
         return super().get_urls()[:1]
 
     def get_page(self, request: HttpRequest, changelist: Any) -> Page[Any]:
-        """Costs 3 requests; without an account none."""
+        """Costs 3 requests, or none if the address names no account."""
         if changelist.source is None:
             return Page([], None)
         page = super().get_page(request, changelist)

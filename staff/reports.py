@@ -38,7 +38,7 @@ from sequences.extending import Counter, SeriesReport, is_counter_of_series
 from staff.models import Report
 from uploads.models import DONE, UPLOADING, UploadItem
 
-#: With a report every day, an older one means that the command does not run.
+#: Reports are made every day, so an older one means that the command does not run.
 OLD_AFTER = timedelta(days=2)
 
 #: A stored report from so far in the future was stored under a wrong clock.
@@ -47,7 +47,7 @@ CLOCKS_DIFFER_BY = timedelta(days=1)
 Result = dict[str, Any]
 
 SHOWN = 50
-#: For the numbers that one series lacks.
+#: How many of the numbers that one series lacks are shown.
 SHOWN_NUMBERS = 10
 TEXT_MAX_LENGTH = 200
 
@@ -153,7 +153,7 @@ def _accounts(progress: Progress) -> Result:
 
 
 def _counters(progress: Progress) -> Result:
-    """The largest counters. Those of series are only summed up: each account has one per year."""
+    """The largest counters. Each account has a series per year, so those are only summed up."""
     totals = dict.fromkeys(("series", "numbers", "count"), 0)
 
     def others() -> Iterator[tuple[int, str]]:
@@ -298,7 +298,7 @@ def make_report(kind: ReportKind, *, by: str, progress: Progress) -> Report:
 
 
 def _now() -> str:
-    # Of one length, as texts are compared.
+    # All have the same length, because they are compared as texts.
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
@@ -381,7 +381,7 @@ def _with_times(found: Result) -> Result:
 
 
 def _time(text: str | None) -> datetime | None:
-    """None also for a text that is not a time."""
+    """The time of an ISO text; None if it is not one."""
     try:
         return datetime.fromisoformat(text) if text else None
     except ValueError:
@@ -389,5 +389,5 @@ def _time(text: str | None) -> datetime | None:
 
 
 def _seconds_between(first: datetime | None, second: datetime | None) -> float:
-    """At least 0, as the times may be of clocks that differ."""
+    """Never negative, although the times may be of clocks that differ."""
     return max(0.0, (second - first).total_seconds()) if first and second else 0.0

@@ -78,8 +78,8 @@ class AuditLogView(TemplateView):
 class AccountInvoicesMixin(OwnInvoicesMixin):
     """A page that shows invoices of the account of the URL, read-only. Costs 3 requests, a list 4.
 
-    The account may be deleted. An entry in the audit log is written before they are shown; if there
-    is nothing to show, none.
+    The account may be deleted. An entry in the audit log is written before they are shown, but none
+    if there is nothing to show.
     """
 
     kwargs: dict[str, Any]
@@ -157,7 +157,7 @@ class LockView(SignedInFormMixin, FormPageMixin, FormView):
 
     @property
     def _holder(self) -> str:
-        """A short text that is the same in all views of one holder's one lease."""
+        """A short text that is the same for all views of one lease of one holder."""
         return hashlib.sha256(repr(self.lock.holding).encode()).hexdigest()
 
     def get_form_kwargs(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from web.choices import is_currency
 from web.kinds import Choice
 
 MAX_LINES = 200
-#: In minor units. Below 2^53, so that programs whose numbers are floats read it exactly.
+#: In minor units. It is below 2^53, so programs whose numbers are floats read it exactly.
 GROSS_MAX = 10**15
 
 #: The tax categories, as stored, and their names.
@@ -55,7 +55,7 @@ WITHOUT_VAT = TAX_CATEGORIES.keys() - _WITH_VAT
 
 
 def category_of_rate(rate: Decimal) -> str:
-    """The category of a line that names none."""
+    """The category of a line that does not name one."""
     return "standard" if rate else "zero"
 
 

@@ -48,10 +48,10 @@ _WRONG_NUMBER = {
 # `date.fromisoformat` also takes 20261121 and 2026-W48-1.
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
-# Printable characters that show nothing: the fonts have them without a glyph, or, U+FFFC, they
-# stand for an object.
+# Printable characters that show nothing. The fonts have them without a glyph; U+FFFC stands for an
+# object.
 _INVISIBLE = dict.fromkeys(map(ord, "\u034f\u200c\u200d\u200e\u200f\u2060\u2800\ufffc"))
-# How many of the characters that cannot be printed an error names.
+# How many characters an error names, of those that cannot be printed.
 _NAMED_CHARACTERS = 5
 
 
@@ -83,7 +83,7 @@ MultiLine = partial(kinds.MultiLine, rule=check_printable)
 
 @dataclass(frozen=True)
 class Number(Kind):
-    """A decimal number with at most so many digits before and after the point.
+    """A decimal number with at most `before` digits before the point and `after` digits after it.
 
     A text input, because the decimal keypad of a phone lacks the minus sign and, in many
     countries, the point.
@@ -327,5 +327,5 @@ def from_wire(document: type, wire: Item, prefix: str = "") -> dict[str, Any]:
 
 @cache
 def _stored_fields(document: Any, prefix: str) -> list[tuple[str, Field]]:
-    """The fields with their stored names, remembered likewise."""
+    """The fields with their stored names. Remembered, too."""
     return [(each.stored_as(prefix), each) for each in fields_of(document)]

@@ -163,7 +163,7 @@ def missing_characters(text: str) -> str:
 
 
 def as_shown(char: str) -> str:
-    """`char` for an error message: itself, or its code point if it is invisible."""
+    """`char` for an error message; an invisible one is shown as its code point."""
     category = unicodedata.category(char)
     if category in _UNSEEN or char.isspace():
         return f"U+{ord(char):04X}"

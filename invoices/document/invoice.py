@@ -40,7 +40,7 @@ Status = Literal["issued", "voided"]
 #: The language of invoices that are stored without one.
 DEFAULT_LANGUAGE = "en"
 
-#: The languages of documents, each in its own: those with a catalogue.
+#: The languages of documents, each by its own name. Each has a catalogue.
 DOCUMENT_LANGUAGES = {"en": "English", "de": "Deutsch", "fr": "Français", "ja": "日本語"}
 _DOCUMENT_LANGUAGE = Choice(
     DOCUMENT_LANGUAGES.__contains__,
@@ -57,7 +57,7 @@ _LANGUAGE_OF_COUNTRY = {
 NAME_MAX_LENGTH = 200
 _LABEL = re.compile(r"(\d{4})-(\d{6,15})")
 
-#: The request ids of credit notes begin with this, and no other ones.
+#: Only the request ids of credit notes begin with this.
 CREDIT_PREFIX = "credit#"
 
 
@@ -276,7 +276,7 @@ def parse_label(label: str) -> tuple[int, int]:
 
 
 def credit_request_id(label: str) -> str:
-    """The request id of the credit note for an invoice: so there is at most one."""
+    """The request id of the credit note for an invoice, the same each time: there is only one."""
     return f"{CREDIT_PREFIX}{label}"
 
 
@@ -290,7 +290,7 @@ _ELSEWHERE = {
 
 
 def details_of(invoice: Invoice, readable: Callable[[date], str]) -> Iterator[tuple[str, str]]:
-    """Labels and texts of what page and PDF say in one line each: also each new field."""
+    """Labels and texts of what page and PDF say in one line each, new fields included."""
     first, last = invoice.supplied_from, invoice.supplied_to
     if first and last:
         yield gettext("Period of supply"), f"{readable(first)} – {readable(last)}"

@@ -28,7 +28,7 @@ _MINUS = f"{LEFT_TO_RIGHT_MARK}\N{MINUS SIGN}{WORD_JOINER}"
 # CLDR puts a space between a code and a number (KWD 1.000, but $1.00). Babel leaves it out.
 _CODE_BEFORE_NUMBER = re.compile(r"(?<=[^\W\d_])(?=\d)")
 
-#: Of documents: what stands for the comma and the point, where it is not these.
+#: The separators of German and French documents. Others have a comma and a point, as `f"{n:,}"`.
 _SEPARATORS = {
     "de": str.maketrans({",": ".", ".": ","}),
     "fr": str.maketrans({",": "\N{NO-BREAK SPACE}", ".": ","}),
@@ -128,7 +128,7 @@ _ASCII = (
 )
 _SIGNED = re.compile(r"([+-]?)([\d.,']+)", re.ASCII)
 _WHOLE = {
-    # By the character before the decimals: digits, or groups of three.
+    # What may stand before each decimal separator: digits, or groups of three.
     ".": re.compile(r"\d*|[1-9]\d{0,2}(?:(?:,\d{3})+|(?:'\d{3})+)", re.ASCII),
     ",": re.compile(r"\d*|[1-9]\d{0,2}(?:(?:\.\d{3})+|(?:'\d{3})+)", re.ASCII),
 }

@@ -32,7 +32,7 @@ from invoices.document.invoice import TYPED_FIELDS, Contents, Customer, Seller
 from invoices.document.money import minor_units
 from web.identifiers import EU, clean_vat_id
 
-#: The amount with VAT up to which less is asked, in major units, and its currency.
+#: The largest gross amount of a small invoice, which needs less, in major units; its currency.
 _SMALL = {
     **dict.fromkeys(EU, (100, "EUR")),
     "DE": (250, "EUR"),
@@ -52,7 +52,7 @@ _NOTHING_TYPED = Contents(
 
 
 class Lack(NamedTuple):
-    """What an invoice should say and does not. `field` is one of the form, or of the profile."""
+    """What an invoice should say and does not. `field` belongs to the form or to the profile."""
 
     text: Any
     field: str = ""
@@ -65,9 +65,9 @@ class Lack(NamedTuple):
 def missing(
     seller: Seller, contents: Contents = _NOTHING_TYPED, *, is_named: bool
 ) -> Iterator[Lack]:
-    """What the law requires and an invoice lacks; by default, one that will be typed.
+    """What the law requires and `contents` lacks; by default, a form in which nothing was typed.
 
-    Nothing if the seller names no country. `is_named` is whether the profile has a name: a
+    Nothing if the seller names no country. `is_named` says whether the profile has a name. A
     username is not one.
     """
     country, customer = seller.country, contents.customer
@@ -116,7 +116,7 @@ def missing(
 
 
 def _is_small(contents: Contents, country: str) -> bool:
-    """Whether less is asked because of the amount."""
+    """Whether the law requires less because the amount is small."""
     limit, currency = _SMALL.get(country, (0, ""))
     if not currency or currency != contents.currency:
         return False
@@ -171,7 +171,7 @@ _BY_COUNTRY = {country: [*rates, "0"] for country, *rates in map(str.split, _RAT
 
 
 def rates_of(country: str) -> list[str]:
-    """The rates that a form offers, and last 0; none for a country that is not known here."""
+    """The rates that a form offers, 0 as the last one; none for a country without rates here."""
     return _BY_COUNTRY.get(country, [])
 
 

@@ -57,7 +57,7 @@ _ATTEMPTS = 3
 #: The name of the empty object of an export that failed.
 FAILED = "failed"
 
-#: What is kept of the function's time to remove what it stored.
+#: How much of the function's time is reserved to remove what it stored.
 SECONDS_TO_CLEAN_UP = 10.0
 
 PART_BYTES = 8 * 1024 * 1024
@@ -138,7 +138,7 @@ def _signer() -> signing.Signer:
 
 
 def start(export: Export) -> Export:
-    """Let the file be made, and return it with its id; or the one that may be running, of any kind.
+    """Start an export and return it with its id; or the one of the account that may be running.
 
     Costs 1 write unit and 1 request to Lambda; 1 request and 1 read unit more if one is running.
 
@@ -164,7 +164,7 @@ def start(export: Export) -> Export:
                 Payload=export.event.encode(),
             )
     except ExportUnavailable:
-        # If the reply was lost, it may be made all the same, and nobody will read it.
+        # If only the reply was lost, the file is made all the same, and nobody reads it.
         end(export)
         raise
     return export

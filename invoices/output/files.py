@@ -23,7 +23,7 @@ from invoices.store.customers import all_customers
 from invoices.store.lists import all_records, years_of
 from invoices.store.records import Record
 
-#: The fields that had no column when they were released. Each newer one has, after the others.
+#: The fields that were released without a column. Each newer one has a column, after the others.
 _WITHOUT_COLUMN = {
     *("currency", "note", "prices_include_tax", "supplied_from", "supplied_to", "due_date"),
     *("payment_terms", "buyer_reference", "exemption_reason"),

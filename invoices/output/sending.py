@@ -39,6 +39,7 @@ from invoices.document.invoice import Invoice
 from invoices.exceptions import AlreadyVoided, InvoiceError, SendingReused, TooManySendings
 from invoices.models import InvoiceItem, InvoiceState
 from invoices.output.pdf import pdf_of
+from invoices.store.issuing import check_confirmed
 from invoices.store.records import Record, find_record
 from web.kinds import MultiLine
 from web.mailserver import mail_connection
@@ -165,10 +166,7 @@ def clean_request_id(request_id: str) -> str:
 
 def _check_may_send(user: User) -> None:
     """Raises ValidationError if customers cannot reply to a confirmed address of the user."""
-    if not user.is_confirmed:
-        raise ValidationError(
-            _("Confirm your email address first. Open your profile to get the link."), "unconfirmed"
-        )
+    check_confirmed(user)
     if not is_deliverable(user.email):
         raise ValidationError(
             _("No mail can be sent to your own email address. Change it in your profile."),
@@ -223,7 +221,7 @@ def _known_sending(record: Record, request_id: str, to: str) -> Sending | None:
 def _claim_sending(record: Record, request_id: str, to: str) -> tuple[Sending, bool]:
     """The sending with this request id, and whether this call made its entry.
 
-    Each repetition means that another call has changed the entries, so it ends.
+    The loop ends, because each further round means that another call has changed the entries.
     """
     invoice = record.invoice
     while True:

@@ -152,7 +152,7 @@ class CustomerView(CustomerFormView):
         return super().get_context_data(**kwargs)
 
     def act(self, form: CustomerForm) -> HttpResponse:
-        # The condition is about what the page showed, not about what is stored now. No item has 0.
+        # The condition is about what the page showed, not what is stored now. No version is 0.
         self.item.expect_version(form.cleaned_data["version"] or 0)
         try:
             book.change_customer(self.item, form.customer())

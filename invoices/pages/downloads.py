@@ -1,9 +1,9 @@
 """Downloads: a year's invoices, and all data of an account.
 
-With `EXPORTS_BUCKET`, on AWS Lambda, a page lets the file be made and stored in S3, and then leads
-there. Otherwise the file is made while it is sent. That holds a thread of the server until the last
-byte is read, and the reader may be slow. So a process sends one file at a time to each account, and
-a few in total.
+With `EXPORTS_BUCKET`, on AWS Lambda, a page starts an export, which stores the file in S3, and then
+leads there. Otherwise the file is made while it is sent. This takes a thread of the server until
+the last byte is read, and the reader may be slow. So a process sends one file at a time to each
+account, and a few in total.
 """
 
 import logging
@@ -65,14 +65,14 @@ class DownloadView(OwnInvoicesMixin, View):
     http_method_names = ("get", "head", "options", "post")
 
     def get(self, request: HttpRequest, year: int | None = None) -> HttpResponseBase:
-        """The file, made while it is sent, or the page that lets it be made."""
+        """The file, made while it is sent; with a bucket, the page that starts an export."""
         export = Export(self.account, self.ending, year)
         if settings.EXPORTS_BUCKET:
             return _export_page(request, export)
         return self.streamed(export)
 
     def post(self, request: HttpRequest, year: int | None = None) -> HttpResponseBase:
-        """Let the file be made, unless one is made already."""
+        """Start an export, unless one of the account is running."""
         if not settings.EXPORTS_BUCKET:
             return self.http_method_not_allowed(request)
         asked = Export(self.account, self.ending, year)
@@ -85,7 +85,7 @@ class DownloadView(OwnInvoicesMixin, View):
         return redirect("export", export.token)
 
     def pieces(self, year: Any) -> Iterator[bytes]:
-        """The file. It is read from DynamoDB at once up to the first piece."""
+        """The pieces of the file. This call reads from DynamoDB what the first one needs."""
         raise NotImplementedError
 
     def streamed(self, export: Export) -> HttpResponseBase:

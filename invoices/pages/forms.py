@@ -124,7 +124,7 @@ class _Lines(BaseFormSet):
         return max(sent, super().total_form_count()) if self.management_form.is_valid() else sent
 
     def initial_form_count(self) -> int:
-        """Zero when bound: every line may be blank."""
+        """Zero when bound, because every line may be blank."""
         return 0 if self.is_bound else super().initial_form_count()
 
     def clean(self) -> None:
@@ -268,7 +268,7 @@ class InvoiceForm(RequestIdForm):
 
     @cached_property
     def required_by_law(self) -> list[Lack]:
-        """What the law of the seller's country requires in the first place, before it is typed."""
+        """What the law of the seller's country requires of a form in which nothing was typed."""
         return list(missing(self.seller, is_named=self.is_named))
 
     def clean(self) -> dict[str, Any]:
@@ -354,12 +354,12 @@ def _count_lines(data: Iterable[str]) -> int:
     return min(SHOWN_LINES, 1 + max((int(match[1]) for match in matches if match), default=0))
 
 
-#: What the list can be limited to, and the standings of the documents.
+#: The states that the list can be limited to, each with the standings that it includes.
 FILTERS = {name: (name,) for name in reversed(STANDINGS)} | {"open": ("open", "overdue")}
 
 
 def search_field(label: Any) -> forms.CharField:
-    """The field for what a list is searched for."""
+    """The field in which people type what a list is searched for."""
     widget = forms.TextInput(attrs={"type": "search", "autocomplete": "off"})
     return forms.CharField(label=label, required=False, max_length=NAME_MAX_LENGTH, widget=widget)
 

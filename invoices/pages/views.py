@@ -46,7 +46,7 @@ from web.helper import computed
 from web.identifiers import EU
 from web.locallimits import LocalLimit
 
-#: A person who types causes a few per second; an office may share an address.
+#: A person who types sends a few questions per second, and an office may share an address.
 previews = LocalLimit(times=300, seconds=10)
 
 #: How many invoices the start page lists, and how many that are overdue.
@@ -56,7 +56,7 @@ logger = logging.getLogger(__name__)
 
 #: Buttons of the form that change it and issue nothing.
 _FORM_BUTTONS = ("add_line", "enter", "remove_line", "find_customer", "use_customer", "change")
-#: What a preview does not send again.
+#: Fields that the buttons of a preview do not send again.
 _NOT_TYPED = {keptforms.OWNER, "preview"}
 
 
@@ -125,7 +125,7 @@ class OwnFormView(SignedInFormMixin, OwnInvoicesMixin, FormPageMixin, FormView):
 
 
 class HomeView(TemplateView):
-    """The start page: what this is; or what is open, what is overdue, and the newest invoices."""
+    """The start page. Signed in: what is open, what is overdue, and the newest invoices."""
 
     template_name = "home.html"
 
@@ -153,7 +153,7 @@ class HomeView(TemplateView):
 
 
 def figure(state: str, latest: list[Listed]) -> dict[str, Any]:
-    """Those of `latest` in a state of the list's filter, and their sums."""
+    """The invoices of `latest` that are in a state of the list's filter, and their sums."""
     found = [each for each in latest if each.standing in forms.FILTERS[state]]
     title, sums = STANDINGS[state], sums_of(found)
     return {"state": state, "title": title, "invoices": found, "sums": sums}
@@ -259,7 +259,7 @@ class InvoiceNewView(InLineMixin, OwnFormView):
         return response
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """A form with one line, or, with `?from=`, the form that issues an invoice again."""
+        """A form with one line; with `?from=`, a form with the contents of that invoice."""
         if kept := self.kept_form_page():
             return kept
         values, lines = self.defaults(), []
@@ -267,7 +267,7 @@ class InvoiceNewView(InLineMixin, OwnFormView):
             values |= self.values_of(CustomerItem.get(self.account, id_))
         if label := request.GET.get("from"):
             model = find_invoice(self.account, label)
-            # Its dates are over.
+            # Its own dates have passed.
             due = {"supplied_from": "", "supplied_to": "", "due_date": values.get("due_date", "")}
             values, lines = typed_values_of(model) | due, forms.line_values_of(model)
         form = self.unsent_form({**values, "request_id": forms.InvoiceForm.new_request_id()}, lines)
@@ -330,12 +330,12 @@ class InvoiceNewView(InLineMixin, OwnFormView):
         return self.render_to_response(context)
 
     def values_of(self, item: CustomerItem) -> dict[str, str]:
-        """What a person would type for a customer; without a country, for a domestic one."""
+        """What a person would type for a customer. One without a country is a domestic one."""
         values = {f"customer_{name}": value for name, value in vars(customer_of(item)).items()}
         return values | {"customer_country": item.country or self.user.country or ""}
 
     def defaults(self) -> dict[str, str]:
-        """What a new form begins with, by the profile."""
+        """What the profile says that a new form begins with."""
         user, due = self.user, ""
         currency = user.currency or currency_of(user.country or "")
         if user.payment_days is not None:
@@ -382,7 +382,7 @@ class InvoicePreviewPdfView(InvoiceNewView):
     """The PDF of a form that is not issued: a draft without a number. Nothing is stored."""
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """A sign-in leads here if the session had ended: the form that was kept."""
+        """The form that was kept: a sign-in leads here if the session had ended."""
         return self.kept_form_page() or redirect("invoice_new")
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -393,7 +393,7 @@ class InvoicePreviewPdfView(InvoiceNewView):
 
 
 def _language_of(form: forms.InvoiceForm) -> str:
-    """The language of the document: by the customer, else that of the page."""
+    """The language of the document: that of the customer, or else that of the page."""
     return form.draft().customer.language_or(get_language() or DEFAULT_LANGUAGE)
 
 

@@ -25,8 +25,8 @@ def check_invoices(
 ) -> Iterator[SeriesReport]:
     """The report of each series, in the order of their names; or of the series of `account`.
 
-    `counts` has the number of invoices by status, and `others`, as `credits`, the labels of the
-    invoices with such a difference.
+    `counts` has the number of invoices by status. `others["credits"]` has the labels of invoices
+    whose state and credit note disagree.
 
     Costs as `sequences.check_series`, and a scan of `invoicestates`; or, for one account, two
     Queries for each of `YEARS`, also without a counter: a lost counter must be found, too. Besides,

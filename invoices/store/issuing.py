@@ -140,12 +140,18 @@ def must_confirm(user: User) -> bool:
     return bool(settings.ACCOUNTS_REQUIRE_CONFIRMED_EMAIL and not user.is_confirmed)
 
 
-def check_may_issue(user: User) -> None:
-    """Raises ValidationError if the user must confirm the email address first."""
-    if must_confirm(user):
+def check_confirmed(user: User) -> None:
+    """Raises ValidationError if the user has not confirmed the email address."""
+    if not user.is_confirmed:
         raise ValidationError(
             _("Confirm your email address first. Open your profile to get the link."), "unconfirmed"
         )
+
+
+def check_may_issue(user: User) -> None:
+    """Raises ValidationError if the user must confirm the email address first."""
+    if must_confirm(user):
+        check_confirmed(user)
 
 
 def check_seller(seller: Seller) -> None:

@@ -50,7 +50,7 @@ class Listed:
         return self.standing == "voided"
 
     def is_about(self, wanted: str, *, exact: bool) -> bool:
-        """Whether the customer has the folded name `wanted`, or name or number contain it."""
+        """Whether name or number contain the folded `wanted`; `exact`: whether it is the name."""
         name = folded(self.customer_name)
         return name == wanted if exact else wanted in f"{folded(self.label)}\n{name}"
 
@@ -180,9 +180,9 @@ def search_invoices(
 def latest_invoices(account: str, today: date) -> tuple[list[Listed], date | None]:
     """The newest invoices, of this year and, if these are few, of the last one: up to 100.
 
-    Returns them, and the first day from which on none is left out; None if they all have the day
-    on which some may be left out. Costs 2 requests for each of both years, and 1 read unit per
-    4 KB.
+    Returns them and a day. From that day on, no invoice is left out. It is None if all have the
+    same day, and others of that day may be left out. Costs 2 requests for each of both years, and
+    1 read unit per 4 KB.
     """
     page = list_invoices(account, today.year, today=today)
     found = page.invoices
