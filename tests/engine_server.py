@@ -4,21 +4,20 @@
 
 Their own programs serve a hundred services, and need most of their time to find the right one: four
 fifths of ministack's, two thirds of moto's. Here each request goes to the handler of DynamoDB. One
-request at a time: moto is not thread-safe, so tests of concurrent writes would fail now and then.
+request at a time, on its own connection: moto is not thread-safe, so tests of concurrent writes
+would fail now and then.
 
 It is a script that runs with -P, as modules in this folder have the names of modules of moto.
 """
 
-import asyncio
 import functools
 import io
 import sys
 from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
 
 HOST = "127.0.0.1"
-#: More than the largest headers of a request.
-HEAD_BYTES = 1 << 20
-WAITING = 1024
 
 #: From lower-case headers and a body to the status, headers and body of the answer.
 Answer = Callable[[dict[str, str], bytes], tuple[int | str, Mapping[str, str], str | bytes]]
@@ -75,45 +74,36 @@ def moto() -> Answer:
     return answer
 
 
-async def serve(answer: Answer, port: int) -> None:
-    """Serve until the process is ended."""
+class Server(HTTPServer):
+    """Serves `answer` until the process is ended."""
 
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while True:
-                headers = _headers(await reader.readuntil(b"\r\n\r\n"))
-                body = await reader.readexactly(int(headers.get("content-length", 0)))
-                writer.write(_reply(*answer(headers, body)))
-                await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass  # The client has closed the connection.
-        finally:
-            writer.close()
+    request_queue_size = 1024
 
-    server = await asyncio.start_server(talk, HOST, port, limit=HEAD_BYTES, backlog=WAITING)
-    async with server:
-        await server.serve_forever()
+    def __init__(self, answer: Answer, port: int) -> None:
+        self.answer = answer
+        super().__init__((HOST, port), Handler)
 
 
-def _headers(head: bytes) -> dict[str, str]:
-    headers = {}
-    for line in head.decode("latin-1").split("\r\n")[1:-2]:
-        name, _, value = line.partition(":")
-        headers[name.lower()] = value.strip()
-    return headers
+class Handler(BaseHTTPRequestHandler):
+    server: Server
 
+    def do_POST(self) -> None:
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        body = self.rfile.read(int(headers.get("content-length", 0)))
+        status, told, text = self.server.answer(headers, body)
+        content = text.encode() if isinstance(text, str) else text
+        self.send_response_only(int(status))
+        for name, value in told.items():
+            if name.lower() not in ("content-length", "status"):
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
 
-def _reply(status: int | str, headers: Mapping[str, str], body: str | bytes) -> bytes:
-    content = body.encode() if isinstance(body, str) else body
-    lines = [f"HTTP/1.1 {status} ", f"Content-Length: {len(content)}"]
-    lines += [
-        f"{name}: {value}"
-        for name, value in headers.items()
-        if name.lower() not in ("content-length", "status")
-    ]
-    return "\r\n".join([*lines, "", ""]).encode("latin-1") + content
+    def log_message(self, format: str, *args: Any) -> None:
+        """Print nothing."""
 
 
 if __name__ == "__main__":
     [_program, name, port] = sys.argv
-    asyncio.run(serve({"ministack": ministack, "moto": moto}[name](), int(port)))
+    Server({"ministack": ministack, "moto": moto}[name](), int(port)).serve_forever()

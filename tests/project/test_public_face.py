@@ -1,4 +1,4 @@
-"""What the site and the examples import of the library: its face, and named extension points."""
+"""The site and the examples import from the library what docs/stable.md names, and nothing else."""
 
 import ast
 import subprocess
@@ -10,58 +10,11 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.commands import ROOT
+
 LIBRARY = ("dynamo", "sequences", "locks")
 SITE = ("accounts", "invoices", "uploads", "staff", "web", "project")
-
-#: Modules with a role of their own in a Django project, and what is public there.
-MODULES = {
-    "dynamo.admin": {*import_module("dynamo.admin").__all__, "apps"},
-    "dynamo.admin.models": {"LogEntry", "journal_of", "list_entries", "month_of", "record"},
-    "dynamo.admin.helpers": {"REASON"},
-    "dynamo.auth": {*import_module("dynamo.auth").__all__},
-    "dynamo.auth.addresses": {
-        *(
-            "EMAIL_MAX_LENGTH",
-            "INVALID_EMAIL",
-            "clean_email",
-            "clean_new_email",
-            "comparable_domain",
-            "comparable_email",
-        )
-    },
-    "dynamo.auth.backends": {"UserBackend"},
-    "dynamo.auth.models": {"new_session_epoch"},
-    "dynamo.auth.passwords": {"PASSWORD_MAX_LENGTH", "check_new_password", "is_text"},
-    "dynamo.auth.usernames": {
-        *(
-            "INVALID_USERNAME",
-            "USERNAME_MAX_LENGTH",
-            "as_uuid",
-            "check_new_username",
-            "clean_new_username",
-            "clean_username",
-            "comparable_username",
-            "in_ascii",
-        )
-    },
-    "dynamo.cache": {"DynamoCache"},
-    "dynamo.forms": {"ModelForm"},
-    "dynamo.health": {"healthz", "livez"},
-    "dynamo.management.base": {
-        *("DynamoCommand", "is_confirmed", "positive", "read_line", "unreadable", "up_to")
-    },
-    "dynamo.management.commands": {"checkunique"},
-    "dynamo.middleware": {"as_unavailable", "typed_fields", "unavailable"},
-    "dynamo.sessions": {"SessionStore"},
-    "sequences.management.base": {"SeriesCheckCommand"},
-}
-FACE = {name: set(import_module(name).__all__) for name in LIBRARY}
-FACE["dynamo"].add("admin")
-EXTENSION_POINTS = {
-    name: set(import_module(name).__all__)
-    for name in (f"{package}.extending" for package in LIBRARY)
-}
+STABLE = (ROOT / "docs" / "stable.md").read_text(encoding="utf-8")
 
 
 def imported(file: Path) -> Iterator[tuple[str, str]]:
@@ -82,31 +35,32 @@ def of_packages(folders: tuple[str, ...]) -> set[tuple[str, str]]:
     return {each for file in files for each in imported(file)}
 
 
-def test_the_examples_import_only_the_face() -> None:
-    allowed = FACE | {
-        "dynamo.auth": MODULES["dynamo.auth"],
-        "dynamo.auth.forms": {"UserCreationForm"},
-        "dynamo.management.base": {"DynamoCommand"},
-        "dynamo.test": {"TestCase"},
-        "dynamo.views": {"CreateMixin"},
-    }
-    used = of_packages(("examples",))
+def is_stable(module: str, name: str, text: str = STABLE) -> bool:
+    """Whether the page names the module, and the name is one of its public ones."""
+    if f"`{module}.{name}" in text:
+        return True
+    public = getattr(import_module(module), "__all__", None)
+    is_public = not name.startswith("_") if public is None else name in public
+    return is_public and (f"`{module}`" in text or f"`{module}." in text)
+
+
+@pytest.mark.parametrize(
+    ("folders", "text"),
+    [(SITE, STABLE), (("examples",), STABLE.partition("\n## Extension points\n")[0])],
+    ids=["site", "examples"],
+)
+def test_only_what_is_stable_is_imported(folders: tuple[str, ...], text: str) -> None:
+    used = of_packages(folders)
 
     assert used
-    assert {(module, name) for module, name in used if name not in allowed.get(module, ())} == set()
-
-
-def test_the_site_imports_only_the_face_and_the_extension_points() -> None:
-    allowed = FACE | EXTENSION_POINTS | MODULES | {"locks": FACE["locks"] | {"extending"}}
-    allowed["dynamo"] = FACE["dynamo"] | {"admin"}
-    used = of_packages(SITE)
-
-    assert {(module, name) for module, name in used if name not in allowed.get(module, ())} == set()
+    assert {each for each in used if not is_stable(*each, text)} == set()
 
 
 @pytest.mark.parametrize("module", ["dynamo.extending", "sequences.extending"])
 def test_each_extension_point_has_a_user(module: str) -> None:
-    assert EXTENSION_POINTS[module] == {name for home, name in of_packages(SITE) if home == module}
+    used = {name for home, name in of_packages(SITE) if home == module}
+
+    assert set(import_module(module).__all__) == used
 
 
 def test_importing_a_package_of_the_library_loads_nothing_else() -> None:
