@@ -24,7 +24,7 @@ PROJECT: dict[str, Any] = {
     "PASSWORD_HASHERS": ["django.contrib.auth.hashers.MD5PasswordHasher"],
     "LOGOUT_REDIRECT_URL": None,
     "STATIC_URL": "static/",
-    "ROOT_URLCONF": "tests.dynamo.desk.admin_urls",
+    "ROOT_URLCONF": "tests.dynamo.desk.urls",
     "MIDDLEWARE": [
         "django.contrib.sessions.middleware.SessionMiddleware",
         "django.middleware.locale.LocaleMiddleware",

@@ -1,9 +1,19 @@
 """Fixtures of the tests of `dynamo`."""
 
 import gc
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.contrib.admin import site as default_site
+from django.test import override_settings
+
+from dynamo.admin import AdminSite
+from dynamo.auth import permissions
+from tests.dynamo.adminpages import PROJECT
+
+#: That of the site has other pages.
+ADMIN_SITE = AdminSite()
 
 
 @pytest.fixture(scope="module")
@@ -17,3 +27,18 @@ def cheap_collections() -> None:
 def path(request: pytest.FixtureRequest, settings: Any) -> None:
     """Send requests by the direct path, and by botocore's."""
     settings.DYNAMODB_LEAN = request.param
+
+
+@pytest.fixture
+def project() -> Iterator[None]:
+    """A project that has nothing of the site, with the test app."""
+    # Without pytest's patches, which look at the site before it can be made.
+    before, vars(default_site)["_wrapped"] = vars(default_site)["_wrapped"], ADMIN_SITE
+    try:
+        # First, because contrib.auth looks for it as soon as the apps change.
+        with override_settings(AUTH_USER_MODEL="desk.Clerk"), override_settings(**PROJECT):
+            permissions._read.clear()
+            yield
+    finally:
+        vars(default_site)["_wrapped"] = before
+        permissions._read.clear()

@@ -25,7 +25,6 @@ from dynamo.admin import AdminSite, ModelAdmin
 from dynamo.admin.actions import OVERTAKEN
 from dynamo.admin.models import LogEntry, journal_of, list_entries, month_of
 from dynamo.admin.shown import id_of, is_sensitive, name_of
-from dynamo.auth import permissions
 from dynamo.forms import modelform_factory
 from tests.dynamo.adminpages import PROJECT, Form, content, opened, submit
 from tests.dynamo.desk.models import Badge, Chair, Clerk, Customer, Locker, Team
@@ -41,23 +40,6 @@ CHANGE = "desk.change_customer"
 #: Requests of each page for its user.
 USER = 1
 PASSWORD = "correct horse battery"
-
-#: That of the site has other pages.
-ADMIN_SITE = AdminSite()
-
-
-@pytest.fixture
-def project() -> Iterator[None]:
-    # Without pytest's patches, which look at the site before it can be made.
-    before, vars(default_site)["_wrapped"] = vars(default_site)["_wrapped"], ADMIN_SITE
-    try:
-        # First, because contrib.auth looks for it as soon as the apps change.
-        with override_settings(AUTH_USER_MODEL="desk.Clerk"), override_settings(**PROJECT):
-            permissions._read.clear()
-            yield
-    finally:
-        vars(default_site)["_wrapped"] = before
-        permissions._read.clear()
 
 
 @pytest.fixture

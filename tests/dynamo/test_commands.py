@@ -5,8 +5,6 @@ import logging
 import os
 import signal
 import socket
-import subprocess
-import sys
 from logging.handlers import QueueHandler
 from pathlib import Path
 from queue import SimpleQueue
@@ -16,7 +14,7 @@ import pytest
 
 from dynamo._internal.terminal import printable
 from locks._internal.lock import claim_once
-from tests.commands import ROOT, run, run_for_real
+from tests.commands import run, run_for_real
 from tests.factories import make_user
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
@@ -77,24 +75,6 @@ def test_a_closed_standard_input_is_an_input_without_an_answer(
     out, err, ended_with = run(*command.split(), stdin=None)
 
     assert (said in out + err, "Traceback" in err, ended_with) == (True, False, code)
-
-
-@pytest.mark.usefixtures("engine")
-def test_an_interpreter_whose_standard_input_is_closed_runs_commands() -> None:
-    make_user(username="ann")
-
-    ended = subprocess.run(
-        ["sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "manage.py", "changepassword", "ann"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        start_new_session=True,
-        timeout=120,
-        check=False,
-    )
-
-    assert ended.stderr == "CommandError: The input ended before there was an answer.\n"
-    assert ended.returncode == 1
 
 
 # Cost ---------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from html import unescape
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.http import Http404
-from django.test import Client, override_settings
+from django.test import Client
 
 from dynamo.views import get_object_or_404
 from tests.commands import ROOT
@@ -21,31 +21,9 @@ from tests.items import stored_items
 from tests.requests import Requests
 from tests.tutorial import write_files
 
-pytestmark = pytest.mark.usefixtures("engine")
+pytestmark = pytest.mark.usefixtures("engine", "project")
 
 ANN = {"email": "Ann@example.org", "club": "chess"}
-
-
-@pytest.fixture
-def client() -> Iterator[Client]:
-    """A browser of a project that has nothing of the site."""
-    with override_settings(
-        INSTALLED_APPS=["dynamo", "tests.dynamo.desk"],
-        MIDDLEWARE=["django.contrib.messages.middleware.MessageMiddleware"],
-        MESSAGE_STORAGE="django.contrib.messages.storage.cookie.CookieStorage",
-        FORM_RENDERER="django.forms.renderers.DjangoTemplates",
-        ROOT_URLCONF="tests.dynamo.desk.urls",
-        TEMPLATES=[
-            {
-                "BACKEND": "django.template.backends.django.DjangoTemplates",
-                "APP_DIRS": True,
-                "OPTIONS": {
-                    "context_processors": ["django.contrib.messages.context_processors.messages"]
-                },
-            }
-        ],
-    ):
-        yield Client()
 
 
 def test_the_pages_of_a_model_create_show_edit_and_delete(client: Client) -> None:

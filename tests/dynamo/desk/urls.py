@@ -1,13 +1,14 @@
-"""The pages of the test app."""
+"""The pages of the test app, its admin, and those of `dynamo.auth`."""
 
 from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import path
+from django.urls import include, path
 from django.views.generic import CreateView, DeleteView, DetailView, ListView, UpdateView
 
+from dynamo import admin
 from dynamo.forms import ModelForm, modelform_factory
 from dynamo.transactions import Transaction
 from dynamo.views import (
@@ -31,8 +32,7 @@ class CustomerCreate(CreateMixin, CreateView):
         return answer
 
 
-class CustomerDetail(DetailMixin, DetailView):
-    model = Customer
+class Detail(DetailMixin, DetailView):
     slug_field = "email"
 
 
@@ -58,39 +58,19 @@ class Seats(ListMixin, ListView):
     allow_empty = False
 
 
-class RedSeats(Seats):
-    partition = "red"
-
-
-class AllSeats(ListMixin, ListView):
-    model = Seat
-
+class AllSeats(Seats):
     def get_queryset(self) -> Any:
         return sorted(Seat.scan(), key=lambda seat: seat.row)
 
 
-class ScannedSeats(ListMixin, ListView):
-    model = Seat
-
+class ScannedSeats(Seats):
     def get_queryset(self) -> Any:
         return Seat.scan()
 
 
-class PageOfSeats(ScannedSeats):
+class PageOfSeats(Seats):
     def get_queryset(self) -> Any:
         return Seat.page("red", after=self.request.GET.get("page"))
-
-
-class WithoutPartition(ListMixin, ListView):
-    model = Customer
-
-
-class WrongOrder(RedSeats):
-    ordering = "guest"
-
-
-class SeatDetail(DetailMixin, DetailView):
-    model = Seat
 
 
 class SeatUpdate(UpdateMixin, UpdateView):
@@ -106,35 +86,32 @@ class SeatUpdate(UpdateMixin, UpdateView):
         return redirect(self.get_success_url())
 
 
-class BadgeDetail(DetailMixin, DetailView):
-    model = Badge
-    template_name = "desk/badge.html"
-
-
 def customer_of(request: HttpRequest, email: str) -> HttpResponse:
     return HttpResponse(get_object_or_404(Customer, email=email).pk)
 
 
 urlpatterns = [
+    path("admin/", admin.site.urls),
+    path("", include("dynamo.auth.urls")),
     path("clubs/<club>/", CustomersOfClub.as_view()),
-    path("seats/red/", RedSeats.as_view()),
+    path("seats/red/", Seats.as_view(partition="red")),
     path("seats/all/", AllSeats.as_view(paginate_by=2)),
     path("seats/cursor/", PageOfSeats.as_view()),
     path("seats/of/<hall>/", Seats.as_view()),
-    path("wrong/partition/", WithoutPartition.as_view()),
-    path("wrong/order/", WrongOrder.as_view()),
+    path("wrong/partition/", Seats.as_view()),
+    path("wrong/order/", Seats.as_view(partition="red", ordering="guest")),
     path("wrong/scan/", ScannedSeats.as_view()),
     path("customers/new/", CustomerCreate.as_view()),
-    path("customers/<pk>/", CustomerDetail.as_view()),
+    path("customers/<pk>/", Detail.as_view(model=Customer)),
     path("customers/<pk>/edit/", CustomerUpdate.as_view()),
     path("customers/<pk>/delete/", CustomerDelete.as_view()),
-    path("uuids/<uuid:pk>/", CustomerDetail.as_view()),
-    path("emails/<slug>/", CustomerDetail.as_view()),
+    path("uuids/<uuid:pk>/", Detail.as_view(model=Customer)),
+    path("emails/<slug>/", Detail.as_view(model=Customer)),
     path("of/<path:email>/", customer_of),
-    path("halls/<hall>/<row>/", SeatDetail.as_view()),
-    path("rows/<hall>/<int:row>/", SeatDetail.as_view()),
+    path("halls/<hall>/<row>/", Detail.as_view(model=Seat)),
+    path("rows/<hall>/<int:row>/", Detail.as_view(model=Seat)),
     path("halls/<hall>/<int:row>/edit/", SeatUpdate.as_view()),
     path("rooms/<hall>/<row>/edit/", SeatUpdate.as_view()),
-    path("halls/<hall>/", SeatDetail.as_view()),
-    path("badges/<pk>/", BadgeDetail.as_view()),
+    path("halls/<hall>/", Detail.as_view(model=Seat)),
+    path("badges/<pk>/", Detail.as_view(model=Badge, template_name="desk/badge.html")),
 ]
