@@ -105,28 +105,6 @@ def test_attributes_of_pynamodb_have_derived_fields_or_none(
     assert type(field_of("name", attribute).formfield()) is field
 
 
-def test_the_options_of_meta_are_those_of_django() -> None:
-    class Form(ModelForm[Customer]):
-        club = forms.CharField(max_length=5)
-        extra = forms.CharField(required=False)
-
-        class Meta:
-            model = Customer
-            fields = ("email", "card", "club", "balance")
-            exclude = ("card",)
-            error_messages = {"email": {"required": "Which?"}}  # noqa: RUF012
-            field_classes = {"email": forms.EmailField}  # noqa: RUF012
-            localized_fields = ("balance",)
-
-    form = Form(sent(Form(), club="bridge club"))
-
-    assert list(form.fields) == ["email", "club", "balance", "extra", "request_id"]
-    assert type(form.fields["email"]) is forms.EmailField
-    assert form.fields["balance"].localize
-    assert form.errors["email"] == ["Which?"]
-    assert "5 characters" in form.errors["club"][0]
-
-
 @pytest.mark.parametrize(
     ("error", "message", "options"),
     [

@@ -26,34 +26,27 @@ pytestmark = pytest.mark.usefixtures("engine", "project")
 ANN = {"email": "Ann@example.org", "club": "chess"}
 
 
-def test_the_pages_of_a_model_create_show_edit_and_delete(client: Client) -> None:
+def test_the_pages_of_a_model_create_show_edit_and_delete(
+    client: Client, requests_sent: Requests
+) -> None:
     created = submit(client, "/customers/new/", **ANN)
     [customer] = Customer.scan()
     page = f"/customers/{customer.pk}/"
     assert (created.status_code, created.url) == (302, page)
+    requests_sent.clear()
+
     shown = client.get(page)
     assert "<h1>Ann@example.org</h1>" in shown.text
     assert "The customer was added." in shown.text
-
     edited = submit(client, f"{page}edit/", card="A-17")
     assert (edited.status_code, edited.url) == (302, page)
-    assert Customer.get(customer.pk).card == "A-17"
-
     deleted = submit(client, f"{page}delete/")
     assert (deleted.status_code, deleted.url) == (302, "/clubs/chess/")
+
+    # Each form costs a read when it is shown and another one when it is sent.
+    read_and_sent = ["GetItem", "GetItem", "TransactWriteItems"]
+    assert requests_sent.operations == ["GetItem", *read_and_sent * 2]
     assert stored_items("tests-customers") == {}
-
-
-def test_what_each_page_costs(client: Client, requests_sent: Requests) -> None:
-    page = f"/customers/{Customer.create(**ANN).pk}/"
-    requests_sent.clear()
-
-    client.get(page)
-    form = opened(client, f"{page}edit/")
-    client.post(f"{page}edit/", form | {"club": "go"})
-    client.post(f"{page}edit/", form | {"club": "bridge"})
-
-    assert requests_sent.operations == ["GetItem", "GetItem", "GetItem", "UpdateItem", "GetItem"]
 
 
 #: A page with a form, what is typed, what happens meanwhile, and what the page says then.
@@ -62,10 +55,7 @@ REFUSED: dict[str, tuple[str, dict[str, str], Callable[[], object], list[str]]] 
         "/customers/new/",
         ANN | {"card": "A-17"},
         lambda: Customer.create(**ANN, card="A-17"),
-        [
-            "Customer with this Email address already exists.",
-            "Customer with this Club and Card already exists.",
-        ],
+        ["this Email address already exists.", "this Club and Card already exists."],
     ),
     "overtaken": (
         "/customers/1/edit/",
@@ -250,7 +240,6 @@ def test_a_list_that_dynamodb_cannot_give_says_what_to_declare(
 def test_a_page_of_what_is_not_an_item_is_404(path: str, client: Client) -> None:
     Customer.create(**ANN)
     Badge.create(code="A", email="ann@example.org")
-    Seat.create(hall="red", row=5)
 
     assert client.get(path).status_code == 404
     assert client.post(path).status_code in {404, 405}
@@ -310,12 +299,12 @@ import django
 from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
+from django.test.utils import setup_test_environment
 
 settings.configure(
     SECRET_KEY="of-this-test",
     ALLOWED_HOSTS=["testserver"],
     INSTALLED_APPS=["dynamo", "sequences", "club", "desk"],
-    DATABASES={},
     AWS_REGION="us-east-1",
     DYNAMODB_TABLE_PREFIX="docs-",
     LANGUAGE_CODE="ja",
@@ -330,38 +319,31 @@ settings.configure(
 )
 django.setup()
 
-from django.test.utils import setup_test_environment
-
 from club.entries import Entry
 from club.examples import MemberForm
 from club.models import Member
-from desk.models import Ticket
 
 call_command("createtables", verbosity=0)
 setup_test_environment()
 client = Client()
 
 
-def submit(path, times=1, **typed):
+def submit(path, **typed):
     fields = {each.html_name: each.value() or "" for each in client.get(path).context["form"]}
-    [url] = {client.post(path, fields | typed).url for _ in range(times)}
-    return url
+    return client.post(path, fields | typed)
 
 
 values = {"email": "ann@example.org", "club": "chess"}
-page = submit("/members/new/", times=2, **values)
-[ann] = Member.scan()
-assert page == f"/members/{ann.pk}/"
+page = submit("/members/new/", **values).url
+ann = Member.find(email="ann@example.org")
 assert client.get(page).text == "ann@example.org"
-assert "ann@example.org" in client.get("/clubs/chess/").text
-old = client.get(f"{page}edit/").context["form"]["version"].value()
-ann.change(card="A-17")
-refused = client.post(f"{page}edit/", {"version": old, **values, "card": "A-18"}).text
-assert "変更された" in refused and "現在の保存内容：A-17" in refused
+assert page in client.get("/clubs/chess/").text
 form = MemberForm(MemberForm().initial | values)
-assert form.is_valid() and not form.try_save()
+assert not form.try_save()
 assert form.errors == {"email": ["This address belongs to another member."]}
-assert submit(f"/edit/{ann.pk}/", club="go") == "/"
+refused = submit(f"{page}edit/", version="").text
+assert "非表示の項目version" in refused and submit(f"{page}edit/", card="A-17").url == page
+assert submit(f"/edit/{ann.pk}/", club="go").url == "/"
 
 for number in range(2):
     Member.create(email=f"{number}@example.org", club="dart", card=str(number))
@@ -372,18 +354,16 @@ after = found.context["page_obj"].next
 assert last.email == "0@example.org"
 assert "<p>" not in client.get("/members/").text
 
-assert submit(f"{page}delete/", times=2) == "/clubs/go/" and not Member.get_or_none(ann.pk)
+assert submit(f"{page}delete/").url == "/clubs/go/" and not Member.get_or_none(ann.pk)
 exec(open("test.py").read())
 Member.find(email="ann@example.org").delete()
 submit("/logged/", **values)
 assert Member.find(email="ann@example.org") and len(list(Entry.scan())) == 1
 
-page = submit("/tickets/new/", times=2, subject="Broken door")
-[ticket] = Ticket.scan()
-assert page == f"/tickets/{ticket.series}/1/"
-assert client.get(page).text == f"{ticket.series}-1"
-assert client.get(f"/tickets/{ticket.series}/").text == "1 tickets"
-assert client.get(f"/tickets/{ticket.series}/2/").status_code == 404
+page = submit("/tickets/new/", subject="Broken door").url
+year = page.split("/")[2]
+assert client.get(page).text == f"{year}-1"
+assert client.get(f"/tickets/{year}/").text == "1 tickets"
 """
 
 
