@@ -116,9 +116,9 @@ def missing(
 
 
 def _is_small(contents: Contents, country: str) -> bool:
-    """Whether the law requires less because the amount is small."""
+    """Whether the law requires less because the amount is small. Unknown lines may be large."""
     limit, currency = _SMALL.get(country, (0, ""))
-    if not currency or currency != contents.currency:
+    if not currency or currency != contents.currency or not contents.lines:
         return False
     sums = totals(contents.lines, currency, contents.prices_include_tax)
     return abs(sums.gross) <= limit * minor_units(currency)

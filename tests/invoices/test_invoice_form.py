@@ -123,6 +123,9 @@ def test_errors_of_lines_dates_profile_and_law_are_shown_at_once_with_links_to_t
     general = " ".join(errors[""])
     for part in ("Change your profile first", "Your address", "also in the lines below"):
         assert part in general
+    # An amount that cannot be read may be large.
+    unread = Page(client.post(NEW, typed(LINE | {"quantity": "x"}, **values))).errors
+    assert unread.keys() == {"", *fields} - {"lines-0-description"} | {"lines-0-quantity"}
     assert "TransactWriteItems" not in requests_sent.operations
     # The page says the same before anything is typed.
     for name in ("business_address", "tax_number"):
