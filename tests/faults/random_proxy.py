@@ -1,4 +1,4 @@
-"""Proxies that inject random faults before engines that may be killed meanwhile.
+"""A proxy that injects random faults before an engine that may be killed meanwhile.
 
 DynamoDB remembers the token of a transaction for ten minutes; a local engine that is killed forgets
 all tokens. So requests that reached the proxy before the engine was killed, held and duplicated
@@ -12,23 +12,21 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.faults.handler import RawReply, Seen
-from tests.faults.kinds import CloseBefore, Delay, DropReply, Duplicate, Fault, Truncate
+from tests.faults.kinds import Fault
 from tests.faults.proxy import FaultProxy
-from tests.faults.random_faults import Chance, Kind, RandomFaults
-from tests.uploads.s3_proxy import S3Answer, S3Proxy
+from tests.faults.random_faults import RandomFaults
 
 #: A held or repeated request reaches the engine at most so much later than the client sent it, on
 #: a busy machine too.
 LATEST_SECONDS = 10.0
 
 
-class _RandomFaults(FaultProxy):
+class RandomFaultProxy(FaultProxy):
     """Records no requests, and keeps its connections to the engine."""
 
-    faults: RandomFaults
-
-    def __init__(self, engine_url: str) -> None:
+    def __init__(self, engine_url: str, faults: RandomFaults) -> None:
         super().__init__(engine_url)
+        self.faults = faults
         self._mine = threading.local()
         self._gate = threading.Condition()
         self._under_way = 0
@@ -90,41 +88,3 @@ class _RandomFaults(FaultProxy):
         if connection is not None:
             connection.close()
             self._mine.connection = None
-
-
-class RandomFaultProxy(_RandomFaults):
-    """A proxy before DynamoDB."""
-
-    def __init__(self, engine_url: str, faults: RandomFaults) -> None:
-        super().__init__(engine_url)
-        self.faults = faults
-
-
-def _puts(operation: str, _body: dict[str, Any]) -> bool:
-    return operation in {"PutObject", "UploadPart"}
-
-
-def _late(chance: Chance, *_asked: object) -> Fault:
-    return Delay(chance.uniform(0.02, 1))
-
-
-#: The faults of S3. Its client repeats a request four times.
-S3 = (
-    Kind("request lost", 20, lambda *_: CloseBefore()),
-    Kind("reply lost", 40, lambda *_: DropReply()),
-    Kind(
-        "reply cut", 20, lambda *_: Truncate(), lambda operation, _body: operation != "HeadObject"
-    ),
-    Kind("reply late", 30, _late),
-    Kind("request twice", 40, lambda chance, *_: Duplicate(chance.uniform(0, 0.5)), _puts),
-    Kind("503", 30, lambda *_: S3Answer(503, "SlowDown")),
-    Kind("500, yet done", 30, lambda *_: S3Answer(500, "InternalError", carried_out=True)),
-)
-
-
-class RandomFaultS3Proxy(_RandomFaults, S3Proxy):
-    """A proxy before S3."""
-
-    def __init__(self, engine_url: str, faults: RandomFaults) -> None:
-        super().__init__(engine_url)
-        self.faults = faults

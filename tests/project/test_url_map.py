@@ -27,6 +27,7 @@ from tests.invoices.forms import typed
 from tests.pages import new_account
 from tests.policies import rights, rights_for
 from tests.requests import Requests
+from web.requestids import RequestIdForm
 
 NEW_PASSWORD = "another horse battery"
 
@@ -77,8 +78,8 @@ def password(user: User) -> dict[str, Any]:
     return {"password": PASSWORD}
 
 
-def sign_in_values(user: User) -> dict[str, Any]:
-    return {"username": user.username, "password": PASSWORD}
+def own_address(user: User) -> dict[str, Any]:
+    return {"email": user.email}
 
 
 def sign_up_values(user: User) -> dict[str, Any]:
@@ -86,24 +87,8 @@ def sign_up_values(user: User) -> dict[str, Any]:
     return values | {"request_id": SignUpForm.new_request_id()}
 
 
-def password_values(user: User) -> dict[str, Any]:
-    return {"old_password": PASSWORD, "new_password1": NEW_PASSWORD, "new_password2": NEW_PASSWORD}
-
-
-def invoice_values(user: User) -> dict[str, Any]:
-    return typed()
-
-
-def customer_values(user: User) -> dict[str, Any]:
-    return {"name": "Bob", "request_id": CustomerForm.new_request_id()}
-
-
-def send_values(user: User) -> dict[str, Any]:
-    return {"to": "bob@example.org", "request_id": SendForm.new_request_id()}
-
-
-def mail_values(user: User) -> dict[str, Any]:
-    return {"email": user.email}
+def with_id(form: type[RequestIdForm], **values: str) -> Callable[[User], dict[str, Any]]:
+    return lambda _user: values | {"request_id": form.new_request_id()}
 
 
 def staff(get: Answer, post: Answer = 405, *arguments: str | int, **more: Any) -> Row:
@@ -151,7 +136,10 @@ ROWS = {
     "signup_sent": page(),
     "signup_confirm": link(),
     "login": Row(
-        (200, 200), ("home", "home"), {"POST locked": 429, "POST deactivated": 200}, sign_in_values
+        (200, 200),
+        ("home", "home"),
+        {"POST locked": 429, "POST deactivated": 200},
+        lambda user: password(user) | {"username": user.username},
     ),
     "logout": Row((405, 405), ("home", "home")),
     # One's own account
@@ -169,7 +157,13 @@ ROWS = {
     "email_change_confirm": link(),
     "email_confirm": link(),
     "email_confirm_send": own("profile", get=405),
-    "password_change": own("password_change_done", sent=password_values),
+    "password_change": own(
+        "password_change_done",
+        sent=lambda _user: (
+            dict.fromkeys(("new_password1", "new_password2"), NEW_PASSWORD)
+            | {"old_password": PASSWORD}
+        ),
+    ),
     "password_change_done": own(),
     "account_sessions": own(),
     "session_end": own("account_sessions", get=405),
@@ -178,20 +172,16 @@ ROWS = {
     "account_export": own(),
     "account_delete": own("home", sent=password),
     # Ways back to an account
-    "password_reset": Row(
-        (200, 200), ("password_reset_done", "password_reset_done"), sent=mail_values
-    ),
+    "password_reset": Row((200, 200), ("password_reset_done",) * 2, sent=own_address),
     "password_reset_done": page(),
     "password_reset_confirm": page((200, 200), "bm9ib2R5", "not-whole", post=(200, 200)),
     "password_reset_complete": page(),
-    "username_reminder": Row(
-        (200, 200), ("username_reminder_done", "username_reminder_done"), sent=mail_values
-    ),
+    "username_reminder": Row((200, 200), ("username_reminder_done",) * 2, sent=own_address),
     "username_reminder_done": page(),
     # Invoices
     "invoice_list": own(),
-    "invoice_new": own("invoice", sent=invoice_values, but={"POST unconfirmed": 200}),
-    "invoice_preview_pdf": own(200, get="invoice_new", sent=invoice_values),
+    "invoice_new": own("invoice", sent=lambda _user: typed(), but={"POST unconfirmed": 200}),
+    "invoice_preview_pdf": own(200, get="invoice_new", sent=lambda _user: typed()),
     "invoice_preview": page((405, 405), post=(200, 200)),
     "invoices_csv": own(405, DAY.year),
     "invoices_lines": own(405, DAY.year),
@@ -199,7 +189,7 @@ ROWS = {
     "invoices_zip": own(405, DAY.year),
     "customer_list": own(),
     "customer_names": own(),
-    "customer_new": own("customer_list", sent=customer_values),
+    "customer_new": own("customer_list", sent=with_id(CustomerForm, name="Bob")),
     # It has none.
     "customer": own(404, LOOKED_AT, get=404),
     "customer_delete": own(404, LOOKED_AT, get=404),
@@ -209,7 +199,12 @@ ROWS = {
     "invoice": own(405, LABEL),
     "invoice_pdf": own(405, LABEL),
     "invoice_xml": own(405, LABEL, get=404),  # it lacks what an electronic invoice needs
-    "invoice_send": own("invoice", LABEL, sent=send_values, but={"POST unconfirmed": 200}),
+    "invoice_send": own(
+        "invoice",
+        LABEL,
+        sent=with_id(SendForm, to="bob@example.org"),
+        but={"POST unconfirmed": 200},
+    ),
     "invoice_void": own("invoice", LABEL, sent=lambda _user: {"reason": "Wrong"}),
     "invoice_credit": own(
         "invoice", LABEL, sent=lambda _user: {"reason": "Wrong"}, but={"POST unconfirmed": 200}

@@ -23,11 +23,11 @@ def summary(run: Run, calls: list[Call]) -> str:
     lines.append(f"{'in all':<16}{len(calls):>9,}")
     lines += [
         "",
-        f"{run.faults.total():,} faults in {run.requests:,} requests",
-        *_table(run.faults),
+        f"{run.faults.counts.total():,} faults in {run.faults.requests:,} requests",
+        *_table(run.faults.counts),
     ]
     lines += ["", "processes and engines", *_table(run.counts)]
-    slowest = max(run.proxy.latest_seconds, run.s3_proxy.latest_seconds)
+    slowest = run.proxy.latest_seconds
     lines += ["", f"slowest request {slowest:.1f} s"]
     if slowest > LATEST_SECONDS:
         lines.append("Too slow: a call without an answer may have happened later than is assumed.")

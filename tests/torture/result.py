@@ -1,9 +1,7 @@
 """Checks the history of a run and what is stored in the end."""
 
-import hashlib
 import time
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
 from accounts.models import User
@@ -14,16 +12,11 @@ from tests.torture import history
 from tests.torture.checkers import accounts, invoices, locks
 from tests.torture.checkers.accounts import Account
 from tests.torture.checkers.invoices import Stored
-from tests.torture.checkers.uploads import check as check_uploaded
 from tests.torture.clients.inspector import wrong_guards, wrong_series
-from tests.torture.clients.uploads import BUCKET, PREFIX, sources, upload
 from tests.torture.findings import Finding, of_calls
-from tests.torture.history import Call, Journal
+from tests.torture.history import Call
 from tests.torture.resource import Resource
 from tests.torture.run import Run
-from tests.uploads.samples import objects_in
-from uploads.check import check_uploads
-from uploads.sources import Destination
 
 _USER = ("pk", "userName", "email", "version", "fullName")
 _INVOICE = ("series", "number", "requestId", "customerName", "voidReason", "owner")
@@ -33,8 +26,6 @@ def check(run: Run) -> tuple[list[Call], list[Finding]]:
     """The calls of a run that has ended, and what is wrong."""
     folder = run.folder
     over = time.monotonic()
-    files = folder / "uploads"
-    upload(Journal(folder / "histories" / "last.jsonl"), files, "batch-*")
     calls = history.read(folder / "histories", run.ends, over)
     findings = [
         *(
@@ -47,12 +38,6 @@ def check(run: Run) -> tuple[list[Call], list[Finding]]:
         *locks.check(
             calls, {file.name: Resource(file).served() for file in folder.glob("resources/*")}
         ),
-        *check_uploaded(
-            calls,
-            files={each.key: _sha256(Path(each.path).read_bytes()) for each in sources(files)},
-            objects={key: _sha256(data) for key, data in objects_in(run.s3, BUCKET).items()},
-            times_stored=run.s3_proxy.stored,
-        ),
         *_by_the_sites_own_checks(calls),
     ]
     return calls, findings
@@ -60,12 +45,7 @@ def check(run: Run) -> tuple[list[Call], list[Finding]]:
 
 def _by_the_sites_own_checks(calls: list[Call]) -> list[Finding]:
     """What they report in the end, and what they reported meanwhile."""
-    report = check_uploads(Destination(BUCKET, PREFIX))
-    found = {
-        "checkguards": wrong_guards(),
-        "checkinvoices": wrong_series(),
-        "checkuploads": [] if report.is_sound else [str(report)],
-    }
+    found = {"checkguards": wrong_guards(), "checkinvoices": wrong_series()}
     false = "a check of the site reported damage that is not there"
     return [
         *(Finding(name, each) for name, wrong in found.items() for each in wrong),
@@ -100,7 +80,3 @@ def stored_invoices() -> dict[str, dict[int, Stored]]:
 
 def _items(table: str, attributes: tuple[str, ...]) -> list[dict[str, Any]]:
     return [item for page in bulk.pages(table, attributes) for item in page]
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()

@@ -1,4 +1,4 @@
-"""A run: its engines, proxies and processes, and when they are killed, frozen or cut off.
+"""A run: its engine, proxy and processes, and when they are killed, frozen or cut off.
 
     with running(folder, seed) as run:
         run.run(seconds)
@@ -23,15 +23,13 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 
 from dynamo._internal import tables
 from dynamo._internal.client import sending
 from tests import engines
 from tests.faults.random_faults import RandomFaults
-from tests.faults.random_proxy import S3, RandomFaultProxy, RandomFaultS3Proxy
-from tests.torture.clients import uploads
+from tests.faults.random_proxy import RandomFaultProxy
 from tests.torture.clients.client import Plan
 from tests.torture.worker import serve, work
 from tests.waiting import wait_until
@@ -57,26 +55,22 @@ class _Process:
 
 @contextmanager
 def running(folder: Path, seed: str) -> Iterator[Run]:
-    """The engines and proxies of a run. Everything that it starts is ended with the block."""
-    for each in ("histories", "resources", "uploads", "logs", "engine"):
+    """The engine and the proxy of a run. Everything that it starts is ended with the block."""
+    for each in ("histories", "resources", "logs", "engine"):
         (folder / each).mkdir(parents=True)
     with ExitStack() as stack:
         engine = engines.Durable(folder / "engine")
         stack.callback(engine.kill)
-        s3_url = stack.enter_context(engines.running("s3"))
         environment = stack.enter_context(pytest.MonkeyPatch.context())
         environment.setenv("AWS_ENDPOINT_URL_DYNAMODB", engine.url)
         for table in tables.all_tables():
             tables.create(table)
         sending.reset()
         faults = RandomFaults(f"{seed} of DynamoDB")
-        s3_faults = RandomFaults(f"{seed} of S3", S3)
         proxy = stack.enter_context(RandomFaultProxy(engine.url, faults))
-        s3_proxy = stack.enter_context(RandomFaultS3Proxy(s3_url, s3_faults))
         environment.setenv("AWS_ENDPOINT_URL_DYNAMODB", proxy.url)
-        environment.setenv("AWS_ENDPOINT_URL_S3", s3_proxy.url)
         environment.setenv("PYTHONPATH", str(Path.cwd()))
-        run = Run(folder, seed, engine, proxy, s3_proxy, s3_url)
+        run = Run(folder, seed, engine, proxy)
         stack.callback(run.end_all)
         yield run
 
@@ -85,17 +79,9 @@ class Run:
     """A run. Read `ends`, when each killed process was dead, and what was done, in `counts`."""
 
     def __init__(
-        self,
-        folder: Path,
-        seed: str,
-        engine: engines.Durable,
-        proxy: RandomFaultProxy,
-        s3_proxy: RandomFaultS3Proxy,
-        s3_url: str,
+        self, folder: Path, seed: str, engine: engines.Durable, proxy: RandomFaultProxy
     ) -> None:
-        self.folder, self.proxy, self.s3_proxy = folder, proxy, s3_proxy
-        self.s3 = boto3.client("s3", endpoint_url=s3_url, region_name="us-east-1")
-        self.s3.create_bucket(Bucket=uploads.BUCKET)
+        self.folder, self.proxy, self.faults = folder, proxy, proxy.faults
         self.ends: dict[str, float] = {}
         self.engine_kills: list[float] = []
         self.counts: Counter[str] = Counter()
@@ -106,16 +92,6 @@ class Run:
         self._context.set_forkserver_preload(["tests.torture.worker"])
         self._processes: list[_Process] = []
         self._frozen: list[tuple[float, BaseProcess]] = []
-
-    @property
-    def faults(self) -> Counter[str]:
-        """How often each fault was injected."""
-        s3 = {f"{name} (S3)": count for name, count in self.s3_proxy.faults.counts.items()}
-        return self.proxy.faults.counts + Counter(s3)
-
-    @property
-    def requests(self) -> int:
-        return self.proxy.faults.requests + self.s3_proxy.faults.requests
 
     def run(self, seconds: float) -> None:
         """Run the clients for so long, then wait for their last calls."""
@@ -129,11 +105,8 @@ class Run:
         plan = Plan(self.folder, self._seed, ends_at, ports)
         for number in range(WORKERS):
             self._start("workers", f"w{number}", work, (plan,))
-        next_folder = next_line = 0.0
+        next_line = 0.0
         while (now := time.monotonic()) < ends_at:
-            if now >= next_folder:
-                uploads.make_folder(self.folder / "uploads", self._chance)
-                next_folder = now + uploads.EVERY_SECONDS
             if now >= next_line:
                 self._tell(now - began, seconds)
                 next_line = now + TOLD_EVERY_SECONDS
@@ -146,8 +119,8 @@ class Run:
 
     def _tell(self, passed: float, seconds: float) -> None:
         kills = sum(count for name, count in self.counts.items() if "killed" in name)
-        line = f"{passed:5.0f} of {seconds:.0f} s: {self.requests:,} requests, "
-        line += f"{self.faults.total():,} faults, {kills:,} kills"
+        line = f"{passed:5.0f} of {seconds:.0f} s: {self.faults.requests:,} requests, "
+        line += f"{self.faults.counts.total():,} faults, {kills:,} kills"
         print(line, file=sys.stderr, flush=True)
 
     # Faults of processes.
@@ -171,8 +144,7 @@ class Run:
             self._frozen.append((until, each.process))
         elif what == "cut":
             self.counts["cuts for seconds"] += 1
-            proxy = self._chance.choice([self.proxy, self.proxy, self.s3_proxy])
-            proxy.faults.cut(self._chance.uniform(0.3, 4))
+            self.faults.cut(self._chance.uniform(0.3, 4))
         else:
             self._kill_engine()
 
@@ -214,14 +186,13 @@ class Run:
             self._end(self._processes.pop())
 
     def _finish(self) -> None:
-        self.proxy.faults.clear()
-        self.s3_proxy.faults.clear()
+        self.faults.clear()
         gives_up_at = time.monotonic() + LAST_CALLS_SECONDS
         for each in self._processes:
             if each.kind == "workers":
                 each.process.join(max(0.0, gives_up_at - time.monotonic()))
         self.end_all()
-        # For requests that the proxies still hold or send again.
+        # For requests that the proxy still holds or sends again.
         time.sleep(2)
 
 

@@ -31,9 +31,7 @@ from tests.torture.clients.inspector import Inspector  # noqa: E402
 from tests.torture.clients.invoices import InvoiceClient  # noqa: E402
 from tests.torture.clients.locks import LockClient  # noqa: E402
 from tests.torture.clients.pages import Visitor  # noqa: E402
-from tests.torture.clients.uploads import UploadClient  # noqa: E402
 from tests.torture.history import Journal  # noqa: E402
-from uploads import claims  # noqa: E402
 
 #: The clients of a worker, and how many seconds each pauses on average: a page costs 20 times as
 #: much as a call, and the inspector reads whole tables.
@@ -44,7 +42,6 @@ CLIENTS: dict[str, tuple[type[Client], float]] = {
     "invoices-1": (InvoiceClient, 0.15),
     "locks": (LockClient, 0.2),
     "visitor": (Visitor, 1.0),
-    "uploads": (UploadClient, 2.0),
     "inspector": (Inspector, 6.0),
 }
 
@@ -52,7 +49,6 @@ CLIENTS: dict[str, tuple[type[Client], float]] = {
 def work(life: str, plan: Plan) -> None:
     """Run clients in threads until the end, or until killed."""
     _begin(life, plan.folder)
-    claims.POLL_SECONDS = 0.2
     journal, stop = Journal(plan.folder / "histories" / f"{life}.jsonl"), threading.Event()
     threads = []
     for name, (make, pause_seconds) in CLIENTS.items():
