@@ -246,6 +246,7 @@ def test_a_customers_page_shows_its_own_invoices_and_what_is_open(
     found, text = shown()
     assert found == labels[::-1]
     assert "Open €238.00 2 invoices" in text
+    assert "older invoices" not in text
 
     # However many others have similar names.
     monkeypatch.setattr(lists, "list_invoices", partial(lists.list_invoices, limit=2))

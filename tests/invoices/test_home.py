@@ -64,6 +64,7 @@ def test_what_is_open_and_overdue_is_summed_by_currency_and_what_is_recent_is_li
     last_year = day.replace(year=day.year - 1, month=12, day=1)
     # Each has a gross total of 119.00.
     issued(ann.pk, customer="Late Ltd", issued_on=last_year, due_date=last_year)
+    assert f'?year={last_year.year}">All invoices' in client.get("/").content.decode()
     mark_paid(ann.pk, issued(ann.pk, issued_on=day).label, day)
     for number in range(4):
         issued(ann.pk, customer=f"Customer {number}", issued_on=day)
