@@ -1,6 +1,5 @@
-"""The pages that void and credit an invoice and mark it as paid, and their commands."""
+"""The pages that void and credit an invoice and mark it as paid."""
 
-import json
 import re
 from datetime import timedelta
 from typing import Any
@@ -184,21 +183,3 @@ def test_a_payment_undone_after_the_session_ended_leads_to_the_invoice(client: C
     next_page = asked["Location"].partition("?next=")[2]
 
     assert client.get(next_page)["Location"] == PAGE
-
-
-# Commands -----------------------------------------------------------------------------------------
-
-
-def test_markpaid_marks_and_undoes_and_creditinvoice_prints_one_credit_note(ann: User) -> None:
-    paid = ("markpaid", "--user", "ann", FIRST)
-    assert run(*paid)[0] == f"{FIRST} is marked as paid on {TODAY}.\n"
-    assert run(*paid, "--undo")[0] == f"{FIRST} is not marked as paid.\n"
-    assert find_record(ann.pk, FIRST).standing == "open"
-
-    for reason in ("Returned", "Once more"):
-        command = ("creditinvoice", "--user", "ann", FIRST, "--reason", reason)
-        shown = json.loads(run(*command, "--json")[0])
-        told = (shown["number"], shown["credits"], shown["gross"])
-        assert told == (SECOND, FIRST, -11_900)
-        assert f"(credit note for {FIRST})" in run(*command)[0]
-    assert_whole(ann.pk, 2, TODAY.year)
