@@ -6,7 +6,13 @@ from pynamodb.expressions.operand import Path
 from dynamo._internal.items import Item
 from dynamo._internal.updates import Update
 
-STORED: Item = {"a": {"S": "1"}, "map": {"M": {"key": {"N": "2.0"}}}}
+STORED: Item = {
+    "a": {"S": "1"},
+    "map": {"M": {"key": {"N": "2.0"}}},
+    "numbers": {"NS": ["1.0", "2"]},
+    "texts": {"SS": ["a", "b"]},
+    "list": {"L": [{"M": {"n": {"N": "2.0"}}}, {"S": "1"}]},
+}
 ONE, TWO = {"S": "1"}, {"N": "2"}
 
 
@@ -47,6 +53,9 @@ def test_a_request_has_all_changes_and_the_condition() -> None:
             True,
             True,
         ),
+        (Update({"numbers": {"NS": ["2.0", "1"]}, "texts": {"SS": ["b", "a"]}}), True, True),
+        (Update({"list": {"L": [{"M": {"n": TWO}}, ONE]}}), True, True),
+        (Update({"list": {"L": [ONE, {"M": {"n": TWO}}]}}), True, False),
         (Update({"a": TWO}), True, False),
         (Update({"b": ONE}), True, False),
         (Update({("map", "b"): TWO}), True, False),
