@@ -25,15 +25,15 @@ run: install .env
 # each would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Some tests wait, so two cores have work for five workers, too. Each needs four seconds to import all tests.
+# Some tests wait, so five workers use two cores better than two. Each imports all tests in four seconds.
 WORKERS := -n 5 --dist worksteal
 
 test: install
 	@$(MAKE) --no-print-directory --jobs 2 lint compiled
 	$(BIN)/pytest $(WORKERS) -m "not slow"
 
-# After a change, one process compiles the tests, on the core that mypy does not use, and not each worker.
-# What cannot be imported is reported by the run itself.
+# After a change, one process compiles the tests while mypy runs, so that not each worker has to.
+# The test run itself reports what cannot be imported.
 compiled: install
 	@$(BIN)/pytest --collect-only --quiet >/dev/null 2>&1 || true
 
@@ -61,7 +61,6 @@ torture: install
 # The tests that need an engine (tests/conftest.py), on the other engines. Tests name an engine's known
 # faults. TESTS selects some.
 ENGINES ?= ministack moto
-# These engines are Python as well: a worker and its engine take turns.
 engines: install
 	for engine in $(ENGINES); do \
 		echo "== engine: $$engine"; \

@@ -28,8 +28,8 @@ log = logging.getLogger(__name__)
 #: was sent or handed to the server. Errors of receivers are only logged.
 page_answered = Signal()
 
-#: Requested every few seconds: their lines are at DEBUG unless they fail. They are answered before
-#: the URL map is used.
+#: Pages that are requested every few seconds. They are logged at DEBUG unless they fail. They are
+#: answered before the URL map is used.
 PROBES = {"/healthz": "healthz", "/livez": "livez", "/metrics": "metrics"}
 
 
@@ -109,7 +109,7 @@ def _log(request: HttpRequest, response: HttpResponseBase, tally: Tally, seconds
     if not log.isEnabledFor(level):
         return
     milliseconds = round(seconds * 1000, 1)
-    # Here, not in the formatter: every handler gets the record without secrets.
+    # Not in the formatter, because every handler must get the record without secrets.
     hidden = hiding(request)
     method, path = hidden(method), hidden(request.path)
     account, client = known_account(request), address(request)

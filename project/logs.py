@@ -178,7 +178,7 @@ class HidingJsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": hidden(record.getMessage()),
             "requestId": request_id.get(),
-            # Of a page or a command, which has hidden secrets in them. Searching takes time.
+            # Pages and commands have hidden secrets in them already, as searching takes time.
             **getattr(record, "fields", {}),
             "exception": hidden(self.formatException(record.exc_info)) if record.exc_info else None,
             "stack": hidden(record.stack_info) if record.stack_info else None,

@@ -37,7 +37,7 @@ SECONDS_AFTER_DEADLINE = 4.5
 #: The least that a page gets for its requests, however little time the function has.
 LEAST_SECONDS = 0.5
 
-#: What runs on a schedule or once, within 15 minutes, without a file, a password or a question, and
+#: The commands that can run here: within 15 minutes, without files, passwords or questions, and
 #: with the rights of pages and reports.
 COMMANDS = (
     "activateuser",

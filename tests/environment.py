@@ -15,7 +15,7 @@ _OF_TERMINALS = {"CLICOLOR_FORCE", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR"
 
 
 def clean_environment(**more: str) -> dict[str, str]:
-    """An environment without our settings, as a person has who knows nothing of the suite."""
+    """The environment of this process without the settings of the site and of the suite."""
     ours = (*_SETTINGS, *_OF_TOOLS)
     return {name: os.environ[name] for name in os.environ if not name.startswith(ours)} | more
 

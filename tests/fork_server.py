@@ -1,13 +1,12 @@
-"""Processes that have imported much, and fork themselves for each program that a test starts.
+"""Processes with everything imported, which fork for each program that a test starts.
 
     python -m tests.fork_server SOCKET {site,packages}
 
 One has imported the site with the settings of the suite; its forks cost some hundredths of a second
 of CPU. The other one has imported Django, botocore and other packages, and nothing of ours; its
 forks read the settings of their own environment and import our modules from their own folder, for
-a quarter of what an interpreter costs, which is half a second. A fork has its own session, standard
-streams, environment and exit code. Tests of what an interpreter does, or of what it has loaded,
-start one.
+a quarter of what a new interpreter costs (half a second). A fork has its own session, standard
+streams, environment and exit code. Tests of what an interpreter loads start a new one instead.
 
 No thread and no client runs in a fork server, so its forks inherit nothing from tests.
 """

@@ -41,27 +41,27 @@ def nothing() -> None:
     """Nothing is stored before."""
 
 
-#: Another call happens before, and the operation is done all the same.
+#: The operation succeeds although another call happened before it.
 DONE = "done"
 
 Refusals = Mapping[str, tuple[Callable[[Any], object], type[Exception] | str | None]]
-"""What happened since `given`, and what the operation then is: this error, DONE, or None.
+"""A call that happens after `given`, and the outcome of the operation: an error, DONE, or None.
 
-None: there is nothing to do. Only what is DONE is written.
+None: the operation has nothing to do. Only DONE means that it has written.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class Operation:
-    """`act` is one operation on what `given` stores and returns. It sends a request of `api`.
+    """`act` is the operation, on what `given` stores and returns.
 
-    Before that it sends those of `reads`; all together cost so many `units`. If it takes `write`,
-    it joins the transaction of its caller.
+    It sends the requests `reads` and then one of `api`, which cost `units` together. It writes to
+    the tables of `models`. If it takes `write`, it joins the transaction of its caller.
 
-    It writes to the tables of `models`. The same call `again` finds that it was done ("same"), is
-    another change ("another": another hash, time or session), or raises this error. `assert_sound`
-    checks the rules that hold for everything stored. The object in the caller's hand is afterwards
-    as it is stored, unless `is_in_hand` is False.
+    `again` is what the same call does a second time: "same" if it finds that it was done, "another"
+    if it makes another change (of a hash, time or session), or the error that it raises.
+    `assert_sound` checks the rules that hold for everything stored. Afterwards the caller's object
+    is as it is stored, unless `is_in_hand` is False.
     """
 
     name: str
@@ -116,7 +116,7 @@ def _place(model: type[PlainModel], item: Item) -> tuple[str, str]:
 
 @cache
 def undisturbed(operation: Operation) -> tuple[list[Any], object, Requests]:
-    """What the operation leaves (`plain`), returns and sends if nothing disturbs it."""
+    """What the operation stores (as `plain`), returns and sends without faults."""
     operation.empty()
     given = operation.given()
     before = operation.stored()
@@ -128,7 +128,7 @@ def undisturbed(operation: Operation) -> tuple[list[Any], object, Requests]:
     return plain(after, before), result, sent
 
 
-#: What is drawn at random, or is a time.
+#: Values that are drawn at random.
 _DRAWN = [
     re.compile(r"^\w+\$.*"),  # the hash of a password
     re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}"),
@@ -138,10 +138,10 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+|^\d{10,}(\.\d+)?$")
 
 
 def plain(after: Stored, before: Stored) -> list[Any]:
-    """What is stored, comparable with another run.
+    """What is stored, in a form that is equal for equal runs.
 
-    Of what is drawn at random it is left whether it was stored before; of a version, how often it
-    was raised since.
+    A random value becomes a word that says whether it was stored before. A version becomes the
+    number of changes since then.
     """
     known = json.dumps([*before.values()], default=str)
     return sorted(
@@ -175,7 +175,7 @@ def _plain(value: Any, known: str) -> Any:
 
 
 def said(result: object) -> str | None:
-    """What a call has returned, comparable with another run; None for what is stored or random."""
+    """The result of a call, equal for equal runs; None for a stored item or a random value."""
     if isinstance(result, (bool, Enum, tuple, Exception)) or is_dataclass(result):
         return re.sub(r"datetime\([^)]*\)|[0-9a-f-]{36}|0x\w+", "…", repr(result))
     return None

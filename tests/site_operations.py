@@ -294,7 +294,7 @@ ACCOUNTS = [
     ),
     _session("sessions.end_others", sessions.end_others, ann_in_a_session),
     _session("sessions.end_all", sessions.end_all, ann_in_a_session, stale=None),
-    # A page uses the account as it read it.
+    # The page goes on with the account as it was read.
     _session("sessions.seen", _see, ann_seen_long_ago, stale=None, is_in_hand=False),
 ]
 

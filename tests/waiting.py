@@ -8,7 +8,7 @@ from typing import Any
 
 
 def wait_until(condition: Callable[[], Any], seconds: float = 120) -> None:
-    """Come back when it is true; so late only on a machine that is dead."""
+    """Wait until it is true. The limit is so long that only a hung program reaches it."""
     ends_at = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < ends_at

@@ -29,9 +29,9 @@ from dynamo.extending import PerProcess, let_pages_go_first, result_in_turn
 
 #: What one computation may take of CPU time. The largest invoice takes one second.
 CPU_SECONDS = 10
-#: What it may take, with the start of the helper, on a machine whose cores are busy.
+#: The time that it may take, including the start of the helper, even if all cores are busy.
 SECONDS = 60
-#: The memory of the helper. The largest invoice leaves 250 MB, of which it can use some again.
+#: The memory of the helper. After the largest invoice it has 250 MB.
 MOST_BYTES = 512 * 1024 * 1024
 
 #: How long a computation waits for others. Pages wait until their deadline, if that is earlier.

@@ -145,10 +145,10 @@ def _html(options: Choices, language: str) -> str:
 
 @dataclass(frozen=True)
 class Choice(Kind):
-    """One of some texts. Django calls `choices` for each page, in the language of the page.
+    """One of several texts. Django calls `choices` for each page, in the language of the page.
 
-    If the texts of the choices are in another language than the page, `language` names it: `en`, or
-    `{}`, which stands for the value of each.
+    If the texts are in another language than the page, `language` names it, such as `en`. `{}`
+    means that the value of each choice is the language of its text.
     """
 
     is_known: Callable[[str], bool]

@@ -36,7 +36,7 @@ class Handler(BaseHTTPRequestHandler):
     """One connection of a client, which is kept open between requests."""
 
     protocol_version = "HTTP/1.1"
-    # Otherwise the body would wait 40 ms until the headers are acknowledged.
+    # Otherwise the system would send the body only 40 ms later, when the headers are acknowledged.
     disable_nagle_algorithm = True
     proxy: FaultProxy
 

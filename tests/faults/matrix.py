@@ -3,8 +3,8 @@
     from tests.faults.matrix import *
     OPERATIONS = [...]
 
-An operation under faults leaves what it leaves without, or nothing and one error, and can be
-repeated then. "What it leaves" is compared with an undisturbed run (`tests.operations.plain`).
+Under faults, an operation stores the same as without faults, or it stores nothing, raises one error
+and can be repeated. What is stored is compared with a run without faults: `tests.operations.plain`.
 """
 
 import time
@@ -159,9 +159,9 @@ def test_an_operation_is_repeated_after_transaction_conflicts(
     assert proxy.count(TRANSACTION) >= 4
 
 
-# For the operation, the others are like one of these two.
+# The other faults look like one of these two to the operation.
 @pytest.mark.parametrize("fault", [THROTTLED, REPLY_LOST], ids=["throttled", "reply lost"])
-def test_an_operation_whose_fault_stays_is_one_error_and_can_be_asked_for_again(
+def test_an_operation_whose_fault_stays_raises_one_error_and_can_be_repeated(
     proxy: FaultProxy, operation: Operation, fault: Fault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Run(operation, proxy)
@@ -191,7 +191,7 @@ def test_an_operation_whose_fault_stays_is_one_error_and_can_be_asked_for_again(
         run.assert_done()
 
 
-def test_a_transaction_conflict_that_stays_is_not_a_refusal(
+def test_a_transaction_conflict_that_stays_is_not_taken_for_a_refusal(
     proxy: FaultProxy, transaction: Operation, impatient: float
 ) -> None:
     run = Run(transaction, proxy)

@@ -1,4 +1,4 @@
-"""The faults that only the torture uses, before a real engine."""
+"""The faults that only torture uses, in front of a real engine."""
 
 import threading
 from collections.abc import Iterator

@@ -76,7 +76,9 @@ def lines() -> Iterator[Lines]:
 
 @pytest.mark.fault_of("ministack", "tells no capacity of a batch of reads")
 @pytest.mark.fault_of("moto", "counts half a unit for a consistent read")
-def test_a_page_has_one_line_with_all_fields(ann: User, lines: Lines, settings: Any) -> None:
+def test_each_request_is_one_log_line_with_all_fields(
+    ann: User, lines: Lines, settings: Any
+) -> None:
     # The address is the one that limits use.
     settings.ACCOUNTS_TRUSTED_HOPS = 1
     client = Client(headers={"x-forwarded-for": "203.0.113.9, 192.0.2.7"})
@@ -107,7 +109,7 @@ def test_a_page_has_one_line_with_all_fields(ann: User, lines: Lines, settings: 
     }
 
 
-def test_the_line_sends_no_request_to_dynamodb(ann: User, lines: Lines) -> None:
+def test_the_log_line_costs_no_request_to_dynamodb(ann: User, lines: Lines) -> None:
     client = Client()
     sign_in(client, ann)
     client.get("/nowhere")
@@ -172,7 +174,9 @@ def test_the_cost_of_an_answer_includes_what_is_streamed(lines: Lines) -> None:
 
 
 @pytest.mark.parametrize("host", ["elsewhere.example", "exa mple", "x" * 5000, "a\x1b[31m.example"])
-def test_a_wrong_host_is_one_line_and_no_traceback(lines: Lines, settings: Any, host: str) -> None:
+def test_a_request_for_a_wrong_host_logs_one_line_without_a_traceback(
+    lines: Lines, settings: Any, host: str
+) -> None:
     settings.ALLOWED_HOSTS = ["www.example.org"]
 
     response = Client(headers={"host": host}).get("/accounts/profile/?q=1")
@@ -187,7 +191,7 @@ def test_a_wrong_host_is_one_line_and_no_traceback(lines: Lines, settings: Any, 
     assert [line["status"] for line in lines.of_access()] == [400]
 
 
-def test_successful_probes_have_no_line(lines: Lines) -> None:
+def test_successful_health_checks_are_not_logged(lines: Lines) -> None:
     for probe in ("/livez", "/healthz"):
         assert Client().get(probe).status_code == 200
 
@@ -195,7 +199,7 @@ def test_successful_probes_have_no_line(lines: Lines) -> None:
 
 
 @pytest.mark.urls(__name__)
-def test_json_fields_messages_and_tracebacks_contain_no_secret(lines: Lines) -> None:
+def test_json_log_lines_contain_no_secret(lines: Lines) -> None:
     password = 'correct "horse" bättery\\'
 
     answer = Client().post("/noisy/a-token-of-a-link/", {"password": password})
@@ -216,7 +220,9 @@ def test_json_fields_messages_and_tracebacks_contain_no_secret(lines: Lines) -> 
 
 @pytest.mark.fault_of("ministack", "tells no capacity of a batch of reads")
 @pytest.mark.fault_of("moto", "counts half a unit for a consistent read")
-def test_under_debug_a_header_has_the_cost(ann: User, settings: Any, lines: Lines) -> None:
+def test_under_debug_a_header_tells_the_cost_of_the_page(
+    ann: User, settings: Any, lines: Lines
+) -> None:
     client = Client()
     sign_in(client, ann)
     assert "Server-Timing" not in client.get("/accounts/profile/")

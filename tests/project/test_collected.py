@@ -1,4 +1,4 @@
-"""The start and the check where `collectstatic` was forgotten."""
+"""The server does not start, and `check --deploy` warns, if `collectstatic` was not run."""
 
 import shutil
 from pathlib import Path
@@ -53,7 +53,7 @@ def test_a_file_that_changed_later_is_a_warning(static_root: Path) -> None:
     assert STYLE in finding.msg
 
 
-def test_development_and_a_check_before_the_collection_need_no_collected_files(
+def test_no_collected_files_are_needed_in_development_or_for_a_check_before_the_collection(
     production: None, settings: Any, tmp_path: Path
 ) -> None:
     settings.STATIC_ROOT = tmp_path / "nothing"

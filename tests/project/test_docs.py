@@ -1,6 +1,7 @@
-"""What README and docs name is there: links, files, commands and their options, settings, names.
+"""Everything that README and docs name exists: links, files, commands, options, settings, names.
 
-docs/configuration.md has every variable, and the server is started as docs/deployment.md says.
+docs/configuration.md lists every variable. The systemd unit starts the server as docs/deployment.md
+says.
 """
 
 import ast
@@ -26,7 +27,7 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.re
 
 
 def prose(page: Path) -> str:
-    """The page without its blocks of code, headings of which are none."""
+    """The page without its blocks of code, in which a line with # is not a heading."""
     text = page.read_text(encoding="utf-8")
     return re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
 
@@ -86,7 +87,7 @@ def _is_target(_page: Path, name: str) -> bool:
 
 
 def _is_importable(page: Path, name: str) -> bool:
-    # The tutorial makes its own; project.E001 is what a check is called.
+    # The tutorial writes its own modules. project.E001 is the id of a check.
     parts = name.split(".")
     return (
         page.name == "tutorial.md"
@@ -95,7 +96,7 @@ def _is_importable(page: Path, name: str) -> bool:
     )
 
 
-#: What code of a page names, and whether it is there.
+#: The kinds of things that code on a page names, and how to find out whether one exists.
 NAMED: dict[str, tuple[str, Callable[..., bool]]] = {
     "files": (r"^([\w.-]+(?:/[\w.-]+)+\.(?:py|json|md|yml|toml))$", _is_file),
     "commands with their options": (r"manage\.py (\w+)(.*)", _is_command),
@@ -107,7 +108,7 @@ NAMED: dict[str, tuple[str, Callable[..., bool]]] = {
 
 @every_page
 @pytest.mark.parametrize("kind", NAMED)
-def test_everything_that_code_names_is_there(page: Path, kind: str) -> None:
+def test_everything_that_code_names_exists(page: Path, kind: str) -> None:
     pattern, is_there = NAMED[kind]
     for line in code(page):
         if found := re.search(pattern, line):
@@ -171,7 +172,7 @@ def test_the_drawn_structure_has_every_package() -> None:
     assert drawn == {name for name in packages if not set(Path(name).parts) & set(helpers)}
 
 
-def test_each_rule_is_decided_in_the_files_that_are_named() -> None:
+def test_the_files_that_decide_a_rule_define_the_names_that_are_listed() -> None:
     developers = (ROOT / "docs" / "developers.md").read_text(encoding="utf-8")
     rules = developers.split("\n## Where each rule is decided\n")[1].split("\n## ")[0]
     for path, about in re.findall(r"`([\w/]+\.py)`([^;|]*)", rules):
@@ -180,7 +181,7 @@ def test_each_rule_is_decided_in_the_files_that_are_named() -> None:
             assert re.search(rf"\b(def|class) {name}\b", text), (path, name)
 
 
-def test_the_page_of_errors_has_every_error_of_the_library_which_have_one_base() -> None:
+def test_the_page_of_errors_lists_every_error_of_the_library_and_all_have_one_base() -> None:
     page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
     errors = {
@@ -196,7 +197,7 @@ def test_the_page_of_errors_has_every_error_of_the_library_which_have_one_base()
     assert all(issubclass(error, (DynamoError, Refused)) for error in errors.values())
 
 
-def test_the_page_of_stable_names_has_every_exported_name() -> None:
+def test_the_page_of_stable_names_lists_every_exported_name() -> None:
     page = (ROOT / "docs" / "stable.md").read_text(encoding="utf-8")
     for package in ("dynamo", "sequences", "locks"):
         for module in {package, f"{package}.extending", "dynamo.auth"}:
@@ -213,7 +214,7 @@ def test_the_chart_shows_the_table_of_the_benchmark() -> None:
 
 # Settings and deployment -----------------------------------------------------------------------
 
-#: Read by AWS's own library; no setting of ours.
+#: Variables that only AWS's own library reads.
 OF_AWS = {"AWS_PROFILE"}
 
 
@@ -233,14 +234,14 @@ def test_the_table_of_settings_has_every_variable_that_is_read_and_no_other() ->
     assert sorted(name for name, _default, _meaning in rows) == sorted(read | OF_AWS)
 
 
-def test_the_table_has_the_limits_as_they_are() -> None:
+def test_the_table_of_settings_has_the_defaults_of_the_limits() -> None:
     page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
 
     for name, default in DEFAULTS.items():
         assert f"| `ACCOUNTS_LIMIT_{name.upper()}` | `{default}` |" in page
 
 
-def test_the_unit_starts_the_server_as_it_is_documented() -> None:
+def test_the_systemd_unit_starts_the_server_as_the_docs_do() -> None:
     unit = (ROOT / "deploy" / "site.service").read_text(encoding="utf-8")
     found = re.search(r"^ExecStart=\S+/granian ((?:.*\\\n)*.*)$", unit, re.MULTILINE)
     assert found is not None
@@ -250,7 +251,7 @@ def test_the_unit_starts_the_server_as_it_is_documented() -> None:
     assert words == [*documented_options(8000), "project.wsgi:application"]
 
 
-#: What the site believes of a request, and what each may be set to: nothing that a client sent.
+#: The headers that the site trusts. The proxy sets each to a value that the client did not send.
 BELIEVED = {
     "Host": "$host",
     "X-Forwarded-For": "$remote_addr",
@@ -266,5 +267,5 @@ def test_the_proxy_sets_the_headers_that_the_site_trusts_for_all_locations() -> 
 
     said = dict(re.findall(r"^    proxy_set_header (\S+) (\S+);$", before, re.MULTILINE))
     assert said.items() >= BELIEVED.items()
-    # One header of its own, and a location would have none of these.
+    # A location with one `proxy_set_header` of its own would have none of these.
     assert not [each for each in locations if "proxy_set_header" in each]

@@ -217,12 +217,12 @@ class Broken:
         raise RuntimeError("a bug")
 
 
-#: What adds the headers.
+#: The position below the middleware that adds the headers.
 OUTERMOST = 1
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_an_error_of_a_middleware_is_the_page_500_with_the_headers_and_one_log_line(
+def test_an_error_in_a_middleware_is_answered_with_the_page_500_and_logged_once(
     settings: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, when: str
 ) -> None:
     monkeypatch.setattr(Broken, "when", when)

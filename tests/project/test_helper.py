@@ -39,7 +39,7 @@ def new_helper() -> Iterator[None]:
 
 
 def end_helper() -> None:
-    """End the helper, as nothing in the site has to."""
+    """End the helper. The site never needs to."""
     made = helper._helper.made()
     if made is not None and made.process is not None:
         made.process.kill()
@@ -48,7 +48,7 @@ def end_helper() -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Whether it is a process that has not ended: not even one that nobody waited for."""
+    """Whether the process runs. One that has ended, and was not waited for, does not."""
     try:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -75,7 +75,7 @@ def test_all_threads_have_one_helper(at_once: Callable[..., list[Any]]) -> None:
     assert found != {os.getpid()}
 
 
-def test_after_a_helper_that_was_killed_in_the_middle_comes_another_one(tmp_path: Path) -> None:
+def test_a_helper_that_is_killed_while_it_computes_is_replaced(tmp_path: Path) -> None:
     with under_way(computations.never_end, tmp_path) as (pid, result):
         os.kill(pid, signal.SIGSEGV)
 
@@ -86,7 +86,7 @@ def test_after_a_helper_that_was_killed_in_the_middle_comes_another_one(tmp_path
     assert computed(computations.process_id) not in {pid, os.getpid()}
 
 
-def test_a_helper_that_was_killed_while_it_was_idle_is_not_noticed() -> None:
+def test_a_helper_that_is_killed_while_it_is_idle_is_replaced_without_an_error() -> None:
     before = computed(computations.process_id)
     os.kill(before, signal.SIGKILL)
     wait_until(lambda: not is_running(before))
@@ -94,7 +94,7 @@ def test_a_helper_that_was_killed_while_it_was_idle_is_not_noticed() -> None:
     assert computed(computations.process_id) != before
 
 
-def test_an_exception_comes_back_with_its_traceback_and_the_helper_stays() -> None:
+def test_an_exception_is_returned_with_its_traceback_and_the_helper_goes_on() -> None:
     before = computed(computations.process_id)
 
     with pytest.raises(HelperFailed, match=r"(?s)in fail.*LookupError: of no use"):
@@ -189,7 +189,7 @@ def test_a_child_that_is_forked_in_the_middle_of_a_computation_has_a_helper_of_i
             result.result()
 
 
-#: Its helper computes, as the last argument says; it writes the ids of both, and waits.
+#: A parent with a helper. Its first argument says what both do.
 _PARENT = """
 import os, sys, threading
 from django.conf import settings

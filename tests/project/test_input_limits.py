@@ -1,4 +1,4 @@
-"""Input that is too long or too much gets a clear answer."""
+"""Values, addresses and headers that are too long get a clear answer."""
 
 import importlib
 import inspect

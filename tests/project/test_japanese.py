@@ -37,7 +37,7 @@ FURTHER = [
     f"/invoices/new/?from={DAY.year}-000001",
     "/nothing/",
 ]
-# Invalid in every field: too long, with a character that reverses the text.
+# Not valid in any field: it is too long, and has a character that reverses the text.
 UNACCEPTABLE = "\u202e" + "9" * 2000
 
 
@@ -116,7 +116,7 @@ MADE = [
 
 
 @pytest.mark.parametrize(("template", "context"), MADE, ids=lambda value: str(value)[-30:])
-def test_every_page_of_an_error_and_every_mail_is_japanese(
+def test_every_error_page_and_every_mail_is_japanese(
     template: str, context: dict[str, Any]
 ) -> None:
     with translation.override("ja"):

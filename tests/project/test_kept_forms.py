@@ -207,7 +207,7 @@ def test_a_button_of_the_form_acts_after_the_sign_in(
     assert f"lines-{len(left)}-description" not in page.fields
 
 
-def test_a_box_that_was_not_ticked_is_not_ticked_again() -> None:
+def test_a_check_box_that_was_not_ticked_stays_so() -> None:
     class BoxForm(forms.Form):
         ticked = forms.BooleanField(required=False)
         text = forms.CharField()
@@ -229,7 +229,7 @@ def test_a_box_that_was_not_ticked_is_not_ticked_again() -> None:
 # Who gets it --------------------------------------------------------------------------------------
 
 
-def test_sign_ins_that_fail_in_between_keep_the_form(ann: User) -> None:
+def test_a_failed_sign_in_does_not_lose_the_form(ann: User) -> None:
     client = browser(ann)
     asked = sent_too_late(client, PROFILE, full_name="Ann Other")
 
@@ -310,7 +310,7 @@ def test_a_form_that_names_no_account_is_not_kept(ann: User, owner: str | None) 
     assert answer["Location"].startswith(f"{LOGIN}?next=")
 
 
-def test_another_page_is_not_filled(ann: User) -> None:
+def test_a_kept_form_is_shown_on_its_own_page_only(ann: User) -> None:
     client = browser(ann)
     returned(client, ann, "/accounts/username/", username="anna")
 
@@ -434,7 +434,7 @@ def test_the_sign_in_page_sent_again_after_the_back_button_leads_to_the_form(ann
 # A visitor who leaves the page --------------------------------------------------------------------
 
 
-def test_a_form_whose_page_is_left_for_the_profile_is_there_again_after_it(ann: User) -> None:
+def test_a_form_that_is_left_for_the_profile_is_shown_again_afterwards(ann: User) -> None:
     client = browser(ann)
     typed = opened(client, NEW) | LINE | {"customer_name": "Bob"}
 
@@ -480,7 +480,7 @@ def test_a_switch_of_the_language_keeps_the_form_until_it_is_issued(
     assert Page(client.get(NEW)).value("lines-0-description") == ""
 
 
-def test_a_form_is_not_left_for_another_site(ann: User) -> None:
+def test_a_form_cannot_be_left_for_another_site(ann: User) -> None:
     client = browser(ann)
     values = opened(client, NEW)
 

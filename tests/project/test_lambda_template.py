@@ -61,13 +61,13 @@ def allowed_on_tables(template: dict[str, Any], role: str) -> set[tuple[str, str
     }
 
 
-def test_the_template_and_that_of_the_tables_pass_cfn_lint(
-    template: dict[str, Any], tmp_path: Path
-) -> None:
+def test_cfn_lint_finds_nothing_in_both_templates(template: dict[str, Any], tmp_path: Path) -> None:
     assert linted(tmp_path, template, printed("cloudformation")) == (0, "", "")
 
 
-def test_the_tables_are_those_of_the_tables_template(template: dict[str, Any]) -> None:
+def test_the_template_has_the_same_tables_as_that_of_cloudformation(
+    template: dict[str, Any],
+) -> None:
     kind = "AWS::DynamoDB::Table"
 
     assert of_type(template, kind) == of_type(printed("cloudformation"), kind)
@@ -183,7 +183,7 @@ def test_the_site_reads_every_variable_that_is_set_and_has_every_handler(
         assert function["Handler"].removeprefix("project.serverless.") in defined
 
 
-def test_a_table_prefix_reaches_the_tables_the_rights_and_the_site(settings: Any) -> None:
+def test_the_table_prefix_is_used_by_the_tables_the_rights_and_the_site(settings: Any) -> None:
     settings.DYNAMODB_TABLE_PREFIX = "staging-"
 
     template = printed("lambdatemplate")
@@ -197,7 +197,7 @@ def test_a_table_prefix_reaches_the_tables_the_rights_and_the_site(settings: Any
     assert site["Environment"]["Variables"]["DYNAMODB_TABLE_PREFIX"] == "staging-"
 
 
-def test_only_what_has_data_outlives_the_stack_and_alarms_cost_nothing(
+def test_only_tables_and_buckets_outlive_the_stack_and_alarms_cost_nothing(
     template: dict[str, Any],
 ) -> None:
     kept = {
@@ -211,9 +211,7 @@ def test_only_what_has_data_outlives_the_stack_and_alarms_cost_nothing(
     assert len(of_type(template, "AWS::CloudWatch::Alarm")) <= 10
 
 
-def test_the_documentation_names_parameters_what_runs_what_stays_and_what_alarms(
-    template: dict[str, Any],
-) -> None:
+def test_the_docs_list_parameters_commands_tables_and_alarms(template: dict[str, Any]) -> None:
     [runs] = re.findall(r"^- It runs ([^.]+)\. Others are", PAGE, re.MULTILINE)
     assert set(re.findall(r"`(\w+)`", runs)) == COMMANDS
     [stays] = re.findall(r"^for table in (.+); do$", PAGE, re.MULTILINE)

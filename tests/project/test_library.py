@@ -1,4 +1,4 @@
-"""What is installed: the library's wheel by other projects, and the lock file by production.
+"""The library's wheel works in other projects, and the lock file is what production installs.
 
 Tests marked slow fetch packages from the index that pip is configured for (`make test-library`).
 """
@@ -30,7 +30,7 @@ INSTALLED_WITH_IT = {"asgiref", "boto3", "botocore", "django", "pynamodb", "urll
 
 #: Only pytest imports it.
 PYTEST_PLUGIN = ROOT / "dynamo" / "pytest_plugin.py"
-#: What single modules import as well: the package of an extra, when it is needed.
+#: Modules that import the package of an extra when it is needed.
 OF_EXTRAS = {PYTEST_PLUGIN: {"pytest"}, ROOT / "dynamo" / "auth" / "addresses.py": {"idna"}}
 
 MOST_BYTES = 100_000_000

@@ -74,7 +74,7 @@ def defined() -> dict[str, tuple[str, set[str]]]:
         *((TOKEN, "Bearer wrong"), (TOKEN, TOKEN), (TOKEN, "Bearer \u00e9")),
     ],
 )
-def test_without_the_token_there_is_no_such_page(
+def test_without_the_token_the_page_is_a_404(
     settings: Any, token: str, authorization: str | None
 ) -> None:
     settings.METRICS_TOKEN = token
@@ -85,7 +85,7 @@ def test_without_the_token_there_is_no_such_page(
     assert (answer.status_code, answer.content) == (404, Client().get("/nowhere").content)
 
 
-def test_the_token_shows_all_metrics_also_by_ip_address_and_without_tls(
+def test_the_page_is_also_answered_by_ip_address_and_without_tls(
     production: None, settings: Any, requests_sent: Requests
 ) -> None:
     settings.METRICS_TOKEN = TOKEN

@@ -1,4 +1,4 @@
-"""How many pages a process makes at once, and what happens to the others."""
+"""A process makes a few pages at once; the others wait for their turn."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -54,7 +54,7 @@ class Site:
 
     @contextmanager
     def making(self, pages: int) -> Iterator[ThreadPoolExecutor]:
-        """So many pages are being made, and others may be; all are answered at the end."""
+        """Make so many pages during the block. They, and those that the block adds, end with it."""
         with ThreadPoolExecutor(5) as pool:
             for _number in range(pages):
                 pool.submit(self.visit)
@@ -70,7 +70,9 @@ def site(settings: Any) -> Site:
     return Site()
 
 
-def test_a_page_that_waits_too_long_is_a_503_and_shows_a_form_again(site: Site) -> None:
+def test_a_page_that_waits_too_long_is_answered_with_503_and_shows_the_form_again(
+    site: Site,
+) -> None:
     form = {"csrfmiddlewaretoken": "sent", "full_name": "Ann & Co", "password": "secret"}
     with site.making(2):
         asked = site.visit(0.1)
@@ -85,7 +87,7 @@ def test_a_page_that_waits_too_long_is_a_503_and_shows_a_form_again(site: Site) 
 
 
 @pytest.mark.parametrize("request_", [REQUEST, PASSING_ON], ids=["made", "passed its turn on"])
-def test_a_page_beyond_the_queue_is_a_503_at_once(
+def test_a_page_that_finds_the_queue_full_is_answered_with_503_at_once(
     request_: HttpRequest, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     settings.PAGES_AT_ONCE = 1

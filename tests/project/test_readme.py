@@ -20,7 +20,7 @@ INSTALLED, *_USED, CACHES_AND_SESSIONS = re.findall(
 )
 MANAGE = ".venv/bin/python manage.py "
 
-#: With the bars of its tables, of which there are more than a hundred.
+#: The bars of tables count too; there are more than a hundred.
 MOST_WORDS = 1000
 
 #: The library alone is installed in the project that runs the README's Python.

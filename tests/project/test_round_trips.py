@@ -16,7 +16,7 @@ from tests.invoices.forms import NEW, typed
 from tests.pages import new_account
 from tests.requests import Requests, round_trips
 
-#: Longer than a thread needs to send its request after another one.
+#: Longer than the time between two requests that threads send together.
 LATE_SECONDS = 0.05
 #: More than any operation here sends.
 MANY = 100

@@ -1,4 +1,4 @@
-"""Secrets in SSM parameters: secret keys, read at the start and minutes later; a mail password."""
+"""Secrets in SSM parameters: the secret keys, and the password of the mail server."""
 
 import math
 import subprocess
@@ -158,7 +158,7 @@ def test_one_of_many_threads_reads_the_keys_and_the_others_do_not_wait(
     ],
     ids=["refused", "cut off", "empty", "not encrypted", "another answer"],
 )
-def test_keys_that_cannot_be_read_again_stay(
+def test_the_old_keys_stay_if_they_cannot_be_read_again(
     keys: Parameter,
     settings: Any,
     fault: Fault,
@@ -269,7 +269,9 @@ def test_the_start_does_not_repeat_what_is_refused(
     assert keys.times_read == 2
 
 
-def test_a_start_without_keys_ends_with_one_line(checkout: Path, parameter: Parameter) -> None:
+def test_the_site_does_not_start_without_keys_and_prints_one_line(
+    checkout: Path, parameter: Parameter
+) -> None:
     ended = start(checkout, parameter)
 
     assert (ended.returncode, ended.stdout) == (1, "")

@@ -116,7 +116,7 @@ class Visitor:
 
 @pytest.mark.urls(__name__)
 @pytest.mark.usefixtures("engine")
-def test_the_whole_story_of_an_account_leaves_no_secret_in_the_log(
+def test_everything_that_an_account_does_leaves_no_secret_in_the_log(
     written: io.StringIO,
     written_as_json: io.StringIO,
     mailoutbox: list[EmailMessage],
@@ -227,7 +227,7 @@ def token_routes(resolver: URLResolver, before: str = "") -> Iterator[str]:
             yield route
 
 
-def test_every_url_with_a_token_is_known() -> None:
+def test_the_tokens_of_all_urls_are_hidden() -> None:
     routes = list(token_routes(get_resolver()))
     assert len(routes) >= 4
 

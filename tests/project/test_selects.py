@@ -1,4 +1,4 @@
-"""Lists with hundreds of options."""
+"""`LongSelect` renders what Django's select renders."""
 
 from html.parser import HTMLParser
 from typing import Any
@@ -25,7 +25,7 @@ class Tags(HTMLParser):
 
 
 @pytest.mark.parametrize("value", ["", None, "a", '"', 3, "3", "unknown"])
-def test_a_long_list_is_the_one_that_django_renders(value: Any) -> None:
+def test_a_long_select_is_rendered_as_djangos(value: Any) -> None:
     def rendered(widget: type[forms.Select]) -> list[Any]:
         field = forms.ChoiceField(choices=CHOICES, widget=widget(attrs={"autocomplete": "off"}))
         form = type("Form", (forms.Form,), {"name": field})({"name": value}, prefix="p")

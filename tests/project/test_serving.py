@@ -1,4 +1,4 @@
-"""The documented server and proxy: answers, ends, killed workers, clients that hold connections."""
+"""The documented server and proxy: their answers, their end, and clients that hold connections."""
 
 import gzip
 import http.client

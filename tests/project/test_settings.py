@@ -223,7 +223,7 @@ def test_production_is_strict(checkout: Path) -> None:
         assert read["LOGGING"]["handlers"]["console"]["formatter"] == formatter
 
 
-def test_limits_are_read_as_times_in_seconds(checkout: Path) -> None:
+def test_limits_are_read_as_a_number_of_times_in_seconds(checkout: Path) -> None:
     given = {"SIGN_IN": "3/2d", "MAIL": "OFF", "SIGN_IN_CLIENT": "7/90s", "MAIL_CLIENT": "5/1h"}
     read = settings_under(checkout, **{f"ACCOUNTS_LIMIT_{name}": given[name] for name in given})
 
@@ -354,7 +354,7 @@ CHECKED = (
 
 
 @pytest.mark.parametrize(("value", "indexes"), [(None, ["unique-search"]), ("off", [])])
-def test_accounts_have_an_index_for_searches_unless_it_is_switched_off(
+def test_accounts_have_the_search_index_unless_it_is_switched_off(
     checkout: Path, value: str | None, indexes: list[str]
 ) -> None:
     code = (

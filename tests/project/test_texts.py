@@ -1,4 +1,4 @@
-"""What pages say, and what they do not say where it would be wrong; where the visitor is."""
+"""Texts that depend on the situation, and the mark of the current page in the navigation."""
 
 import re
 
@@ -14,7 +14,7 @@ from tests.pages import Page, arrive
 pytestmark = pytest.mark.usefixtures("engine")
 
 
-def test_a_page_that_was_only_asked_for_does_not_speak_of_typed_texts(client: Client) -> None:
+def test_only_the_503_page_of_a_sent_form_mentions_what_was_typed(client: Client) -> None:
     arrive(client, make_user(username="ann"))
     with outage():
         asked = client.get("/invoices/")
@@ -51,7 +51,7 @@ PLACES = {
 }
 
 
-def test_the_navigation_marks_where_the_visitor_is(client: Client) -> None:
+def test_the_navigation_marks_the_current_page(client: Client) -> None:
     def marked(visitor: Client, path: str) -> list[tuple[str, str]]:
         nav = visitor.get(path).content.decode().partition("</nav>")[0].partition("<nav")[2]
         found = re.findall(r'href="([^"]+)"[^>]* aria-current="(\w+)"', nav)

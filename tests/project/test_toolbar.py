@@ -27,7 +27,7 @@ def panel(kind: type[Any], kept: dict[str, Any], view: Any = None) -> Any:
     return kind(SimpleNamespace(stats={}, store=store, request_id="one"), view)
 
 
-def test_only_visitors_on_this_machine_see_it_and_only_under_debug(settings: Any) -> None:
+def test_the_toolbar_is_shown_under_debug_to_visitors_on_this_machine_only(settings: Any) -> None:
     settings.DEBUG = True
     for address in ("127.0.0.1", "127.1.2.3", "::1"):
         assert is_shown(asked_from(address))

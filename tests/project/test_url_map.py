@@ -1,7 +1,7 @@
-"""Every URL, for every visitor: what comes back to a GET, and to a POST from a form of the site.
+"""What every URL answers to every kind of visitor, to a GET and to a POST of its form.
 
-A URL without a row fails. A new one takes one line: its status, or the name of the URL that it
-redirects to, for visitors who are signed in and who are not, and for those with another answer.
+Each URL has a row: its status, or the name of the URL that it redirects to, for visitors who are
+not signed in, for those who are, and for exceptions.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Handlers of functions that tests freeze, restore and watch, beside the site's own."""
+"""A handler for tests that freeze, restore and watch a function."""
 
 import functools
 import random

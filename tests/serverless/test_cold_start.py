@@ -1,4 +1,4 @@
-"""What a new function loads before its first pages, counted in modules and files."""
+"""The modules and files that a new function loads before its first pages."""
 
 import json
 import subprocess
@@ -38,7 +38,7 @@ print(json.dumps(found))
 IMPORT, PROBE, SIGN_IN, PROFILE = "import", "/livez", "/accounts/login/", "/accounts/profile/"
 STEPS = (IMPORT, PROBE, SIGN_IN, PROFILE)
 
-#: A module or package, and the first step that may load it; None: no step of these.
+#: A module or package, and the first step that may load it; None: none of the steps.
 FIRST_LOADED_BY: dict[str, str | None] = {
     "accounts.pages.account": SIGN_IN,
     "babel": SIGN_IN,

@@ -1,4 +1,4 @@
-"""Functions at their limits: time, memory, and passwords that are guessed at many of them."""
+"""The memory that a function needs."""
 
 import re
 import sys

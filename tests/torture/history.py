@@ -119,8 +119,8 @@ class Journal:
     ) -> Iterator[Running]:
         """Record a call before its body runs, and its answer afterwards.
 
-        The errors `refusals` are answers, and a DynamoError is none. Another exception from the
-        body is an error of the harness or of the site: it is recorded, and reported as a finding.
+        The errors `refusals` are answers; a DynamoError means that there was no answer. Any other
+        exception is an error of the harness or of the site, and is reported as a finding.
         """
         number = next(self._numbers)
         by = f"{self._life}/{threading.current_thread().name}"

@@ -3,8 +3,8 @@
 Each operation takes effect at one instant between its start and its end; one whose outcome is
 unknown may also take no effect. The history is read in the order of its events, with all states in
 which the object can be (the check of Wing and Gong, with the just-in-time order of Lowe): an
-operation is placed no earlier than at the end of one that needs it there. So few states are kept,
-as few operations overlap. The finding is the first event that no order explains.
+operation is placed only when another one ends that needs it. The number of states stays small
+because few operations overlap. The finding is the first event that no order explains.
 
 Sources: J. Wing, C. Gong, "Testing and Verifying Concurrent Objects", 1993; G. Lowe, "Testing for
 Linearizability", 2017.

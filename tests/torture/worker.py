@@ -22,7 +22,7 @@ from django.conf import settings  # noqa: E402 - Django first
 threshold = gc.get_threshold()
 from project.wsgi import application  # noqa: E402
 
-# A server collects rarely. Tests, which import this module, look for what nobody uses any more.
+# The import lets a server collect garbage rarely. Tests import this module, and need the default.
 gc.set_threshold(*threshold)
 
 from tests.torture.clients.accounts import AccountClient  # noqa: E402
