@@ -207,7 +207,7 @@ class DynamoCache(BaseCache):
         expires_at = self._expires_at(timeout)
         if expires_at == _EXPIRED:
             return self.delete(key, version)
-        update = Update.of_values({"expires": None, "expiresAt": None, **_expiry(expires_at)})
+        update = Update({"expires": None, "expiresAt": None, **_expiry(expires_at)})
         request = update.request(
             self._address(key, version),
             _PRESENT,

@@ -123,17 +123,14 @@ class Unavailable(DynamoError):
 
 
 class Busy(Unavailable):
-    """This process does as much of `work` as it may at once. Nothing was sent or written.
+    """This process does as much of `operation` as it may at once. Nothing was sent or written.
 
-    A subclass of `Unavailable`, because callers do the same: they answer 503.
+    It is an `Unavailable`, because callers handle both alike: they answer 503.
     """
 
-    def __init__(self, work: str) -> None:
-        super().__init__(work, "too much at once")
-        self.args = (work,)
-        self.work = work
+    reason: str = "too much at once"
 
-    text = "This process is busy: {work} found no free slot in time."
+    text = "This process is busy: {operation} found no free slot in time."
 
 
 class Rejected(DynamoError):

@@ -32,4 +32,4 @@ def insert(item: PlainModel) -> None:
 
 def overwrite(item: PlainModel, **typed: dict[str, Any] | None) -> None:
     """Give the stored item these values, as on the wire, past all rules; None removes one."""
-    send("UpdateItem", Update.of_values(typed).request(item._address()))
+    send("UpdateItem", Update(typed).request(item._address()))

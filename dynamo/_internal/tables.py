@@ -242,11 +242,11 @@ def create(table: Table, report: Callable[[str], object] = lambda _sentence: Non
     description = _wait_until_active(table, report)
     missing = _unready(table, description)
     for feature in features_of(table.name, table.ttl_attribute):
-        if feature.turn_on(READY_SECONDS):
+        if feature.turn_on():
             done.append(f"Turned on {feature.name} for the table {table.name}.")
     for index in table.indexes:
         if index.name in missing:
-            if _existence_of(table, index, description).turn_on(READY_SECONDS):
+            if _existence_of(table, index, description).turn_on():
                 done.append(f"Created the index {index.name} of the table {table.name}.")
             description = _wait_until_active(table, report)
     return done
@@ -340,14 +340,14 @@ class Feature:
             return False
         return self.is_on(answer) is False
 
-    def turn_on(self, patience_seconds: float) -> bool:
+    def turn_on(self) -> bool:
         """Turn the feature on if it is off; whether this call did. Costs 1 or 2 requests.
 
         Raises:
-            Unavailable: the table was busy for longer than `patience_seconds`.
+            Unavailable: the table was busy for longer than READY_SECONDS.
             Rejected: rights are missing, or TTL was changed less than an hour ago.
         """
-        ends_at = time.monotonic() + patience_seconds
+        ends_at = time.monotonic() + READY_SECONDS
         while self.is_off():
             try:
                 send(f"Update{self.topic}", {"TableName": self.table, **self.change})
@@ -387,11 +387,11 @@ def _existence_of(table: Table, index: Index, description: Mapping[str, Any]) ->
     types = [*types, *(each for each in _definitions(index.key) if each not in types)]
     creation = [{"Create": index.definition}]
     change = {"AttributeDefinitions": types, "GlobalSecondaryIndexUpdates": creation}
-    return Feature(index.name, table.name, "Table", partial(_has_index, index.name), change)
 
+    def exists(answer: dict[str, Any]) -> bool:
+        return index.name in _index_states(answer["Table"])
 
-def _has_index(name: str, answer: dict[str, Any]) -> bool:
-    return name in _index_states(answer["Table"])
+    return Feature(index.name, table.name, "Table", exists, change)
 
 
 def _is_protected(answer: dict[str, Any]) -> Any:

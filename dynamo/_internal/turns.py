@@ -27,8 +27,7 @@ Result = TypeVar("Result")
 class TooManyPages(Busy):
     """The process is making as many pages as it may, and this one did not get its turn."""
 
-    def __init__(self) -> None:
-        super().__init__("a page")
+    operation: str = "a page"
 
 
 class _Turn:

@@ -1,6 +1,6 @@
 """The changes of one UpdateItem as data, from which its request is built."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Self
@@ -22,31 +22,15 @@ _NONE: Mapping[Any, Any] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Update:
-    """Sets values, removes some, and counts numbers up.
+    """Sets values (None removes one), and counts numbers up.
 
     `add` counts up from 0, or from the stored number; `count` from a start of its own: each entry
     is (start, step), and the first result is start + step.
     """
 
-    set: Mapping[Name, Typed] = field(default_factory=dict)
-    remove: Collection[Name] = ()
+    set: Mapping[Name, Typed | None] = field(default_factory=dict)
     add: Mapping[Name, Typed] = field(default_factory=dict)
     count: Mapping[Name, tuple[Typed, Typed]] = field(default_factory=dict)
-
-    @classmethod
-    def of_values(
-        cls,
-        values: Mapping[Any, Typed | None],
-        add: Mapping[Any, Typed] = _NONE,
-        count: Mapping[Any, tuple[Typed, Typed]] = _NONE,
-    ) -> Self:
-        """Set `values`; None removes one."""
-        return cls(
-            {name: typed for name, typed in values.items() if typed is not None},
-            [name for name, typed in values.items() if typed is None],
-            add,
-            count,
-        )
 
     @classmethod
     def of_actions(cls, actions: Iterable[Action]) -> Self:
@@ -55,19 +39,18 @@ class Update:
         Raises:
             TypeError: one does something else.
         """
-        set_: dict[Name, Typed] = {}
-        remove: list[Name] = []
+        set_: dict[Name, Typed | None] = {}
         add: dict[Name, Typed] = {}
         for action in actions:
             path = action.values[0]
             name = tuple(path.path)  # type: ignore[attr-defined]  # a Path
             if isinstance(action, RemoveAction):
-                remove.append(name)
+                set_[name] = None
             elif isinstance(action, (SetAction, AddAction)) and isinstance(action.values[1], Value):
                 (add if isinstance(action, AddAction) else set_)[name] = action.values[1].value
             else:
                 raise TypeError(f"An update sets, removes or adds values: {action!r}.")
-        return cls(set_, remove, add)
+        return cls(set_, add)
 
     @property
     def is_repeatable(self) -> bool:
@@ -105,10 +88,10 @@ class Update:
 
         clauses = {
             "SET": [
-                *(f"{path(name)} = {operand(typed)}" for name, typed in self.set.items()),
+                *(f"{path(name)} = {operand(each)}" for name, each in self.set.items() if each),
                 *(f"{path(name)} = {counted(name, *each)}" for name, each in self.count.items()),
             ],
-            "REMOVE": list(map(path, self.remove)),
+            "REMOVE": [path(name) for name, each in self.set.items() if each is None],
             "ADD": [f"{path(name)} {operand(typed)}" for name, typed in self.add.items()],
         }
         if isinstance(condition, Condition):
@@ -134,7 +117,6 @@ class Update:
             stored is not None
             and self.is_repeatable
             and all(is_same_value(value_at(stored, name), each) for name, each in self.set.items())
-            and all(value_at(stored, name) is None for name in self.remove)
         )
 
 

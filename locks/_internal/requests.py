@@ -13,7 +13,6 @@ takes to execute it. `key` and `data` are reserved words of DynamoDB.
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from time import time_ns
 from typing import Any
@@ -88,9 +87,9 @@ def take(
             "leaseDuration": {"S": str(lease_milliseconds)},
             "recordVersionNumber": {"S": version},
             "renewedAt": {"S": _time_of_day()},
+            "isReleased": None,
             **_stored_data(data),
         },
-        remove=["isReleased"],
         # The first fencing token comes from the clock; from then on it only rises.
         count={"fencingToken": ({"N": str(time_ns() // 1000)}, {"N": "1"})},
     )
@@ -167,7 +166,7 @@ def break_seen(name: str, seen: Item, *, delete: bool, write: Transaction | None
     else:
         # A lock whose token is not a whole number cannot be acquired.
         damaged = not seen.get("fencingToken", {"N": "0"}).get("N", "").isdigit()
-        update = replace(_release(version), remove=["fencingToken"] if damaged else [])
+        update = _release(version, **({"fencingToken": None} if damaged else {}))
         action = {"Update": update.request(_address(name), **_unchanged(seen))}
 
     def otherwise(refusal: Refusal) -> Exception | None:
@@ -191,8 +190,8 @@ def _address(name: str) -> dict[str, Any]:
     return {"TableName": LockItem.table(), "Key": {"key": {"S": name}}}
 
 
-def _release(version: str) -> Update:
-    return Update({"recordVersionNumber": {"S": version}, "isReleased": {"S": RELEASED}})
+def _release(version: str, **more: None) -> Update:
+    return Update({"recordVersionNumber": {"S": version}, "isReleased": {"S": RELEASED}, **more})
 
 
 def _stored_data(data: bytes | None) -> Item:

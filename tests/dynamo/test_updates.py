@@ -18,8 +18,7 @@ ONE, TWO = {"S": "1"}, {"N": "2"}
 
 def test_a_request_has_all_changes_and_the_condition() -> None:
     update = Update(
-        {"a": ONE, ("map", "key"): TWO},
-        remove=["b"],
+        {"a": ONE, ("map", "key"): TWO, "b": None},
         add={"n": TWO},
         count={"fence": ({"N": "100"}, {"N": "1"})},
     )
@@ -49,7 +48,7 @@ def test_a_request_has_all_changes_and_the_condition() -> None:
     [
         (Update({"a": ONE}), True, True),
         (
-            Update({"a": ONE, ("map", "key"): TWO}, remove=["b", ("map", "b"), ("a", "b")]),
+            Update({("map", "key"): TWO, "b": None, ("map", "b"): None, ("a", "b"): None}),
             True,
             True,
         ),
@@ -59,7 +58,7 @@ def test_a_request_has_all_changes_and_the_condition() -> None:
         (Update({"a": TWO}), True, False),
         (Update({"b": ONE}), True, False),
         (Update({("map", "b"): TWO}), True, False),
-        (Update({"a": ONE}, remove=[("map", "key")]), True, False),
+        (Update({"a": ONE, ("map", "key"): None}), True, False),
         (Update({"a": ONE}, add={"b": TWO}), False, False),
         (Update(count={"n": (TWO, TWO)}), False, False),
     ],

@@ -11,7 +11,7 @@ cannot be if reading it as an object fails.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import groupby, islice
 from operator import and_, itemgetter
@@ -217,6 +217,7 @@ REPAIR_ATTEMPTS = 2
 _Suspect = tuple[str, list[str], bool]
 
 
+@dataclass
 class Report:
     """What a check found. `users` and `guards` count items, `repaired` counts findings.
 
@@ -231,17 +232,16 @@ class Report:
     one, with the attribute's stored name.
     """
 
-    def __init__(self, spool: Spool) -> None:
-        self._spool = spool
-        self._counts = Counter[Fault]()
-        self.users = 0
-        self.guards = 0
-        self.repaired = 0
-        self.shared = 0
-        self.unsearchable = 0
-        self.made_searchable = 0
-        self.unusable = 0
-        self.unusable_example: tuple[str, str] | None = None
+    _spool: Spool
+    _counts: Counter[Fault] = field(default_factory=Counter)
+    users: int = 0
+    guards: int = 0
+    repaired: int = 0
+    shared: int = 0
+    unsearchable: int = 0
+    made_searchable: int = 0
+    unusable: int = 0
+    unusable_example: tuple[str, str] | None = None
 
     def note(self, finding: Finding, *, repaired: bool) -> None:
         """Add a confirmed finding."""

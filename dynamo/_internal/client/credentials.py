@@ -92,9 +92,6 @@ class ProcessCredentials(Credentials):
             CredentialRetrievalError: none were loaded in time.
             NoCredentialsError: no provider has any.
         """
-        held = self._fixed or self._loading.value
-        if held is not None and time.time() < max(held.due_at, self._look_at):
-            return held.frozen
         return self.wait(operation_ends_at())
 
     def __getattr__(self, name: str) -> Any:

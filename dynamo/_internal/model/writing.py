@@ -270,7 +270,7 @@ class Writable(Readable):
             and (start := {"N": str(version)} if name == VERSION else self._stored_value(name))
         }
         adding = {name: step for name, step in added.items() if name not in counted}
-        update = Update.of_values(changed, adding, counted)
+        update = Update(changed, adding, counted)
         request = update.request(self._address(), mine if condition is None else mine & condition)
 
         def otherwise(refusal: Refusal) -> Exception | None:
