@@ -28,7 +28,7 @@ from accounts.cookies import set_cookie
 
 def site_language(language: str | None) -> str | None:
     """`language` if it is in `LANGUAGES`, which may have changed since it was stored."""
-    return language if language in dict(settings.LANGUAGES) else None
+    return language if language and language in dict(settings.LANGUAGES) else None
 
 
 def language_of(user: Any) -> str | None:

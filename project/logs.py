@@ -59,6 +59,9 @@ request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 log = logging.getLogger(__name__)
 
+# `json.dumps` would make an encoder for each line.
+_as_json = json.JSONEncoder(default=str).encode
+
 
 def hiding(request: object = None) -> Callable[[str], str]:
     """Takes out of texts the tokens of paths, and the secrets of `request` if given."""
@@ -87,9 +90,10 @@ def _paths_with_tokens(urlconf: str) -> re.Pattern[str] | None:
     for route in _routes(get_resolver(urlconf)):
         if f"{_HIDDEN_PARAMETER}>" in route:
             before = route.partition(f"{_HIDDEN_PARAMETER}>")[0].rpartition("<")[0]
-            path = re.escape(f"/{before}").replace("/", _SLASH)
+            path = re.escape(before).replace("/", _SLASH)
             found.append(_PARAMETER.sub(lambda _each: _PART, path))
-    return re.compile(f"({'|'.join(found)}){_PART}") if found else None
+    # One slash before all of them, so that a search skips every other sign.
+    return re.compile(f"({_SLASH}(?:{'|'.join(found)})){_PART}") if found else None
 
 
 def _routes(resolver: URLResolver, before: str = "") -> Iterator[str]:
@@ -171,20 +175,21 @@ class HidingJsonFormatter(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        hidden = hiding(getattr(record, "request", None))
+        # Pages and commands, which have fields, have hidden secrets already: searching takes time.
+        fields = getattr(record, "fields", None)
+        hidden = hiding(getattr(record, "request", None)) if fields is None else str
         found = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
             "message": hidden(record.getMessage()),
             "requestId": request_id.get(),
-            # Pages and commands have hidden secrets in them already, as searching takes time.
-            **getattr(record, "fields", {}),
+            **(fields or {}),
             "exception": hidden(self.formatException(record.exc_info)) if record.exc_info else None,
             "stack": hidden(record.stack_info) if record.stack_info else None,
         }
         line = {name: value for name, value in found.items() if value is not None}
-        return json.dumps(line, default=str)
+        return _as_json(line)
 
 
 class ReporterFilter(SafeExceptionReporterFilter):

@@ -7,6 +7,7 @@ number of our proxies.
 
 import ipaddress
 import re
+from functools import lru_cache
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -76,6 +77,7 @@ def wider_network(client: str) -> str | None:
     return str(ipaddress.IPv6Network(client).supernet(new_prefix=IPV6_WIDER_PREFIX))
 
 
+@lru_cache(maxsize=1000)
 def _parsed(text: str) -> Address | None:
     """The address in a text such as `1.2.3.4:5678` or `[2001:db8::1]:443`, if there is one."""
     bare = text.strip()

@@ -39,9 +39,8 @@ class AuthenticationMiddleware(middleware.AuthenticationMiddleware):
     """Django's. A session that has ended, or has no id (version 0.1), is deleted."""
 
     def process_request(self, request: HttpRequest) -> None:
-        super().process_request(request)
         request.user = SimpleLazyObject(lambda: _user_of(request))  # type: ignore[assignment]  # as Django does
-        request.auser = partial(sync_to_async(_user_of), request)  # type: ignore[assignment]  # as above
+        request.auser = partial(_auser_of, request)  # type: ignore[assignment]  # as above
 
     def process_template_response(
         self, request: HttpRequest, response: HttpResponseBase
@@ -73,6 +72,10 @@ def _user_of(request: HttpRequest) -> User | AnonymousUser:
         if zone := zone_of(known):
             timezone.activate(zone)
     return known
+
+
+# Made once, because making it costs more than finding an anonymous visitor.
+_auser_of = sync_to_async(_user_of)
 
 
 def _read_user(request: HttpRequest) -> User | AnonymousUser:
