@@ -175,14 +175,14 @@ class HidingJsonFormatter(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        # Pages and commands, which have fields, have hidden secrets already: searching takes time.
-        fields = getattr(record, "fields", None)
-        hidden = hiding(getattr(record, "request", None)) if fields is None else str
+        hidden = hiding(getattr(record, "request", None))
+        message, fields = record.getMessage(), getattr(record, "fields", None)
         found = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
-            "message": hidden(record.getMessage()),
+            # Pages and commands have hidden secrets in their fields already: searching takes time.
+            "message": hidden(message) if fields is None else message,
             "requestId": request_id.get(),
             **(fields or {}),
             "exception": hidden(self.formatException(record.exc_info)) if record.exc_info else None,
