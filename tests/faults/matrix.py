@@ -200,7 +200,7 @@ def test_a_transaction_conflict_that_stays_is_not_taken_for_a_refusal(
     with pytest.raises(Unavailable) as unavailable:
         transaction.act(run.given)
 
-    assert not unavailable.value.maybe_written
+    assert (unavailable.value.operation, unavailable.value.maybe_written) == (TRANSACTION, False)
     run.assert_unchanged()
 
 

@@ -33,11 +33,13 @@ def test_a_lock_is_listed_in_one_line(settings: Any, zone: bool) -> None:
 def test_locks_are_listed_as_json_one_a_line() -> None:
     lease = abandoned("a", lease_seconds=2.5, owner="we")
     claim_once("b")
+    taken("c").release()
 
     out, err, code = run("listlocks", "--json")
 
     assert (err, code) == ("", 0)
-    held, claimed = sorted(map(json.loads, out.splitlines()), key=lambda lock: str(lock["key"]))
+    listed = sorted(map(json.loads, out.splitlines()), key=lambda lock: str(lock["key"]))
+    held, claimed, released = listed
     assert 0 <= held.pop("ageSeconds") < 100
     assert held == {
         "key": "a",
@@ -48,6 +50,7 @@ def test_locks_are_listed_as_json_one_a_line() -> None:
         "renewedAt": stored("a")["renewedAt"]["S"],
     }
     assert (claimed["state"], claimed["leaseSeconds"]) == ("claimed", None)
+    assert released["state"] == "released"
 
 
 @pytest.mark.parametrize("arguments", [["--json"], []])

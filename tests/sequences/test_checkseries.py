@@ -246,12 +246,20 @@ def test_an_item_that_the_scan_missed_is_not_a_gap(series: str) -> None:
     assert report == SeriesReport(series, last=3, counts=Counts({"": 3}))
 
 
-def test_an_item_that_is_issued_after_its_counter_was_read_is_not_beyond_it(series: str) -> None:
-    ticket(series, request_id="d")
+def test_items_issued_after_their_counter_was_read_are_not_beyond_it(
+    series: str, requests_sent: Requests
+) -> None:
+    ids = {"4": "d", "5": "e"}
+    for each in ids.values():
+        ticket(series, request_id=each)
+    requests_sent.clear()
 
-    report = report_on(series, ["", "counter", "3"], [place("4"), "item", "", "d"])
+    issued = [[place(number), "item", "", ids[number]] for number in ids]
+    report = report_on(series, ["", "counter", "3"], *issued)
 
     assert report == SeriesReport(series, last=3, counts=Counts({"": 3}))
+    # The counter, once, and the numbers 1 to 3, whose items the scan missed.
+    assert requests_sent.operations == ["TransactGetItems"] * 2
 
 
 def test_a_series_that_began_meanwhile_is_not_reported() -> None:
