@@ -15,6 +15,7 @@ from botocore.exceptions import (
     ReadTimeoutError,
     SSLError,
 )
+from django.test import Client
 
 from dynamo._internal.client import breaker as breakers, sending
 from dynamo._internal.client.breaker import (
@@ -227,6 +228,17 @@ def test_a_request_outside_of_a_page_is_sent_and_closes_it(clock: SleeplessClock
 
     assert not is_unreachable()
     read_in_a_page()
+
+
+@pytest.mark.usefixtures("engine")
+def test_healthz_asks_once_while_dynamodb_cannot_be_reached(
+    clock: SleeplessClock, requests_sent: Requests
+) -> None:
+    with through(NOWHERE):
+        opened(clock)
+        assert Client().get("/healthz").status_code == 503
+
+    assert requests_sent.operations == ["GetItem"]
 
 
 @pytest.mark.usefixtures("engine")
