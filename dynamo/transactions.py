@@ -328,7 +328,7 @@ class Transaction:
         return None
 
     def tell_committed(self, stored: Item | None = None) -> None:
-        """Make the calls of `on_commit`, as `commit` does; for who sent the writes otherwise."""
+        """Make the calls of `on_commit`; for a caller that sent the collected writes itself."""
         for about, call in self._on_commit:
             refusal = self.refusal_of(about)
             call(stored if refusal is None else refusal.stored)
@@ -357,7 +357,7 @@ class Transaction:
         return bool(needed) and done.issuperset(needed)
 
     def _error(self) -> Exception:
-        # An item that an earlier request made has its values itself.
+        # If an item was stored by an earlier request, its guard items are refused as well.
         done = {
             id(each.write.part_of or each.write.about) for each in self.refusals if each.is_done
         }

@@ -60,7 +60,7 @@ REQUEST_DIGEST = "requestDigest"
 #: The index of the guard items that a search by the first letters reads, and its key.
 SEARCH_INDEX = "unique-search"
 SEARCH_PREFIX, SEARCH_VALUE = "searchPrefix", "searchValue"
-#: A search needs so many letters. All values that begin with the same ones are one partition.
+#: How many letters a search needs. Values that begin with the same ones share a partition.
 SEARCH_LETTERS = 2
 
 OWNER = "owner"
@@ -185,16 +185,16 @@ class UniqueKey:
         return key
 
     def usable_key(self, item: Item) -> str | None:
-        """As `key`; None for a stored value that has none: damaged, or older than the rule.
+        """As `key`, but None for a stored value that is damaged or breaks a rule that came later.
 
-        So its item can still be changed and deleted.
+        So an item with such a value can still be changed and deleted.
         """
         with suppress(ValueError):
             return self.key(item)
         return None
 
     def beginning(self, letters: str) -> str:
-        """How the keys begin of values, of a single text, that begin with `letters`.
+        """The beginning of the keys of all values that begin with `letters`, for a single text.
 
         Raises:
             ValueError: no value begins with them.
@@ -216,7 +216,7 @@ class UniqueKey:
         return {SEARCH_PREFIX: {"S": key[: end + SEARCH_LETTERS]}, SEARCH_VALUE: {"S": value}}
 
     def guard_attributes(self, key: str, item: Item) -> Item:
-        """What its guard item `key` for the stored `item` has besides the key and the owner."""
+        """The further attributes of the guard item `key`, which belongs to the stored `item`."""
         if self.prefix == REQUESTS.prefix and REQUEST_DIGEST in item:
             return {DIGEST: item[REQUEST_DIGEST]}
         return self.search_attributes(key)

@@ -237,7 +237,7 @@ class PlainModel(PynamoModel):
         self.stored = stored
 
     def serialize(self, null_check: bool = True) -> Item:
-        """The item as stored. PynamoDB's looks at attributes without a value, too, most of them."""
+        """The item as stored. PynamoDB's is slower: it also visits attributes without a value."""
         item: Item = {}
         for name, stored_name, attribute in self._named_attributes():
             value = self.attribute_values.get(name)

@@ -84,7 +84,7 @@ class Table:
     """A table as declared. `base_name` is its name without the prefix.
 
     `ttl_attribute` is the stored name of the attribute that TTL uses, None if no items expire.
-    `promises` is what models of one table must agree on besides, None for one that does not care.
+    `promises` is what else the models of one table must agree on; None if a model has none.
     """
 
     name: str
@@ -382,7 +382,7 @@ def features_of(table: str, ttl_attribute: str | None) -> list[Feature]:
 
 def _existence_of(table: Table, index: Index, description: Mapping[str, Any]) -> Feature:
     """An index as a feature of an existing table."""
-    # Those of further indexes, too, would be unused, which DynamoDB may refuse.
+    # Not those of further indexes: DynamoDB may refuse definitions that no index uses.
     types = description["AttributeDefinitions"]
     types = [*types, *(each for each in _definitions(index.key) if each not in types)]
     creation = [{"Create": index.definition}]

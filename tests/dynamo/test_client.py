@@ -293,6 +293,29 @@ def test_a_page_ends_within_10_seconds_of_its_start() -> None:
     assert begins + CONNECT_SECONDS + READ_SECONDS < 10
 
 
+READS: dict[str, Any] = {
+    "GetItem": {"Key": KEY},
+    "Scan": {},
+    "Query": {
+        "KeyConditionExpression": "pk = :pk",
+        "ExpressionAttributeValues": {":pk": KEY["pk"]},
+    },
+}
+
+
+@pytest.mark.parametrize("operation", READS)
+def test_a_read_is_strongly_consistent_unless_the_request_says_otherwise(
+    proxy: FaultProxy, operation: str
+) -> None:
+    request = {"TableName": Band.table(), **READS[operation]}
+
+    send(operation, request)
+    send(operation, request | {"ConsistentRead": False})
+
+    assert [seen.body["ConsistentRead"] for seen in proxy.seen] == [True, False]
+    assert "ConsistentRead" not in request
+
+
 def test_a_batch_is_read_consistently_from_each_table(proxy: FaultProxy) -> None:
     tables = {
         Band.table(): {"Keys": [KEY], "ConsistentRead": False},

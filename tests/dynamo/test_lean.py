@@ -621,20 +621,20 @@ CODES = st.sampled_from(
     [
         "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",
         "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
-        "com.amazonaws.dynamodb.v20120810#ResourceNotFoundException",
+        "ResourceNotFoundException",
         "ThrottlingException:http://x",
+        "None",
+        "ConditionalCheckFailed",
     ]
 )
-REASON_CODES = st.sampled_from(["None", "ConditionalCheckFailed"]) | ANY_JSON
-REASON = some_of(Code=REASON_CODES, Message=ANY_JSON, Item=some_of(pk=ANY_JSON))
+MEMBERS: dict[str, Any] = {
+    **dict.fromkeys(["__type", "Code"], CODES | ANY_JSON),
+    **dict.fromkeys(["message", "Message"], ANY_JSON),
+    "Item": some_of(pk=ANY_JSON),
+}
+REASONS = st.lists(some_of(**MEMBERS), max_size=3) | ANY_JSON
 BODIES = st.one_of(
-    some_of(
-        __type=CODES | ANY_JSON,
-        message=ANY_JSON,
-        Message=ANY_JSON,
-        Item=some_of(pk=ANY_JSON),
-        CancellationReasons=st.lists(REASON, max_size=3) | ANY_JSON,
-    ).map(lambda body: json.dumps(body).encode()),
+    some_of(**MEMBERS, CancellationReasons=REASONS).map(lambda body: json.dumps(body).encode()),
     st.binary(max_size=16),
     st.builds(lambda: b"[" * 100_000),
     st.just("<html>Bad Gateway</html>".encode("utf-16")),

@@ -354,7 +354,7 @@ class _Check:
             self.report.unusable_example = self.report.unusable_example or (pk, unusable)
 
     def _is_strange(self, key: str, item: Item) -> bool:
-        """Whether it is the guard item of an attribute that is no longer declared, or the like."""
+        """Whether it is not an item of the model, such as a guard item of a former `Unique`."""
         return SEPARATOR in key and not any(name in item for name in self._stored_names())
 
     def confirm(self) -> None:

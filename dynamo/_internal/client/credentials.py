@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 #: A local engine checks no credentials, but botocore signs with some.
 LOCAL = ReadOnlyCredentials("local", "local", None)
 
-#: How long before they expire credentials are replaced, or at half of their time if that is later.
+#: Credentials are replaced so long before they expire, but not before half of their time.
 AHEAD_SECONDS = 15 * 60.0
 
 #: The longest pause after a failed attempt, unless a request waits for credentials.

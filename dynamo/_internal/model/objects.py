@@ -89,7 +89,7 @@ class ItemObject(PlainModel):
     RequestIdReused: ClassVar[type[exceptions.RequestIdReused]]
 
     _unique_keys: ClassVar[list[UniqueKey]]
-    #: By stored name, how long the attributes may be that are keys of indexes.
+    #: The attributes that are keys of indexes, by stored name: how many bytes they may have.
     _index_keys: ClassVar[dict[str, int]]
     #: The stored names of the attributes that never change.
     _fixed: ClassVar[set[str | None]]
@@ -277,7 +277,7 @@ class ItemObject(PlainModel):
     def _moved(
         cls, before: Item, after: Item
     ) -> Iterator[tuple[UniqueKey, str | None, str | None]]:
-        """What has another guard item after than before, with both keys."""
+        """Each `Unique` whose guard item changes from `before` to `after`, with both keys."""
         for unique in cls.guarded():
             if any(before.get(name) != after.get(name) for name in unique.stored_names):
                 old, new = unique.usable_key(before), unique.key(after)
@@ -288,7 +288,7 @@ class ItemObject(PlainModel):
 
     @classmethod
     def _unknown(cls, names: Iterable[str]) -> str:
-        """Which of `names` are not attributes, as a message; empty if all are."""
+        """A message about those of `names` that are not attributes; empty if all are."""
         attributes = cls.get_attributes()
         unknown = [each for each in names if each not in attributes]
         if not unknown:
@@ -360,9 +360,9 @@ class ItemObject(PlainModel):
         return assigned
 
     def _become(self, stored: Item, before: Item, written: Collection[str] = ()) -> None:
-        """Be the item `stored`, with what was set since this object was `before`.
+        """Become the item `stored`, but keep what was set since this object was `before`.
 
-        The attributes called `written` are those of `stored` alone.
+        The attributes named in `written` are taken from `stored` in any case.
         """
         others = [
             each
@@ -412,7 +412,7 @@ class ItemObject(PlainModel):
         return Path([self.key_attribute_names()[0]]).exists()
 
     def expect_version(self, version: int) -> None:
-        """Write only if the stored item has `version`, such as that of the page with a form.
+        """Require `version` of the stored item in the next write, such as that of a shown form.
 
         Raises:
             Stale: this object is older, so a write could not know the guard items.

@@ -164,7 +164,7 @@ class Readable(Paged):
     def scan(  # type: ignore[override]
         cls, filter_condition: Condition | None = None, **options: Any
     ) -> ResultIterator[Self]:
-        """PynamoDB's: all items of the table. Guard items are left out, and cost as items do."""
+        """PynamoDB's: all items of the table. Guard items are left out, but read and paid for."""
         if not cls._guard_table().is_own and options.get("index_name") is None:
             key = Path([cls.key_attribute_names()[0]])
             for prefix in cls._guard_prefixes():

@@ -69,10 +69,11 @@ class Writable(Readable):
         If a reply was lost and others have changed the item before the request was repeated, the
         object is the item as it is stored by then.
 
-        `marks` are stored with it. If its key is used, `explained` returns the error for the stored
-        item, None if that is what this is to store; by default it is AlreadyExists.
+        `marks` are further attributes to store. If the key is in use, `explained` is called with
+        the stored item. It returns the error, or None if that is the item that this call was to
+        store. By default the error is AlreadyExists.
         """
-        # No two items begin with one version; a repeated insertion has that of the first one.
+        # Each item begins with a version of its own; a repeated insertion keeps its first one.
         if self.stored or self._drawn is None or self.version != self._drawn:
             self.stored = {}
             self.version = self._drawn = new_version()
@@ -87,7 +88,7 @@ class Writable(Readable):
             "ExpressionAttributeNames": {"#key": self.key_attribute_names()[0]},
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
-        # Until the commit of a caller, values can be set.
+        # In a caller's transaction, values can be set until the commit.
         become = self.deserialize if write is None else partial(self._become, before=sent)
 
         def refused(refusal: Refusal) -> Exception | None:
@@ -117,7 +118,7 @@ class Writable(Readable):
             marks[REQUEST_ID] = {"S": request_id}
 
         def explained(stored: Item) -> Exception | None:
-            # If the key is the default one, neither has an id.
+            # With the default key, neither item has a request id.
             if stored.get(REQUEST_ID) != marks.get(REQUEST_ID):
                 return self.AlreadyExists(self._noun())
             is_same = stored.get(REQUEST_DIGEST) == digest and self._has_same_secrets(stored)
@@ -248,9 +249,10 @@ class Writable(Readable):
     ) -> None:
         """Write the typed values `changed` (None removes one) and count up by `added`.
 
-        What was set on this object stays, except of these attributes and those called `asked`.
+        Values that were set on this object and not saved stay, except those of these attributes
+        and of the attributes named in `asked`.
 
-        If the item changed since it was read, it is a success if `is_so` holds for the stored one.
+        If the item changed since it was read, the call is a success if `is_so(stored)` is true.
         """
         self._check_index_keys(changed)
         before = self.stored
@@ -281,7 +283,8 @@ class Writable(Readable):
             if is_done and not (added or condition is not None):
                 return None
             now = self._version_of(stored)
-            # The first write after the version that was read is this one if it has the values.
+            # This write may have been done, and its reply lost: the stored version is a later one,
+            # or it is the one that this write gives, with its values.
             if refusal.repeated and continues(now, version) and (is_done or now != version):
                 return refusal.unknown()
             if condition is not None and (counts_only or now == read):
