@@ -1,4 +1,4 @@
-"""`make run` on a checkout that is installed: from the command to the first page."""
+"""`make run` on a checkout that is installed: from the command to the first page, and to Ctrl-C."""
 
 import os
 import shutil
@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines import free_port
+from tests.engines import free_port, is_listening
 from tests.environment import clean_environment
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FIRST_PAGE_SECONDS = 3.0
@@ -51,7 +52,9 @@ def status_of(url: str) -> int:
 
 
 @pytest.mark.slow
-def test_the_first_page_is_there_within_three_seconds(checkout: Path) -> None:
+def test_the_first_page_is_there_within_three_seconds_and_ctrl_c_ends_everything(
+    checkout: Path,
+) -> None:
     port = free_port()
     began = time.monotonic()
     server = subprocess.Popen(
@@ -68,9 +71,14 @@ def test_the_first_page_is_there_within_three_seconds(checkout: Path) -> None:
             assert time.monotonic() < began + PATIENCE_SECONDS
             time.sleep(0.01)
         seconds = time.monotonic() - began
+
+        # As a terminal sends it: to make, the server and its reloader.
+        os.killpg(server.pid, signal.SIGINT)
+        server.wait(PATIENCE_SECONDS)
+        wait_until(lambda: not is_listening(port))
     finally:
         with suppress(ProcessLookupError):
-            os.killpg(server.pid, signal.SIGTERM)
+            os.killpg(server.pid, signal.SIGKILL)
         server.communicate()
 
     assert seconds < FIRST_PAGE_SECONDS

@@ -24,6 +24,7 @@ from tests.accounts.test_unavailable_pages import outage
 from tests.factories import PASSWORD, change_password, make_user, stored_items
 from tests.invoice_factories import DAY, issued, stored_numbers
 from tests.pages import Page, sign_in, stored_sessions
+from tests.requests import Requests
 from tests.staff.scenes import make_staff, stored_entries
 from web import keptforms
 
@@ -147,7 +148,7 @@ def _page_of_a_lock() -> str:
     ],
 )
 def test_a_form_is_shown_again_after_the_sign_in_and_was_not_sent(
-    engine: str, url: str | Callable[[], str], typed: dict[str, str]
+    engine: str, url: str | Callable[[], str], typed: dict[str, str], requests_sent: Requests
 ) -> None:
     user = make_staff(username="ann", email="ann@example.org")
     issued(user.pk)
@@ -162,7 +163,10 @@ def test_a_form_is_shown_again_after_the_sign_in_and_was_not_sent(
     answer = signed_in_again(client, asked, user)
 
     assert (answer.status_code, answer["Location"]) == (302, path)
+    requests_sent.clear()
     shown = client.get(path)
+    # The form stays in the session, without a write.
+    assert not {"PutItem", "TransactWriteItems", "UpdateItem"} & {*requests_sent.operations}
     page = Page(shown)
     assert is_kept(shown)
     for name, text in typed.items():

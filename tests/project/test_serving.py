@@ -5,6 +5,7 @@ import http.client
 import os
 import re
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -63,6 +64,16 @@ def test_only_probes_are_answered_without_tls_and_for_any_host(server: Server) -
     # Its time-out is short, and the engine may stand still on a machine under load.
     wait_until(lambda: answer("/healthz") == (200, b"ok\n"))
     assert server.get("/accounts/login/", X_Forwarded_Proto="http").status == 301
+
+
+def test_a_worker_that_is_killed_is_replaced(server: Server) -> None:
+    killed = min(server.workers())
+
+    os.kill(killed, signal.SIGKILL)
+
+    wait_until(lambda: server.log.count("Started worker") == 3)
+    wait_until(lambda: len(server.workers() - {killed}) == 2)
+    assert server.get("/livez").status == 200
 
 
 # Under high load granian sometimes misses a SIGTERM.
