@@ -61,7 +61,7 @@ class Operation:
     `again` is what the same call does a second time: "same" if it finds that it was done, "another"
     if it makes another change (of a hash, time or session), or the error that it raises.
     `assert_sound` checks the rules that hold for everything stored. Afterwards the caller's object
-    is as it is stored, unless `is_in_hand` is False.
+    is as it is stored; if not `is_in_hand`, only after a commit of the caller's own transaction.
     """
 
     name: str
@@ -99,8 +99,6 @@ class Operation:
 
     def assert_in_hand(self, given: Any, result: Any) -> None:
         """The item that the caller has afterwards is what is stored, if it was not deleted."""
-        if not self.is_in_hand:
-            return
         for each in (result[0] if isinstance(result, tuple) else result, given):
             if isinstance(each, Model):
                 assert self.stored().get(_place(type(each), each.serialize())) in (
