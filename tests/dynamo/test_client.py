@@ -21,15 +21,15 @@ from dynamo._internal.client.retries import (
     is_repeatable,
     pause_seconds,
 )
-from dynamo._internal.client.sending import client, send
+from dynamo._internal.client.sending import send
 from dynamo.exceptions import ConditionFailed, Rejected, TableMissing, Unavailable
 from project import settings as site_settings
 from tests.clocks import SleeplessClock, use_clock
 from tests.conftest import CONNECT_SECONDS, PATIENCE_SECONDS, READ_SECONDS
 from tests.dynamo.bands import Band, delete_guard
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Garble, TimeOut
-from tests.faults.proxy import NOWHERE, FaultProxy, through
-from tests.requests import Requests, told
+from tests.faults.proxy import FaultProxy
+from tests.requests import told
 
 KEY = {"pk": {"S": "thing"}}
 
@@ -146,19 +146,6 @@ def test_a_reply_with_a_wrong_checksum_is_requested_again(proxy: FaultProxy) -> 
 
     assert stored() == {**KEY, "value": {"S": "one"}}
     assert proxy.count("GetItem") == 2
-
-
-@pytest.mark.usefixtures("engine")
-def test_a_refused_connection_is_repeated_and_has_written_nothing(
-    impatient: float, requests_sent: Requests
-) -> None:
-    with through(NOWHERE):
-        client()
-        with pytest.raises(Unavailable) as unavailable:
-            count_up()
-
-    assert len(requests_sent.operations) > 1
-    assert not unavailable.value.maybe_written
 
 
 def test_an_update_and_a_transaction_without_a_token_are_not_repeatable() -> None:

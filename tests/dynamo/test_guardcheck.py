@@ -15,7 +15,7 @@ from dynamo._internal.checking.findings import Sizes
 from dynamo._internal.checking.guards import FAULTS, check_guards
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import text_of
-from tests.dynamo.bands import Singer
+from tests.dynamo.bands import Band, Singer
 from tests.factories import (
     assert_guards_match_users,
     guard_owner,
@@ -276,6 +276,33 @@ def test_each_of_many_users_with_one_value_is_reported_once_and_few_are_read_tog
     assert found.repaired == (repair and guard == "absent")
     if guard == "of a user":
         assert guard_owner("userName#crowd") == owner
+
+
+def test_a_unique_is_added_to_stored_items_while_they_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    by_name, *added = Band._unique_keys
+    monkeypatch.setattr(Band, "_unique_keys", [by_name])
+    for pk, site in {
+        "1": "a.example",
+        "2": "b.example",
+        "3": "B.example",
+        "4": "c.example",
+    }.items():
+        Band.create(pk=pk, name=pk, site=site)
+    monkeypatch.setattr(Band, "_unique_keys", [by_name, *added])
+    Band.create(pk="5", name="5", site="d.example")
+
+    with after_request("Scan", lambda: Band.get("4").change(site="e.example")):
+        found = Found(model=Band, repair=True, oldest_by=None)
+
+    assert found.findings == {
+        "missing": [("1", "site#a.example"), ("2", "site#b.example")],
+        "foreign": [("3", "site#b.example")],
+    }
+    assert found.repaired == 2
+    Band.get("3").change(site="f.example")
+    assert Found(model=Band, oldest_by=None).findings == {}
 
 
 def test_guards_in_a_second_table_are_checked_and_repaired_there_with_progress() -> None:

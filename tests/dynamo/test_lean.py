@@ -28,7 +28,6 @@ from botocore.exceptions import (
     ClientError,
     HTTPClientError,
     NoCredentialsError,
-    ReadTimeoutError,
     SSLError,
 )
 from django.conf import settings as django_settings
@@ -434,13 +433,6 @@ def test_redirects_are_not_followed(endpoint: Endpoint, ask: Any, status: int) -
 
     assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == status
     assert [headers[":path"] for headers, _body in endpoint.asked] == ["/"]
-
-
-def test_the_read_time_out_applies_to_a_server_that_does_not_answer(ask: Any) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(ReadTimeoutError):
-            ask(url, read_timeout=0.2)(**GET)
 
 
 def test_a_connection_that_was_closed_is_not_used_again() -> None:

@@ -13,7 +13,6 @@ from pynamodb.attributes import (
     UnicodeAttribute,
     UnicodeSetAttribute,
 )
-from pynamodb.exceptions import AttributeNullError
 
 from dynamo._internal.items import PlainModel
 from dynamo.transactions import Write
@@ -61,11 +60,3 @@ def test_a_put_is_what_pynamodb_would_send(values: dict[str, Any], condition: An
 
     assert put.request == item.get_save_kwargs_from_instance(condition, "ALL_OLD")
     assert item.serialize() == item._container_serialize()
-
-
-@pytest.mark.parametrize("missing", ["text", "sk"])
-def test_an_item_without_a_required_value_is_not_sent(missing: str) -> None:
-    item = Kinds("key", **{"sk": 1, "text": "a", missing: None})
-
-    with pytest.raises(AttributeNullError, match=missing):
-        Write.put(item, ABSENT, otherwise=ValueError())
