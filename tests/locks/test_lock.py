@@ -242,17 +242,18 @@ def test_the_default_owner_is_the_same_for_all_locks_of_a_process() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("name", "value", "more"),
     [
-        *(("leaseDuration", {"S": text}) for text in ("", "-5", "1e3", "9" * 5000, "٣")),
-        ("fencingToken", {"N": "1.5"}),
-        ("recordVersionNumber", {"N": "1"}),
+        *(("leaseDuration", {"S": text}, {}) for text in ("", "-5", "1e3", "9" * 5000, "٣")),
+        ("fencingToken", {"N": "1.5"}, {}),
+        ("fencingToken", {"N": "1.5"}, {"isReleased": {"S": "1"}}),
+        ("recordVersionNumber", {"N": "1"}, {}),
     ],
 )
 def test_a_damaged_lock_is_an_error_that_names_the_attribute(
-    name: str, value: dict[str, Any]
+    name: str, value: dict[str, Any], more: dict[str, Any]
 ) -> None:
-    put("a", **{"ownerName": {"S": "x"}, "recordVersionNumber": {"S": "v"}, name: value})
+    put("a", **{"ownerName": {"S": "x"}, "recordVersionNumber": {"S": "v"}, name: value}, **more)
 
     with pytest.raises(DamagedItem, match=rf"'a' of .*{name}"):
         Lock("a").try_acquire()
