@@ -68,16 +68,6 @@ def stored_invoices(account: str, year: int = DAY.year) -> list[Item]:
     return numbered.stored_items(InvoiceItem, series(account, year))
 
 
-def stored_counter(account: str, year: int = DAY.year) -> Item | None:
-    """The series' counter as on the wire."""
-    return numbered.stored_counter(InvoiceItem, series(account, year))
-
-
-def put_counter(account: str, value: Any, last_date: Any = None) -> None:
-    """Write the series' counter directly; attributes as on the wire, or numbers and texts."""
-    numbered.put_counter(InvoiceItem, series(account), value, last_date or DAY)
-
-
 def put_invoice(item: Item, **changes: Any) -> None:
     """Write an invoice's item directly, with other attributes."""
     numbered.put_item(InvoiceItem, item, **changes)
@@ -102,11 +92,6 @@ def put_sendings(account: str, label: str, sendings: dict[str, dict[str, str]]) 
 def remove_invoice(key: str, number: str | int) -> None:
     """Delete an item of `invoices` directly."""
     numbered.remove_item(InvoiceItem, key, number)
-
-
-def remove_counter(account: str, year: int = DAY.year) -> None:
-    """Delete the series' counter directly."""
-    numbered.remove_counter(InvoiceItem, series(account, year))
 
 
 def assert_whole(account: str, count: int, year: int = DAY.year) -> None:

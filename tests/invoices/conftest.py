@@ -23,7 +23,7 @@ def ann(ann: User, client: Client) -> User:
 
 @pytest.fixture
 def held_day(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It stays `TODAY`."""
+    """The date stays `TODAY`."""
     hold_the_day(TODAY, monkeypatch)
 
 
@@ -36,7 +36,7 @@ def account(engine: str) -> str:
 @pytest.fixture
 def sender(engine: str, client: Client) -> User:
     """Ann with a confirmed address, signed in as `client`, and an invoice to Bob's address."""
-    # With the same keys in each test, so that its PDF is typeset once.
+    # The keys are the same in each test, so the PDF is typeset once.
     user = make_user(username="ann", email="ann@example.org", request_id="ann")
     mark_confirmed(User.get(user.pk))
     bob = Customer("Bob <b>Ltd</b>", email="bob@example.org")

@@ -25,7 +25,7 @@ MINUS = f"{LEFT_TO_RIGHT_MARK}−{WORD_JOINER}"
 
 
 def rounded_half_up(amount: Fraction) -> int:
-    """By another way than the code's: half away from zero."""
+    """Half away from zero, computed in another way than in the code."""
     sign = -1 if amount < 0 else 1
     return sign * int(abs(amount) + Fraction(1, 2))
 

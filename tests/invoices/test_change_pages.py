@@ -165,7 +165,7 @@ def test_an_invoice_is_marked_as_paid_today_unless_another_day_is_typed_and_undo
     page = client.get(PAGE)
     assert "Paid on" in words(page)
     assert Page(page).value("paid_on") == str(YESTERDAY)
-    # An old page shows another payment.
+    # A page that shows another payment changes nothing.
     for typed in (str(TODAY), ""):
         kept = client.post(f"{PAGE}unpaid/", {"paid_on": typed}, follow=True)
         assert "changed meanwhile" in Page(kept).messages[0]

@@ -248,7 +248,7 @@ def test_a_customers_page_shows_its_own_invoices_and_what_is_open(
     assert "Open €238.00 2 invoices" in text
     assert "older invoices" not in text
 
-    # However many others have similar names.
+    # So many others have similar names that older invoices are on another page.
     monkeypatch.setattr(lists, "list_invoices", partial(lists.list_invoices, limit=2))
     found, text = shown()
     assert found == labels[:0:-1]

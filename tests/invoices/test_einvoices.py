@@ -202,7 +202,7 @@ def test_a_complete_invoice_has_the_xml_attached_with_the_totals_of_the_text(
     reader = strictly_read(invoice)
     text = "\n".join(page.extract_text() for page in reader.pages)
 
-    # Which follows the standard: see above.
+    # The XML follows the standard: see above.
     xml = as_xml(invoice)
     assert reader.attachments == {XML_NAME: [xml]}
 
@@ -236,7 +236,7 @@ def test_the_metadata_names_the_standard_and_keeps_its_other_entries(
         reader, without = strictly_read(WITH_XML), strictly_read(samples.an_invoice())
         metadata = metadata_of(reader)
 
-    # A reader has nothing to correct.
+    # pypdf has nothing to correct.
     assert caplog.messages == []
     found = {each.tag: each.text for each in metadata.iter(f"{{{FX}}}*")}
     assert found == {

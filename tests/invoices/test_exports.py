@@ -18,7 +18,7 @@ from invoices.document.amounts import totals
 from invoices.document.invoice import Customer, Invoice
 from invoices.output import pdf
 from invoices.output.files import YEAR_FILES, as_zip
-from invoices.output.pdf import render
+from invoices.output.pdf import name_of, render
 from invoices.store.records import Record
 from tests.invoices.samples import a_line, a_voided_invoice, an_invoice, record_of
 from web import helper
@@ -78,7 +78,7 @@ def test_the_table_of_bookings_has_a_row_for_each_rate_with_zero_for_a_voided_in
 
 
 BLANKS = ("\u200e", "\u200d", "\u2060", "\ufe0f", "\ufeff \x00\u034f", "\u3164")
-#: Names, and what the tables have of them.
+#: Texts, and the cells that contain them.
 CELLS = {
     **{
         text: f"'{text}"
@@ -135,10 +135,12 @@ def test_a_zip_contains_each_pdf_with_its_issue_date_and_is_sent_while_it_is_mad
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere all processes are equally nice")
-def test_pages_go_before_the_pdfs_of_a_zip() -> None:
+def test_pages_go_before_the_pdfs_of_a_zip_which_are_not_kept() -> None:
     pdf._kept.reset()
     b"".join(as_zip([record_of(an_invoice())]))
 
+    # It does not displace the PDFs that pages keep.
+    assert pdf._kept().get(name_of(an_invoice())) is None
     made: Any = helper._helper.made()
     ours = os.getpriority(os.PRIO_PROCESS, 0)
     # A process is at most 19 nice.

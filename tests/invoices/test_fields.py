@@ -36,7 +36,7 @@ def test_numbers_are_kept_exactly_and_never_as_minus_zero() -> None:
     assert str(PRICE.clean("-0.00")) == "0"
     assert RATE.clean("8.125") == Decimal("8.125")
     assert PRICE.clean("1.0000000000") == 1
-    # For people it has two readings.
+    # Typed by a person, it has two readings.
     assert PRICE.clean("1.234") == Decimal("1.234")
 
 

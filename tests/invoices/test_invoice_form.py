@@ -27,7 +27,7 @@ GERMAN = {
     "vat_id": "DE136695976",
     "iban": "DE89370400440532013000",
 }
-#: What a customer and a draft need then.
+#: What the customer and the draft of such a seller need.
 DETAILS = {"customer_address": "Rue 2\r\nParis", "supplied_from": "2026-03-01"}
 
 

@@ -20,8 +20,9 @@ from invoices.pages import views
 from invoices.pages.forms import SHOWN_LINES, InvoiceForm
 from invoices.store.lists import all_invoices
 from sequences.models import Counter
+from tests import numbered
 from tests.factories import make_user
-from tests.invoice_factories import issued, remove_counter
+from tests.invoice_factories import issued
 from tests.invoices.forms import LINE, LIST, NEW, TODAY, listed, typed
 from tests.pages import Page, arrive, form_values, let_in
 from tests.requests import OF_EVERY_PAGE, Requests
@@ -87,27 +88,20 @@ def test_a_new_form_has_one_line_and_its_own_request_id_and_is_accepted(
     form = form_values(client, NEW, customer_name="Bob", currency="EUR")
     form |= {f"lines-0-{name}": text for name, text in LINE.items()}
     assert client.post(NEW, form)["Location"] == PAGE
-    # Without a name and an address in the profile.
+    # The profile has neither a name nor an address.
     assert "Add your business name and address" in one.text
     edit_profile(ann, business_name="Ann Ltd", business_address="1 High St")
     assert "Add your business name" not in Page(client.get(NEW)).text
 
 
-#: For each field a text that it does not allow.
+#: For some fields a text that they do not allow.
 WRONG = {
     "lines-1-quantity": "1,500",
-    "lines-1-unit_price": "0.0000001",
     "lines-1-vat_rate": "100.001",
-    "lines-1-description": "x" * 1001,
     "lines-1-tax_category": "none",
     "customer_name": "\u202eabc",
-    "customer_address": "a\x07",
     "customer_country": "XX",
     "customer_email": "bob",
-    "customer_vat_id": "x" * 101,
-    "buyer_reference": "a\nb",
-    "payment_terms": "x" * 501,
-    "exemption_reason": "x" * 301,
     "note": "😀",
     "currency": "<script>",
     "due_date": "2020-01-01",
@@ -141,14 +135,13 @@ def test_the_heading_tells_where_the_errors_are(client: Client, ann: User) -> No
     for values, heading in (
         ({}, "Correct the marked fields in the lines below."),
         ({"customer_name": ""}, "Correct the marked fields, also in the lines below."),
+        ({"lines-0-quantity": "9" * 9, "lines-0-unit_price": "9" * 12}, "The total of the invoice"),
     ):
-        response = client.post(NEW, typed(LINE | {"quantity": "x"}, **values))
-        assert Page(response).errors[""] == [heading]
+        response = client.post(NEW, typed(LINE | {"quantity": "x"}) | values)
+        assert [each.startswith(heading) for each in Page(response).errors[""]] == [True]
     # The error of a line names its field.
-    page = response.content.decode()
-    assert re.search(r'<div class="line-error">\s*<span>Quantity</span>\s*<ul', page)
-    huge = refused(client, ann, typed(LINE | {"quantity": "9" * 9, "unit_price": "9" * 12}))
-    assert huge.errors[""] == ["The total of the invoice is too large."]
+    refused = client.post(NEW, typed(LINE | {"quantity": "x"})).content.decode()
+    assert re.search(r'<div class="line-error">\s*<span>Quantity</span>\s*<ul', refused)
 
 
 # Lines --------------------------------------------------------------------------------------------
@@ -249,7 +242,7 @@ def test_a_later_date_and_a_damaged_series_are_errors_of_the_form(
     series = issued(ann.pk, day=TODAY.replace(month=12, day=31)).series
     assert "Dec. 31" in Page(client.post(NEW, typed())).errors[""][0]
 
-    remove_counter(ann.pk, YEAR)
+    numbered.remove_counter(InvoiceItem, series)
 
     assert "nothing was issued" in Page(client.post(NEW, typed())).errors[""][0]
     assert series in caplog.text
@@ -271,7 +264,7 @@ def test_issuing_again_fills_a_new_form_from_an_invoice_even_a_voided_one(
 
     assert response["Location"] == SECOND_PAGE
     first, second = stored(ann)
-    # With new dates.
+    # The dates are new.
     new = {"supplied_from": None, "supplied_to": None, "due_date": TODAY + timedelta(days=7)}
     same = {"number": 2, "request_id": second.request_id, "status": "issued", "void_reason": ""}
     assert second == replace(first, **new, **same)

@@ -55,7 +55,7 @@ def test_other_contents_have_another_digest() -> None:
         {"customer": replace(CUSTOMER, name="Bob")},
         {"customer": replace(CUSTOMER, address="Elsewhere")},
         {"customer": replace(CUSTOMER, vat_id="DE1")},
-        # The fields are separated.
+        # The same text, divided into two fields in another place.
         {"customer": replace(CUSTOMER, name=name[:2], address=name[2:] + CUSTOMER.address)},
         {"lines": ()},
         {"lines": DRAFT.lines * 2},
@@ -63,7 +63,7 @@ def test_other_contents_have_another_digest() -> None:
         {"lines": (replace(line, quantity=Decimal("1.01")),)},
         {"lines": (replace(line, unit_price=Decimal("2.51")),)},
         {"lines": (replace(line, vat_rate=Decimal(7)),)},
-        # Apart only beyond the 28 digits of Python's usual decimal context.
+        # It differs only after the 28 digits of Python's usual decimal context.
         {"lines": (a_line("1.0000000000000000000000000000001", "2.5"),)},
         {"currency": "USD"},
         {"issued_on": date(2026, 11, 22)},

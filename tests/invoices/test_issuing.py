@@ -8,17 +8,17 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
+from invoices.models import InvoiceItem
 from invoices.store.records import find_invoice
 from invoices.store.settlement import void
 from sequences.exceptions import DamagedSeries
+from tests import numbered
 from tests.invoice_factories import (
     SELLER,
     assert_whole,
     issued,
     new_account,
-    put_counter,
     series,
-    stored_counter,
     stored_numbers,
 )
 
@@ -32,7 +32,7 @@ def test_an_invoice_is_stored_as_returned(account: str, language: str) -> None:
     assert find_invoice(account, invoice.label) == invoice
     assert (invoice.seller, invoice.language) == (SELLER, language)
     assert (invoice.totals.net, invoice.totals.gross) == (10_000, 11_900)
-    assert stored_counter(account) == {
+    assert numbered.stored_counter(InvoiceItem, series(account)) == {
         "counterName": {"S": f"invoices#{series(account)}"},
         "currentValue": {"N": "1"},
         "lastDate": {"S": "2026-03-14"},
@@ -102,13 +102,14 @@ def test_the_same_request_for_today_returns_its_invoice_in_the_next_year(
 
 @pytest.mark.parametrize("last_date", ["yesterday", {"N": "20260101"}])
 def test_a_counter_without_a_date_stops_the_series(account: str, last_date: Any) -> None:
-    put_counter(account, 0, last_date)
-    before = stored_counter(account)
+    numbered.put_counter(InvoiceItem, series(account), 0, last_date)
+    before = numbered.stored_counter(InvoiceItem, series(account))
 
     with pytest.raises(DamagedSeries):
         issued(account)
 
-    assert (stored_counter(account), stored_numbers(account)) == (before, [])
+    assert numbered.stored_counter(InvoiceItem, series(account)) == before
+    assert stored_numbers(account) == []
 
 
 # At every moment these two have different days.

@@ -1,4 +1,4 @@
-"""The language of a document, by its customer or its page; what is stored is in none."""
+"""A document has the language of its customer or of the page. Stored values have none."""
 
 import io
 from decimal import Decimal
@@ -49,7 +49,7 @@ def test_a_catalogue_of_documents_has_texts_of_the_sources_with_their_placeholde
 
 
 def _labels(name: str, language: str) -> list[str]:
-    """What the template prints of a sample and nobody has typed."""
+    """The texts of a sample that the template prints and nobody typed."""
     with translation.override(language):
         contents: dict[str, Any] = contents_of(SAMPLES[name])
     return [

@@ -270,7 +270,7 @@ def test_a_voided_invoice_is_marked_on_every_page() -> None:
     assert len(pages) > 1
     assert all(page.startswith("VOID\n") for page in pages)
     assert "VOID: this invoice was voided.\n" in text_of(a_voided_invoice(voided_at=None))
-    # And one in a language that has no translation.
+    # An invoice in a language without a translation is printed in English.
     for language in ("pt-BR", "zh-Hant-TW", "EN"):
         text = text_of(an_invoice(language=language))
         assert "Invoice 2026-000042" in text
@@ -436,14 +436,6 @@ def test_long_descriptions_are_printed_whole_and_within_their_column() -> None:
             assert "".join(body).count(char) >= text.count(char), char
     # About 60 of the narrowest letter fit into the column.
     assert max(map(len, body)) < 150
-
-
-def test_japanese_is_broken_between_characters_but_never_before_a_full_stop() -> None:
-    text = text_of(an_invoice(a_line(description="山田商店。" * 100), language="ja"))
-
-    lines = [line for line in text.splitlines() if "商店" in line]
-    assert len(lines) > 5
-    assert not any(line.startswith("。") for line in lines)
 
 
 def test_numbers_too_wide_for_the_page_get_smaller() -> None:

@@ -158,7 +158,7 @@ def test_a_preview_shows_page_and_pdf_without_a_number_and_stores_nothing(
     assert "Draft of an invoice" in pdf
     assert "DRAFT" in pdf
     assert "-000000" not in page + pdf
-    # Who is signed in; each time.
+    # Both requests read only who is signed in.
     assert set(requests_sent.operations) <= {"GetItem", "BatchGetItem"}
     assert stored_invoices(ann.pk) == []
 

@@ -71,7 +71,7 @@ ASKED: dict[str, tuple[set[str], set[str]]] = {
     "GB": ({*BUSINESS, "vat_id"}, {"customer_address", "supplied_from"}),
     "CH": ({*BUSINESS, "vat_id"}, {"customer_address"}),
     "JP": ({"business_name", "vat_id"}, {"supplied_from"}),
-    # Where no law is known, nothing.
+    # Nothing where no law is known.
     **dict.fromkeys(("US", "BR", ""), (set(), set())),
 }
 
@@ -128,7 +128,7 @@ def test_a_seller_who_charges_no_vat_needs_no_vat_id(country: str) -> None:
 def test_less_is_required_up_to_a_small_amount_with_vat(
     country: str, currency: str, limit: str, rate: str
 ) -> None:
-    # Nor, in the Union, the seller's numbers.
+    # In the Union, the seller's numbers are not required either.
     numbers = {"vat_id": "", "tax_number": ""} if currency == "EUR" else {}
 
     def small(price: str, currency: str = currency) -> set[str]:

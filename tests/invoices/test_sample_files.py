@@ -24,7 +24,7 @@ def test_a_sample_is_up_to_date_and_valid(name: str, invoice: Invoice) -> None:
     stored = path_of(name).read_bytes()
 
     assert parts_of(stored) == parts_of(render(invoice))
-    # Which follows the standard: see test_einvoices.py.
+    # The XML follows the standard: see test_einvoices.py.
     assert parts_of(stored)[1] == [as_xml(invoice)]
     assert len(stored) < LARGEST
 

@@ -268,7 +268,7 @@ def test_an_account_and_a_recipient_have_limits(sender: User, settings: Any, lim
 
 
 def many_sent(ago: timedelta) -> dict[str, dict[str, str]]:
-    """As many sendings as can be kept, the oldest so long ago and then one each second."""
+    """As many sendings as can be kept, one each second. The oldest was so long `ago`."""
     times = (datetime.now(UTC) - ago + timedelta(seconds=n) for n in range(MAX_SENDINGS))
     return {
         f"old-{n}": {"to": BOB, "at": at.isoformat(), "outcome": "sent"}

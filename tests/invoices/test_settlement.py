@@ -69,7 +69,7 @@ def test_what_is_not_there_or_a_credit_note_is_neither_voided_nor_credited_nor_p
                 act(who, label, value)
 
     assert stored() == before
-    # The page of an invoice reads the credit note; a payment is not told.
+    # The error of `void` names the credit note.
     with pytest.raises(AlreadyCredited) as refused:
         void(account, FIRST, "Wrong")
     assert refused.value.credit_note == SECOND

@@ -81,7 +81,7 @@ def browser(ann: User, client: Client) -> Client:
 
 
 def started(browser: Client, url: str = CSV) -> str:
-    """Start an export, by default of the file that is made soonest; the address of its page."""
+    """Start an export, by default of the quickest file. Returns the address of its page."""
     response = browser.post(url)
     assert response.status_code == 302
     return str(response["Location"])
@@ -126,7 +126,7 @@ def test_a_file_is_made_in_the_background_and_downloaded_from_s3(
     query = dict(parse_qsl(urlsplit(link).query))
     assert query["X-Amz-Expires"] == str(LINK_SECONDS)
     assert query["response-content-disposition"] == f'attachment; filename="{export.name}"'
-    # As it is sent without a bucket.
+    # Without a bucket, the same file is sent.
     settings.EXPORTS_BUCKET = ""
     sent: Any = browser.get(url)
     assert url == JSON or b"".join(sent.streaming_content) == content
@@ -182,7 +182,7 @@ def test_two_runs_of_an_event_at_once_and_a_later_one_make_the_file_once(
 
     assert list(storage.stored.values()) == [1]
     assert "The file is ready." in told(browser, address)
-    # Nor does a lost reply lose the file.
+    # A lost reply does not lose the file.
     address = started(browser)
     storage.plan("CompleteMultipartUpload", DropReply())
     make(exports)
@@ -257,7 +257,7 @@ def test_a_connection_that_died_is_replaced_and_while_s3_does_not_answer_nothing
     address = started(browser)
     make(exports)
     assert "The file is ready." in told(browser, address)
-    # As while the function is frozen.
+    # As happens while the function is frozen.
     storage.drop_connections()
     assert "The file is ready." in told(browser, address)
 

@@ -63,7 +63,7 @@ def page_of(user: User, action: str = "", session: str = "") -> str:
 
 
 def act(client: Client, user: User, action: str, session: str = "", **typed: str) -> Any:
-    """Open the page of an action on an account, and confirm it; what the last request answers."""
+    """Open the page of an action on an account, and confirm it. Returns the last answer."""
     path = page_of(user, action, session)
     response = client.get(path)
     if response.status_code != 200:

@@ -1,4 +1,4 @@
-"""Staff reads the invoices of an account; each time is in the audit log."""
+"""Staff reads the invoices of an account. Each opening is in the audit log."""
 
 from collections.abc import Callable
 from typing import Any

@@ -42,7 +42,7 @@ ANY = "any table"
     ("policy", "table", "forbidden"),
     [
         ("site", ANY, {"Scan", *TABLES}),
-        # It reads and appends.
+        # Pages read entries and append new ones.
         ("site", "staffactions", WRITES - {"PutItem"}),
         ("site", "reports", WRITES),
         ("site", "invoices", {"BatchWriteItem", "DeleteItem"}),

@@ -125,7 +125,7 @@ def test_a_check_that_cannot_write_to_disk_exits_with_1(monkeypatch: pytest.Monk
 def test_an_older_report_does_not_replace_a_newer_one(monkeypatch: pytest.MonkeyPatch) -> None:
     older = made("older")
     store(made("newer"))
-    # It started earlier, and is done later.
+    # The report that began earlier is stored later.
     monkeypatch.setattr("staff.management.commands.storereport.make_report", lambda *_, **__: older)
 
     out, err, code = run("storereport", "guards")

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.usefixtures("engine")
 
 
 def actions_on(user: User) -> list[tuple[str, str]]:
-    """Every action; that on one session with a session of `user`."""
+    """Every action on `user`, each with the session that it ends, if any."""
     names = ("deactivate", "activate", "endSessions", "sendPasswordReset", "sendConfirmation")
     return [*((name, "") for name in names), ("endSession", begun(user))]
 
