@@ -11,8 +11,9 @@
 DynamoDB deletes expired items hours or days late, so every reader compares `expiresAt` with its own
 clock.
 
-Unpickling runs code, and others than the site may write to the table. So a pickle is read only with
-a valid HMAC of the item's key and the pickle, made with SECRET_KEY or one of SECRET_KEY_FALLBACKS.
+Unpickling runs code, and other programs may be able to write to the table. So a pickle is read only
+with a valid HMAC of the item's key and the pickle, made with SECRET_KEY or one of
+SECRET_KEY_FALLBACKS.
 A value that cannot be read is a miss; for `add` the key is in use until the value expires.
 """
 
@@ -203,7 +204,7 @@ class DynamoCache(BaseCache):
         return True
 
     def touch(self, key: Any, timeout: Seconds = DEFAULT_TIMEOUT, version: Version = None) -> bool:
-        """Let the value of `key` end `timeout` from now; False if there is none. 1 request."""
+        """Set the timeout of `key` again, from now; False if it has no value. 1 request."""
         expires_at = self._expires_at(timeout)
         if expires_at == _EXPIRED:
             return self.delete(key, version)
@@ -225,7 +226,7 @@ class DynamoCache(BaseCache):
         return _is_live(send("DeleteItem", request).get("Attributes") or None)
 
     def delete_if(self, key: Any, value: Any, version: Version = None) -> bool:
-        """Delete `key` if it has this `value`, a text or a number; whether it had. 1 request.
+        """Delete `key` if its value is `value`, a text or a number; whether it was. 1 request.
 
         After a lost reply the answer may be False although it was this call that deleted it.
         """

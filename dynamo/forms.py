@@ -76,7 +76,7 @@ M = TypeVar("M", bound=Model)
 
 
 def _as_returned(field: forms.Field, value: Any) -> Any:
-    """A value as a browser returns it: without microseconds, with its own line breaks."""
+    """A value as it is compared: browsers drop microseconds and send other line breaks."""
     if isinstance(value, datetime) and not field.widget.supports_microseconds:
         return value.replace(microsecond=0)
     if isinstance(value, str):
@@ -165,7 +165,7 @@ class ModelForm(djangos.BaseModelForm, Generic[M], metaclass=ModelFormMetaclass)
         self._hidden = VERSION if self._is_edit else REQUEST_ID
         if not self._is_edit:
             model.check_request_ids()
-            # What neither the form nor the caller chose.
+            # The values that neither the form nor the caller has set.
             self._defaults = self.instance.serialize(null_check=False)
         # Otherwise Firefox keeps the old value when the page is loaded again.
         widget = forms.HiddenInput(attrs={"autocomplete": "off"})
@@ -221,7 +221,7 @@ class ModelForm(djangos.BaseModelForm, Generic[M], metaclass=ModelFormMetaclass)
             self._refuse(CHANGED, "stale")
 
     def _take_value(self, name: str, value: Any) -> None:
-        """Give the item a value that was typed."""
+        """Set a value that was typed on the item, or add the error why it cannot be stored."""
         field, model_field = self.fields[name], self.model_fields[name]
         is_omitted = field.widget.value_omitted_from_data(
             self.data, self.files, self.add_prefix(name)

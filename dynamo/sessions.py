@@ -11,9 +11,9 @@ request saves it at the same time, and a request costs only what it needs:
                                                1 write more
     signing out                                1 write
 
-An ended session leaves a tombstone for as long as a new session lasts. So the request that created
-the session cannot bring it back, however late a copy of that request arrives: it is refused while
-the tombstone exists, and after that what it stores has expired.
+An ended session leaves a tombstone for as long as a new session lasts. A late copy of the request
+that created the session cannot bring it back: while the tombstone exists, the copy is refused, and
+after that, what it stores has expired.
 """
 
 import re
@@ -87,7 +87,7 @@ class SessionStore(cache.SessionStore):
         self.modified = True
 
     def save(self, must_create: bool = False) -> None:
-        """Store the values: of a new session under a free key, of another one if it still exists.
+        """Store the values. A new session gets a free key; one that was stored must still exist.
 
         Costs 1 request; for a new session see `DynamoCache.add`. A session that lasts longer than
         SESSION_COOKIE_AGE costs 1 more when it is created. With an expiry in the past the session

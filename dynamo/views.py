@@ -149,15 +149,14 @@ class _FormMixin(DetailMixin):
         self._form = super().get_form(form_class)
         return self._form
 
-    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         try:
-            answer: HttpResponse = super().post(request, *args, **kwargs)
+            return super().post(request, *args, **kwargs)
         except (ErrorWithValues, Refused) as error:
             if not isinstance(self._form, ModelForm):
                 raise
             self._form.add_refusal(error)
-            answer = self.form_invalid(self._form)
-        return answer
+            return self.form_invalid(self._form)
 
     def get_success_url(self) -> str:
         """As Django's: `success_url` may contain attributes, as in `/members/{pk}/`."""

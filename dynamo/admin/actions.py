@@ -48,7 +48,7 @@ def action(
     description: Any = None,
     dangerous: bool = False,
 ) -> Any:
-    """As contrib's, for a method that is called for each selected item, with its transaction.
+    """As contrib's, for a method that is called for each selected item, each in its transaction.
 
         @admin.action(description="Block", permissions=["change"], dangerous=True)
         def block(self, request, obj, write):
@@ -126,7 +126,7 @@ class ActionAdmin(ListAdmin):
         return bool(self.admin_site.commit(request, write, action, needed, on=obj, **about))
 
     def _may(self, request: HttpRequest, permission: str, item: Any) -> bool:
-        """Whether the user has the permission; those that contrib knows, for this item."""
+        """Whether the user has the permission: to change, delete or view this item; else any."""
         on = (item,) if permission in {"change", "delete", "view"} else ()
         has = getattr(self, f"has_{permission}_permission", None)
         user: Any = request.user
@@ -189,10 +189,10 @@ class ActionAdmin(ListAdmin):
         return forms.CheckboxInput(attrs, lambda _: False).render(ACTION_CHECKBOX_NAME, id_of(obj))
 
     def _asked(self, request: HttpRequest, actions: dict[str, Any]) -> HttpResponse:
-        """Asks for confirmation of an action on the selected items, or runs it."""
+        """Ask for confirmation of an action on the selected items, or run it."""
         selected = request.POST.getlist(ACTION_CHECKBOX_NAME)
         name, back = request.POST.get("action", ""), request.get_full_path()
-        # What a search shows at most: of each field, those that begin so and the very one.
+        # A search shows at most a page and the exact value of each field.
         most = (self.list_per_page + 1) * (len(self.get_search_fields(request)) or 1)
         if len(selected) > most:
             bound = _("Select at most %(count)s items. No items have been changed.")
@@ -212,14 +212,14 @@ class ActionAdmin(ListAdmin):
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
-        """Asks, and deletes. Costs 1 request to read the item and 1 to delete it."""
+        """The page that asks, and the deletion. Costs 1 request to read and 1 to delete."""
         answer = self.action_view(request, object_id, DELETE)
         getattr(answer, "context_data", {}).update(extra_context or {})
         return answer
 
     @method_decorator(sensitive_post_parameters())
     def action_view(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
-        """Asks, and runs an action on one item. Costs as `delete_view`."""
+        """The page of an action on one item, and the action. Costs as `delete_view`."""
         is_deletion = name == DELETE
         allowed = self.has_delete_permission if is_deletion else self.has_view_or_change_permission
         items = self._selected([object_id])
@@ -241,7 +241,7 @@ class ActionAdmin(ListAdmin):
     def _confirmed(
         self, request: HttpRequest, action: tuple[Any, str, Any], items: dict[str, Any], back: str
     ) -> HttpResponse:
-        """Asks for confirmation of an action, or runs it item by item and reports each result."""
+        """Ask for confirmation of an action, or run it item by item and report each result."""
         function, name, title = action
         is_deletion = name == DELETE
         dangerous = is_deletion and "delete" in self.dangerous

@@ -1,7 +1,8 @@
 """The list of a model: which Query reads it, and what its page shows.
 
-Each list reads one partition of the table or of an index; without one, the table itself, at most
-three requests for a page. A filter names the partition key, an order the sort key.
+A page of a list is one Query: of a partition of the table or of an index. A filter names the
+partition key, and an order names the sort key. A list without a partition reads the table itself,
+with at most three requests for a page.
 """
 
 from __future__ import annotations
@@ -209,9 +210,9 @@ class ListAdmin(Options):
     ) -> Page[Any]:
         """A page of the items that `search_fields` find: those of the first field first.
 
-        Of a unique attribute the item with the value, and if it is searchable those whose value
-        begins so; of a partition key the items of that partition. Costs 2 requests for each unique
-        attribute, 2 more if it is searchable, 1 for each partition key.
+        A unique attribute finds the item with the value; if it is searchable, also the items whose
+        values begin with it. A partition key finds the items of that partition. Costs 2 requests
+        for each unique attribute, 2 more if it is searchable, 1 for each partition key.
 
         Raises:
             BadCursor: `after` belongs to another list.
@@ -226,7 +227,7 @@ class ListAdmin(Options):
             before = filter(None, map(self._searchable, fields[:number]))
             begins = [each.begins for each in before]
             for item in page:
-                # What an earlier field has found may be on a page before.
+                # An earlier field may have found it on a previous page.
                 if not any(each(item.stored, search_term) for each in begins):
                     found.setdefault(item if isinstance(item, DamagedRow) else id_of(item), item)
             if page.next:

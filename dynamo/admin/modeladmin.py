@@ -96,7 +96,7 @@ class ModelAdmin(ActionAdmin):
     # Fields -----------------------------------------------------------------------------------
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[Any]:
-        """By default each attribute that is editable, those that no form field has included."""
+        """By default each editable attribute, even if no form field can edit it."""
         if self.fields:
             return self.fields
         own = self.form._meta
@@ -150,7 +150,7 @@ class ModelAdmin(ActionAdmin):
         form_url: str = "",
         extra_context: Any = None,
     ) -> HttpResponse:
-        """Adds or changes an item. Costs 1 request to read it and 1 to write it."""
+        """The form that adds or changes an item. Costs 1 request to read it and 1 to write it."""
         obj, add, is_post = None, object_id is None, request.method == "POST"
         if object_id is None:
             may_write = may_see = self.has_add_permission(request)
@@ -254,7 +254,7 @@ class ModelAdmin(ActionAdmin):
         form.fields.update(more)
         form.confirm_names = list(more)
         for name, each in form.fields.items():
-            # An input element of one line would lose the others.
+            # An input element has one line, and would lose the line breaks.
             is_line = type(each.widget) is widgets.AdminTextInputWidget
             if isinstance(each.widget, widgets.AdminSplitDateTime):
                 for part, text in zip(each.widget.widgets, ("Date:", "Time:"), strict=True):
@@ -290,7 +290,7 @@ class ModelAdmin(ActionAdmin):
         return self._saved(request, obj, "changed")
 
     def _saved(self, request: HttpRequest, obj: Any, done: str, after: Any = None) -> HttpResponse:
-        """Leads to the page that the button names, with contrib's message."""
+        """Redirect to the page that the button names, with contrib's message."""
         text = f"The {{name}} “{{obj}}” was {done} successfully."
         to, said = after or self.url("change", obj), name_of(obj)
         if self.has_change_permission(request, obj):

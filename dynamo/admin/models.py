@@ -9,9 +9,9 @@
 
 So "what was done recently" and "what was done to this item" are each one consistent Query of one
 partition, newest first; an index could not be read consistently. Each of the two items costs 2
-write units. A month's partition takes 500 actions per second. Names are stored as they were. Values
-are not stored, only the names of attributes that changed. Entries are never changed and never
-expire, even if the item is deleted.
+write units. A month's partition takes 500 actions per second. Names are stored as they were at that
+time. Of a change, the names of the attributes are stored, not their values. Entries are never
+changed and never expire, even if the item is deleted.
 
 The table is called `auditlog`, or as the setting DYNAMODB_AUDIT_LOG says.
 """
@@ -39,7 +39,7 @@ PAGE_SIZE = 50
 #: A time and a UUID have 69 characters.
 ID_MAX_LENGTH = 100
 
-#: Of the text about an action: a lock's name may have 2,048 bytes.
+#: Longer texts about an action are cut: a lock's name may have 2,048 bytes.
 WHAT_MAX_LENGTH = 300
 
 
@@ -119,7 +119,7 @@ def month_of(at: datetime) -> str:
 
 
 def journal_of(item: Model) -> str:
-    """The journal of what was done to `item`. Keys that are random UUIDs need no model's name."""
+    """The journal of `item`. It has the model's name, unless the key is a random UUID."""
     owner = item._owner()
     name = owner if item._has_default_key() else f"{item._meta.label_lower}#{owner}"
     if len(name.encode()) > PARTITION_KEY_MAX_BYTES - len("on#"):

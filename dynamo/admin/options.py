@@ -1,7 +1,7 @@
 """The options of a ModelAdmin, with contrib's names, and what its pages share.
 
-Contrib's own `ModelAdmin` is tied to the ORM. Its base class is not: permissions, fieldsets and the
-form fields of attributes are from there.
+Contrib's own `ModelAdmin` is tied to the ORM. Its base class is not, so permissions, fieldsets and
+the form fields of attributes come from there.
 """
 
 from collections.abc import Sequence

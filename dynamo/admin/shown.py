@@ -57,8 +57,7 @@ def with_id(model: type[M], text: str) -> M | None:
 
 def name_of(item: Model) -> str:
     """What pages and the audit log call an item: its text if its class makes one, else its key."""
-    # An item that is not stored lacks the values that `__str__` may need.
-    # Nor does one from an index have all of them.
+    # `__str__` may need values that are not there: an index may lack some, a mere key lacks all.
     if item.stored and type(item).__str__ is not object.__str__:
         with suppress(AttributeError, TypeError):
             return str(item)

@@ -1,7 +1,7 @@
 """The site: index, sign-in, and the pages of each registered model, under contrib.admin's names.
 
-A page asks `has_perm` when it is opened and when its form is sent. In between, and until the write,
-the right can end: so each write also requires that what gave the right is still stored.
+A page asks `has_perm` when it is opened and when its form is sent. The right can still end before
+the write. So each write also requires that what gave the right is still stored.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -45,7 +45,7 @@ def clean_new_email(address: str) -> str:
 
 
 def comparable_email(address: str) -> str:
-    """The local part case-folded, the domain as punycode. Also of the first letters of an address.
+    """The local part case-folded, the domain as punycode. Takes the beginning of an address, too.
 
     Raises:
         ValueError: not a valid domain (idna's errors are ValueErrors).

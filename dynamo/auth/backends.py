@@ -49,7 +49,7 @@ class UserBackend(BaseBackend):
         return user if user and user.is_active else None
 
     def get_user_permissions(self, user_obj: Any, obj: object = None) -> set[str]:
-        """Those that the user has by itself; a superuser has all. None for a single `obj`."""
+        """Those of the user alone; a superuser has all. As in Django, a single `obj` has none."""
         if not user_obj.is_active or user_obj.is_anonymous or obj is not None:
             return set()
         return set(all_permissions() if user_obj.is_superuser else user_obj.permissions or ())
@@ -62,7 +62,7 @@ class UserBackend(BaseBackend):
 
     def has_perm(self, user_obj: Any, perm: str, obj: object = None) -> bool:
         """Whether the user or one of the groups has the permission."""
-        # Without a request if the user has it.
+        # Groups are read only if the user's own permissions do not have it.
         return perm in self.get_user_permissions(user_obj, obj) or (
             perm in self.get_group_permissions(user_obj, obj)
         )

@@ -210,7 +210,7 @@ class AbstractUser(Model):
     last_login = DateTimeAttribute(
         djangos_lazy("last login"), attr_name="lastLoginAt", null=True, editable=False
     )
-    # Of a new user, too: sessions of a deleted one do not fit another one with the same key.
+    # New users have one as well: sessions of a deleted user do not fit a new one with its key.
     session_epoch = TextAttribute(
         attr_name="sessionEpoch",
         null=True,

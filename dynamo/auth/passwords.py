@@ -74,7 +74,7 @@ def make_password(password: str | None) -> str:
 
     Raises:
         Busy: no turn to hash was free within `WAIT_SECONDS` or the page's deadline. Or the page,
-            which passed its own turn on, did not get another one.
+            which lets another page have its turn meanwhile, got no other turn in time.
     """
     if password is None:
         return hashers.make_password(None)

@@ -105,6 +105,18 @@ def test_attributes_of_pynamodb_have_derived_fields_or_none(
     assert type(field_of("name", attribute).formfield()) is field
 
 
+def test_a_field_that_is_excluded_is_not_an_attribute_even_if_it_is_named_or_declared() -> None:
+    class Form(ModelForm[Customer]):
+        club = forms.CharField()
+
+        class Meta:
+            model = Customer
+            fields = ("email", "club", "tags")
+            exclude = ("club", "tags")
+
+    assert ([*Form.base_fields], [*Form.model_fields]) == (["email", "club"], ["email"])
+
+
 @pytest.mark.parametrize(
     ("error", "message", "options"),
     [
