@@ -102,6 +102,10 @@ def form_values(client: Client, url: str, **values: Any) -> dict[str, Any]:
 
 
 SIGN_UP = "/accounts/signup/"
+SIGN_IN = "/accounts/login/"
+PROFILE = "/accounts/profile/"
+RESET = "/accounts/password_reset/"
+REMINDER = "/accounts/username_reminder/"
 
 
 def new_account(username: str, password: str = PASSWORD) -> dict[str, str]:

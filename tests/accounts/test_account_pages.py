@@ -18,17 +18,24 @@ from tests.factories import (
     stored_items,
     stored_user,
 )
-from tests.pages import Page, form_values, meanwhile, shown_user, signed_in_as, stored_sessions
+from tests.pages import (
+    PROFILE,
+    SIGN_IN,
+    Page,
+    form_values,
+    meanwhile,
+    shown_user,
+    signed_in_as,
+    stored_sessions,
+)
 
 pytestmark = pytest.mark.usefixtures("changes_at_once", "ann_is_signed_in")
 
-PROFILE = "/accounts/profile/"
 USERNAME = "/accounts/username/"
 EMAIL = "/accounts/email/"
 PASSWORD_CHANGE = "/accounts/password_change/"
 DELETE = "/accounts/delete/"
 SIGN_UP = "/accounts/signup/"
-SIGN_IN = "/accounts/login/"
 
 ANOTHER = "quite another password"
 PROFILE_VALUES = {
@@ -50,9 +57,6 @@ ACCEPTED = {
 
 def posted(client: Client, url: str, **values: str) -> Any:
     return client.post(url, ACCEPTED[url] | values)
-
-
-# Successes ----------------------------------------------------------------------------------------
 
 
 def test_the_profile_stores_and_shows_what_was_typed_and_removes_empty_values(
@@ -137,9 +141,6 @@ def test_a_hash_upgraded_by_a_refused_form_keeps_the_user_signed_in(
     assert client.get(PROFILE).status_code == 200
 
 
-# Refusals -----------------------------------------------------------------------------------------
-
-
 REFUSED = [
     *(
         (url, "old_password" if url == PASSWORD_CHANGE else "password", wrong)
@@ -219,9 +220,6 @@ def test_a_change_of_an_account_that_changed_meanwhile_is_refused(
             assert page.value(field) == value
     assert stored_items() == after[0]
     assert_guards_match_users()
-
-
-# How the forms are made ---------------------------------------------------------------------------
 
 
 FORMS = [SIGN_UP, SIGN_IN, PROFILE, f"{PROFILE}business/", f"{PROFILE}invoicing/"]

@@ -66,8 +66,6 @@ def test_clients_without_an_address_share_a_counter() -> None:
         assert client_address(RequestFactory().get("/", REMOTE_ADDR=remote)) is None
 
 
-# Browsers -----------------------------------------------------------------------------------------
-
 LINUX_FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 WEBKIT = "AppleWebKit/537.36 (KHTML, like Gecko)"
 

@@ -247,9 +247,6 @@ def test_createsuperuser_asks_again_for_invalid_values_before_the_password() -> 
     assert User.named("ann").email == "ann@example.org"
 
 
-# showuser, listusers ------------------------------------------------------------------------------
-
-
 def test_showuser_prints_a_line_for_each_value(made: User) -> None:
     shown = {
         "pk": made.pk,
@@ -357,9 +354,6 @@ def test_deleteuser_deletes_after_yes_or_without_asking(made: User) -> None:
     outcome = run("deleteuser", "ann", "--no-input")
     assert outcome == ("The account of Ann was deleted.\n", "", 0)
     assert stored_items() == {}
-
-
-# changepassword -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

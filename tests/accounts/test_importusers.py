@@ -403,9 +403,6 @@ def test_rows_are_read_only_as_they_are_needed(
     assert max(ahead) <= 2 * ROWS_PER_WORKER + 1
 
 
-# --dry-run ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.fault_of("moto", "loses what meets a refused transaction")
 def test_a_dry_run_foresees_every_row_and_writes_nothing(
     file: Path, rejected: Path, requests_sent: Requests, monkeypatch: pytest.MonkeyPatch

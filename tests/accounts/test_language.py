@@ -16,13 +16,12 @@ from invoices.store.issuing import issue_invoice
 from tests.factories import make_user, set_stored, stored_user
 from tests.invoice_factories import DAY, SELLER, draft, put_sendings
 from tests.mailbox import link
-from tests.pages import Page, form_values, meanwhile, sign_in, sign_up
+from tests.pages import PROFILE, Page, form_values, meanwhile, sign_in, sign_up
 from tests.requests import OF_EVERY_PAGE, Requests
 
 pytestmark = pytest.mark.usefixtures("changes_at_once", "ann_is_signed_in")
 
 SWITCH = "/i18n/setlang/"
-PROFILE = "/accounts/profile/"
 JAPANESE = {"accept-language": "ja"}
 COOKIE = "django_language"
 DETAILS = dict.fromkeys(
@@ -39,9 +38,6 @@ def language_of(response: Any) -> str:
 
 def chosen(user: User) -> str | None:
     return User.get(user.pk).language
-
-
-# Profile, switch, browser -------------------------------------------------------------------------
 
 
 def test_a_visitor_gets_the_language_that_the_browser_prefers() -> None:
@@ -121,9 +117,6 @@ def test_the_switch_shows_a_message_if_the_account_changed_meanwhile(
     assert Page(client.get("/")).messages
 
 
-# The profile --------------------------------------------------------------------------------------
-
-
 def test_a_language_chosen_in_the_profile_is_used_at_once_and_an_empty_one_is_the_browser_s(
     client: Client, ann: User
 ) -> None:
@@ -150,9 +143,6 @@ def test_a_profile_saved_without_a_change_of_language_keeps_the_switch(
     client.post(PROFILE, DETAILS | {"language": ""})
 
     assert language_of(client.get(PROFILE)) == "ja"
-
-
-# What it costs, and what it leaves behind ---------------------------------------------------------
 
 
 def test_the_cookie_follows_the_profile(client: Client, ann: User) -> None:
@@ -196,9 +186,6 @@ def test_a_response_without_text_names_no_language() -> None:
         assert "Accept-Language" not in response.get("Vary", "")
 
 
-# The time zone ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("zone", "stored", "hidden"),
     [
@@ -237,9 +224,6 @@ def test_every_time_is_local_and_names_its_zone(
     assert timezone.get_current_timezone_name() == "UTC"
     edit_profile(User.get(ann.pk), time_zone="")
     assert " UTC" in Page(client.get("/accounts/sessions/")).text
-
-
-# Mails --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("engine")

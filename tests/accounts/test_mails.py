@@ -21,12 +21,10 @@ from tests.commands import ROOT
 from tests.engines import free_port
 from tests.factories import PASSWORD, make_user, set_stored, stored_user
 from tests.mailbox import MailServer, sent_by, the_mail, whole_link
-from tests.pages import Page, arrive, sign_in, sign_up, signed_in_as
+from tests.pages import REMINDER, RESET, Page, arrive, sign_in, sign_up, signed_in_as
 from tests.waiting import wait_until
 from web import mailserver
 
-RESET = "/accounts/password_reset/"
-REMINDER = "/accounts/username_reminder/"
 SEND = "/accounts/confirm/send/"
 NOT_SENT = "The mail could not be sent. Please try again later."
 ASKED = {"email": "ann@example.org"}
@@ -67,9 +65,6 @@ def test_each_mail_is_plain_text_with_one_subject(
     assert message.message()["Auto-Submitted"] == "auto-generated"
     assert message.from_email == "webmaster@localhost"
     assert caplog.text == ""
-
-
-# Links --------------------------------------------------------------------------------------------
 
 
 @override_settings(ALLOWED_HOSTS=["*"], ACCOUNTS_SITE_ORIGIN="https://www.example.org:8443")

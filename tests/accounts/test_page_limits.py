@@ -18,11 +18,18 @@ from tests.factories import PASSWORD, make_user, stored_items
 from tests.faults.kinds import Answer, DropReply
 from tests.faults.proxy import FaultProxy
 from tests.mailbox import link
-from tests.pages import Page, sign_up, signed_in_as, stored_counts, stored_sessions
+from tests.pages import (
+    REMINDER,
+    RESET,
+    SIGN_IN,
+    Page,
+    sign_up,
+    signed_in_as,
+    stored_counts,
+    stored_sessions,
+)
 from tests.requests import Requests
 
-SIGN_IN = "/accounts/login/"
-RESET = "/accounts/password_reset/"
 REAUTHENTICATE = "/accounts/reauthenticate/"
 WRONG = "wrong password"
 NEW = {"new_password1": "quite another one", "new_password2": "quite another one"}
@@ -172,9 +179,6 @@ def test_successful_sign_ins_of_a_client_are_limited(ann: User, limits: dict[str
     assert signing_in("192.0.2.1").status_code == 302
 
 
-# Ways back ----------------------------------------------------------------------------------------
-
-
 def test_the_owner_of_a_locked_account_sets_a_new_password_and_signs_in(
     ann: User, client: Client
 ) -> None:
@@ -186,9 +190,6 @@ def test_the_owner_of_a_locked_account_sets_a_new_password_and_signs_in(
 
     assert attempt("ann").status_code == 200
     assert attempt("ann", "quite another one").status_code == 302
-
-
-# Pages that ask for the password again ------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -221,9 +222,6 @@ def test_wrong_passwords_in_a_form_stop_only_this_session(
     assert re_enter(other, PASSWORD) == 302
     let_pass(901)
     assert client.post(url, typed | {field: PASSWORD}).status_code == 302
-
-
-# Costs, faults, log -------------------------------------------------------------------------------
 
 
 def test_a_sign_in_costs_the_limits_five_requests_or_seven_after_others_and_a_form_two(
@@ -284,9 +282,6 @@ def test_the_time_to_wait_is_rounded_up() -> None:
 
 
 # Sign-ups and mails -------------------------------------------------------------------------------
-
-
-REMINDER = "/accounts/username_reminder/"
 
 
 @pytest.mark.parametrize(

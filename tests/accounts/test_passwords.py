@@ -18,11 +18,11 @@ from dynamo._internal.turns import NICENESS
 from dynamo.auth import passwords
 from dynamo.auth.passwords import AT_ONCE, WAIT_SECONDS, Argon2idHasher
 from project import settings as project_settings
-from tests.accounts.test_page_limits import SIGN_IN, WRONG, attempt
+from tests.accounts.test_page_limits import WRONG, attempt
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.forked import in_a_child
 from tests.mailbox import link
-from tests.pages import SIGN_UP, Page, form_values, new_account, signed_in_as
+from tests.pages import SIGN_IN, SIGN_UP, Page, form_values, new_account, signed_in_as
 
 pytestmark = pytest.mark.usefixtures("engine")
 

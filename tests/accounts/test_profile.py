@@ -7,11 +7,10 @@ from django.test import Client
 from accounts.models import User
 from accounts.services import edit_profile
 from tests.factories import stored_user
-from tests.pages import Page, form_values
+from tests.pages import PROFILE, Page, form_values
 
 pytestmark = pytest.mark.usefixtures("ann_is_signed_in")
 
-PROFILE = "/accounts/profile/"
 
 # As typed, and as stored.
 BUSINESS = {

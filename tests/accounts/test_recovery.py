@@ -18,11 +18,9 @@ from accounts.models import User
 from accounts.services import change_email, change_username, deactivate, delete, edit_profile
 from tests.factories import PASSWORD, change_password, make_user, stored_items
 from tests.mailbox import later, link, the_mail, whole_link
-from tests.pages import Page, form_values, sign_in, signed_in_as
+from tests.pages import REMINDER, RESET, Page, form_values, sign_in, signed_in_as
 from tests.requests import Requests
 
-RESET = "/accounts/password_reset/"
-REMINDER = "/accounts/username_reminder/"
 NEW_PASSWORD = "another good password"
 REFUSED = "This link was already used, is too old, or is incomplete."
 
@@ -224,9 +222,6 @@ def test_an_invented_link_is_refused(ann: User) -> None:
 
         assert response.status_code == 200
         assert REFUSED in Page(response).text, (uid, token)
-
-
-# The new password ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("is_signed_in", [True, False], ids=["signed in", "session ended"])

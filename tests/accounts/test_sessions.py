@@ -19,6 +19,7 @@ from accounts.models import User
 from accounts.services import activate, change_email, deactivate, delete, edit_profile, register
 from accounts.sessions import services as sessions
 from dynamo.sessions import SessionStore
+from tests.accounts.test_clients import LINUX_FIREFOX
 from tests.emailchanges import refusal_of
 from tests.factories import (
     PASSWORD,
@@ -32,9 +33,6 @@ from tests.pages import Page, let_in, signed_in_as
 from tests.requests import Requests
 from tests.session_maps import begun, let_pass, only, read_for, stored_ids
 from tests.staff.scenes import acting, do
-
-LINUX_FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
-
 
 # Beginning ----------------------------------------------------------------------------------------
 
@@ -140,9 +138,6 @@ def test_a_sign_in_stays_cheap_with_many_sessions(
 
     assert requests_sent.operations == ["UpdateItem"]
     assert requests_sent.units <= units
-
-
-# Seen ---------------------------------------------------------------------------------------------
 
 
 def test_a_session_ended_meanwhile_is_not_noted_and_its_page_keeps_the_account_as_read(

@@ -9,11 +9,10 @@ from django.test import Client
 from accounts.models import User
 from accounts.services import deactivate, delete
 from tests.factories import PASSWORD, make_user, stored_items
-from tests.pages import Page, meanwhile, shown_user, sign_in, signed_in_as, stored_sessions
+from tests.pages import PROFILE, Page, meanwhile, shown_user, sign_in, signed_in_as, stored_sessions
 from tests.requests import OF_EVERY_PAGE, Requests
 
 URL = "/accounts/login/"
-PROFILE = "/accounts/profile/"
 PAGES = [
     PROFILE,
     "/accounts/username/",
@@ -42,9 +41,6 @@ def test_a_username_or_email_address_signs_in_in_any_spelling(engine: str) -> No
     read = User.get(user.pk)
     assert read.last_login is not None
     assert read.version == user.version
-
-
-# Refusals -----------------------------------------------------------------------------------------
 
 
 REFUSALS = [
@@ -104,9 +100,6 @@ def test_a_text_that_names_no_account_signs_nobody_in_and_an_invalid_value_is_re
     assert stored_sessions() == []
 
 
-# A change between the password check and the sign-in ----------------------------------------------
-
-
 def test_an_account_deleted_after_the_password_check_is_not_stored_again(
     engine: str, client: Client, ann: User
 ) -> None:
@@ -118,9 +111,6 @@ def test_an_account_deleted_after_the_password_check_is_not_stored_again(
     assert shown_user(response) is None
     assert stored_items() == {}
     assert stored_sessions() == []
-
-
-# CSRF tokens --------------------------------------------------------------------------------------
 
 
 def test_the_form_sent_again_with_the_token_from_before_the_sign_in_needs_the_same_account(
@@ -137,9 +127,6 @@ def test_the_form_sent_again_with_the_token_from_before_the_sign_in_needs_the_sa
     for other in ("bob", "bob@example.org", ann.pk, "", "x" * 3_000):
         assert attempt(client, other, csrfmiddlewaretoken=token).status_code == 403
     assert signed_in_as(client) == "ann"
-
-
-# Costs --------------------------------------------------------------------------------------------
 
 
 def test_a_sign_in_costs_the_search_one_update_and_one_session(

@@ -12,12 +12,9 @@ from dynamo._internal.client import deadline
 from tests.factories import PASSWORD, stored_items
 from tests.faults.kinds import Answer
 from tests.faults.proxy import NOWHERE, FaultProxy, through
-from tests.pages import ANN, SIGN_UP, Page, form_values
+from tests.pages import ANN, PROFILE, SIGN_IN, SIGN_UP, Page, form_values
 
 pytestmark = pytest.mark.usefixtures("changes_at_once", "ann_is_signed_in")
-
-SIGN_IN = "/accounts/login/"
-PROFILE = "/accounts/profile/"
 
 
 @contextmanager
@@ -80,9 +77,6 @@ def kept_form(response: Any, typed: dict[str, str]) -> dict[str, str]:
     return sent
 
 
-# Pages --------------------------------------------------------------------------------------------
-
-
 def test_pages_that_need_no_account_are_served_and_a_sign_up_is_kept_and_can_be_sent_again(
     engine: str, client: Client
 ) -> None:
@@ -136,9 +130,6 @@ def test_a_page_that_cannot_read_the_account_signs_nobody_out_and_keeps_the_form
         assert client.post(page, kept[page]).status_code in {200, 302, 404}
         del kept[page]["csrfmiddlewaretoken"]
         assert kept[page] == {name: typed[name] for name in typed if name != "password"}
-
-
-# Forms that are sent again ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
