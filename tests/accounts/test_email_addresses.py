@@ -58,7 +58,7 @@ def has_notes(user: User) -> bool:
     return bool(NOTES & (stored_user(user.pk) or {}).keys())
 
 
-def test_a_request_is_a_note_on_its_account_for_three_days_and_nothing_else() -> None:
+def test_a_requested_change_is_only_a_note_on_its_account_for_three_days() -> None:
     user = make_user(email="old@example.org")
     before = stored_items()
 
@@ -74,7 +74,7 @@ def test_a_request_is_a_note_on_its_account_for_three_days_and_nothing_else() ->
     assert_guards_are_correct()
 
 
-def test_a_waiting_change_keeps_the_address_from_nobody() -> None:
+def test_a_change_that_waits_does_not_reserve_its_address() -> None:
     user = waiting_user()
     assert not User.is_taken(email=NEW)
     with pytest.raises(User.DoesNotExist):
@@ -130,7 +130,7 @@ def test_a_link_with_the_id_of_another_account_changes_nothing() -> None:
     assert refusal_of(lambda: confirm_change(token)) is BadLink
 
 
-def test_the_second_of_two_who_follow_a_link_at_once_learns_the_former_address_too(
+def test_both_of_two_requests_that_follow_a_link_at_once_return_the_former_address(
     proxy: FaultProxy,
 ) -> None:
     # The first one may have died before it sent the mail to the former address.

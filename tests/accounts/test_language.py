@@ -52,7 +52,7 @@ def test_a_visitor_gets_the_language_that_the_browser_prefers() -> None:
         assert {"Accept-Language", "Cookie"} <= set(response["Vary"].split(", "))
 
 
-def test_the_profile_decides_then_the_switch_then_the_browser_and_it_costs_no_request(
+def test_the_language_is_that_of_the_profile_or_the_switch_or_the_browser_and_costs_no_request(
     client: Client, ann: User, requests_sent: Requests
 ) -> None:
     for stored, switched, browser, shown in (
@@ -117,7 +117,7 @@ def test_the_switch_shows_a_message_if_the_account_changed_meanwhile(
     assert Page(client.get("/")).messages
 
 
-def test_a_language_chosen_in_the_profile_is_used_at_once_and_an_empty_one_is_the_browser_s(
+def test_a_language_chosen_in_the_profile_is_used_at_once_and_without_one_the_browser_decides(
     client: Client, ann: User
 ) -> None:
     client.post(PROFILE, form_values(client, PROFILE, language="ja"))

@@ -68,7 +68,7 @@ def test_a_window_begins_with_the_first_attempt_and_refusals_do_not_extend_it(cl
     assert taken(LIMIT, 9) == 3
 
 
-def test_each_name_and_each_limit_has_a_counter_which_can_be_cleared() -> None:
+def test_each_subject_and_each_limit_has_a_counter_which_can_be_cleared() -> None:
     assert taken(LIMIT, 9) == 3
     assert taken(LIMIT, 9, "bob") == 3
     assert taken(Limit("others", 2, 900), 9) == 2
@@ -88,7 +88,7 @@ def test_a_limit_that_is_off_refuses_nothing_and_sends_nothing(requests_sent: Re
     assert requests_sent.operations == []
 
 
-def test_any_text_can_be_a_name_with_a_counter_of_its_own() -> None:
+def test_any_text_can_be_a_subject_with_its_own_counter() -> None:
     names = ["", " ", "a b", "ä" * 200, "\ud800", "\0", "\n", "𠮷", "account.1#/?"]
     names += ["x" * 5000, "x" * 300 + "a", "x" * 300 + "b"]
 
@@ -120,7 +120,7 @@ def test_the_first_slot_costs_one_request_and_each_further_one_two(requests_sent
 # IPv6 networks ------------------------------------------------------------------------------------
 
 CLIENT_LIMIT = ClientLimit("tries", 3, 900)
-SITE = 3 * WIDER_TIMES
+WIDER = 3 * WIDER_TIMES
 
 
 def networks(count: int, first: int = 0) -> list[str]:
@@ -128,22 +128,22 @@ def networks(count: int, first: int = 0) -> list[str]:
     return [f"2001:db8:0:{number:x}::/64" for number in range(first, first + count)]
 
 
-def test_the_networks_of_a_site_share_a_larger_counter_whose_slots_can_be_given_back() -> None:
-    for client in networks(SITE + 5):
+def test_networks_share_the_counter_of_their_wider_network_whose_slots_can_be_given_back() -> None:
+    for client in networks(WIDER + 5):
         CLIENT_LIMIT.take(client).give_back()
 
-    got = [is_taken(CLIENT_LIMIT, client) for client in networks(SITE + 5)]
+    got = [is_taken(CLIENT_LIMIT, client) for client in networks(WIDER + 5)]
 
-    assert got == [True] * SITE + [False] * 5
+    assert got == [True] * WIDER + [False] * 5
     assert is_taken(CLIENT_LIMIT, "2001:db8:1::/64")
     assert is_taken(CLIENT_LIMIT, "192.0.2.7")
 
 
-def test_a_network_over_its_own_limit_uses_no_slots_of_the_site() -> None:
-    assert taken(CLIENT_LIMIT, SITE + 5, networks(1)[0]) == 3
+def test_a_network_over_its_own_limit_uses_no_slots_of_the_wider_network() -> None:
+    assert taken(CLIENT_LIMIT, WIDER + 5, networks(1)[0]) == 3
 
-    left = sum(is_taken(CLIENT_LIMIT, client) for client in networks(SITE, first=1))
-    assert left == SITE - 3
+    left = sum(is_taken(CLIENT_LIMIT, client) for client in networks(WIDER, first=1))
+    assert left == WIDER - 3
 
 
 # Slots given back ---------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def test_pages_of_an_account_are_made_one_after_the_other(pages: Pages) -> None:
     assert pages.made == [0, 1, 2, 3]
 
 
-def test_a_few_wait_and_more_are_refused_at_once(pages: Pages) -> None:
+def test_a_few_pages_wait_and_further_ones_are_refused_at_once(pages: Pages) -> None:
     for number in range(1 + MOST_WAITING):
         pages.start("ann", number)
 

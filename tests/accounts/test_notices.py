@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 from django.conf import settings as project_settings
-from django.core import mail
+from django.core import mail, signing
 from django.test import Client
 from django.utils import timezone
 
 from accounts.models import User
+from accounts.pages import notices
 from accounts.services import edit_profile
 from tests.factories import PASSWORD, make_user
 from tests.mailbox import link
@@ -140,7 +141,8 @@ def test_only_a_sign_in_from_an_unknown_browser_is_told(
     sign_in(browser(), owner)
     assert len(mail.outbox) == 1
     forged = browser(f"{CHROME} {'x' * 300}\t", "198.51.100.1")
-    forged.cookies[KNOWN] = owner.pk
+    named = signing.loads(first.cookies[KNOWN].value, salt=notices._SALT)
+    forged.cookies[KNOWN] = signing.dumps(named, key="another", salt=notices._SALT)
     sign_in(forged, owner)
     assert len(mail.outbox) == 2
     sign_in(browser(f"{CHROME} {'x' * 300}\t", "198.51.100.1"), owner)

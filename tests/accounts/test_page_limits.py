@@ -13,7 +13,8 @@ from accounts.exceptions import TooManyAttempts
 from accounts.limits.middleware import in_words
 from accounts.limits.windows import DEFAULTS
 from accounts.models import User
-from tests.accounts.rate_limits import assert_too_many, let_pass
+from dynamo._internal.client.sending import send
+from dynamo.cache import CacheItem
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.faults.kinds import Answer, DropReply
 from tests.faults.proxy import FaultProxy
@@ -60,6 +61,23 @@ def lock(who: str = "ann") -> None:
 
 def re_enter(client: Client, password: str) -> int:
     return int(client.post(REAUTHENTICATE, {"password": password}).status_code)
+
+
+def let_pass(seconds: int) -> None:
+    """Let every window begin so much earlier."""
+    for item in stored_counts():
+        item["expiresAt"]["N"] = str(int(item["expiresAt"]["N"]) - seconds * 1000)
+        send("PutItem", {"TableName": CacheItem.table(), "Item": item})
+
+
+def assert_too_many(response: Any) -> Page:
+    assert response.status_code == 429
+    assert int(response["Retry-After"]) > 0
+    assert response["Cache-Control"] == "private, no-store"
+    page = Page(response)
+    assert "Too many attempts" in page.text
+    assert "sessionid" not in response.cookies
+    return page
 
 
 # The limit of an account --------------------------------------------------------------------------
@@ -288,17 +306,21 @@ def test_the_time_to_wait_is_rounded_up() -> None:
     ("url", "other", "spellings"),
     [
         (RESET, REMINDER, ["ann@example.org", "ANN@EXAMPLE.org"]),
-        (REMINDER, RESET, ["x@bücher.example", "X@xn--bcher-kva.example"]),
+        (
+            REMINDER,
+            RESET,
+            ['"xy"@bücher.example', r'"x\y"@xn--bcher-kva.example', "XY+1@BÜCHER.example"],
+        ),
     ],
     ids=["known", "unknown"],
 )
-def test_an_address_gets_five_mails_of_a_kind_an_hour_in_any_spelling(
+def test_a_mailbox_gets_five_mails_of_a_kind_an_hour_in_any_spelling_of_its_address(
     ann: User, client: Client, url: str, other: str, spellings: list[str]
 ) -> None:
-    asked = [client.post(url, {"email": spellings[number % 2]}) for number in range(5)]
-    assert [response.status_code for response in asked] == [302] * 5
+    for email in (spellings * 3)[:5]:
+        assert client.post(url, {"email": email}).status_code == 302
 
-    page = assert_too_many(client.post(url, {"email": spellings[1]}))
+    page = assert_too_many(client.post(url, {"email": spellings[-1]}))
 
     assert "You can try again in 60 minutes." in page.text
     assert "password" not in page.text
@@ -308,22 +330,6 @@ def test_an_address_gets_five_mails_of_a_kind_an_hour_in_any_spelling(
     assert client.post(other, {"email": spellings[0]}).status_code == 302
     let_pass(3601)
     assert client.post(url, {"email": spellings[0]}).status_code == 302
-
-
-def test_addresses_of_one_mailbox_get_five_mails_an_hour_together(
-    engine: str, client: Client
-) -> None:
-    asked = [f'"{name}"@example.org' for name in ("ann", r"a\nn", r"an\n", r"\ann", r"\a\n\n")]
-    for address in asked:
-        user = make_user()
-        # Of a version that allowed quotes.
-        user.change(email=address)
-        assert client.post(RESET, {"email": address}).status_code == 302
-
-    for address in ("ann@example.org", "ann+1@example.org", asked[0]):
-        assert_too_many(client.post(RESET, {"email": address}))
-
-    assert len(mail.outbox) == 5
 
 
 def test_a_client_over_its_limit_of_mails_uses_up_none_of_an_address(

@@ -34,7 +34,7 @@ def business_of(user: User) -> dict[str, object]:
     return {name: getattr(read, name) for name in BUSINESS}
 
 
-def test_the_business_is_stored_alike_by_the_page_and_the_operation(
+def test_the_page_and_the_operation_store_the_business_details_alike(
     client: Client, ann: User
 ) -> None:
     assert client.post(PROFILE, TYPED).status_code == 302

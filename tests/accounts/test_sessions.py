@@ -140,7 +140,7 @@ def test_a_sign_in_stays_cheap_with_many_sessions(
     assert requests_sent.units <= units
 
 
-def test_a_session_ended_meanwhile_is_not_noted_and_its_page_keeps_the_account_as_read(
+def test_a_session_that_ended_meanwhile_is_not_recorded_as_seen_and_the_account_stays_as_read(
     ann: User,
 ) -> None:
     let_pass(ann, begun(ann), "seenAt", 3600)
@@ -158,7 +158,7 @@ def test_a_session_ended_meanwhile_is_not_noted_and_its_page_keeps_the_account_a
 # Ending -------------------------------------------------------------------------------------------
 
 
-def test_the_user_object_of_a_deletion_has_no_session_to_end(
+def test_the_object_of_a_deleted_account_has_no_session_to_end(
     ann: User, requests_sent: Requests
 ) -> None:
     mine = begun(ann)

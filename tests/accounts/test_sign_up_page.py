@@ -11,7 +11,7 @@ from django.test import Client
 from accounts.models import User
 from accounts.services import deactivate, delete
 from accounts.sessions import services as sessions
-from tests.accounts.rate_limits import let_pass
+from tests.accounts.test_page_limits import let_pass
 from tests.factories import PASSWORD, assert_guards_match_users, make_user, stored_items
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
@@ -177,7 +177,7 @@ def test_a_form_sent_again_with_its_password_clears_the_failures(
 
 
 @pytest.mark.fault_of("moto", "fails at the size of an attribute that is not there")
-def test_an_account_deleted_before_a_repeated_form_signs_in_leaves_nothing(
+def test_a_repeated_form_stores_nothing_if_its_account_is_deleted_before_the_sign_in(
     proxy: FaultProxy, client: Client, typed: dict[str, Any]
 ) -> None:
     Client().post(URL, typed)

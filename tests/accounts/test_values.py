@@ -272,7 +272,7 @@ def test_the_ranges_of_the_script_table_are_sorted_and_disjoint() -> None:
     assert all(scripts(char) for char in lookalikes)
 
 
-def test_the_pages_refuse_such_a_username_at_its_field(engine: str, client: Client) -> None:
+def test_pages_show_at_the_field_why_a_username_is_refused(engine: str, client: Client) -> None:
     ann = Client()
     sign_in(ann, make_user(username="ann"))
     before = stored_items()
