@@ -16,7 +16,6 @@ from tests.factories import (
     guard_owner,
     make_user,
     stored_items,
-    stored_user,
 )
 from tests.pages import (
     PROFILE,
@@ -38,13 +37,7 @@ DELETE = "/accounts/delete/"
 SIGN_UP = "/accounts/signup/"
 
 ANOTHER = "quite another password"
-PROFILE_VALUES = {
-    "full_name": "Ann Example",
-    "phone_number": "+1 202-555-0124",
-    "business_name": "Ann Ltd",
-    "business_address": "1 High Street\nLondon",
-    "vat_id": "GB 123",
-}
+PROFILE_VALUES = {"full_name": "Ann Example", "business_address": "1 High Street\nLondon"}
 # By page: a form that is accepted.
 ACCEPTED = {
     PROFILE: PROFILE_VALUES,
@@ -57,27 +50,6 @@ ACCEPTED = {
 
 def posted(client: Client, url: str, **values: str) -> Any:
     return client.post(url, ACCEPTED[url] | values)
-
-
-def test_the_profile_stores_and_shows_what_was_typed_and_removes_empty_values(
-    client: Client, ann: User
-) -> None:
-    response = posted(client, PROFILE)
-
-    assert (response.status_code, response["Location"]) == (302, PROFILE)
-    read = User.get(ann.pk)
-    assert (read.full_name, read.phone_number) == ("Ann Example", "+12025550124")
-    assert read.business_address == "1 High Street\nLondon"
-    pages = [Page(client.get(f"{PROFILE}{part}")) for part in ("", "business/", "invoicing/")]
-    assert pages[0].messages == ["Your details were saved."]
-    shown = {name: page.value(name) for page in pages for name in page.fields}
-    assert shown.items() >= PROFILE_VALUES.items()
-
-    client.post(PROFILE, dict.fromkeys(PROFILE_VALUES, ""))
-
-    item = stored_user(ann.pk)
-    assert item is not None
-    assert item.keys() & {"fullName", "phoneNumber", "businessAddress", "vatId"} == set()
 
 
 def test_a_form_sent_as_it_is_shown_changes_nothing(client: Client, ann: User) -> None:

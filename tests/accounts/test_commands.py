@@ -17,6 +17,7 @@ from tests.factories import (
     set_stored,
     stored_items,
 )
+from tests.pages import meanwhile
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -320,7 +321,7 @@ def test_a_command_changes_the_account_says_so_and_can_be_repeated(made: User) -
 UNKNOWN = ["nobody@example.org", "8ec436a8-97e6-4e72-aec2-b47668e96a94", "", "x" * 3000, "\udcff"]
 
 
-def test_a_command_that_cannot_be_carried_out_says_why_in_one_line(made: User) -> None:
+def test_a_command_that_cannot_be_carried_out_says_why_in_one_line(engine: str, made: User) -> None:
     make_user(username="bob", email="bob@example.org")
     before = stored_items()
 
@@ -335,6 +336,9 @@ def test_a_command_that_cannot_be_carried_out_says_why_in_one_line(made: User) -
     ):
         assert told in failure(run(*command)), command
     assert stored_items() == before
+    with meanwhile(engine, "UpdateItem", lambda: deactivate(User.get(made.pk))):
+        assert "changed meanwhile. Nothing was written." in failure(run("verifyemail", "ann"))
+    assert not User.get(made.pk).is_confirmed
 
 
 def test_deleteuser_deletes_after_yes_or_without_asking(made: User) -> None:

@@ -563,11 +563,9 @@ def test_ctrl_c_finishes_the_current_rows_and_reports_what_was_done(
 
 
 @pytest.mark.fault_of("moto", "loses what meets a refused transaction")
-def test_a_stopped_import_begins_no_further_row_of_a_refused_transaction(
-    file: Path, engine: str
-) -> None:
+def test_a_stopped_import_begins_no_further_row(file: Path, engine: str) -> None:
     make_user(username="user0", email="other@example.org")
-    write_csv(file, numbered(ROWS_AT_ONCE))
+    write_csv(file, [*numbered(ROWS_AT_ONCE), row("nobody", "nonsense")])
     stop = threading.Event()
     with FaultProxy(engine) as proxy, through(proxy), files.open_rows(file) as rows:
         proxy.plan("TransactWriteItems", Meanwhile(lambda: None), times=2)

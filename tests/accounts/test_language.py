@@ -16,7 +16,7 @@ from invoices.store.issuing import issue_invoice
 from tests.factories import make_user, set_stored, stored_user
 from tests.invoice_factories import DAY, SELLER, draft, put_sendings
 from tests.mailbox import link
-from tests.pages import PROFILE, Page, form_values, meanwhile, sign_in, sign_up
+from tests.pages import PROFILE, SIGN_IN, Page, form_values, meanwhile, sign_in, sign_up
 from tests.requests import OF_EVERY_PAGE, Requests
 
 pytestmark = pytest.mark.usefixtures("changes_at_once", "ann_is_signed_in")
@@ -100,6 +100,10 @@ def test_the_switch_changes_the_profile_of_a_signed_in_user(client: Client, ann:
     elsewhere = Client()
     sign_in(elsewhere, ann)
     assert language_of(elsewhere.get("/")) == "ja"
+    # Neither page reads the account, so the cookie must have its language.
+    assert language_of(elsewhere.get("/nothing/")) == "ja"
+    elsewhere.post("/accounts/logout/")
+    assert language_of(elsewhere.get(SIGN_IN)) == "ja"
 
 
 def test_the_switch_shows_a_message_if_the_account_changed_meanwhile(
@@ -143,16 +147,6 @@ def test_a_profile_saved_without_a_change_of_language_keeps_the_switch(
     client.post(PROFILE, DETAILS | {"language": ""})
 
     assert language_of(client.get(PROFILE)) == "ja"
-
-
-def test_the_cookie_follows_the_profile(client: Client, ann: User) -> None:
-    edit_profile(User.get(ann.pk), language="ja")
-    client.get("/")
-
-    # Neither page reads the account.
-    assert language_of(client.get("/nothing/")) == "ja"
-    client.post("/accounts/logout/")
-    assert language_of(client.get("/accounts/login/")) == "ja"
 
 
 def test_the_language_of_a_request_does_not_leak_into_the_next_request_of_its_thread() -> None:

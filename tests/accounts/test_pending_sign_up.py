@@ -213,8 +213,16 @@ def test_a_link_finds_its_account_if_the_process_died_before_it_noted_it() -> No
 # The same form twice ------------------------------------------------------------------------------
 
 
-def test_of_two_links_of_one_form_the_first_that_is_followed_makes_the_account() -> None:
-    second = {"email": "right@example.org"}
+@pytest.mark.parametrize(
+    "second",
+    [
+        {"email": "right@example.org"},
+        dict.fromkeys(("password1", "password2"), "another good password"),
+    ],
+)
+def test_of_two_links_of_one_form_the_first_that_is_followed_makes_the_account(
+    second: dict[str, str],
+) -> None:
     visitor = Client()
     typed = form_values(visitor, URL, **ANN)
     for values in (typed, typed | second):
