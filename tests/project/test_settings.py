@@ -1,6 +1,7 @@
 """A missing or malformed value ends the start with one line that names the variable."""
 
 import importlib.util
+import re
 import subprocess
 import tempfile
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from django.core.checks import run_checks
 from django.test import override_settings
 
+from tests.commands import ROOT
 from tests.fork_server import fork_server
 from tests.production import PRODUCTION, checkout_in, collect_into, settings_of
 
@@ -103,6 +105,14 @@ def test_a_missing_or_malformed_value_stops_the_start_by_name(
     (line,) = str(stopped.value.code).splitlines()
     assert line.startswith(f"The site cannot start: {name} ")
     assert line.count(name) == 1
+
+
+def test_only_these_variables_are_taken_as_they_are() -> None:
+    text = (ROOT / "project" / "settings.py").read_text(encoding="utf-8")
+
+    unchecked = set(re.findall(r'env\.read\(\s*"(\w+)",\s*str\b', text))
+
+    assert unchecked == {"DJANGO_SECRET_KEY", "EMAIL_URL", "PORT"}
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,17 @@
-"""The memory that a function needs."""
+"""The limits of a function: memory, and the time that a mail may take."""
 
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from django.core.mail.backends.smtp import EmailBackend
+
+from dynamo.extending import at_most
 from tests.serverless.runtime import Function
 from tests.serverless.test_story import issue, sign_up, submit
+from web.mailserver import mail_connection
 
 #: docs/lambda.md names it.
 MOST_MEGABYTES = 200
@@ -34,3 +39,12 @@ def test_hashes_and_pdfs_fit_into_the_documented_memory(
             assert function.request("GET", invoice.rstrip("/") + ".pdf").status == 200
 
         assert megabytes(function) < MOST_MEGABYTES
+
+
+def test_a_mail_waits_no_longer_than_the_function_has_time(settings: Any) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+
+    with at_most(5.0), mail_connection() as connection:
+        assert isinstance(connection, EmailBackend)
+        assert connection.timeout is not None
+        assert connection.timeout <= 5.0
