@@ -236,11 +236,14 @@ def test_long_numbers_and_the_error_of_their_line_are_fully_visible_and_leave_ro
         assert error.bounding_box()["height"] < 40  # type: ignore[index]  # it is seen: one row of text
 
     fill_line(page, 0, ("Design of the archive", "999.123456", "999999999.123456", "8.125"))
+    page.get_by_label("Customer’s name").fill("Donaudampfschiff" * 6)
     send(page)
     expect(page).to_have_url(FIRST)
     cell = page.get_by_role("cell", name="Design of the archive").bounding_box()
     assert cell is not None
     assert cell["width"] >= 200
+    page.goto("/invoices/")
+    assert page.locator(".scroll").evaluate("it => it.scrollWidth <= it.clientWidth")
 
 
 def test_what_is_typed_is_not_lost_without_a_question(page: Page) -> None:
