@@ -189,10 +189,14 @@ def test_a_session_that_may_have_been_stored_is_ended(proxy: FaultProxy) -> None
     assert not SessionStore().exists(key)
 
 
-def test_a_session_that_is_deleted_before_it_is_saved_cannot_be_saved() -> None:
+def test_a_session_that_was_never_stored_ends_without_a_request_and_cannot_be_saved(
+    requests_sent: Requests,
+) -> None:
     session = SessionStore()
     session.create()
     session.delete()
+    call_command("clearsessions")
+    assert requests_sent.operations == []
 
     with pytest.raises(UpdateError):
         session.save()
@@ -247,18 +251,6 @@ def test_cycle_key_keeps_the_values_and_flush_does_not_and_both_end_the_old_sess
     assert len({*keys, session.session_key}) == 3
     SessionStore().delete(session.session_key)
     assert stored(session) == {}
-
-
-def test_a_session_that_was_never_stored_ends_without_a_request(requests_sent: Requests) -> None:
-    session = SessionStore()
-    session.delete()
-    session["x"] = 1
-    session.cycle_key()
-    session.flush()
-    call_command("clearsessions")
-
-    assert requests_sent.operations == []
-    assert (session.is_empty(), session.session_key) == (True, None)
 
 
 @pytest.mark.parametrize("key", ["", "short", "x" * 33, "X" * 32, "é" * 32])
