@@ -62,16 +62,14 @@ class Finding:
     repairable: bool
 
 
-def unique_in(model: type[Model], guard_key: str) -> UniqueKey | None:
-    """What the guard item is for; None if that is not declared."""
-    found = (each for each in model.guarded() if guard_key.startswith(each.prefix))
-    return next(found, None)
+def unique_of(model: type[Model], guard_key: str) -> UniqueKey:
+    """What the guard item is for; that is declared."""
+    return next(each for each in model.guarded() if guard_key.startswith(each.prefix))
 
 
 def is_searchable(model: type[Model], guard_key: str, guard: Item) -> bool:
     """Whether searches find the stored `guard`, if they should."""
-    unique = unique_in(model, guard_key)
-    return unique is None or unique.search_attributes(guard_key).items() <= guard.items()
+    return unique_of(model, guard_key).search_attributes(guard_key).items() <= guard.items()
 
 
 def claims_of(model: type[Model], item: Item) -> tuple[list[str], str]:
@@ -174,19 +172,18 @@ class Snapshot:
         changed = Stale()
         address = self.model._guard_table().address(self.key)
         as_read = _as_read(self.guard, *address["Key"], *GUARD_ATTRIBUTES)
-        unique = unique_in(self.model, self.key)
+        unique = unique_of(self.model, self.key)
         if finding.fault == "orphaned":
             action = {"Delete": {**address, **as_read}}
         else:
-            item = {**address["Key"], OWNER: {"S": finding.pk}}
-            stored = self.items[finding.pk] or {}
-            item |= unique.guard_attributes(self.key, stored) if unique else {}
+            more = unique.guard_attributes(self.key, self.items[finding.pk] or {})
+            item = {**address["Key"], OWNER: {"S": finding.pk}, **more}
             action = {"Put": {"TableName": address["TableName"], "Item": item, **as_read}}
         write = Transaction()
         write.add(Write(action, action, changed))
         for pk in self.items.keys() & {finding.pk, self.owner}:
-            names = unique.stored_names if unique else ()
-            check = {**_address(self.model, pk), **_as_read(self.items[pk], *names)}
+            value = _as_read(self.items[pk], *unique.stored_names)
+            check = {**_address(self.model, pk), **value}
             write.add(Write(check, {"ConditionCheck": check}, changed))
         return not write.try_commit()
 
@@ -326,7 +323,7 @@ class _Check:
         for table in sorted({self.model.table(), guards.name}):
             for item in scanned(table, attributes, self.progress, self.sizes):
                 guard_key = text_of(item, guards.key_name) if table == guards.name else ""
-                if guard_key and unique_in(self.model, guard_key):
+                if guard_key.startswith(self.model._guard_prefixes()):
                     self._claim_owner(guard_key, item)
                 elif table == self.model.table() and not self._is_strange(guard_key, item):
                     self._claim_guards(item)
