@@ -19,7 +19,7 @@ from operator import itemgetter
 from typing import Any
 
 from dynamo._internal import bulk
-from dynamo._internal.checking.findings import DEFAULT_SIZES, Sizes
+from dynamo._internal.checking import findings
 from dynamo._internal.items import Item, PlainModel, text_of
 from dynamo.extending import Findings, Progress, Spool, scanned, unseen
 from dynamo.transactions import READ_TOGETHER, read_together
@@ -93,7 +93,6 @@ def check_series(
     count_by: str = "",
     on_item: Callable[[Item], object] | None = None,
     progress: Progress = unseen,
-    sizes: Sizes = DEFAULT_SIZES,
 ) -> Iterator[SeriesReport]:
     """Yield a report for each series of `model`, sorted by name; or only for the given `series`.
 
@@ -118,16 +117,12 @@ def check_series(
     """
     attributes = ("series", "number", "requestId", "owner", *([count_by] if count_by else []))
     if series is None:
-        counters = scanned(
-            Counter.table(), ("counterName", "currentValue", "lastDate"), unseen, sizes
-        )
-        items = scanned(model.table(), attributes, progress, sizes)
+        counters = scanned(Counter.table(), ("counterName", "currentValue", "lastDate"), unseen)
+        items = scanned(model.table(), attributes, progress)
     else:
         names = list(dict.fromkeys(series))
         counters = _read_items([model.counter_of(name) for name in names])
-        items = chain.from_iterable(
-            _items_of(model, name, attributes, progress, sizes) for name in names
-        )
+        items = chain.from_iterable(_items_of(model, name, attributes, progress) for name in names)
     with Spool() as claims, Spool() as requests:
         # Before the items: what is issued from here on is not checked.
         for counter in counters:
@@ -143,19 +138,15 @@ def check_series(
                 yield report
 
 
-def _read_items(keys: Iterable[PlainModel], together: int = READ_TOGETHER) -> Iterator[Item]:
+def _read_items(keys: Iterable[PlainModel]) -> Iterator[Item]:
     """The items that exist under `keys`."""
     left = iter(keys)
-    while some := list(islice(left, together)):
+    while some := list(islice(left, findings.TOGETHER)):
         yield from (item for item in read_together(some) if item)
 
 
 def _items_of(
-    model: type[NumberedModel],
-    series: str,
-    attributes: tuple[str, ...],
-    progress: Progress,
-    sizes: Sizes,
+    model: type[NumberedModel], series: str, attributes: tuple[str, ...], progress: Progress
 ) -> Iterator[Item]:
     """The items of one series and their guard items."""
     names = {f"#{number}": name for number, name in enumerate(attributes)}
@@ -166,14 +157,14 @@ def _items_of(
         "ExpressionAttributeNames": names,
         "ExpressionAttributeValues": {":series": {"S": series}},
     }
-    if sizes.page_limit is not None:
-        request["Limit"] = sizes.page_limit
+    if findings.PAGE_LIMIT is not None:
+        request["Limit"] = findings.PAGE_LIMIT
     for page, _has_more in bulk.query_pages(request):
         yield from page
         # Each key once, as a transaction requires: twins have the same guard item.
         ids = {request_id for item in page if (request_id := text_of(item, "requestId"))}
         keys = [model(model.guard_key(series, each), 0) for each in sorted(ids)]
-        yield from _read_items(keys, sizes.together)
+        yield from _read_items(keys)
         progress("Items read", len(page) + len(keys))
 
 

@@ -4,14 +4,13 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from accounts.models import User
 from accounts.services import change_email, delete, edit_profile
-from dynamo._internal.checking.findings import Sizes
+from dynamo._internal.checking import findings
 from dynamo._internal.checking.guards import FAULTS, check_guards
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import text_of
@@ -31,14 +30,21 @@ pytestmark = pytest.mark.usefixtures("engine")
 #: Of a value that version 0.1 reserved.
 RESERVED: dict[str, Any] = {"reservation": "r1", "expires": {"N": "9999999999"}}
 
-SMALL = Sizes(segments=3, page_limit=2, together=5, ahead=2)
+#: Items that are read at one instant.
+TOGETHER = 5
+
+
+@pytest.fixture(autouse=True)
+def _little_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"SEGMENTS": 3, "PAGE_LIMIT": 2, "TOGETHER": TOGETHER, "AHEAD": 2}.items():
+        monkeypatch.setattr(findings, name, value)
 
 
 class Found:
     """A report as a test compares it."""
 
     def __init__(self, **options: Any) -> None:
-        given: dict[str, Any] = {"model": User, "oldest_by": "joinedAt", "sizes": SMALL}
+        given: dict[str, Any] = {"model": User, "oldest_by": "joinedAt"}
         with check_guards(**(given | options)) as report:
             self.read = report.users, report.guards
             self.repaired, self.still_wrong = report.repaired, report.still_wrong
@@ -84,17 +90,19 @@ def after_request(operation: str, act: Callable[[], None], times: int = 1) -> It
 
 @pytest.mark.parametrize("users", [0, 20])
 def test_a_sound_table_costs_its_scan_and_has_no_findings(
-    requests_sent: Requests, users: int
+    requests_sent: Requests, users: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(users):
         make_user()
     requests_sent.clear()
 
-    found = Found(sizes=Sizes(segments=2), repair=True)
+    monkeypatch.setattr(findings, "PAGE_LIMIT", None)
+
+    found = Found(repair=True)
 
     assert (found.read, found.findings) == ((users, 2 * users), {})
     assert (found.repaired, found.still_wrong) == (0, 0)
-    assert requests_sent.operations == ["Scan"] * 2
+    assert requests_sent.operations == ["Scan"] * 3
     assert all(request["ConsistentRead"] for request in requests_sent.requests)
     assert requests_sent.units <= users or not users
 
@@ -268,7 +276,7 @@ def test_each_of_many_users_with_one_value_is_reported_once_and_few_are_read_tog
     found = Found(repair=repair)
 
     reads = requests_sent.of("TransactGetItems")
-    assert max(len(request["TransactItems"]) for request in reads) <= SMALL.together
+    assert max(len(request["TransactItems"]) for request in reads) <= TOGETHER
     reported = [pk for pks in found.findings.values() for pk, _key in pks]
     expected = {user.pk for user in users} - ({owner} if guard == "of a user" else set())
     assert sorted(reported) == sorted(expected)
@@ -384,14 +392,18 @@ def test_a_user_with_an_unusable_value_is_counted_and_all_others_are_checked(ema
 # While others write -------------------------------------------------------------------------------
 
 
-def test_a_user_that_changes_between_scan_and_confirmation_is_not_a_finding() -> None:
+def test_a_user_that_changes_between_scan_and_confirmation_is_not_a_finding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     ann = make_user(username="ann", email="ann@example.com")
 
     def move() -> None:
         change_email(fresh(ann), f"{uuid.uuid4()}@example.com")
 
+    monkeypatch.setattr(findings, "SEGMENTS", 1)
+    monkeypatch.setattr(findings, "PAGE_LIMIT", 1)
     with after_request("Scan", move, times=3):
-        found = Found(repair=True, sizes=replace(SMALL, segments=1, page_limit=1))
+        found = Found(repair=True)
 
     assert (found.findings, found.repaired) == ({}, 0)
     assert_guards_match_users()

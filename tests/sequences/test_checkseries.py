@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from dynamo._internal.checking import findings
-from dynamo._internal.checking.findings import Sizes
 from dynamo._internal.client.sending import send
+from dynamo.transactions import READ_TOGETHER
 from sequences._internal.check import SeriesCheck, SeriesReport, check_series, position as place
 from sequences.models import Counter
 from tests import commands
@@ -31,7 +31,12 @@ from tests.requests import Requests
 pytestmark = pytest.mark.usefixtures("engine")
 
 LABEL = "tests.numbered.Ticket"
-SMALL = Sizes(segments=3, page_limit=3, together=2)
+
+
+@pytest.fixture(autouse=True)
+def _little_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"SEGMENTS": 3, "PAGE_LIMIT": 3, "TOGETHER": 2}.items():
+        monkeypatch.setattr(findings, name, value)
 
 
 @pytest.fixture
@@ -44,7 +49,7 @@ def series() -> str:
 
 
 def check(*series: str) -> list[SeriesReport]:
-    return list(check_series(Ticket, series=series or None, sizes=SMALL))
+    return list(check_series(Ticket, series=series or None))
 
 
 def report_on(series: str, *entries: list[str]) -> SeriesReport | None:
@@ -89,13 +94,15 @@ def test_each_undamaged_series_is_one_json_line_with_the_documented_keys() -> No
 
 
 def test_a_check_without_damage_costs_two_scans_and_no_other_read(
-    series: str, requests_sent: Requests
+    series: str, requests_sent: Requests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests_sent.clear()
 
-    list(check_series(Ticket, sizes=Sizes(segments=2)))
+    monkeypatch.setattr(findings, "PAGE_LIMIT", None)
 
-    assert requests_sent.operations == ["Scan"] * 4
+    check()
+
+    assert requests_sent.operations == ["Scan"] * 6
     assert all(request["ConsistentRead"] for request in requests_sent.requests)
 
 
@@ -301,14 +308,16 @@ def test_a_huge_gap_is_reported_as_a_count(
 
 
 def test_no_transaction_reads_more_items_than_every_engine_takes(
-    series: str, requests_sent: Requests
+    series: str, requests_sent: Requests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(findings, "PAGE_LIMIT", None)
+    monkeypatch.setattr(findings, "TOGETHER", READ_TOGETHER)
     for _ in range(27):
         ticket(series)
     put_counter(Ticket, series, 100)
     requests_sent.clear()
 
-    [report] = check_series(Ticket, series=[series])
+    [report] = check(series)
 
     assert report.gaps.listed == list(range(31, 101))
     reads = requests_sent.of("TransactGetItems")
@@ -349,7 +358,7 @@ def test_memory_stays_bounded_for_a_long_series(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("dynamo._internal.bulk.pages", pages)
     tracemalloc.start()
     try:
-        [report] = check_series(Ticket, sizes=Sizes())
+        [report] = check()
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -26,6 +26,14 @@ LISTED = 10_000
 
 CONFIRM_THREADS = 8
 
+#: How much is read at once; tests use less. Items of a page: None for as many as fit in an answer.
+SEGMENTS = bulk.SEGMENTS
+PAGE_LIMIT: int | None = None
+#: Items that are read at one instant.
+TOGETHER = READ_TOGETHER
+#: Suspects that are taken from disk.
+AHEAD = 256
+
 What = TypeVar("What")
 Suspect = TypeVar("Suspect")
 
@@ -37,43 +45,21 @@ def unseen(_what: str, _count: int) -> None:
     """A `Progress` that shows nothing."""
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """How much is read at once; tests use less.
-
-    `page_limit`: the items of a page; None for as many as fit into an answer. `together`: the items
-    that are read at one instant. `ahead`: the suspects that are taken from disk.
-    """
-
-    segments: int = bulk.SEGMENTS
-    page_limit: int | None = None
-    together: int = READ_TOGETHER
-    ahead: int = 256
-
-
-DEFAULT_SIZES = Sizes()
-
-
-def scanned(
-    table: str, attributes: Collection[str], progress: Progress, sizes: Sizes = DEFAULT_SIZES
-) -> Iterator[Item]:
+def scanned(table: str, attributes: Collection[str], progress: Progress) -> Iterator[Item]:
     """The `attributes` of every item of `table`, in no order. For costs see `bulk.pages`."""
-    for page in bulk.pages(table, attributes, segments=sizes.segments, page_limit=sizes.page_limit):
+    for page in bulk.pages(table, attributes, segments=SEGMENTS, page_limit=PAGE_LIMIT):
         yield from page
         progress("Items read", len(page))
 
 
 def confirmed(
-    suspects: Iterable[Suspect],
-    confirm: Callable[[Suspect], What],
-    progress: Progress,
-    sizes: Sizes = DEFAULT_SIZES,
+    suspects: Iterable[Suspect], confirm: Callable[[Suspect], What], progress: Progress
 ) -> Iterator[What]:
     """What `confirm` returns for each suspect, in their order; called in several threads."""
     left = iter(suspects)
     with CountingPool(CONFIRM_THREADS) as pool:
         # A pool takes everything at once, so it gets a batch at a time.
-        while batch := list(islice(left, sizes.ahead)):
+        while batch := list(islice(left, AHEAD)):
             yield from pool.map(confirm, batch)
             progress("Suspects confirmed", len(batch))
 

@@ -20,15 +20,8 @@ from typing import Any, Literal, Self
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
 
-from dynamo._internal.checking.findings import (
-    DEFAULT_SIZES,
-    Progress,
-    Sizes,
-    Spool,
-    confirmed,
-    scanned,
-    unseen,
-)
+from dynamo._internal.checking import findings as engine
+from dynamo._internal.checking.findings import Progress, Spool, confirmed, scanned, unseen
 from dynamo._internal.items import Item, text_of
 from dynamo._internal.updates import conditional
 from dynamo.exceptions import Stale
@@ -278,7 +271,6 @@ def check_guards(
     repair: bool = False,
     oldest_by: str | None = None,
     progress: Progress = unseen,
-    sizes: Sizes = DEFAULT_SIZES,
 ) -> Iterator[Report]:
     """Compare all items with all guard items. Yields the report, which is valid in the block.
 
@@ -299,7 +291,7 @@ def check_guards(
     with Spool() as spool:
         report = Report(spool)
         with Spool() as claims:
-            check = _Check(model, repair, oldest_by, progress, sizes, claims, report)
+            check = _Check(model, repair, oldest_by, progress, claims, report)
             check.collect()
             check.confirm()
         yield report
@@ -311,7 +303,6 @@ class _Check:
     repair: bool
     oldest_by: str | None
     progress: Progress
-    sizes: Sizes
     claims: Spool
     report: Report
 
@@ -321,7 +312,7 @@ class _Check:
         names = [*self.model.key_attribute_names(), guards.key_name, *GUARD_ATTRIBUTES]
         attributes = dict.fromkeys([*names, *self._stored_names()])
         for table in sorted({self.model.table(), guards.name}):
-            for item in scanned(table, attributes, self.progress, self.sizes):
+            for item in scanned(table, attributes, self.progress):
                 guard_key = text_of(item, guards.key_name) if table == guards.name else ""
                 if guard_key.startswith(self.model._guard_prefixes()):
                     self._claim_owner(guard_key, item)
@@ -356,7 +347,7 @@ class _Check:
 
     def confirm(self) -> None:
         """Confirm suspects, repair them if asked for, and report them."""
-        for findings in confirmed(self._suspects(), self._confirmed, self.progress, self.sizes):
+        for findings in confirmed(self._suspects(), self._confirmed, self.progress):
             for finding, repaired in findings:
                 self.report.note(finding, repaired=repaired)
 
@@ -364,7 +355,7 @@ class _Check:
         for key, claims in groupby(self.claims, key=itemgetter(0)):
             decides = True
             # One read takes the guard item, its owner, and these.
-            while entries := list(islice(claims, self.sizes.together - 2)):
+            while entries := list(islice(claims, engine.TOGETHER - 2)):
                 some = [pk for _key, pk, *_unfound in entries]
                 is_unfound = any(unfound for _key, _pk, *unfound in entries)
                 if len(some) == 2 and some[0] == some[1] and not (is_unfound and self.repair):
