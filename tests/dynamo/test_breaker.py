@@ -111,7 +111,7 @@ def test_only_failures_to_reach_dynamodb_open_the_breaker(clock: SleeplessClock)
 @pytest.mark.parametrize(
     ("failures", "seconds"), [(100, OPENING_SECONDS * 0.99), (OPENING_FAILURES - 1, 240)]
 )
-def test_failures_that_are_few_or_within_a_short_time_do_not_open_it(
+def test_few_failures_or_a_short_outage_do_not_open_the_breaker(
     clock: SleeplessClock, failures: int, seconds: float
 ) -> None:
     breaker = Breaker()
@@ -122,7 +122,7 @@ def test_failures_that_are_few_or_within_a_short_time_do_not_open_it(
 
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=repr)
-def test_an_answer_between_failures_resets_it(
+def test_an_answer_between_failures_resets_the_breaker(
     clock: SleeplessClock, answer: BaseException | None
 ) -> None:
     breaker = Breaker()
@@ -158,7 +158,7 @@ def probing(clock: SleeplessClock) -> Breaker:
     return breaker
 
 
-def test_it_admits_one_probe_a_second_and_another_one_if_that_never_ends(
+def test_an_open_breaker_admits_one_probe_a_second_and_another_if_that_never_ends(
     clock: SleeplessClock,
 ) -> None:
     breaker = probing(clock)
@@ -169,7 +169,7 @@ def test_it_admits_one_probe_a_second_and_another_one_if_that_never_ends(
 
 
 @pytest.mark.parametrize("result", [*COUNTED, *NOT_COUNTED, *ANSWERS], ids=repr)
-def test_a_probe_closes_it_if_it_is_answered_and_else_leaves_it_open_for_another_second(
+def test_an_answered_probe_closes_the_breaker_and_a_failed_one_leaves_it_open(
     clock: SleeplessClock, result: BaseException | None
 ) -> None:
     breaker = probing(clock)
@@ -221,7 +221,7 @@ def test_other_pages_fail_during_the_probe_and_work_after_it(
 
 
 @pytest.mark.usefixtures("engine")
-def test_a_request_outside_of_a_page_is_sent_and_closes_it(clock: SleeplessClock) -> None:
+def test_a_request_outside_of_a_page_is_sent_and_closes_the_breaker(clock: SleeplessClock) -> None:
     opened(clock)
 
     read()

@@ -123,7 +123,7 @@ def test_a_count_that_may_have_been_made_is_not_sent_again(proxy: FaultProxy, fa
 
 
 @pytest.mark.parametrize("fault", (NOT_DONE | MAYBE_DONE).values(), ids=NOT_DONE | MAYBE_DONE)
-def test_a_permanent_failure_is_one_error_soon_after_the_deadline(
+def test_a_failure_that_stays_is_unavailable_soon_after_the_deadline(
     proxy: FaultProxy, impatient: float, fault: Any
 ) -> None:
     proxy.plan("PutItem", fault, times=1_000)
@@ -175,7 +175,7 @@ def test_a_write_may_have_been_made_if_its_reply_cannot_be_decrypted() -> None:
         ([DropReply(), NOT_DONE["throttled"]], True),
     ],
 )
-def test_a_false_condition_may_be_our_own_write_only_after_a_lost_reply(
+def test_only_after_a_lost_reply_may_a_false_condition_come_from_our_own_write(
     proxy: FaultProxy, faults: list[Any], may_be_ours: bool
 ) -> None:
     if not may_be_ours:
@@ -327,7 +327,7 @@ def test_the_error_of_a_missing_table_names_the_command_that_creates_it() -> Non
 @pytest.mark.parametrize(
     "code", ["ExpiredTokenException", "UnrecognizedClientException", "AccessDeniedException"]
 )
-def test_missing_rights_are_an_error_at_once(proxy: FaultProxy, code: str) -> None:
+def test_missing_rights_are_reported_without_a_retry(proxy: FaultProxy, code: str) -> None:
     proxy.plan("PutItem", Answer(400, code, "say why"))
 
     with pytest.raises(Rejected, match=f"DynamoDB refused PutItem: {code}: say why"):

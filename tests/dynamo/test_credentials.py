@@ -161,7 +161,7 @@ def test_a_broken_provider_is_unavailable(
     assert "the-secret" not in caplog.text + str(failed.value)
 
 
-def test_missing_credentials_are_an_error_at_once(
+def test_missing_credentials_are_reported_without_a_retry(
     provider: Provider, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, requests_sent: Requests
 ) -> None:
     ask("nobody", provider, monkeypatch, tmp_path)
@@ -343,7 +343,7 @@ def test_a_file_is_not_uploaded_while_a_provider_hangs(
 # Background threads -------------------------------------------------------------------------------
 
 
-def test_a_hanging_call_is_replaced_up_to_a_number_of_threads() -> None:
+def test_calls_that_hang_are_replaced_up_to_a_limit_of_threads() -> None:
     may_end, begun = threading.Event(), threading.Semaphore(0)
 
     def hang() -> str:

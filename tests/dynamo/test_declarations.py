@@ -231,7 +231,7 @@ def test_a_model_may_leave_indexes_and_ttl_to_another_one_of_its_table(
         assert merged(t for each in models for t in tables_of(each)) == complete
 
 
-def test_guard_items_are_in_no_table_of_another_model() -> None:
+def test_guard_items_cannot_stand_in_the_table_of_another_model() -> None:
     with pytest.raises(ImproperlyConfigured, match="guard items"):
         merged(tables_of(declared(Meta={"guard_table": TABLE}, **ONE)))
 

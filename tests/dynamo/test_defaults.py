@@ -19,7 +19,7 @@ OWN = {"DYNAMODB_TABLE_PREFIX": "shop-", "AWS_REGION": "eu-west-1"}
         ({"DEBUG": False} | OWN, False, OWN),
     ],
 )
-def test_settings_of_a_project_stay_and_a_local_engine_is_for_development_without_an_endpoint(
+def test_settings_of_the_project_are_kept_and_the_local_engine_needs_debug_and_no_endpoint(
     given: dict[str, Any],
     has_endpoint: bool,
     expected: dict[str, Any],

@@ -243,7 +243,7 @@ def test_a_leftover_whose_value_is_taken_after_the_scan_is_not_removed() -> None
 # Two users, one value -----------------------------------------------------------------------------
 
 
-def test_of_users_with_one_value_and_no_guard_the_oldest_gets_the_guard() -> None:
+def test_if_users_share_a_value_that_has_no_guard_the_oldest_gets_it() -> None:
     users = [make_user() for _ in range(3)]
     # Neither the order of keys nor that of registration.
     oldest, *younger = sorted(users, key=lambda user: user.pk, reverse=True)

@@ -240,7 +240,7 @@ def test_a_request_has_the_headers_and_the_signature_that_botocore_sends(
     assert ("x-amz-security-token" in ours) == (token is not None)
 
 
-def test_a_region_whose_rules_name_another_signing_region_uses_that() -> None:
+def test_requests_are_signed_for_the_region_that_the_rules_name() -> None:
     """Such as the region `local` in botocore's endpoint rules."""
     frozen = KEYS.get_frozen_credentials()
     signed = lean(None, region="local", **TABLE)._signer.headers("GetItem", b"{}", frozen, 0)
@@ -297,7 +297,7 @@ STATUS = {"a fault of the server": 500, "an empty body": 503, "no JSON": 502}
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_an_error_is_the_one_that_botocore_raises(endpoint: Endpoint, name: str) -> None:
+def test_errors_are_equal_to_those_of_botocore(endpoint: Endpoint, name: str) -> None:
     said = ERRORS[name]
     endpoint.status = STATUS.get(name, 400)
     endpoint.body = (said if isinstance(said, str) else json.dumps(said)).encode()
@@ -348,9 +348,7 @@ FORMS_THAT_CLOSE = {"until the end", "to be closed", "of HTTP/1.0"}
 
 
 @pytest.mark.parametrize("form", FORMS_OF_ANSWERS)
-def test_an_answer_may_have_each_form_that_http_allows_also_one_that_closes_the_connection(
-    ask: Any, form: str
-) -> None:
+def test_answers_in_every_form_of_http_are_read(ask: Any, form: str) -> None:
     times = 2 if form in FORMS_THAT_CLOSE else 1
     with answering(FORMS_OF_ANSWERS[form], times) as url:
         get = ask(url, read_timeout=5)
@@ -371,7 +369,7 @@ NOT_HTTP = {
 
 
 @pytest.mark.parametrize("kind", NOT_HTTP)
-def test_what_is_not_http_is_a_lost_reply(kind: str) -> None:
+def test_an_answer_that_is_not_http_counts_as_a_lost_reply(kind: str) -> None:
     with answering(NOT_HTTP[kind]) as url, pytest.raises(HTTPClientError) as raised:
         lean(url, read_timeout=5).send("GetItem", GET)
     assert fault_of(raised.value) is Fault.MAYBE_DONE
@@ -408,7 +406,7 @@ def answering(answer: bytes, times: int = 1) -> Iterator[str]:
     [b"{", gzip.compress(b"{}"), b'{"Item": {"a": {"B": "x"}}}'],
     ids=["cut off", "compressed", "no base64"],
 )
-def test_a_reply_that_is_not_dynamodbs_is_a_lost_reply(
+def test_a_reply_of_another_kind_of_server_counts_as_a_lost_reply(
     endpoint: Endpoint, body: bytes, status: int
 ) -> None:
     """botocore accepts some of them, and raises errors that are not its own for others."""
@@ -531,7 +529,7 @@ WAYS: dict[str, tuple[str | None, dict[str, str], bool]] = {
 
 
 @pytest.mark.parametrize(("url", "variables", "is_botocores"), WAYS.values(), ids=WAYS)
-def test_botocore_sends_where_the_direct_path_does_not_lead(
+def test_botocore_sends_what_the_direct_path_cannot_send(
     url: str | None, variables: dict[str, str], is_botocores: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in variables.items():
@@ -543,7 +541,7 @@ def test_botocore_sends_where_the_direct_path_does_not_lead(
 
 
 @pytest.mark.parametrize("name", ["AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"])
-def test_nothing_is_sent_unless_the_certificate_is_trusted_and_of_this_name(
+def test_nothing_is_sent_unless_the_certificate_is_trusted_and_names_the_host(
     ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     certificate, key = str(tmp_path / "certificate.pem"), str(tmp_path / "key.pem")
@@ -646,7 +644,7 @@ def engine_of_process(http: Endpoint, request: pytest.FixtureRequest) -> Iterato
 
 @settings(max_examples=25)
 @given(request=REQUESTS, status=st.sampled_from([300, 400, 403, 500, 503]), body=BODIES)
-def test_every_error_reply_is_an_error_of_ours(
+def test_every_error_reply_raises_an_error_of_dynamo(
     engine_of_process: Endpoint, request: tuple[str, dict[str, Any]], status: int, body: bytes
 ) -> None:
     engine_of_process.begin()

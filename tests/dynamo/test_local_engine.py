@@ -265,7 +265,7 @@ def test_an_engine_that_neither_answers_nor_ends_is_killed_and_replaced(
 
 @pytest.mark.usefixtures("returning")
 @pytest.mark.parametrize("has_proc", [True, False])
-def test_a_dead_engine_is_not_running_before_its_starter_reaps_it(
+def test_a_zombie_does_not_count_as_a_running_engine(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: Path, has_proc: bool
 ) -> None:
     if not has_proc:

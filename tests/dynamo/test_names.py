@@ -137,7 +137,7 @@ def test_concurrent_connections_share_a_lookup(
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "[::1]"])
-def test_an_address_is_not_looked_up_and_a_name_once_in_a_short_time(
+def test_ip_addresses_are_not_looked_up_and_names_once_in_a_short_time(
     name_server: NameServer, host: str
 ) -> None:
     assert connections.addresses(host, 0.0) == [host.strip("[]")]
@@ -155,7 +155,7 @@ def test_the_next_address_is_used_if_one_refuses_connections(name_server: NameSe
 
 
 @pytest.mark.usefixtures("path", "real_patience", "own_client")
-def test_a_host_whose_addresses_are_all_silent_is_an_error_in_time(
+def test_a_host_whose_addresses_are_all_silent_is_unavailable_in_time(
     name_server: NameServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name_server.addresses = ["127.0.0.1"] * 50

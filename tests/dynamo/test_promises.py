@@ -106,9 +106,7 @@ def test_an_item_is_found_by_each_unique_value_in_any_spelling(requests_sent: Re
 
 
 @pytest.mark.parametrize("stored", [{}, {"version": None}, {"version": {"N": "3"}}], ids=str)
-def test_add_counts_up_whichever_stale_copy_counts_also_of_an_item_of_version_0_1(
-    stored: dict[str, Any],
-) -> None:
+def test_stale_copies_can_count_up_also_of_an_item_of_version_0_1(stored: dict[str, Any]) -> None:
     member = ann()
     if stored:
         overwrite(member, **stored)
@@ -217,7 +215,7 @@ def test_what_others_wrote_is_not_taken_for_an_assignment() -> None:
 # Refusals -----------------------------------------------------------------------------------------
 
 
-def test_all_taken_values_are_one_error_and_nothing_is_written() -> None:
+def test_all_taken_values_are_reported_in_one_error_and_nothing_is_written() -> None:
     ann(card="A-17")
     before = stored_items("tests-promises")
 
@@ -325,7 +323,7 @@ RAW_WRITES: dict[str, tuple[Callable[[Member], Any], str]] = {
 
 
 @pytest.mark.parametrize(("call", "advice"), RAW_WRITES.values(), ids=RAW_WRITES)
-def test_a_call_that_could_break_a_promise_names_the_right_one(
+def test_a_call_that_could_break_a_promise_is_refused_and_names_the_right_one(
     call: Callable[[Member], Any], advice: str
 ) -> None:
     member = ann()
@@ -495,7 +493,7 @@ def test_an_empty_or_absent_value_claims_nothing(card: str | None) -> None:
     assert guards().keys() == {"email#ann@example.org", "email#bob@example.org"}
 
 
-def test_values_of_several_attributes_are_one_key_as_json_with_their_letters() -> None:
+def test_several_values_become_one_key_in_json_without_escaped_letters() -> None:
     ann(club='a","b', card="c")
     bob(club="a", card='b","c')
     Member.create(email="eve@example.org", club="échecs", card="漢-1")
@@ -507,14 +505,14 @@ def test_values_of_several_attributes_are_one_key_as_json_with_their_letters() -
     }
 
 
-def test_none_is_not_the_key_of_an_item(requests_sent: Requests) -> None:
+def test_reads_of_the_key_none_find_and_send_nothing(requests_sent: Requests) -> None:
     assert Member.get_or_none(None) is None
     assert Seat.get_or_none("red") is None
     assert list(Member.query(None)) == list(Member.batch_get([None])) == []
     assert requests_sent.operations == []
 
 
-def test_a_part_of_an_item_has_its_key_and_no_value_that_was_not_read() -> None:
+def test_an_item_that_was_read_in_part_has_its_key_and_what_was_read() -> None:
     member = ann(visits=3)
 
     for part in (
@@ -573,7 +571,7 @@ class Place(Model):
     unique_size = Unique("size")
 
 
-def test_a_caller_who_goes_on_after_a_taken_value_does_not_write_its_item() -> None:
+def test_an_item_whose_value_the_same_transaction_has_taken_is_not_written() -> None:
     with Transaction() as write:
         first = ann(write=write)
         with pytest.raises(Taken):
@@ -586,7 +584,7 @@ def test_a_caller_who_goes_on_after_a_taken_value_does_not_write_its_item() -> N
     "insert_again",
     [lambda member: member.insert(), lambda member: Member.create(**member.attribute_values)],
 )
-def test_an_item_that_is_inserted_again_is_another_one_for_old_copies(
+def test_old_copies_cannot_change_an_item_that_was_deleted_and_inserted_again(
     insert_again: Callable[[Member], Any],
 ) -> None:
     member = ann()
@@ -600,7 +598,7 @@ def test_an_item_that_is_inserted_again_is_another_one_for_old_copies(
     assert guards() == {"email#bob@example.org": member.pk}
 
 
-def test_a_request_of_a_model_with_random_keys_is_recognized_beside_its_unique_values() -> None:
+def test_a_repeated_request_is_recognized_although_its_model_has_random_keys() -> None:
     first = Place.create(email="ann@example.org", request_id="form-1")
 
     assert Place.create(email="ann@example.org", request_id="form-1") == first
@@ -616,7 +614,7 @@ def test_the_guard_items_of_a_number_in_any_form_are_freed(number: float) -> Non
     assert stored_items("tests-places-guards") == {}
 
 
-def test_add_counts_up_from_the_constant_that_stands_for_an_absent_number() -> None:
+def test_add_counts_up_from_the_default_of_a_number_that_is_not_stored() -> None:
     place = Place.create(email="ann@example.org")
     overwrite(place, points=None)
     place.refresh()
@@ -637,7 +635,7 @@ def test_a_commit_that_counts_up_is_a_success_also_if_the_item_is_deleted_right_
     assert other.stored == stored_items("tests-promises")[other.pk]
 
 
-def test_a_copy_that_is_older_than_the_version_of_a_page_cannot_be_written() -> None:
+def test_a_copy_cannot_be_written_if_the_form_was_shown_with_a_later_version() -> None:
     old = ann()
     newer = Member.get(old.pk)
     newer.change(email="new@example.org")

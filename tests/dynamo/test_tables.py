@@ -181,7 +181,7 @@ def test_missing_rights_are_an_error(table: Table, proxy: FaultProxy, operation:
         create(table)
 
 
-def test_createtables_prints_each_step_at_once_and_at_last_that_nothing_is_left(
+def test_createtables_prints_each_step_when_it_is_done_or_that_nothing_is_left(
     proxy: FaultProxy,
     settings: Any,
     monkeypatch: pytest.MonkeyPatch,
@@ -324,7 +324,7 @@ def test_createtables_waits_while_tables_are_changed_elsewhere(
     assert create(bare) == created(bare, BY_CITY, BY_TOWN)
 
 
-def test_a_lost_reply_and_another_process_create_an_index_once(
+def test_an_index_is_created_once_despite_a_lost_reply_and_other_threads(
     bare: Table, proxy: FaultProxy, at_once: Callable[..., list[Any]]
 ) -> None:
     proxy.plan("UpdateTable", DropReply())

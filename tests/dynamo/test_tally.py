@@ -119,7 +119,9 @@ def test_callers_that_share_a_request_count_it_once(
     assert sum(tally.joined for tally in tallies) == 16 - len(requests_sent.operations)
 
 
-def test_renewals_count_on_the_tally_of_the_acquirer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_renewals_of_a_lease_count_on_the_tally_of_its_acquirer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # Renewed soon, with a lease that is longer than a stall.
     monkeypatch.setattr(leases, "RENEWED_AFTER", 0.002)
     with counting() as tally:

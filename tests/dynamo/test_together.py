@@ -54,7 +54,7 @@ def test_calls_are_sent_together(proxy: FaultProxy, requests_sent: Requests) -> 
 
 
 @pytest.mark.parametrize("failing", [{0}, {1}, {2}, {1, 2}])
-def test_the_first_error_is_raised_when_no_call_is_under_way(failing: set[int]) -> None:
+def test_the_first_error_is_raised_after_all_calls_have_ended(failing: set[int]) -> None:
     under_way = {0, 1, 2}
     all_began = threading.Barrier(3)
 

@@ -77,7 +77,7 @@ def test_a_method_of_pynamodb_without_a_condition_is_not_supported(method: str) 
 
 
 @pytest.mark.parametrize("missing", [None, "changed", "deleted", "checked"])
-def test_all_writes_happen_in_one_request_or_none_and_one_refusal_is_its_own_error(
+def test_one_request_makes_all_writes_or_none_and_raises_the_error_of_the_refused_one(
     missing: str | None, requests_sent: Requests
 ) -> None:
     for pk in {"changed", "deleted", "checked"} - {missing}:

@@ -54,7 +54,7 @@ def test_a_key_of_2048_bytes_is_found_and_a_longer_one_rejected_before_a_request
 @pytest.mark.parametrize(
     "leave", [lambda band: band.delete(), lambda band: band.change(site="new.example")]
 )
-def test_an_owner_whose_guard_is_gone_or_anothers_can_leave_its_value(
+def test_an_item_can_give_up_a_value_whose_guard_is_gone_or_names_another_item(
     model: Any, leave: Callable[[Any], None], owner: str | None
 ) -> None:
     band = the_who(model)

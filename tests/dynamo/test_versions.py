@@ -14,7 +14,7 @@ def test_an_item_without_a_random_version_gets_one(version: int | None) -> None:
 
 
 @pytest.mark.parametrize("version", [new_version(), (1 << 61) + 5], ids=["53 bits", "62 bits"])
-def test_only_this_and_later_versions_of_the_same_item_continue_a_version(version: int) -> None:
+def test_a_version_is_continued_only_by_itself_and_the_versions_after_it(version: int) -> None:
     assert next_version(version) == version + 1
     assert all(continues(version + writes, version) for writes in (0, 1, 1_000_000))
     assert not any(continues(other, version) for other in (None, version - 1))
