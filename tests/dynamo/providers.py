@@ -12,7 +12,7 @@ import pytest
 #: A name of the engine that is not this machine's, so that the whole credential chain is used.
 HOST = "dynamodb.test"
 
-#: Without these, botocore asks a provider.
+#: botocore asks a provider only without these variables.
 _NOBODY = (
     "AWS_ACCESS_KEY_ID",
     "AWS_SECRET_ACCESS_KEY",
@@ -43,7 +43,7 @@ class Provider:
         self.lives = 3600.0
         #: Instead of credentials: a status and a body.
         self.failure: tuple[int, bytes] | None = None
-        #: Cleared, it does not answer.
+        #: If this is cleared, the provider does not answer.
         self.answers = threading.Event()
         self.answers.set()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -94,7 +94,7 @@ class Provider:
 
 
 def ask(kind: str, provider: Provider, patch: pytest.MonkeyPatch, folder: Path) -> None:
-    """Let botocore ask for credentials in one way alone.
+    """Leave botocore one way to get credentials.
 
     It asks `nobody`; the `provider` as `imds` or as a `container`; a program that is `missing`; or
     a `process`, which prints what `prints` has written as soon as it is there.

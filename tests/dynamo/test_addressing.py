@@ -1,4 +1,4 @@
-"""The client finds its endpoint once, and it is the one of botocore's rules."""
+"""A client finds its endpoint once; it is the endpoint that botocore's rules give."""
 
 import re
 from functools import cache
@@ -18,7 +18,7 @@ KEYS_OF_ACCOUNT = Credentials("nobody", "nothing", account_id=ACCOUNT)
 
 @cache
 def regions() -> list[str]:
-    """Some of each partition, as the rules differ by partition, and names of FIPS."""
+    """Some regions of each partition, because the rules differ by partition, and two for FIPS."""
     session = Session()
     found = [
         region
@@ -54,7 +54,7 @@ class Sent(Exception):
 
 
 def address(session: Session, region: str) -> tuple[str, str]:
-    """The URL of a request and the scope of its signature without the day, or the error."""
+    """The URL of a request and the scope of its signature (without the day), or its error."""
     seen: list[tuple[str, str]] = []
 
     def note(request: Any, **_others: Any) -> None:
@@ -110,7 +110,7 @@ def test_an_endpoint_of_the_account_that_is_only_preferred_is_not_used(
 
 @pytest.mark.parametrize("service", ["s3", "signin", "sso", "sso-oidc", "sts"])
 def test_the_rules_of_other_services_are_kept(service: str) -> None:
-    """Such as those of services that give credentials."""
+    """Services that give credentials need their rules."""
     loader = addressing.session(KEYS, "eu-central-1").get_component("data_loader")
 
     assert loader.load_service_model(service, "endpoint-rule-set-1")

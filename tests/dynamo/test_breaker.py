@@ -80,7 +80,7 @@ def read_without_an_answer(_number: int) -> None:
 
 
 def fail(breaker: Breaker, clock: SleeplessClock, error: BaseException | None = REFUSED) -> None:
-    """Fail as often as opens the breaker."""
+    """Note as many failures as open the breaker."""
     began = clock.monotonic()
     for _request in range(OPENING_FAILURES - 1):
         breaker.note(began, error)

@@ -68,7 +68,7 @@ def stored() -> dict[str, Any] | None:
 
 
 def create() -> Band:
-    """A band of a name of its own."""
+    """A new band with a random name."""
     name = uuid.uuid4().hex
     return Band.create(pk=name, name=name, site=f"{name}.example")
 
@@ -225,7 +225,7 @@ def test_a_transaction_that_is_repeated_without_a_deletion_has_another_token(
 
 @pytest.fixture
 def attempts_at(proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
-    """When each request of the test was sent, on a clock that only pauses move."""
+    """The times at which the test sends requests, on a clock that moves only in pauses."""
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", 5.0)
     clock = SleeplessClock()
     use_clock(clock, monkeypatch)
@@ -340,7 +340,7 @@ def test_missing_rights_are_reported_without_a_retry(proxy: FaultProxy, code: st
 def test_an_invalid_endpoint_is_an_error_and_not_a_missing_item(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # As `endpoint_url` in AWS's own file may have it; of the environment the settings would tell.
+    # In AWS's own file, `endpoint_url` may be like this. The settings check the environment.
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://exa mple:8000")
 
     with pytest.raises(Rejected, match="Invalid endpoint: http://exa mple:8000"):

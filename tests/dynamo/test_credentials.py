@@ -63,7 +63,7 @@ def loading_threads() -> list[str]:
 
 @pytest.fixture
 def away(engine: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The engine under a name of another machine, so that AWS's credential chain is used."""
+    """Give the engine a foreign host name, so that AWS's credential chain is used."""
     lookup = socket.getaddrinfo
 
     def found(host: Any, *others: Any, **named: Any) -> Any:
@@ -84,7 +84,7 @@ def provider() -> Iterator[Provider]:
 
 @pytest.fixture
 def container(provider: Provider, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Provider:
-    """The provider, which is asked as that of a container."""
+    """A provider that botocore asks as it asks that of a container."""
     ask("container", provider, monkeypatch, tmp_path)
     return provider
 
@@ -112,7 +112,7 @@ def _printed(**values: Any) -> str:
     return json.dumps({"Version": 1, **values})
 
 
-#: Whom botocore asks, and what it gets: a printed text, or a status and a body.
+#: The provider that botocore asks, and its answer: a printed text, or a status and a body.
 BROKEN: dict[str, tuple[str, str | tuple[int, bytes]]] = {
     "no JSON": ("process", "not-JSON the-secret"),
     "a list": ("process", "[]"),
@@ -239,13 +239,13 @@ def test_a_provider_without_newer_credentials_is_asked_rarely(container: Provide
 
     wait_until(lambda: held.error)
 
-    # After half of the rest each time, and botocore asks twice for credentials that expire soon.
-    # Without a pause it would be hundreds of times in these three seconds.
+    # It is asked after half of the remaining time, and twice, because they expire soon. Without a
+    # pause it would be asked hundreds of times in these three seconds.
     assert container.calls <= 20
 
 
 def no_thread_is_left() -> bool:
-    """Clients are in cycles, and the site's processes collect rarely."""
+    """Whether no thread is left, after a collection: clients are part of reference cycles."""
     gc.collect()
     return not loading_threads()
 

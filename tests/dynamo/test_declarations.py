@@ -1,4 +1,4 @@
-"""What a model declares: refused if it cannot be right, and inherited as in any class."""
+"""Declarations of models: wrong ones are refused, and subclasses inherit the others."""
 
 import gc
 from collections.abc import Iterator
@@ -73,7 +73,7 @@ EXPIRING = {
     "ttl_attribute": {"until": IntegerAttribute(null=True), "ttl_attribute": "until"},
 }
 
-#: Attributes for declarations.
+#: Single attributes, by name.
 A, B, N = {"a": TextAttribute()}, {"b": TextAttribute()}, {"n": IntegerAttribute()}
 
 #: Declarations that cannot be right, each with a part of the error.
@@ -173,7 +173,7 @@ def test_a_request_id_of_items_that_expire_needs_the_default_key() -> None:
 
 # Two models of one table --------------------------------------------------------------------------
 
-#: With two indexes.
+#: A declaration with two indexes.
 FULL = ONE | {
     "city": TextAttribute(null=True),
     "i": index_on(hash_on("name")),
@@ -252,7 +252,7 @@ def test_a_disagreement_fails_every_check_and_createtables() -> None:
 
 
 class Named(Model):
-    """Without a table: what several models have in common."""
+    """A base without a table: what several models have in common."""
 
     class ByOwner(GlobalSecondaryIndex["Named"]):
         owned_by = TextAttribute(hash_key=True)
@@ -273,7 +273,7 @@ class Cat(Named):
 
 
 class Dog(Named):
-    """A key of its own, of two attributes, and one Unique less."""
+    """A model with its own key of two attributes, and without one inherited Unique."""
 
     class Meta:
         table_name = "tests-dogs"
@@ -284,7 +284,7 @@ class Dog(Named):
 
 
 class Kitten(Cat):
-    """In the table of its base."""
+    """A model of the same table as its base."""
 
     weeks = IntegerAttribute(default=0)
 

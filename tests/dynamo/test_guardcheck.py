@@ -27,7 +27,7 @@ from tests.requests import Requests, told
 
 pytestmark = pytest.mark.usefixtures("engine")
 
-#: Of a value that version 0.1 reserved.
+#: What version 0.1 stored in the guard item of a value that was only reserved.
 RESERVED: dict[str, Any] = {"reservation": "r1", "expires": {"N": "9999999999"}}
 
 #: Items that are read at one instant.
@@ -125,7 +125,7 @@ def test_items_that_are_neither_users_nor_their_guards_are_ignored() -> None:
 NAME, OTHER, GHOST = "userName#ann", "userName#anna", "email#ghost@example.com"
 
 
-#: Owners of no user.
+#: Owners, stored in guard items, that are not keys of users.
 NOBODY: dict[str, Any] = {
     "gone": "8ec436a8-97e6-4e72-aec2-b47668e96a94",
     "empty": "",
@@ -142,7 +142,7 @@ def put_guard(key: str, owner: Any, **more: Any) -> None:
     put({"pk": key} | ({} if owner is None else {"owner": owner}) | more)
 
 
-#: What is done to the accounts of ann and bob, and the guards with which something is wrong then.
+#: What is done to the accounts of ann and bob, and which guards are then wrong.
 DAMAGE: dict[str, tuple[Callable[[User, User], object], dict[str, list[str]]]] = {
     "a guard is missing": (lambda ann, bob: remove(NAME), {"missing": [NAME]}),
     "a guard is another user's": (lambda ann, bob: put_guard(NAME, bob.pk), {"foreign": [NAME]}),
@@ -193,7 +193,7 @@ def test_damage_is_reported_and_repaired(
     damage(ann, make_user(username="bob"))
     before = stored_items()
     findings = {
-        # Of a guard too many, the owner that it names.
+        # For an orphaned guard, the owner that it names is reported.
         fault: [
             (text_of(before[key], "owner") if fault == "orphaned" else ann.pk, key) for key in keys
         ]
@@ -245,7 +245,7 @@ def test_a_leftover_whose_value_is_taken_after_the_scan_is_not_removed() -> None
 
 def test_if_users_share_a_value_that_has_no_guard_the_oldest_gets_it() -> None:
     users = [make_user() for _ in range(3)]
-    # Neither the order of keys nor that of registration.
+    # Sorted neither by key nor by registration.
     oldest, *younger = sorted(users, key=lambda user: user.pk, reverse=True)
     for day, user in enumerate([oldest, *younger], 1):
         remove(f"userName#{user.username}")
@@ -419,8 +419,8 @@ def _take_prize(_ann: User) -> None:
     make_user(username="winner", email="prize@example.com")
 
 
-#: What is damaged of ann's account, and what happens after that was confirmed. Her guard is
-#: repaired all the same if that is another attribute.
+#: What is damaged of ann's account, and what another call does after the damage was confirmed. If
+#: that call changes another attribute, the guard is repaired nevertheless.
 MEANWHILE: dict[str, tuple[Callable[[User], None], Callable[[User], object]]] = {
     "the user changes the value": (
         lambda _ann: remove("email#ann@example.com"),

@@ -1,4 +1,4 @@
-"""The direct path sends, accepts and raises the same as botocore."""
+"""The direct path sends, accepts and raises what botocore does."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def lean(url: str | None, credentials: Any = KEYS, **config: Any) -> LeanClient:
 
 @cache
 def both_ways(url: str) -> tuple[LeanClient, Any]:
-    """Clients of the endpoint of the module, as they are slow to make."""
+    """Both clients of an endpoint, made once, because that is slow."""
     return lean(url), botocores(url)
 
 
@@ -241,7 +241,7 @@ def test_a_request_has_the_headers_and_the_signature_that_botocore_sends(
 
 
 def test_requests_are_signed_for_the_region_that_the_rules_name() -> None:
-    """Such as the region `local` in botocore's endpoint rules."""
+    """In botocore's rules, the region `local` is such a one."""
     frozen = KEYS.get_frozen_credentials()
     signed = lean(None, region="local", **TABLE)._signer.headers("GetItem", b"{}", frozen, 0)
 
@@ -334,7 +334,7 @@ def test_an_answer_with_a_wrong_checksum_is_rejected(endpoint: Endpoint, ask: An
 
 OK = b"HTTP/1.1 200 OK\r\n"
 ANSWER = b'Content-Length: 12\r\n\r\n{"Item": {}}'
-#: What HTTP allows besides an answer with its length on a connection that stays open.
+#: Rarer forms of answers. Usually an answer has a length, and its connection stays open.
 FORMS_OF_ANSWERS = {
     "in chunks": OK + b"Transfer-Encoding: chunked\r\n\r\n"
     b'5;a=b\r\n{"Ite\r\n7\r\nm": {}}\r\n0\r\nTrailer: a\r\n\r\n',
@@ -409,7 +409,7 @@ def answering(answer: bytes, times: int = 1) -> Iterator[str]:
 def test_a_reply_of_another_kind_of_server_counts_as_a_lost_reply(
     endpoint: Endpoint, body: bytes, status: int
 ) -> None:
-    """botocore accepts some of them, and raises errors that are not its own for others."""
+    """botocore accepts some of these replies, and raises foreign errors for others."""
     endpoint.status, endpoint.body = status, body
     endpoint.headers = {"Content-Encoding": "gzip"} if body.startswith(b"\x1f") else {}
     with pytest.raises((HTTPClientError, ClientError)) as raised:
@@ -434,7 +434,7 @@ def test_redirects_are_not_followed(endpoint: Endpoint, ask: Any, status: int) -
 
 
 def test_a_connection_that_was_closed_is_not_used_again() -> None:
-    # With an endpoint of its own, as connections of other tests would count.
+    # Connections of other tests to a shared endpoint would be counted.
     with closing(Endpoint()) as endpoint:
         way = lean(endpoint.url)
         # The server closes the connection after an answer with this header.

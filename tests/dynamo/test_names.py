@@ -62,7 +62,7 @@ def name_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameServer]:
 def away(
     engine: str, name_server: NameServer, real_patience: None, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
-    """The engine under a name, which every request looks up."""
+    """Give the engine a host name, which every request looks up."""
     monkeypatch.setattr(connections, "FRESH_SECONDS", 0.0)
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", engine.replace("127.0.0.1", HOST))
     sending.reset()

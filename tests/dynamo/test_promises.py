@@ -47,7 +47,7 @@ class Member(Model):
 
 
 class Seat(Model):
-    """A sort key, and so a table of its own for guard items."""
+    """It has a sort key, so its guard items are in a table of their own."""
 
     class Meta:
         table_name = "tests-seats"
@@ -288,7 +288,7 @@ def _in_transaction(verb: str, *arguments: Any) -> Callable[[Member], None]:
 NO_GUESTS = Member.visits == 0
 UNKNOWN = "Member has no attribute cart. .*: card, club, email"
 
-#: Each would write without guard items or version, and names the right call.
+#: Calls that would write without guard items or version, and a part of the advice in their error.
 RAW_WRITES: dict[str, tuple[Callable[[Member], Any], str]] = {
     "update": (lambda m: m.update(actions=[Member.email.set("bob@example.org")]), "change"),
     "batch_write": (lambda _m: Member.batch_write(), "create"),
@@ -557,7 +557,7 @@ def test_save_refuses_a_name_that_is_not_an_attribute() -> None:
 
 
 class Place(Model):
-    """A random number as its key, and so its guard items elsewhere."""
+    """Its key is a random number, so its guard items are in another table."""
 
     class Meta:
         table_name = "tests-places"

@@ -164,7 +164,7 @@ def test_a_table_that_does_not_appear_is_an_error(
 def test_ttl_that_another_process_turned_on_meanwhile_is_not_an_error(
     table: Table, proxy: FaultProxy
 ) -> None:
-    # So DynamoDB answers a request for TTL that is on already.
+    # DynamoDB's answer if TTL is on already.
     proxy.plan("UpdateTimeToLive", Answer(400, "ValidationException", carried_out=True), ALWAYS)
 
     done = create(table)
@@ -252,7 +252,7 @@ def building(engine: str, name: str) -> Reply:
 
 
 def updated(proxy: FaultProxy, count: int) -> Callable[[dict[str, Any]], bool]:
-    """Whether so many indexes were asked for."""
+    """A condition for a fault: `count` indexes were asked for."""
     return lambda _body: sum(each.operation == "UpdateTable" for each in proxy.seen) == count
 
 
@@ -291,7 +291,7 @@ def test_indexes_are_built_one_at_a_time_with_progress(
     assert states[first : first + 4] == ["UpdateTable", *["DescribeTable"] * 3]
     asked = [each.body for each in proxy.seen if each.operation == "UpdateTable"]
     assert asked[0].keys() == {"TableName", "AttributeDefinitions", "GlobalSecondaryIndexUpdates"}
-    # Of attributes that no index uses yet, DynamoDB may refuse the definitions.
+    # DynamoDB may refuse definitions of attributes that no index uses yet.
     assert [{each["AttributeName"] for each in body["AttributeDefinitions"]} for body in asked] == [
         {"pk", "city", "age"},
         {"pk", "city", "age", "town"},

@@ -122,7 +122,7 @@ def test_callers_that_share_a_request_count_it_once(
 def test_renewals_of_a_lease_count_on_the_tally_of_its_acquirer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Renewed soon, with a lease that is longer than a stall.
+    # The lease is renewed soon, but lasts longer than a stall of the machine.
     monkeypatch.setattr(leases, "RENEWED_AFTER", 0.002)
     with counting() as tally:
         lease = Lock("report", lease_seconds=60).acquire()
@@ -143,7 +143,7 @@ def test_a_call_has_the_line_of_code_that_made_it() -> None:
     assert (taken.operation, taken.table, taken.outcome) == ("UpdateItem", LockItem.table(), "ok")
     assert taken.write_units == 1
     assert taken.milliseconds > 0
-    # Not that of the library which sends it.
+    # It is not the line of the library that sends the request.
     assert {each.asked_by.partition(":")[0] for each in tally.calls} == {"dynamo/test_tally.py"}
 
 

@@ -144,7 +144,7 @@ def put_two(reasons: list[Any], proxy: FaultProxy, times: int, **options: Any) -
 
 
 def assert_refused(write: Transaction, error: type[Exception], match: str | None = None) -> Any:
-    """The commit fails with this error, not for a refusal, and writes nothing."""
+    """Assert that the commit raises this error, reports no refusal and writes nothing."""
     with pytest.raises(error, match=match) as raised:
         write.commit()
     assert (write.refusals, texts()) == ([], {})
@@ -357,7 +357,7 @@ def test_a_single_write_with_a_lost_reply_is_unknown_after_another_write(
 
 
 def rename(write: Transaction, name: str, text: str) -> None:
-    """Change the text of a page that still has the old one. That it has `text` is a success."""
+    """Change the text of a page from the old one; a page that has `text` counts as done."""
 
     def otherwise(refusal: Refusal) -> Exception | None:
         stored = refusal.stored or {}
@@ -370,7 +370,7 @@ def rename(write: Transaction, name: str, text: str) -> None:
     ("before", "outcome", "after"),
     [
         ("new", nullcontext(), "new"),
-        # Some of it is stored: it is not known what else of it was done.
+        # A part is stored, so it is unknown what else was done.
         ("old", pytest.raises(AlreadyDone), "old"),
         ("theirs", pytest.raises(Torn, match="two"), "theirs"),
     ],

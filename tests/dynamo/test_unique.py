@@ -15,7 +15,7 @@ from tests.requests import Requests, told
 pytestmark = [pytest.mark.usefixtures("engine"), pytest.mark.parametrize("model", [Band, Singer])]
 
 SITE = "site#who.example"
-#: Of a value that an item of version 0.1 did not have yet. The time has not come.
+#: What version 0.1 stored in the guard item of a reserved value; its time is in the future.
 RESERVED = {"reservation": {"S": "r1"}, "expires": {"N": "9999999999"}}
 
 
@@ -67,7 +67,7 @@ def test_an_item_can_give_up_a_value_whose_guard_is_gone_or_names_another_item(
     assert guards_of(model).get(SITE) == owner
 
 
-#: Guards of the item 1 that do not make it the owner of the value, and whether they keep it taken.
+#: Guards that do not name the item 1 as the owner of its value, and whether the value is taken.
 NO_GUARDS: dict[str, tuple[dict[str, Any] | None, bool]] = {
     "absent": (None, False),
     "of another item": ({"owner": "2"}, True),
@@ -99,7 +99,7 @@ def test_an_item_is_not_found_by_a_value_whose_guard_is_damaged(
 @pytest.mark.parametrize("owner", ["1", "2", "gone"])
 @pytest.mark.parametrize(
     "more",
-    # Its `checkguards` could repair a reservation whose time was lost.
+    # Version 0.1 could leave a reservation without its time.
     [RESERVED, {"reservation": RESERVED["reservation"]}, {"expires": RESERVED["expires"]}, {}],
     ids=["reserved by version 0.1", "without a time", "without a name", "its own"],
 )
