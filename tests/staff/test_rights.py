@@ -154,9 +154,25 @@ def test_no_form_of_an_account_grants_rights(path: str, values: dict[str, str]) 
 no_sessions = pytest.mark.fault_of("moto", "fails at the size of an attribute that is not there")
 
 
-@pytest.mark.parametrize(
+each_action = pytest.mark.parametrize(
     "name", ["deactivate", "endSession", pytest.param("endSessions", marks=no_sessions)]
 )
+
+
+@each_action
+def test_an_action_that_was_done_meanwhile_does_nothing_and_is_not_logged(name: str) -> None:
+    bob, actor = make_user(), acting()
+    session = begun(bob)
+    seen = again(bob)
+    deactivate(again(bob))  # also ends the sessions
+
+    assert not do(actor, name, seen, session=session)
+    assert name == "endSession" or not do(actor, name, again(bob))
+
+    assert stored_entries() == []
+
+
+@each_action
 def test_an_action_is_logged_with_all_its_details(name: str) -> None:
     bob, actor = make_user(), acting()
     session = begun(bob, browser="Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0", address="::1")
