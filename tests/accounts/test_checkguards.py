@@ -23,7 +23,7 @@ SETTLED_BY_A_PERSON = (
 
 
 def run(*arguments: str) -> tuple[str, str]:
-    """What `checkguards` prints, and the line with which it exits 1, which is empty on success."""
+    """What `checkguards` prints, and the line with which it exits 1 (empty on success)."""
     out, error, code = commands.run("checkguards", *arguments)
     assert code == bool(error)
     return out, error.removeprefix("CommandError: ").removesuffix("\n")
@@ -62,7 +62,7 @@ def test_correct_guards_exit_with_0() -> None:
 
 @pytest.fixture
 def wrong() -> dict[str, list[dict[str, str]]]:
-    """One finding of each kind; what they are as JSON."""
+    """Make one finding of each kind. Returns the findings as JSON shows them."""
     ann = make_user(username="ann", email="ann@bücher.example")
     bob = make_user(username="bob", email="bob@example.com")
     remove("userName#ann")

@@ -1,4 +1,4 @@
-"""The client: only header entries of trusted proxies name its address; its browser has a name."""
+"""The client of a request: its address, which only trusted proxies may state, and its browser."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def counted(forwarded: str | None = None, remote: str = PROXY) -> str:
     return counted_client(RequestFactory().get("/", REMOTE_ADDR=remote, **headers))
 
 
-#: For so many proxies: the header, and the client.
+#: The number of trusted proxies, the header, and the client that they name.
 FORWARDED = [
     *((0, header, PROXY) for header in (None, "", "203.0.113.7", "203.0.113.7, 203.0.113.8", "x")),
     # Written by the first trusted proxy
@@ -27,7 +27,7 @@ FORWARDED = [
     (3, "6.6.6.6, 203.0.113.7, 10.0.0.3, 10.0.0.2", "203.0.113.7"),
     # Too few entries
     *((2, header, PROXY) for header in (None, "", "203.0.113.7", "6.6.6.6")),
-    # Invalid ones
+    # Entries that are not addresses
     *((1, f"6.6.6.6, {entry}", PROXY) for entry in ("unknown", "_hidden", "", " ", "1.2.3")),
     *((1, f"6.6.6.6, {entry}", PROXY) for entry in ("1.2.3.4.5", "999.1.1.1", "[", "]:1")),
     (1, f"6.6.6.6, {'x' * 9999}", PROXY),

@@ -292,7 +292,7 @@ def test_listusers_prints_a_line_for_each_account_up_to_the_limit_and_names_dama
 # Changes ------------------------------------------------------------------------------------------
 
 
-#: One after the other: what each prints, and what the account then is.
+#: Commands in this order, what each prints, and what the account is afterwards.
 CHANGES: list[tuple[str, str, dict[str, Any]]] = [
     ("deactivateuser {}", "Ann cannot sign in any more.", {"is_active": False}),
     ("activateuser {}", "Ann can sign in.", {"is_active": True}),

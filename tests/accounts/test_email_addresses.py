@@ -179,7 +179,7 @@ def test_a_change_whose_link_is_too_old_is_not_shown_and_not_made() -> None:
     with days_later():
         assert again(user).awaited_email is None
         assert refusal_of(lambda: confirm_change(token)) is BadLink
-        # Also by a link that was made later.
+        # A link that is made later does not make it either.
         assert refusal_of(lambda: confirm_change(token_of(user))) is BadLink
         request_change(user, NEW)
         assert confirm_change(token_of(user))[0].email == NEW

@@ -1,4 +1,4 @@
-"""`importusers`: each row becomes an account once, the earlier line wins, rejects are explained."""
+"""`importusers`: each row becomes an account once, earlier rows win, rejections are explained."""
 
 import csv
 import json
@@ -48,7 +48,7 @@ ROWS_AT_ONCE = 8
 
 
 def import_file(path: Path, *options: str) -> tuple[Counts, str]:
-    """The counts that the command prints, and the line with which it exits 1; empty on success."""
+    """The counts that the command prints, and the line with which it exits 1 (empty on success)."""
     out, err, code = run("importusers", str(path), "--json", *options)
     assert code == err.count("\n") == bool(err)
     assert out.count("\n") <= 1
@@ -119,7 +119,7 @@ def test_a_row_becomes_an_account_and_without_json_the_counts_are_a_sentence(fil
     ("name", "contents"),
     [
         ("users.csv", b"email,username\r\nann@example.org,ann\r\nbob@example.org,bob"),
-        # As spreadsheets write it: a byte order mark, blank lines
+        # Spreadsheets write a byte order mark and blank lines.
         (
             "users.CSV",
             b'\xef\xbb\xbfusername,email\r\n\r\nann,ann@example.org\r\n \r\n"bob",bob@example.org',
@@ -292,7 +292,7 @@ def test_an_imported_hash_signs_in_and_djangos_mark_is_no_password(file: Path) -
         assert authenticate(username=name, password="wrong") is None
         assert authenticate(username=name, password=PASSWORD) == user
     assert not any(find_user(name).has_usable_password() for name in marks)
-    # Although hashes may be upgraded by now.
+    # Some hashes are upgraded by now, which makes no difference.
     assert import_file(file)[0] == counts(unchanged=5)
 
 
@@ -340,7 +340,7 @@ def test_a_hash_that_no_sign_in_could_check_is_rejected(file: Path, rejected: Pa
 
 
 def sample() -> tuple[list[list[str]], dict[int, str]]:
-    """300 rows, of which 20 repeat values of earlier ones, in five ways; the reasons by line."""
+    """300 rows, of which 20 repeat values of earlier rows, and by line why these are rejected."""
     rows, reasons = numbered(300), {}
     for count, place in enumerate(range(14, 300, 15)):
         earlier = place // 2 - (place // 2 % 15 == 14)

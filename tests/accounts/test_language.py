@@ -59,7 +59,7 @@ def test_the_language_is_that_of_the_profile_or_the_switch_or_the_browser_and_co
         ("ja", "en", "en", "ja"),
         (None, "en", "ja", "en"),
         (None, "ja", "en", "ja"),
-        # A language that the site does not have, or has no longer.
+        # The site does not have this language, or not any more.
         (None, "xx", "ja", "ja"),
         ("fr", "xx", "ja", "ja"),
     ):

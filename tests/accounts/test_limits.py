@@ -22,7 +22,7 @@ FIVE = Limit("tries", 5, 900)
 
 
 class Clock:
-    """The time of this process, which a test moves."""
+    """The clock of this process, which tests move."""
 
     seconds = 1_800_000_000.4
 
@@ -38,7 +38,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def taken(limit: Limit, attempts: int, who: str = "ann") -> int:
-    """How many of so many attempts get a slot."""
+    """How many of `attempts` get a slot."""
     return sum(is_taken(limit, who) for _attempt in range(attempts))
 
 
@@ -124,7 +124,7 @@ WIDER = 3 * WIDER_TIMES
 
 
 def networks(count: int, first: int = 0) -> list[str]:
-    """So many /64 networks of one /48."""
+    """`count` /64 networks of one /48."""
     return [f"2001:db8:0:{number:x}::/64" for number in range(first, first + count)]
 
 
@@ -250,7 +250,7 @@ def test_a_lost_reply_never_exceeds_the_limit(proxy: FaultProxy, before: int) ->
 def test_giving_back_frees_one_slot_although_a_reply_was_lost(proxy: FaultProxy) -> None:
     taken(LIMIT, 1)
     proxy.plan("UpdateItem", DropReply())
-    slot = LIMIT.take("ann")  # uses two
+    slot = LIMIT.take("ann")  # takes two slots
 
     proxy.plan("UpdateItem", DropReply())
     slot.give_back()

@@ -17,7 +17,7 @@ from tests.waiting import wait_until
 
 
 class Pages:
-    """Pages of accounts that are made until they may end."""
+    """Pages of accounts, each of which is being made until it may end."""
 
     def __init__(self, pool: ThreadPoolExecutor) -> None:
         self._pool = pool
@@ -25,7 +25,7 @@ class Pages:
         self.may_end = threading.Semaphore(0)
 
     def start(self, account: str, number: int = 0) -> Future[None]:
-        """Request one, which is in line when this returns."""
+        """Request a page. When this returns, it is in line."""
         before = places(account)
         asked = self._pool.submit(self._make, account, number)
         wait_until(lambda: places(account) > before)

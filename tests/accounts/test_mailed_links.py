@@ -47,7 +47,7 @@ def sign_up_link() -> str:
 
 @dataclass(frozen=True)
 class MailedLink:
-    """A kind of link. `sent` lets one be mailed, and returns its path."""
+    """A kind of link. `sent` requests one by mail and returns its path."""
 
     purpose: str
     sent: Callable[[], str]
@@ -100,7 +100,7 @@ def is_refused(response: Any) -> bool:
 
 
 def other_token(path: str, token: str) -> str:
-    """The path with another token."""
+    """`path` with another token."""
     return f"{path.rstrip('/').rpartition('/')[0]}/{token}/"
 
 

@@ -1,4 +1,4 @@
-"""Mails about what was done with an account: when, from where, what to do."""
+"""Mails that tell an owner what was done with the account, when, from where, and what to do."""
 
 import re
 from datetime import UTC, datetime
@@ -118,7 +118,7 @@ def test_only_a_sign_in_from_an_unknown_browser_is_told(
 ) -> None:
     first, second = browser(), browser(agent="curl/8.0", address="198.51.100.9")
 
-    # The first sign-in of all.
+    # This is the first sign-in to the account.
     assert sign_in(first, owner).status_code == 302
     assert mail.outbox == []
     known = browser(address="203.0.113.5")
@@ -137,7 +137,7 @@ def test_only_a_sign_in_from_an_unknown_browser_is_told(
     second.post("/accounts/logout/")
     sign_in(second, owner)
     assert len(mail.outbox) == 1
-    # Without cookies, but of the same kind and from the same place as a session that is alive.
+    # This browser has no cookie, but the kind and the address of a session that is alive.
     sign_in(browser(), owner)
     assert len(mail.outbox) == 1
     forged = browser(f"{CHROME} {'x' * 300}\t", "198.51.100.1")

@@ -64,7 +64,7 @@ def re_enter(client: Client, password: str) -> int:
 
 
 def let_pass(seconds: int) -> None:
-    """Let every window begin so much earlier."""
+    """Move the beginning of every window into the past by `seconds`."""
     for item in stored_counts():
         item["expiresAt"]["N"] = str(int(item["expiresAt"]["N"]) - seconds * 1000)
         send("PutItem", {"TableName": CacheItem.table(), "Item": item})
@@ -235,7 +235,7 @@ def test_wrong_passwords_in_a_form_stop_only_this_session(
     assert "set a new password" in page.text
     assert re_enter(client, PASSWORD) == 429
     assert attempt("ann", PASSWORD).status_code == 302
-    # Nor do failed sign-ins stop a session.
+    # Failed sign-ins do not stop a session either.
     lock()
     assert re_enter(other, PASSWORD) == 302
     let_pass(901)

@@ -93,7 +93,7 @@ def busy(settings: Any) -> Iterator[None]:
 
 
 def outdated_hash() -> str:
-    """A hash of the same hasher with other parameters, as Django’s are."""
+    """A hash by the same hasher with other parameters, such as those of Django."""
     hasher = Argon2PasswordHasher()
     hasher.time_cost, hasher.memory_cost = 1, 1024
     return hasher.encode(PASSWORD, hasher.salt())

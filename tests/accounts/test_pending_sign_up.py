@@ -64,7 +64,7 @@ def cache_key(path: str) -> str:
 
 
 def refusal(path: str, status: int = 409) -> str:
-    """Why the link is refused; nothing is changed."""
+    """Why the link is refused. Checks that nothing is changed."""
     before = stored_items()
     response = Client().post(path)
     assert response.status_code == status

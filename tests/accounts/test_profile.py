@@ -12,7 +12,7 @@ from tests.pages import PROFILE, Page, form_values
 pytestmark = pytest.mark.usefixtures("ann_is_signed_in")
 
 
-# As typed, and as stored.
+#: By name: a text as it is typed, and as it is stored.
 BUSINESS = {
     "full_name": ("Ann Example", "Ann Example"),
     "phone_number": ("+1 202-555-0124", "+12025550124"),
@@ -159,7 +159,7 @@ def test_a_profile_that_another_tab_changed_is_refused_and_can_be_sent_again(
         "Ann Example",
         "Ann Ltd",
     )
-    # The same form twice, as after a lost answer.
+    # The same form is sent twice, as after a lost answer.
     assert client.post(PROFILE, again).status_code == 302
 
 

@@ -52,7 +52,7 @@ def set_password(visitor: Client, form: str, password: str = NEW_PASSWORD) -> An
 
 
 def is_refused(path: str, visitor: Client | None = None) -> bool:
-    """Whether the page says that the link is void; then nothing is written."""
+    """Whether the page refuses the link. Checks that nothing is written."""
     visitor = visitor or Client()
     before = stored_items()
     pages = [Page(visitor.get(path)), Page(set_password(visitor, path))]
@@ -64,7 +64,7 @@ def is_refused(path: str, visitor: Client | None = None) -> bool:
 
 
 def answer_to(url: str, email: str, requests_sent: Requests) -> tuple[Any, ...]:
-    """What a visitor can see of the answer, and what it took."""
+    """What a visitor can see of the answer, and which requests and mails it took."""
     requests_sent.clear()
     response = ask(email, url)
     operations = list(requests_sent.operations)

@@ -140,7 +140,7 @@ def test_a_sign_in_replaces_the_session_of_the_browser(
 
 
 def make_old(client: Client, _ann: User, _here: str) -> None:
-    """As a session from before sessions had ids."""
+    """Make the session one of version 0.1, which has no id."""
     session = client.session
     del session["accounts.session"]
     session.save()
@@ -348,7 +348,7 @@ def change(ann: User) -> None:
 
 
 def deactivate_elsewhere(ann: User) -> None:
-    """As another program might, without an end of the sessions."""
+    """Deactivate the account as another program might, without ending its sessions."""
     set_stored(ann, isActive={"BOOL": False})
 
 

@@ -1,4 +1,4 @@
-"""The sign-up page: one form makes one account, whatever is typed and however often it is sent."""
+"""The sign-up page: one form makes one account, however often it is sent."""
 
 from datetime import timedelta
 from typing import Any

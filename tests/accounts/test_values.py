@@ -235,8 +235,8 @@ FINE = ["ann", "Ann_B.c+1-2", "ＡＮＮ", "josé", "Œuvre", "ırmak", "ива�
 FINE += ["علي", "अजय", "ﬁnn", "田中", "たなかタロー", "田中Tanaka", "𠮷田", "김철수", "kim김"]
 FINE += ["ㄅㄆ漢字abc"]
 
-#: By the code of the error; among others fillers, a rune and letters of phonetic transcription,
-#: mixed scripts, and names that are Cyrillic throughout.
+#: By the code of the error: names with fillers, runes or phonetic letters, names in several
+#: scripts, and names of which every letter looks like a Latin one.
 REFUSED = {
     "character": [
         *(f"ann{filler}" for filler in "\u115f\u1160\u3164\uffa0"),

@@ -84,7 +84,7 @@ def served(static_handler: Any) -> Iterator[str]:
 @pytest.fixture
 def site(engine: str, settings: Any) -> Iterator[str]:
     """The site, served with its static files; its address."""
-    # Static files by WhiteNoise, as in production.
+    # WhiteNoise serves the static files, as in production.
     with served(lambda application: application) as settings.ACCOUNTS_SITE_ORIGIN:
         yield settings.ACCOUNTS_SITE_ORIGIN
 

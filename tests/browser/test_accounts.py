@@ -1,4 +1,4 @@
-"""Accounts in a real browser: by keyboard only, by mail, and with a double click."""
+"""Accounts in a real browser: used by keyboard, with links of mails, and with a double click."""
 
 import re
 from collections.abc import Callable
@@ -21,14 +21,14 @@ MOST_STEPS = 60
 
 @pytest.fixture
 def person(browser: Browser, open_page: Callable[..., Page]) -> Page:
-    """A user with a keyboard only, in a browser without scripts."""
+    """The page of a user who has only a keyboard, in a browser without scripts."""
     return open_page(browser, java_script_enabled=False)
 
 
 def reach(page: Page, target: Locator) -> None:
     """Press Tab until `target` has the focus."""
     expect(target).to_have_count(1)
-    # Found once, as that takes longer than a step.
+    # It is looked up once, because that takes longer than a step.
     element = target.element_handle()
     for _step in range(MOST_STEPS):
         if element.evaluate("element => element === document.activeElement"):

@@ -30,7 +30,7 @@ def admin(browser: Browser) -> Iterator[Page]:
 
 
 def seen(page: Page) -> list[Any]:
-    """What axe finds; without the breadcrumbs, whose links contrib.admin does not underline."""
+    """What axe finds, except for breadcrumbs, whose links contrib.admin does not underline."""
     # Colors in transition between the two looks would have too little contrast.
     page.add_style_tag(content="* { transition: none !important; }")
     return [each for each in faults(page) if each[3] != "link-in-text-block"]

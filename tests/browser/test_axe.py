@@ -65,7 +65,7 @@ urlpatterns = [path("error/<str:name>/", error_page), path("", include("project.
 def visitor(open_page: Callable[..., Page], browser: Browser) -> Page:
     # Colors in transition between the two looks would have too little contrast.
     page = open_page(browser, reduced_motion="reduce")
-    # Once, instead of sending half a megabyte for each page.
+    # Sent once, because it has half a megabyte.
     page.add_init_script(AXE_SCRIPT)
     return page
 
