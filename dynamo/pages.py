@@ -14,7 +14,7 @@
 
 A cursor is the key after which the next page begins. Its signature holds what it belongs to: the
 model, the index, the partition, the direction, the conditions and the caller's `scope`. A cursor is
-not encrypted: who has it can read the key.
+not encrypted: everybody who has it can read the key.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ from dynamo.unique import (
 
 M = TypeVar("M", bound="Paged")
 
-#: Requests of one page at most. A page needs more than one only if a filter leaves items out, or if
-#: its items are larger than 1 MB together.
+#: The most requests that a page sends. It needs more than one only if a filter leaves items out, or
+#: if its items have more than 1 MB together.
 MOST_REQUESTS = 5
-#: Likewise of a page of a whole table, where guard items are left out.
+#: The most that a page of a whole table sends, which leaves out guard items.
 MOST_SCANS = 3
 
 #: What stands for a damaged item in a page. Without it, a page with one raises DamagedItem.

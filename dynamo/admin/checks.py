@@ -112,7 +112,7 @@ def _names(model_admin: Any) -> Problems:
 
 
 def _queries(model_admin: Any) -> Problems:
-    """What would have to be done in memory."""
+    """Options that no Query can serve: all items would have to be read."""
     model = model_admin.model
     partitions = {each.partition for each in sources(model)}
     ordering = next(iter(model_admin.ordering or ()), "")

@@ -1,8 +1,8 @@
 """What pages show of items: keys in URLs, names, and rows of lists.
 
-`red_2Fblue,7` is the key of the seat 7 of the hall red/blue. The parts of a key are separated by
-commas. All that is neither an ASCII letter or digit, a hyphen nor a letter of another script is
-written as `_2F`, so that no character has a meaning in a URL.
+`red_2Fblue,7` is the key of the seat 7 of the hall red/blue: commas separate the parts of a key.
+ASCII letters, digits, hyphens and characters beyond ASCII stand for themselves. Every other
+character is written as `_2F`, so that none has a meaning in a URL.
 """
 
 import re

@@ -21,6 +21,7 @@ from tests.faults.proxy import NOWHERE, FaultProxy, through
 from tests.requests import Requests
 
 ALWAYS = 1_000
+ON_DEMAND = {"BillingMode": "PAY_PER_REQUEST"}
 STATICFILES = "django.contrib.staticfiles"
 
 
@@ -37,13 +38,10 @@ def few_tables() -> list[Table]:
     return [each for each in all_tables() if each.base_name in {"cache", "counters", "locks"}]
 
 
-def make_bare(key: str | None = None) -> None:
-    """Create the tables with no more than keys, their own or another one."""
+def make_bare() -> None:
+    """Create the tables with no more than keys."""
     for table in few_tables():
-        if key is not None:
-            table = Table(table.name, table.base_name, ((key, "S"),))
-        request = {"TableName": table.name, **table.schema, "BillingMode": "PAY_PER_REQUEST"}
-        send("CreateTable", request)
+        send("CreateTable", {"TableName": table.name, **table.schema, **ON_DEMAND})
 
 
 @pytest.fixture(autouse=True)

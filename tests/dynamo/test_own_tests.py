@@ -26,21 +26,12 @@ PLUGIN = ("-p", "dynamo.pytest_plugin")
 
 @pytest.fixture
 def development(tmp_path: Path, settings: Settings) -> Iterator[str]:
-    """The engine that the project uses in development, with one member; its URL."""
+    """The URL of the engine that the project uses in development. No test creates tables there."""
     settings.DYNAMODB_LOCAL_DIR = tmp_path / "var"
     url = local_engine.start().endpoint
-    client = boto3.client("dynamodb", "us-east-1", endpoint_url=url)
-    client.create_table(
-        TableName="members",
-        AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
-        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-        BillingMode="PAY_PER_REQUEST",
-    )
-    client.put_item(TableName="members", Item={"pk": {"S": "kept"}})
     yield url
-    [item] = client.scan(TableName="members")["Items"]
-    assert item == {"pk": {"S": "kept"}}
-    assert client.list_tables()["TableNames"] == ["members"]
+    client = boto3.client("dynamodb", "us-east-1", endpoint_url=url)
+    assert client.list_tables()["TableNames"] == []
     local_engine.stop()
 
 

@@ -56,10 +56,6 @@ def manage(tmp_path: Path, environment: dict[str, str]) -> Iterator[Manage]:
     run("localdynamodb", "stop")
 
 
-def write_project(folder: Path) -> None:
-    (folder / "manage.py").write_text(_MANAGE)
-
-
 def write_project_of_the_tutorial(folder: Path) -> None:
     """A project that Django starts, with the settings and the URLs of the tutorial."""
     call_command("startproject", "helpdesk", folder)
@@ -70,14 +66,17 @@ def write_project_of_the_tutorial(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("write", "page"),
-    [(write_project, b"It works."), (write_project_of_the_tutorial, b"Visit 1")],
+    [
+        (lambda folder: (folder / "manage.py").write_text(_MANAGE), b"It works."),
+        (write_project_of_the_tutorial, b"Visit 1"),
+    ],
     ids=["without staticfiles", "of the tutorial"],
 )
 def test_a_project_is_served_after_its_tables_were_created(
     manage: Manage,
     environment: dict[str, str],
     tmp_path: Path,
-    write: Callable[[Path], None],
+    write: Callable[[Path], object],
     page: bytes,
 ) -> None:
     write(tmp_path)

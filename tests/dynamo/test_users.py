@@ -187,7 +187,11 @@ def test_a_sign_up_form_shows_each_error_at_its_field(
     validator = "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"
     settings.AUTH_PASSWORD_VALIDATORS = [{"NAME": validator}]
 
-    assert list(ClerkForm(typed(**values)).errors) == [at]
+    form = ClerkForm(typed(**values))
+
+    assert list(form.errors) == [at]
+    with pytest.raises(ValueError, match="could not be created"):
+        form.save()
     assert stored() == []
 
 
