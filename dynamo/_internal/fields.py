@@ -82,7 +82,7 @@ class _NotEditable(_JSON):
         return models.Field.formfield(self, *args, **options) if "form_class" in options else None
 
 
-#: Of an attribute's classes, the first one that is named here counts.
+#: The first class of an attribute that is a key here decides.
 _KINDS: dict[type, type[models.Field]] = {
     own.TextAttribute: models.CharField,
     own.IntegerAttribute: models.IntegerField,

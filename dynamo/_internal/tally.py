@@ -76,7 +76,7 @@ class Tally:
         self.seconds = 0.0
         self.calls: list[Call] = []
         self._keep_calls = keep_calls
-        #: The tallies around this one, on which the same counts.
+        #: The tallies around this one: its requests count on them, too.
         self._outer: tuple[Tally, ...] = (outer, *outer._outer) if outer else ()
         self._lock = threading.Lock()
 

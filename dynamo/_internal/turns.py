@@ -18,7 +18,7 @@ from typing import TypeVar
 from dynamo._internal.client.deadline import page_seconds_left
 from dynamo.exceptions import Busy
 
-#: By how much `threads_after_pages` are nicer (nice(2)) than those that make pages.
+#: The niceness (nice(2)) of `threads_after_pages`, above that of threads that make pages.
 NICENESS = 10
 
 Result = TypeVar("Result")

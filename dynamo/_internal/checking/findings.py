@@ -37,7 +37,7 @@ AHEAD = 256
 What = TypeVar("What")
 Suspect = TypeVar("Suspect")
 
-#: Called with what is done ("Items read"), and how many more of it are done.
+#: Called with what was done ("Items read"), and how often since the last call.
 Progress = Callable[[str, int], object]
 
 

@@ -21,7 +21,7 @@ RECOVERY_SECONDS = 5.2
 #: attempt (1 s to connect, 3 s to read) the page still answers within 10 s.
 RECOVERY_GRACE_SECONDS = 0.4
 
-#: What `uncounted_seconds` grants when no time is left.
+#: How long `uncounted_seconds` lets a caller wait when no time is left.
 LEAST_UNCOUNTED_SECONDS = 0.5
 
 _ends_at: ContextVar[float | None] = ContextVar("dynamo_deadline", default=None)
@@ -31,7 +31,7 @@ _last_at: ContextVar[float | None] = ContextVar("dynamo_last_deadline", default=
 
 @contextmanager
 def _ending(seconds: float, *deadlines: ContextVar[float | None]) -> Iterator[None]:
-    """Set the `deadlines` for the body; inside of earlier ones, those count."""
+    """Set `deadlines` for the body, except those that end earlier already."""
     ends_at = time.monotonic() + seconds
     tokens = []
     for deadline in deadlines:

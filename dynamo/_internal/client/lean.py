@@ -60,7 +60,7 @@ OPERATIONS = {
 _CONTENT_TYPE = "application/x-amz-json-1.0"
 _PORTS = {"http": 80, "https": 443}
 
-#: botocore's error for each of a connection's; the first one that matches.
+#: For an error of a connection, botocore's; the first row that matches counts.
 _ERRORS: tuple[tuple[Any, Any], ...] = (
     ((ssl.SSLError, CertificateError), botocore_errors.SSLError),
     (urllib3_errors.NewConnectionError, botocore_errors.EndpointConnectionError),

@@ -121,7 +121,7 @@ def _lean_client(made: Any, signing: ProcessCredentials) -> LeanClient | None:
 
 
 def _destination() -> tuple[str | None, ProcessCredentials, str | None]:
-    """Region, credentials and endpoint; None is what botocore finds."""
+    """Region, credentials and endpoint. If one is None, botocore finds it."""
     tested = os.environ.get(addressing.TEST_ENDPOINT)
     if tested is not None:
         if not tested:

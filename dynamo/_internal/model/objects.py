@@ -96,7 +96,7 @@ class ItemObject(PlainModel):
 
     #: The item as it was last read or written; empty for an object that is not stored yet.
     stored: Item = {}  # noqa: RUF012 - replaced, never changed
-    #: Whether only some attributes were read, so that a write could not know the guard items.
+    #: Whether only some attributes were read: then a write cannot know the guard items.
     _is_partial = False
     _is_deleted = False
     #: The attributes that the constructor was given.
