@@ -223,12 +223,13 @@ def test_each_app_counts_what_it_does(rise: Rise) -> None:
 
     next_value("tickets")
     next_values(10, "tickets")
+    next_value("seconds", 0, reset_value=60)
     account = new_account()
     issued(account, request_id="one")
     issued(account, request_id="one")
-    assert rise("sequences_numbers_total", kind="counter") == 11
-    assert rise("sequences_group_size_count", kind="counter") == 2
-    assert rise("sequences_group_size_sum", kind="counter") == 2
+    assert rise("sequences_numbers_total", kind="counter") == 12
+    assert rise("sequences_group_size_count", kind="counter") == 3
+    assert rise("sequences_group_size_sum", kind="counter") == 3
     # Requested twice, issued once.
     assert rise("sequences_numbers_total", kind="invoice") == 1
     assert rise("sequences_group_size_count", kind="invoice") == 1
