@@ -40,8 +40,7 @@ CLOCK_DRIFT = 0.001
 RENEWED_AFTER = 0.25
 
 #: How many record versions a lease remembers while its renewals get no answer. There are fewer
-#: renewals in a lease (`MOST_FAILURES`). DynamoDB's IN takes 100 operands,
-#: its left one included:
+#: renewals in a lease (`MOST_FAILURES`). DynamoDB's IN takes 100 operands, the left one included:
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 MOST_VERSIONS = 99
 
@@ -49,8 +48,9 @@ _LATE = "it was not renewed in time"
 _TAKEN = "another process holds the lock, or it was broken"
 _REASONS = {_LATE: "late", _TAKEN: "taken"}
 
-#: How long the watching thread sleeps at most before it looks again: the clocks that it can sleep
-#: on stand still during suspend, and a thread that still runs need not be started again.
+#: The watching thread sleeps at most so long, because the clock that it sleeps on stands still
+#: while the machine is suspended. It also goes on for so long after the last lease: if the next
+#: lease comes soon, no other thread is started.
 LOOK_SECONDS = 1.0
 
 #: About how many renewals of one lease may fail before it is over.

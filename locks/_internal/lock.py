@@ -194,27 +194,25 @@ class Lock:
         lock_awaited.send_robust(type(self), name=self.name, outcome=outcome, seconds=seconds)
 
     def _wait_for(self, wait_seconds: float) -> Generator[float, None, Lease]:
-        """Take the lock as soon as it may be taken; yields the seconds of each pause before a look.
+        """Take the lock as soon as it may be taken; yields the seconds of each pause.
 
-        `stored` is the lock as the last reply showed it. It tells what to do next:
+        Each turn of the loop acts on `stored`, the lock as the last reply showed it, and on `at`, a
+        moment after that reply:
 
         - The lock is free: take it.
-        - It has been watched unchanged for the holder's whole lease: take it from that holder. The
-          write is refused if the holder renewed after all.
+        - The holder did not renew while its whole lease was watched: take the lock from it. If it
+          renewed at the last moment, this write is refused.
         - The wait has ended: give up.
-        - Otherwise pause, until the lease or the wait ends at the latest. Then read the lock again,
-          unless its lease has ended: the write that comes next tells the same.
+        - Otherwise pause and read the lock again.
 
-        All of them compare with one moment, `at`. The wait and the first lease that is watched
-        begin at the same moment, the first reply. So a wait of one lease is enough for one lease,
-        and a process that is stopped between two lines does not give up instead of taking.
+        The wait and the first watch both begin with the first reply, so a wait of one lease is long
+        enough for one lease. If this process stands still until both have ended, it takes the lock.
         """
-        watch = Watch()
-        gives_up_at = math.inf
         lease, stored = self._take()
+        at = now()
+        gives_up_at = at + wait_seconds
+        watch = Watch()
         while lease is None:
-            at = now()
-            gives_up_at = min(gives_up_at, at + wait_seconds)
             if stored is None or stored.released == RELEASED:
                 lease, stored = self._take()
             elif watch.saw_whole_lease(stored, at):
@@ -222,11 +220,13 @@ class Lock:
             elif at >= gives_up_at:
                 raise LockTaken(self.name, stored.owner or "", lease_seconds_of(stored))
             else:
-                # Random, so that many waiters do not look at the same moment.
+                # Random: otherwise many waiters would look at the same moment.
                 pause = self.poll_seconds * random.uniform(0.5, 1.5)  # noqa: S311 - no secret
                 yield max(0.0, min(pause, min(watch.ends_at, gives_up_at) - now()))
                 if now() < watch.ends_at:
                     stored = requests.read(self.name)
+                # Without a read: the next turn takes the lock, if it still is as it was.
+            at = now()
         return lease
 
     def _take(self, instead_of: Item | None = None) -> tuple[Lease | None, LockItem | None]:
@@ -241,8 +241,8 @@ class Lock:
         except DynamoError:
             raise
         except BaseException:
-            # From a signal handler, for example: the lock may be taken, by a lease that is lost.
-            # One attempt to release it, as the caller must end.
+            # For example from a signal handler: the lock may be taken, and no lease is returned.
+            # It is released with one attempt, because the caller is about to end.
             with suppress(DynamoError), within(0):
                 requests.release_held(self.name, owner, [version], requests.new_version())
             raise

@@ -27,7 +27,7 @@ Value = TypeVar("Value")
 #: A longer lease (30 years) is taken for damage.
 LONGEST_LEASE_SECONDS = 1_000_000_000
 
-#: A running holder rarely renews between our read and our write.
+#: How often a lock is read and broken again if its holder renewed in between, which is rare.
 BREAK_ATTEMPTS = 5
 
 #: All attributes but `data`, which may be large.
@@ -56,23 +56,27 @@ class Watch:
     """Watches one lock by its record version until its holder is certainly gone."""
 
     def __init__(self) -> None:
-        self.seen: LockItem | None = None
+        self._seen: LockItem | None = None
+        #: Whether the holder renewed its lease, or changed, between two looks.
+        self.has_renewed = False
         #: When the holder's lease will have been watched as a whole, on `dynamo._internal.clock`.
         #: Infinity before the first look, and for a claim.
         self.ends_at = math.inf
 
     def saw_whole_lease(self, stored: LockItem, at: float) -> bool:
-        """Whether the holder did not renew for its whole lease, if nothing changed until `at`.
+        """Note the lock as last read; return whether its holder did not renew for a whole lease.
 
-        `stored` is what the last consistent read returned; its reply had arrived by `at`. If True,
-        a write decides under the condition that `stored` has not changed.
+        `stored` is from a consistent read whose reply had arrived by `at`. A record version that
+        was not seen before begins the watch again. If True, take or delete the lock by a write
+        under the condition that it is still as `stored`.
 
         Raises:
             DamagedItem: the lease is not a whole number of milliseconds.
         """
-        if self.seen is None or stored.version != self.seen.version:
+        if self._seen is None or stored.version != self._seen.version:
+            self.has_renewed = self._seen is not None
             self.ends_at = at + lease_seconds_of(stored)
-            self.seen = stored
+            self._seen = stored
         return at >= self.ends_at
 
 
@@ -86,8 +90,6 @@ class HolderWatch(Watch):
         super().__init__()
         self._name = name
         self._fence = fence
-        #: Whether the holder renewed its lease between two looks.
-        self.has_renewed = False
 
     def is_gone(self) -> bool:
         """Read the lock once: did the holder release it, lose it, or let a whole lease pass?
@@ -101,11 +103,9 @@ class HolderWatch(Watch):
             Unavailable: no answer; a later look will tell.
         """
         lock = requests.read(self._name)
-        seen_at = now()
         if lock is None or lock.released == RELEASED or lock.fence != self._fence:
             return True
-        self.has_renewed |= self.seen is not None and self.seen.version != lock.version
-        if not self.saw_whole_lease(lock, seen_at):
+        if not self.saw_whole_lease(lock, now()):
             return False
         try:
             requests.break_seen(self._name, lock.stored, delete=True)

@@ -51,27 +51,32 @@ class Caller(Generic[Ask, Answer]):
     ends_at: float
     is_decided: bool = False
     _outcome: Answer | Exception | None = None
-    is_tried: bool = False
+    #: A request was sent for it, or may be sent at any moment.
+    is_sent: bool = False
+    #: It does not wait any more: no request is sent for it from now on.
     has_left: bool = False
-    #: Held to change or compare the two above.
-    _moving: threading.Lock = field(default_factory=threading.Lock)
+    #: Held to change one of these two by the other.
+    _marking: threading.Lock = field(default_factory=threading.Lock)
     #: Held while the caller waits. Each has its own, so that only callers with work wake up.
     _sleep: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self._sleep.acquire()
 
-    def is_here(self) -> bool:
-        """Whether the caller still waits. If so, a request may be sent for it from now on."""
-        with self._moving:
-            self.is_tried |= not self.has_left
+    def mark_sent(self) -> bool:
+        """Before a request for the caller: return whether it still waits, and note that it is sent.
+
+        If it has left, it was told that it is not sent, and must not be part of the request.
+        """
+        with self._marking:
+            self.is_sent |= not self.has_left
             return not self.has_left
 
-    def give_up(self) -> bool:
-        """Let no request be sent for the caller from now on; return whether one may have been."""
-        with self._moving:
+    def mark_left(self) -> bool:
+        """Note that the caller does not wait any more; return whether a request was sent for it."""
+        with self._marking:
             self.has_left = True
-            return self.is_tried
+            return self.is_sent
 
     def decide(self, outcome: Answer | Exception) -> None:
         """Set the caller's answer, or an error of its own. The first outcome stays."""
@@ -147,11 +152,11 @@ class Combiner(Generic[Key, Ask, Answer]):
     """Lets callers of a key share requests. Make one for the life of the process.
 
     `send(key, callers)` sends a request for as many of `callers` as fit, from the front, and calls
-    `decide` of each caller whose outcome is then known. It must ask `is_here` of each before it
-    sends. The other callers share a later request with those that arrive meanwhile. It runs in the
-    thread and under the deadline of one caller, the leader, and is repeated until the leader is
-    decided. An exception that it raises goes to the leader alone. The next leader sends for the
-    others, so it may be called again for an ask that was carried out.
+    `decide` of each caller whose outcome is then known. Before it sends, it must leave out those
+    whose `mark_sent` is False. The other callers share a later request with those that arrive
+    meanwhile. It runs in the thread and under the deadline of one caller, the leader, and is
+    repeated until the leader is decided. An exception that it raises goes to the leader alone. The
+    next leader sends for the others, so it may be called again for an ask that was carried out.
 
     `prepare(key)` is called before each request. It may wait; callers that arrive meanwhile join.
     """
@@ -203,7 +208,7 @@ class Combiner(Generic[Key, Ask, Answer]):
                 if queue.leader is caller:
                     return True
             if not in_time:
-                is_sent = caller.give_up()
+                is_sent = caller.mark_left()
                 raise Unavailable("a combined request", "no turn in time", maybe_written=is_sent)
 
     def _lead(self, key: Key, queue: _Queue[Ask, Answer], leader: Caller[Ask, Answer]) -> None:
@@ -224,8 +229,9 @@ class Combiner(Generic[Key, Ask, Answer]):
                         queue.settle(gathered)
 
     def _leave(self, key: Key, caller: Caller[Ask, Answer]) -> None:
-        caller.give_up()
+        caller.mark_left()
         with self._lock:
+            # Looked up again: a child that was forked during the call has no queues.
             queue = self._queues.get(key)
             if queue is not None:
                 queue.leave(caller)

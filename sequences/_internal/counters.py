@@ -159,7 +159,8 @@ def next_value(
 
     Raises:
         ReservedName: the name belongs to the counter of a series.
-        NotACounter: the stored value is not a whole number. To a fraction, atomic has added.
+        NotACounter: the stored value is not a whole number. If it is a fraction, an atomic call has
+            added to it.
         CounterContended: other callers changed the counter at every try until the deadline
             (optimistic, or atomic at the `reset_value`).
         Unavailable: no answer in time; with `maybe_written` a number may have been skipped.
@@ -245,7 +246,7 @@ def _draw(sequence: Sequence, count: int) -> range:
 
 
 def _draw_for_all(sequence: Sequence, callers: list[Caller[int, range]]) -> None:
-    callers = [caller for caller in callers if caller.is_here()]
+    callers = [caller for caller in callers if caller.mark_sent()]
     drawn = _draw_together(sequence, [caller.ask for caller in callers])
     for caller, numbers in zip(callers, drawn, strict=True):
         caller.decide(numbers)
@@ -293,7 +294,7 @@ def _draw_or_start_over(sequence: Sequence, reset_value: int) -> int:
             except ConditionFailed:
                 if _set(sequence, sequence.initial_value, f"currentValue {beyond} :limit", limit):
                     return sequence.initial_value
-            # Another caller started over, or the value is not a number: then this read raises.
+            # Another caller started over; or the value is not a number, and this read raises.
             _read(sequence.name)
             if time.monotonic() > ends_at:
                 raise CounterContended(sequence.name)
@@ -304,11 +305,11 @@ def _draw_optimistically(sequence: Sequence, counts: SequenceOf[int]) -> list[ra
 
     Costs 2 requests, 1 read and 1 write unit, and the same again for each collision.
 
-    A write is refused only because another one succeeded, so the callers together always progress.
-    So that each of them does in time, the longest pause after a collision first doubles each time,
-    to spread callers that start together, and shrinks with the fourth power of the time that is
-    left until the deadline: a caller that has waited long tries more often than newer ones. It may
-    still fail by chance, at its deadline.
+    A write is refused only if another one succeeded, so some caller always makes progress. Random
+    pauses let each caller succeed in time. The longest pause doubles with each collision, which
+    spreads callers that start together. It also shrinks with the fourth power of the time that is
+    left until the deadline, so a caller that has waited long tries more often than newer ones. By
+    chance a caller may still fail, at its deadline.
     """
     began, ends_at = time.monotonic(), operation_ends_at()
     with within(ends_at - began):

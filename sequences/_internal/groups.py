@@ -66,11 +66,12 @@ class Unnumbered:
         return self.wire.get(self.item.ordered_by or "")
 
     def contradicts(self, head: Head) -> bool:
-        """Whether the item cannot follow `head`, so that what a process remembers may be wrong.
+        """Whether `head` may be outdated, judged by this item: read it again before the next group.
 
-        Its order is too early, and the tables may have been restored since; or another process
-        issued the item that a write of `also` is for. A transaction with that write and an item
-        under the same number would be rejected, as it takes each key once.
+        - The item is too early in the order. If the tables were restored meanwhile, it may fit.
+        - A write of `also` is for an item of this series beyond `head`: another process issued
+          that item. The group would put an item under the same number. DynamoDB would reject it,
+          because a transaction may write each key only once.
         """
         if is_before(self.order, head.last):
             return True
@@ -128,8 +129,8 @@ def choose(callers: list[ItemCaller], head: Head) -> list[ItemCaller]:
 def _bytes_of(write: Write) -> int:
     """The size of the item that `write` puts; of other writes, of what they send.
 
-    The item that they change may be larger. If a group is therefore too large, DynamoDB rejects
-    it, and its items are sent one by one.
+    The item that they change may be larger. If that makes a group too large, DynamoDB rejects it,
+    and its items are sent one by one.
     """
     request = write.request
     if "Item" in request:
@@ -168,7 +169,8 @@ class Group:
             Unavailable, Rejected, TableMissing: see `client.sending`.
         """
         refused = SeriesError()
-        # Found by its head, not by `self`: a cycle would leave the whole group to the collector.
+        # `true_head` finds this write by the head. Found by `self`, it would be part of a cycle of
+        # references, and the group would stay in memory until the garbage collector runs.
         self._write.add(Write(self._head, {"Update": self._counter_update()}, refused))
         issued = []
         for number, caller in self._numbered:
@@ -229,13 +231,14 @@ class Group:
     def true_head(self) -> Head | None:
         """How far the series really is, if the group was refused because it is further.
 
-        It is the same as `head` if an item is stored beyond the counter: the series is damaged.
+        Otherwise None. If the result is the same as `head`, an item is stored beyond the counter:
+        the series is damaged.
         """
         if (refusal := self._write.refusal_of(self._head)) is not None:
             return head_of(self._series, self._model, refusal.stored)
         for number, caller in self._numbered:
             if self._write.refusal_of(caller) is not None:
-                # Both at one instant: the reasons of a refusal may come from different ones.
+                # Read at one instant: the items that a refusal shows may be from different ones.
                 keys = [self._model.counter_of(self._series), self._model(self._series, number)]
                 counter, item = read_together([*keys])
                 return head_of(self._series, self._model, counter) if item else None

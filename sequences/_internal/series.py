@@ -225,7 +225,7 @@ def _send_group(key: Key, callers: list[ItemCaller]) -> None:
     chosen = choose(callers, head)
     if chosen and time.monotonic() > operation_ends_at():
         raise Unavailable("TransactWriteItems", "the series is contended or throttled")
-    chosen = [caller for caller in chosen if caller.is_here()]
+    chosen = [caller for caller in chosen if caller.mark_sent()]
     if not chosen:
         return
     group = Group(model, series, head, chosen)

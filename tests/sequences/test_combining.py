@@ -26,7 +26,7 @@ KEY = ""
 
 
 def here(callers: list[Caller[Any, Any]]) -> list[Caller[Any, Any]]:
-    return [caller for caller in callers if caller.is_here()]
+    return [caller for caller in callers if caller.mark_sent()]
 
 
 class Scene:
@@ -46,7 +46,7 @@ class Scene:
         #: The error of a request by its leader, and of the preparation of each request.
         self.errors: dict[str, BaseException] = {}
         self.prepares: list[BaseException | None] = []
-        #: Those to leave unserved once.
+        #: Those to leave undecided once.
         self.again: set[str] = set()
         #: Done before each request that has gathered its callers.
         self.before: Callable[[], object] = lambda: None
@@ -91,7 +91,7 @@ class Scene:
         return future
 
     def crowd(self, asks: str) -> list[Future[str]]:
-        """Start callers: the first is being served, the others wait in this order."""
+        """Start callers: the first one sends, the others wait in this order."""
         return [self.ask(each) for each in asks]
 
     @property
@@ -117,7 +117,7 @@ def scene() -> Iterator[Scene]:
     assert scene.combiner._queues == {}
 
 
-def test_a_caller_alone_is_served_at_once_in_its_own_thread(scene: Scene) -> None:
+def test_a_caller_alone_sends_at_once_in_its_own_thread(scene: Scene) -> None:
     scene.holds = 0
 
     assert [scene.call(ask) for ask in "abc"] == scene.groups == ["a", "b", "c"]
@@ -133,25 +133,32 @@ def test_keys_do_not_wait_for_each_other(scene: Scene) -> None:
     assert answers(waiting) == "a"
 
 
-@pytest.mark.parametrize(
-    ("size", "groups"), [(9, ["a", "bcdef"]), (2, ["a", "bc", "de", "f"])], ids=["all", "two"]
-)
-def test_callers_that_wait_are_served_in_order_together_as_many_as_fit(
-    scene: Scene, size: int, groups: list[str]
+#: Callers that wait for each other, how they are sent for, and which share a request.
+ORDERS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
+    "all that wait": ("abcdef", {}, ["a", "bcdef"]),
+    "as many as fit": ("abcdef", {"size": 2}, ["a", "bc", "de", "f"]),
+    # A leader sends until it is decided itself.
+    "undecided ones again": ("abc", {"again": {"a", "c"}}, ["a", "abc", "c"]),
+}
+
+
+@pytest.mark.parametrize(("callers", "how", "groups"), ORDERS.values(), ids=ORDERS)
+def test_callers_that_wait_share_requests_in_their_order(
+    scene: Scene, callers: str, how: dict[str, Any], groups: list[str]
 ) -> None:
-    scene.size = size
-    futures = scene.crowd("abcdef")
+    for name, value in how.items():
+        setattr(scene, name, value)
+    futures = scene.crowd(callers)
 
     scene.go_on()
 
-    assert answers(futures) == "abcdef"
+    assert answers(futures) == callers
     assert scene.groups == groups
-    assert len(set(scene.threads)) > 1
 
 
 @pytest.mark.parametrize("prepares", [False, True], ids=["while it sends", "while it prepares"])
 @pytest.mark.parametrize("error", [ConnectionError(), KeyboardInterrupt(), SystemExit(3)], ids=repr)
-def test_an_error_of_a_leader_is_its_own_and_its_followers_are_served_again_in_order(
+def test_an_error_of_a_leader_is_its_own(
     scene: Scene, error: BaseException, prepares: bool
 ) -> None:
     if prepares:
@@ -180,7 +187,7 @@ def test_followers_of_a_failed_leader_go_before_later_callers(scene: Scene) -> N
     assert scene.groups == ["a", "bc", "cd"]
 
 
-def test_an_error_after_the_leader_was_served_is_not_its_own() -> None:
+def test_an_error_after_the_leader_was_decided_is_not_its_own() -> None:
     def send(_key: str, callers: list[Caller[str, str]]) -> None:
         for caller in here(callers):
             caller.decide(caller.ask)
@@ -189,38 +196,21 @@ def test_an_error_after_the_leader_was_served_is_not_its_own() -> None:
     assert Combiner(send)("key", "a") == "a"
 
 
-def test_an_unserved_caller_shares_the_next_request_with_callers_that_arrived_meanwhile(
-    scene: Scene,
-) -> None:
-    scene.again = {"a", "c"}
-    futures = scene.crowd("abc")
-
-    scene.go_on()
-
-    assert answers(futures) == "abc"
-    # Both were left unserved once. A leader sends until it is served itself.
-    assert scene.groups == ["a", "abc", "c"]
-    assert scene.threads[0] == scene.threads[1]
-
-
-def test_a_served_caller_returns_before_its_leader_is_served(scene: Scene) -> None:
+def test_a_decided_caller_returns_before_its_leader_is_decided(scene: Scene) -> None:
     scene.holds = 3
     scene.again = {"b"}
-    _first, leader, served = scene.crowd("abc")
+    _first, leader, decided = scene.crowd("abc")
     for _turn in "ab":
         scene.go_on(to_next=True)
 
-    assert answers([served]) == "c"
+    assert answers([decided]) == "c"
     assert not leader.done()
     scene.go_on()
     assert answers([leader]) == "b"
-    assert scene.groups == ["a", "bc", "b"]
 
 
 @pytest.mark.parametrize("is_sent", [True, False], ids=["under way", "still waiting"])
-def test_a_caller_that_leaves_at_its_deadline_is_told_whether_its_request_may_be_written(
-    scene: Scene, is_sent: bool
-) -> None:
+def test_a_caller_that_leaves_is_told_whether_it_was_sent(scene: Scene, is_sent: bool) -> None:
     scene.holds = 1 + is_sent
     futures = scene.crowd("ab")
     leaving = scene.ask("c", seconds=0.3)
@@ -236,7 +226,7 @@ def test_a_caller_that_leaves_at_its_deadline_is_told_whether_its_request_may_be
     assert scene.groups == ["a", "bc" if is_sent else "b"]
 
 
-def test_one_that_left_is_not_served_again(scene: Scene) -> None:
+def test_a_caller_that_left_is_not_sent_for_again(scene: Scene) -> None:
     scene.holds = 2
     scene.errors = {"b": ConnectionError()}
     scene.crowd("ab")
@@ -251,7 +241,7 @@ def test_one_that_left_is_not_served_again(scene: Scene) -> None:
     assert scene.groups == ["a", "bcd", "d"]
 
 
-def test_a_caller_that_gave_up_before_its_request_was_sent_is_not_sent(scene: Scene) -> None:
+def test_a_caller_that_left_before_the_request_is_not_sent_for(scene: Scene) -> None:
     futures = scene.crowd("ab")
     leaving = scene.ask("c", seconds=0.5)
     gathered: list[int] = []
@@ -279,9 +269,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> LeapingClock:
     return leaping
 
 
-def test_a_leader_that_waited_before_has_only_the_rest_of_its_time(
-    scene: Scene, clock: LeapingClock
-) -> None:
+def test_a_leader_has_only_the_rest_of_its_time(scene: Scene, clock: LeapingClock) -> None:
     left: list[float] = []
     scene.before = lambda: left.append(operation_ends_at() - clock.monotonic())
     futures = scene.crowd("ab")
@@ -318,9 +306,7 @@ def test_ctrl_c_ends_a_wait_and_does_not_affect_the_others(scene: Scene) -> None
     assert answers(futures) == "ab"
 
 
-def test_a_leader_that_was_killed_is_replaced_once_it_is_overdue(
-    scene: Scene, clock: LeapingClock
-) -> None:
+def test_a_killed_leader_is_replaced_when_it_is_overdue(scene: Scene, clock: LeapingClock) -> None:
     hanging = scene.crowd("ab")
     clock.leap(deadline.OPERATION_SECONDS + OVERDUE_SECONDS + 1)
 
@@ -364,9 +350,7 @@ def test_a_child_forked_by_a_leader_ends_normally() -> None:
     threads=st.integers(2, 12),
 )
 @settings(max_examples=25)
-def test_every_caller_gets_its_own_outcome_and_each_ask_is_answered_once(
-    plan: list[str], size: int, threads: int
-) -> None:
+def test_every_caller_gets_its_own_outcome_once(plan: list[str], size: int, threads: int) -> None:
     sending = threading.Lock()
     answered: Counter[int] = Counter()
     put_off: set[int] = set()
