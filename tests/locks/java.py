@@ -18,6 +18,14 @@ _RELEASED = f"{_EXISTS} AND #ir = :ir"
 _UNCHANGED = f"{_EXISTS} AND #rvn = :rvn"
 _OURS = f"{_EXISTS} AND #rvn = :rvn AND #on = :on"
 
+_NAMES = {
+    "#pk": "key",
+    "#ld": "leaseDuration",
+    "#rvn": "recordVersionNumber",
+    "#on": "ownerName",
+    "#ir": "isReleased",
+}
+
 
 @dataclass
 class JavaLease:
@@ -30,38 +38,32 @@ class JavaLease:
     def heartbeat(self) -> bool:
         """Renew the lock; return whether the client still held it."""
         fresh = str(uuid.uuid4())
-        done = _sent(
-            "UpdateItem",
-            {
-                "Key": {"key": {"S": self.key}},
-                "UpdateExpression": "SET #ld = :ld, #rvn = :newRvn",
-                "ConditionExpression": _OURS,
-            },
-            {"#pk": "key", "#ld": "leaseDuration", "#rvn": "recordVersionNumber"}
-            | {"#on": "ownerName"},
-            {":ld": "20000", ":newRvn": fresh, ":rvn": self.version} | {":on": self.owner},
-        )
-        if done:
+        update = "SET #ld = :ld, #rvn = :newRvn"
+        if self._sent("UpdateItem", update, **{":ld": "20000", ":newRvn": fresh}):
             self.version = fresh
-        return done
+        return self.version == fresh
 
-    def release(self, *, delete: bool = False) -> bool:
+    def release(self) -> bool:
         """Release the lock; return whether the client still held it."""
-        names = {"#pk": "key", "#rvn": "recordVersionNumber", "#on": "ownerName"}
-        values = {":rvn": self.version, ":on": self.owner}
-        request: dict[str, Any] = {"Key": {"key": {"S": self.key}}, "ConditionExpression": _OURS}
-        if delete:
-            return _sent("DeleteItem", request, names, values)
-        request["UpdateExpression"] = "SET #ir = :ir"
-        return _sent("UpdateItem", request, names | {"#ir": "isReleased"}, values | {":ir": "1"})
+        return self._sent("UpdateItem", "SET #ir = :ir", **{":ir": "1"})
+
+    def delete(self) -> bool:
+        """Release the lock and delete its item; return whether the client still held it."""
+        return self._sent("DeleteItem")
+
+    def _sent(self, operation: str, update: str | None = None, **values: str) -> bool:
+        request: dict[str, Any] = {"Key": {"key": {"S": self.key}}}
+        if update is not None:
+            request["UpdateExpression"] = update
+        ours = {":rvn": self.version, ":on": self.owner}
+        return _is_sent(operation, request, _OURS, ours | values)
 
 
 def acquire(
     key: str, *, lease_milliseconds: int = 20_000, data: bytes | None = None
 ) -> JavaLease | None:
     """Take a lock that is absent or released."""
-    names, values = {"#ir": "isReleased"}, {":ir": "1"}
-    return _put(key, _FREE, names, values, lease_milliseconds, data)
+    return _put(key, _FREE, {":ir": "1"}, lease_milliseconds, data)
 
 
 def taken(key: str, **how: Any) -> JavaLease:
@@ -73,42 +75,41 @@ def taken(key: str, **how: Any) -> JavaLease:
 
 def acquire_released(key: str) -> JavaLease | None:
     """Take a lock that was read as released."""
-    return _put(key, _RELEASED, {"#ir": "isReleased"}, {":ir": "1"})
+    return _put(key, _RELEASED, {":ir": "1"})
 
 
 def acquire_expired(key: str, seen_version: str) -> JavaLease | None:
     """Take a lock whose version did not change for a whole lease."""
-    return _put(key, _UNCHANGED, {"#rvn": "recordVersionNumber"}, {":rvn": seen_version})
+    return _put(key, _UNCHANGED, {":rvn": seen_version})
 
 
 def _put(
     key: str,
     condition: str,
-    names: dict[str, str],
     values: dict[str, str],
     lease_milliseconds: int = 20_000,
     data: bytes | None = None,
 ) -> JavaLease | None:
-    owner, version = "java", str(uuid.uuid4())
+    lease = JavaLease(key, "java", str(uuid.uuid4()))
     item: Item = {
         "key": {"S": key},
-        "ownerName": {"S": owner},
+        "ownerName": {"S": lease.owner},
         "leaseDuration": {"S": str(lease_milliseconds)},
-        "recordVersionNumber": {"S": version},
+        "recordVersionNumber": {"S": lease.version},
     }
     if data is not None:
         item["data"] = {"B": data}
-    request = {"Item": item, "ConditionExpression": condition}
-    taken = _sent("PutItem", request, {"#pk": "key"} | names, values)
-    return JavaLease(key, owner, version) if taken else None
+    return lease if _is_sent("PutItem", {"Item": item}, condition, values) else None
 
 
-def _sent(
-    operation: str, request: dict[str, Any], names: dict[str, str], values: dict[str, str]
+def _is_sent(
+    operation: str, request: dict[str, Any], condition: str, values: dict[str, str]
 ) -> bool:
-    request = request | {
+    text = condition + request.get("UpdateExpression", "")
+    request |= {
         "TableName": "locks",
-        "ExpressionAttributeNames": names,
+        "ConditionExpression": condition,
+        "ExpressionAttributeNames": {name: of for name, of in _NAMES.items() if name in text},
         "ExpressionAttributeValues": {name: {"S": value} for name, value in values.items()},
     }
     try:

@@ -63,9 +63,7 @@ def test_a_worker_of_multiprocessing_that_ends_releases_its_own_lease_only() -> 
     ours.check()
 
 
-def test_all_leases_are_released_and_over_and_locks_with_another_holder_left_alone(
-    requests_sent: Requests,
-) -> None:
+def test_the_end_releases_all_leases_and_no_lock_of_another_holder(requests_sent: Requests) -> None:
     taken("lost")
     put("lost", ownerName={"S": "another"}, recordVersionNumber={"S": "theirs"})
     before = stored("lost")
@@ -107,9 +105,7 @@ def test_the_end_does_not_wait_for_an_engine_that_is_down(
     assert not is_free("19")
 
 
-def test_the_end_does_not_wait_for_a_renewal_without_an_answer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_end_does_not_wait_for_a_renewal_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases, "ENDING_SECONDS", BRIEFLY)
     waiting = taken("a")
     with waiting._writing:

@@ -1,16 +1,17 @@
 """Locks shared with the lock client for Java: each excludes the other."""
 
 import time
+from collections.abc import Callable
 
 import pytest
 
 from dynamo._internal.clock import now
 from locks._internal.lock import Lock
 from locks._internal.registry import State, break_lock, look
-from locks.exceptions import LeaseLost, LockTaken
+from locks.exceptions import LockTaken
 from tests.locks import java
-from tests.locks.items import abandoned, stored, taken
-from tests.locks.test_leases import is_written, write_under
+from tests.locks.items import stored, taken
+from tests.locks.java import JavaLease
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -38,38 +39,18 @@ def test_we_cannot_take_a_lock_that_the_java_client_holds() -> None:
     assert theirs.heartbeat()
 
 
-def test_the_java_client_takes_a_lock_that_we_released() -> None:
+@pytest.mark.parametrize("end", [JavaLease.release, JavaLease.delete])
+def test_a_released_lock_goes_from_client_to_client(end: Callable[[JavaLease], bool]) -> None:
     taken("a").release()
 
-    assert java.acquire_released("a") is not None
-    assert Lock("a").try_acquire() is None
-
-
-@pytest.mark.parametrize("delete", [True, False])
-def test_we_take_a_lock_that_the_java_client_released(delete: bool) -> None:
-    theirs = java.taken("a")
-    assert theirs.release(delete=delete)
-
-    lease = taken("a", wait_seconds=0)
-
-    assert not theirs.heartbeat()
-    lease.renew()
-
-
-def test_the_java_client_takes_our_expired_lock_and_we_notice() -> None:
-    lease = abandoned("a", lease_seconds=20)
-
-    theirs = java.acquire_expired("a", stored("a")["recordVersionNumber"]["S"])
+    theirs = java.acquire_released("a")
 
     assert theirs is not None
-    with pytest.raises(LeaseLost):
-        write_under(lease)
-    assert not is_written()
-    with pytest.raises(LeaseLost, match="another process holds"):
-        lease.renew()
-    with pytest.raises(LeaseLost):
-        lease.release()
-    assert theirs.heartbeat()
+    assert Lock("a").try_acquire() is None
+    assert end(theirs)
+    lease = taken("a", wait_seconds=0)
+    assert not theirs.heartbeat()
+    lease.renew()
 
 
 def test_we_take_the_lock_of_a_java_client_one_lease_after_its_last_heartbeat() -> None:
@@ -82,7 +63,7 @@ def test_we_take_the_lock_of_a_java_client_one_lease_after_its_last_heartbeat() 
     assert lease.data == b"left"
     assert not theirs.heartbeat()
     assert not theirs.release()
-    assert not theirs.release(delete=True)
+    assert not theirs.delete()
     lease.renew()
 
 

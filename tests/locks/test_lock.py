@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -16,19 +15,23 @@ from locks._internal.lock import Lock, claim_once
 from locks._internal.registry import break_lock
 from locks.exceptions import BadLockName, LeaseLost, LockTaken
 from locks.signals import lease_lost, lock_awaited
-from tests.locks.items import abandoned, put, renewed_at_each_look, stored, taken
-from tests.requests import Requests, told
+from tests.locks.items import put, stored, taken
+from tests.requests import Requests
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("engine")
 
 
 @pytest.mark.parametrize("error", [None, ZeroDivisionError()], ids=["done", "failed"])
-def test_a_lock_is_held_in_its_with_block_and_free_afterwards(error: Exception | None) -> None:
+def test_a_lock_is_held_in_its_with_block_and_free_afterwards(
+    requests_sent: Requests, error: Exception | None
+) -> None:
     def work() -> None:
         with Lock("a", lease_seconds=20) as lease:
             lease.check()
             assert Lock("a").try_acquire() is None
+            # A check costs nothing, a try that fails one request.
+            assert requests_sent.operations == ["UpdateItem"] * 2
             assert "isReleased" not in stored("a")
             if error is not None:
                 raise error
@@ -54,20 +57,8 @@ def test_an_item_has_what_the_client_for_java_writes_and_a_fence() -> None:
     }
 
 
-def test_a_check_costs_nothing_and_a_try_that_fails_one_request(requests_sent: Requests) -> None:
-    lease = taken("a")
-    requests_sent.clear()
-
-    lease.check()
-    assert Lock("a").try_acquire() is None
-
-    assert requests_sent.operations == ["UpdateItem"]
-
-
 @pytest.mark.parametrize("has_version", [True, False])
-def test_the_lock_of_a_crashed_holder_is_acquired_one_lease_after_the_first_look(
-    has_version: bool,
-) -> None:
+def test_the_lock_of_a_crashed_holder_is_free_after_one_lease(has_version: bool) -> None:
     version = {"recordVersionNumber": {"S": "v"}} if has_version else {}
     put("a", ownerName={"S": "x"}, leaseDuration={"S": "600"}, **version)
     began = now()
@@ -78,17 +69,7 @@ def test_the_lock_of_a_crashed_holder_is_acquired_one_lease_after_the_first_look
     lease.check()
 
 
-def test_a_holder_that_renews_keeps_its_lock() -> None:
-    holder = abandoned("a", lease_seconds=0.3)
-
-    with renewed_at_each_look(holder), pytest.raises(LockTaken):
-        Lock("a", lease_seconds=0.3, poll_seconds=0.05, wait_seconds=1.2).acquire()
-
-    assert stored("a")["fencingToken"] == {"N": str(holder.fence)}
-    holder.renew()
-
-
-def test_an_impatient_waiter_is_told_who_holds_the_lock_with_control_characters_escaped() -> None:
+def test_a_waiter_that_gives_up_is_told_who_holds_the_lock() -> None:
     taken("a", owner="x\x1b[2J\ny", lease_seconds=20)
 
     with pytest.raises(LockTaken) as refused:
@@ -100,33 +81,17 @@ def test_an_impatient_waiter_is_told_who_holds_the_lock_with_control_characters_
 
 
 def test_the_pauses_of_a_waiter_are_random_from_half_to_one_and_a_half_of_a_poll() -> None:
-    poll, looks = 0.2, []
-    steps = Lock("a", poll_seconds=poll)._acquiring(600)
-    holder = taken("a")
-    many = [next(steps) for _look in range(200)]
+    taken("a")
+    steps = Lock("a", poll_seconds=0.2)._acquiring(600)
 
-    def note(operation: str, seconds: float, **_signal: Any) -> None:
-        if operation == "GetItem":
-            looks.append(time.perf_counter() - seconds)
+    pauses = [next(steps) for _look in range(200)]
 
-    with told(note), ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(taken, "a", wait_seconds=600, poll_seconds=poll)
-        try:
-            wait_until(lambda: len(looks) > 3)
-        finally:
-            holder.release()
-        waiting.result()
-
-    # A busy machine makes pauses longer, never shorter.
-    assert min(after - before for before, after in pairwise(looks)) >= 0.5 * poll
-    assert 0.5 * poll <= min(many) < 0.6 * poll
-    assert 1.4 * poll < max(many) <= 1.5 * poll
+    assert 0.1 <= min(pauses) < 0.12  # type: ignore[type-var]  # no lease is among them
+    assert 0.28 < max(pauses) <= 0.3  # type: ignore[type-var]
 
 
 @pytest.mark.parametrize("remove", [False, True])
-def test_a_waiter_gets_a_lock_that_is_released_meanwhile_and_reads_consistently(
-    requests_sent: Requests, remove: bool
-) -> None:
+def test_a_waiter_gets_a_lock_that_is_released(requests_sent: Requests, remove: bool) -> None:
     holder = taken("a")
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(taken, "a", wait_seconds=60, poll_seconds=0.02)
@@ -175,7 +140,7 @@ def test_data_that_is_not_bytes_or_too_large_is_refused_and_the_lock_is_kept() -
 
 
 @pytest.mark.parametrize("name", ["予約 🔒", "\x00\x1b\n", "#%/'\"", "é" * 1024])
-def test_a_name_has_any_characters(name: str) -> None:
+def test_a_name_may_have_any_characters(name: str) -> None:
     with Lock(name) as lease:
         assert lease.name == name
         assert Lock(name).try_acquire() is None
@@ -196,42 +161,9 @@ def test_a_name_that_cannot_be_a_key_is_refused(call: Callable[[Any], object], n
         *(("wait_seconds", value) for value in (-1, float("nan"))),
     ],
 )
-def test_times_out_of_range_are_refused(name: str, seconds: float) -> None:
+def test_durations_out_of_range_are_refused(name: str, seconds: float) -> None:
     with pytest.raises(ValueError, match=r"must"):
         Lock("a", **{name: seconds})  # type: ignore[arg-type]
-
-
-def test_an_exception_in_the_with_block_is_raised_also_if_the_lease_was_lost() -> None:
-    def work() -> None:
-        with Lock("a"):
-            put("a", ownerName={"S": "another"})
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError) as error:
-        work()
-
-    [note] = error.value.__notes__
-    assert note.endswith("is lost: another process holds the lock, or it was broken.")
-
-
-@pytest.mark.fault_of("moto", "loses updates that meet")
-def test_one_lock_object_serves_many_threads_each_with_its_own_lease() -> None:
-    lock = Lock("a", poll_seconds=0.005, wait_seconds=60)
-    inside: list[int] = []
-    fences = []
-
-    def work(_number: int) -> None:
-        with lock as lease:
-            inside.append(1)
-            assert len(inside) == 1
-            fences.append(lease.fence)
-            inside.pop()
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(work, range(40)))
-
-    assert len(set(fences)) == 40
-    assert fences == sorted(fences)
 
 
 def test_the_default_owner_is_the_same_for_all_locks_of_a_process() -> None:
@@ -250,7 +182,7 @@ def test_the_default_owner_is_the_same_for_all_locks_of_a_process() -> None:
         ("recordVersionNumber", {"N": "1"}, {}),
     ],
 )
-def test_a_damaged_lock_is_an_error_that_names_the_attribute(
+def test_the_error_of_a_damaged_lock_names_the_attribute(
     name: str, value: dict[str, Any], more: dict[str, Any]
 ) -> None:
     put("a", **{"ownerName": {"S": "x"}, "recordVersionNumber": {"S": "v"}, name: value}, **more)
@@ -259,9 +191,7 @@ def test_a_damaged_lock_is_an_error_that_names_the_attribute(
         Lock("a").try_acquire()
 
 
-def test_signals_report_waits_and_losses_and_errors_of_receivers_are_logged(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_signals_report_waits_and_losses(caplog: pytest.LogCaptureFixture) -> None:
     told: list[tuple[str, str]] = []
 
     def note(name: str, outcome: str = "", reason: str = "", **_signal: Any) -> None:
@@ -287,22 +217,11 @@ def test_signals_report_waits_and_losses_and_errors_of_receivers_are_logged(
 # Claims, which are never released -----------------------------------------------------------------
 
 
-def test_the_first_claims_and_nobody_after_it() -> None:
+def test_only_the_first_caller_claims() -> None:
     assert claim_once("a")
     assert not claim_once("a")
     assert claim_once("b")
     assert stored("a").keys() == {"key", "ownerName", "recordVersionNumber", "renewedAt"}
-
-
-def test_a_claimed_lock_never_becomes_free() -> None:
-    claim_once("a")
-    began = time.monotonic()
-
-    with pytest.raises(LockTaken, match="claimed for good") as refused:
-        Lock("a", lease_seconds=0.1, wait_seconds=0.5, poll_seconds=0.1).acquire()
-
-    assert refused.value.for_ever
-    assert time.monotonic() - began >= 0.5
 
 
 def test_an_item_with_nothing_but_a_key_is_a_claim() -> None:
@@ -313,15 +232,19 @@ def test_an_item_with_nothing_but_a_key_is_a_claim() -> None:
 
 
 @pytest.mark.fault_of("moto", "loses updates that meet")
-def test_many_waiters_all_get_a_released_lock_at_bounded_cost(requests_sent: Requests) -> None:
+def test_threads_that_share_a_lock_get_it_one_after_another(requests_sent: Requests) -> None:
     waiters, poll_seconds = 20, 0.2
     holder = taken("a")
+    lock = Lock("a", poll_seconds=poll_seconds, wait_seconds=300, lease_seconds=600)
+    inside: list[int] = []
     requests_sent.clear()
     began = now()
 
-    def wait(_number: int) -> int:
-        lock = Lock("a", poll_seconds=poll_seconds, wait_seconds=300, lease_seconds=600)
+    def wait(number: int) -> int:
         with lock as lease:
+            inside.append(number)
+            assert inside == [number]
+            inside.remove(number)
             return lease.fence
 
     with ThreadPoolExecutor(waiters) as pool:

@@ -1,45 +1,39 @@
-"""Lost requests and replies: a write that was carried out is recognized."""
+"""Lost requests and replies, interrupted calls: a write that was carried out is recognized."""
 
-import copy
+import os
+import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import pytest
 
 from dynamo._internal.client.deadline import within
-from dynamo._internal.client.sending import send
 from dynamo.exceptions import Unavailable
+from dynamo.transactions import Transaction
 from locks._internal import leases
+from locks._internal.leases import Lease
 from locks._internal.lock import Lock
 from locks.exceptions import LeaseLost
 from tests.clocks import LeapingClock
-from tests.faults.kinds import Answer, CloseBefore, DropReply, Fault, Meanwhile
+from tests.faults.kinds import Answer, Delay, DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.locks.items import abandoned, beating, put, stored, taken
+from tests.requests import told
 from tests.waiting import wait_until
 
-
-@pytest.mark.parametrize("fault", [DropReply(), CloseBefore()])
-def test_taking_the_lock_of_a_crashed_holder_is_recognized_and_counts_the_token_up_once(
-    proxy: FaultProxy, fault: Fault
-) -> None:
-    crashed = abandoned("a", lease_seconds=0.3)
-    proxy.plan("UpdateItem", fault, when=lambda body: ":seen" in body["ExpressionAttributeValues"])
-
-    lease = taken("a", poll_seconds=0.02, wait_seconds=60)
-
-    assert lease.fence == crashed.fence + 1
-    lease.renew()
+pytestmark = pytest.mark.usefixtures("engine")
 
 
 @contextmanager
-def unanswered(proxy: FaultProxy, *, arrives: bool) -> Iterator[None]:
-    """No request of the block is answered, at its deadline, and each is carried out or not."""
+def unanswered(proxy: FaultProxy, *, arrives: bool = True) -> Iterator[None]:
+    """A block that ends with Unavailable: its requests get no answer, carried out or not."""
     fault = Answer(500, "InternalServerError", carried_out=arrives)
     proxy.plan("UpdateItem", fault, times=10_000)
-    with within(0):
+    with within(0), pytest.raises(Unavailable):
         yield
     proxy.forget()
 
@@ -48,7 +42,7 @@ def unanswered(proxy: FaultProxy, *, arrives: bool) -> Iterator[None]:
 def test_a_lease_survives_renewals_without_replies(proxy: FaultProxy, arrives: bool) -> None:
     lease = taken("a")
     for _time in range(2):
-        with unanswered(proxy, arrives=arrives), pytest.raises(Unavailable):
+        with unanswered(proxy, arrives=arrives):
             lease.renew()
     lease.check()
 
@@ -58,11 +52,9 @@ def test_a_lease_survives_renewals_without_replies(proxy: FaultProxy, arrives: b
     assert stored("a")["isReleased"] == {"S": "1"}
 
 
-def test_after_a_release_without_a_reply_the_lease_is_over_and_repeating_it_does_no_harm(
-    proxy: FaultProxy,
-) -> None:
+def test_a_release_without_a_reply_ends_the_lease_and_can_be_repeated(proxy: FaultProxy) -> None:
     lease = taken("a")
-    with unanswered(proxy, arrives=True), pytest.raises(Unavailable):
+    with unanswered(proxy):
         lease.release()
     theirs = taken("a", wait_seconds=0)
 
@@ -114,7 +106,7 @@ def test_a_lease_is_over_while_its_release_is_under_way(proxy: FaultProxy) -> No
 
 
 def test_an_acquisition_without_a_reply_leaves_no_lease(proxy: FaultProxy) -> None:
-    with unanswered(proxy, arrives=True), pytest.raises(Unavailable):
+    with unanswered(proxy):
         Lock("a", lease_seconds=0.4).acquire()
 
     # It is not renewed, so it expires.
@@ -122,24 +114,19 @@ def test_an_acquisition_without_a_reply_leaves_no_lease(proxy: FaultProxy) -> No
     assert len(leases._of_process()._due) == 1
 
 
-def test_a_lock_whose_reply_arrives_after_the_lease_is_acquired_again(
-    proxy: FaultProxy, clock: LeapingClock
+@pytest.mark.parametrize("late", [1, 10], ids=["the first", "all"])
+def test_a_lock_whose_reply_arrives_after_the_lease_is_acquired_again_but_not_for_ever(
+    proxy: FaultProxy, clock: LeapingClock, late: int
 ) -> None:
-    proxy.plan("UpdateItem", Meanwhile(lambda: clock.leap(60)))
+    proxy.plan("UpdateItem", Meanwhile(lambda: clock.leap(60)), times=late)
 
-    lease = taken("a", lease_seconds=60)
-
-    lease.check()
-    assert proxy.count("UpdateItem") == 2
-
-
-def test_replies_slower_than_a_lease_are_an_error(proxy: FaultProxy, clock: LeapingClock) -> None:
-    proxy.plan("UpdateItem", Meanwhile(lambda: clock.leap(60)), times=10)
-
-    with pytest.raises(LeaseLost):
-        taken("a", lease_seconds=60)
-
-    assert stored("a")["isReleased"] == {"S": "1"}
+    if late == 1:
+        taken("a", lease_seconds=60).check()
+        assert proxy.count("UpdateItem") == 2
+    else:
+        with pytest.raises(LeaseLost):
+            taken("a", lease_seconds=60)
+        assert stored("a")["isReleased"] == {"S": "1"}
 
 
 def test_a_thread_that_cannot_start_leaves_the_lock_free(
@@ -161,31 +148,7 @@ def test_a_thread_that_cannot_start_leaves_the_lock_free(
     assert proxy.count("UpdateItem") == 2
 
 
-def _requests(proxy: FaultProxy) -> list[dict[str, Any]]:
-    return [copy.deepcopy(seen.body) for seen in proxy.seen if seen.operation == "UpdateItem"]
-
-
-def test_a_lock_that_a_delayed_duplicate_takes_expires(proxy: FaultProxy) -> None:
-    first = taken("a")
-    first.release()
-    duplicate = _requests(proxy)[0]
-    values = duplicate["ExpressionAttributeValues"]
-    [lease_duration] = [name for name in values if values[name] == {"S": "600000"}]
-    # As if the lease was a short one, which could end before its release.
-    values[lease_duration] = {"S": "300"}
-    send("UpdateItem", duplicate, repeatable=True)
-    assert Lock("a").try_acquire() is None
-
-    lease = taken("a", poll_seconds=0.02, wait_seconds=60)
-
-    assert lease.fence > first.fence
-    with pytest.raises(LeaseLost):
-        first.check()
-
-
-def test_an_acquisition_with_a_lost_reply_and_another_holder_since_failed(
-    proxy: FaultProxy,
-) -> None:
+def test_an_acquisition_with_a_lost_reply_and_another_holder_since_fails(proxy: FaultProxy) -> None:
     proxy.plan("UpdateItem", DropReply())
     proxy.plan("UpdateItem", Meanwhile(lambda: put("a", ownerName={"S": "another"})))
 
@@ -202,16 +165,14 @@ def test_a_waiter_reads_the_lock_if_the_refusal_does_not_show_it(proxy: FaultPro
 
 
 @pytest.mark.parametrize("remove", [True, False])
-def test_after_a_release_with_a_lost_reply_another_process_may_hold_the_lock(
+def test_after_a_lost_release_another_process_may_hold_the_lock(
     proxy: FaultProxy, remove: bool
 ) -> None:
     lease = taken("a")
-    after: list[Any] = []
+    after: list[Lease] = []
     operation = "DeleteItem" if remove else "UpdateItem"
     proxy.plan(operation, DropReply())
-    proxy.plan(
-        operation, Meanwhile(lambda: after.append(taken("a"))), when=lambda body: not _takes(body)
-    )
+    proxy.plan(operation, Meanwhile(lambda: after.append(taken("a"))))
 
     lease.release(remove=remove)
 
@@ -219,5 +180,141 @@ def test_after_a_release_with_a_lost_reply_another_process_may_hold_the_lock(
     after[0].renew()
 
 
-def _takes(body: dict[str, Any]) -> bool:
-    return "fencingToken" in body.get("ExpressionAttributeNames", {}).values()
+# Interrupted by Ctrl-C or a signal ----------------------------------------------------------------
+
+
+@contextmanager
+def at_the_next_write(action: Callable[[], None], operation: str = "UpdateItem") -> Iterator[None]:
+    """Do it once, after the reply to the next such write and before our code sees the reply."""
+    due, awaited = [action], operation
+
+    def arrived(operation: str, **_signal: Any) -> None:
+        if operation == awaited and due:
+            due.pop()()
+
+    with told(arrived):
+        yield
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def interrupted(operation: str = "UpdateItem") -> Iterator[None]:
+    """A block that Ctrl-C ends after the reply to its next such write."""
+    with at_the_next_write(interrupt, operation), pytest.raises(KeyboardInterrupt):
+        yield
+
+
+def acquire(_given: object) -> Lease:
+    return Lock("a").acquire()
+
+
+def take_from(dead: Lease) -> object:
+    return Lock("a")._take(instead_of=dead.taken)
+
+
+#: What is stored before, and the acquisition.
+TAKEN: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
+    "absent": (lambda: None, acquire),
+    "free": (lambda: put("a", isReleased={"S": "1"}, fencingToken={"N": "7"}), acquire),
+    "of a crashed holder": (lambda: abandoned("a"), take_from),
+}
+
+
+@pytest.mark.parametrize(("given", "take"), TAKEN.values(), ids=TAKEN)
+def test_an_interrupted_acquisition_leaves_the_lock_free(
+    given: Callable[[], Any], take: Callable[[Any], object]
+) -> None:
+    before = given()
+    fence = int(stored("a").get("fencingToken", {"N": "0"})["N"])
+
+    with interrupted():
+        take(before)
+
+    assert stored("a")["isReleased"] == {"S": "1"}
+    after = Lock("a").acquire()
+    assert not fence or after.fence == fence + 2
+
+
+def test_an_interrupted_try_does_not_free_anothers_lock() -> None:
+    holder = Lock("a").acquire()
+
+    with interrupted():
+        Lock("a").try_acquire()
+
+    holder.renew()
+
+
+@pytest.mark.parametrize("is_renewed", [True, False])
+@pytest.mark.parametrize("write", [Lease.renew, lambda lease: lease.leave(b"half")])
+def test_a_lease_whose_renewal_is_interrupted_is_still_held_and_can_be_renewed_or_released(
+    write: Callable[[Lease], None], is_renewed: bool
+) -> None:
+    lease = taken("a")
+    before = stored("a")
+
+    with interrupted():
+        write(lease)
+
+    assert stored("a")["recordVersionNumber"] != before["recordVersionNumber"]
+    with Transaction() as transaction:
+        lease.hold_in(transaction)
+    if is_renewed:
+        lease.renew()
+        assert not lease.lost.is_set()
+    lease.release()
+    assert lease.released
+    assert stored("a")["isReleased"] == {"S": "1"}
+
+
+@pytest.mark.parametrize("remove", [True, False])
+@pytest.mark.parametrize("is_taken_since", [True, False])
+def test_an_interrupted_release_can_be_repeated(remove: bool, is_taken_since: bool) -> None:
+    lease = taken("a")
+    with interrupted("DeleteItem" if remove else "UpdateItem"):
+        lease.release(remove=remove)
+    assert not lease.released
+    since = taken("a") if is_taken_since else None
+
+    lease.release(remove=remove)
+
+    assert lease.released
+    if since is not None:
+        since.renew()
+
+
+def test_an_interrupted_acquisition_tries_only_once_to_release(proxy: FaultProxy) -> None:
+    def let_nobody_answer() -> None:
+        proxy.plan("UpdateItem", Answer(500, "InternalServerError"), times=10_000)
+        raise KeyboardInterrupt
+
+    with at_the_next_write(let_nobody_answer), pytest.raises(KeyboardInterrupt):
+        Lock("a").acquire()
+
+    assert proxy.count("UpdateItem") == 2
+
+
+def test_a_signal_that_comes_before_the_reply_leaves_the_lock_free(proxy: FaultProxy) -> None:
+    def end(_number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(143)
+
+    def takes(body: dict[str, Any]) -> bool:
+        return "fencingToken" in body.get("ExpressionAttributeNames", {}).values()
+
+    def send_it_when_the_work_is_done() -> None:
+        wait_until(lambda: stored("a"))
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    before = signal.signal(signal.SIGUSR1, end)
+    proxy.plan("UpdateItem", Delay(20), when=takes)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(send_it_when_the_work_is_done)
+            with pytest.raises(SystemExit):
+                Lock("a").acquire()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+    assert stored("a")["isReleased"] == {"S": "1"}

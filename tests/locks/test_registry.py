@@ -18,22 +18,7 @@ from tests.locks.items import put, stored, taken
 pytestmark = pytest.mark.usefixtures("engine")
 
 
-def test_every_lock_is_listed_with_its_state() -> None:
-    held = taken("held", lease_seconds=2.5, owner="we")
-    taken("released").release()
-    claim_once("claimed")
-
-    locks = {lock.name: lock for lock in all_locks()}
-
-    assert {name: (lock.state, lock.lease_seconds) for name, lock in locks.items()} == {
-        "held": (State.HELD, 2.5),
-        "released": (State.RELEASED, 600),
-        "claimed": (State.CLAIMED, None),
-    }
-    assert (locks["held"].owner, locks["held"].fence) == ("we", held.fence)
-
-
-def test_the_age_of_a_renewal_is_by_the_time_of_day() -> None:
+def test_the_age_of_a_renewal_is_in_seconds() -> None:
     put("a", renewedAt={"S": "2026-11-21T10:00:00.000+00:00"})
     put("b", renewedAt={"S": "2026-11-21T10:00:00"})
     at = datetime(2026, 11, 21, 10, 0, 30, tzinfo=UTC)
@@ -78,35 +63,57 @@ def test_a_broken_lease_is_free_at_once_and_its_holder_learns_it_at_its_next_ren
         lease.release()
 
 
-def assert_is_held(lease: Lease) -> None:
-    """Assert that the lease still holds its lock."""
-    item = stored(lease.name)
-    assert item["fencingToken"] == {"N": str(lease.fence)}
-    assert "isReleased" not in item
-    lease.renew()
-
-
 def is_break(body: dict[str, Any]) -> bool:
-    return ":seen" in body["ExpressionAttributeValues"]
+    condition = body.get("ConditionExpression", "")
+    return ":seen" in condition or "not_exists(recordVersionNumber)" in condition
 
 
-@pytest.mark.parametrize("damaged", [False, True])
-def test_the_lock_of_the_next_holder_is_not_broken(proxy: FaultProxy, damaged: bool) -> None:
-    if damaged:
-        put("a", ownerName={"S": "we"}, leaseDuration={"S": "1000"})
-    else:
-        taken("a")
+def claimed_again() -> None:
+    assert claim_once("a")
+
+
+def by_java(owner: str) -> None:
+    """Without a fencing token."""
+    put("a", ownerName={"S": owner}, leaseDuration={"S": "9"}, recordVersionNumber={"S": "theirs"})
+
+
+def broken_and_taken() -> Lease:
+    break_lock("a")
+    return taken("a")
+
+
+#: What is broken, whether the reply to the first request is lost, and who has the lock before the
+#: request arrives (again).
+NEXT_HOLDERS: dict[str, tuple[Callable[[], object], bool, Callable[[], object]]] = {
+    "a lease": (lambda: taken("a"), False, broken_and_taken),
+    "a damaged lock": (
+        lambda: put("a", ownerName={"S": "we"}, leaseDuration={"S": "1000"}),
+        *(False, broken_and_taken),
+    ),
+    "a lease, with a lost reply": (lambda: taken("a"), True, lambda: taken("a")),
+    "a claim, with a lost reply": (claimed_again, True, claimed_again),
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "is_lost", "happens"), NEXT_HOLDERS.values(), ids=NEXT_HOLDERS.keys()
+)
+def test_the_lock_of_the_next_holder_is_not_broken(
+    proxy: FaultProxy, given: Callable[[], object], is_lost: bool, happens: Callable[[], object]
+) -> None:
+    given()
     after: list[Any] = []
+    if is_lost:
+        proxy.plan("*", DropReply(), when=is_break)
+    proxy.plan("*", Meanwhile(lambda: after.extend((happens(), stored("a")))), when=is_break)
+    state = look("a").state
 
-    def change_hands() -> None:
-        break_lock("a")
-        after.append(taken("a"))
+    assert break_lock("a") is state
 
-    proxy.plan("UpdateItem", Meanwhile(change_hands))
-
-    assert break_lock("a") is State.HELD
-
-    assert_is_held(after[0])
+    [lease, item] = after
+    assert stored("a") == item
+    if isinstance(lease, Lease):
+        lease.renew()
 
 
 def claim_again(_claim: Any) -> None:
@@ -119,11 +126,6 @@ def change_hands(lease: Lease) -> None:
     assert look("a").fence == lease.fence
     lease.release()
     taken("a")
-
-
-def by_java(owner: str) -> None:
-    """Without a fencing token."""
-    put("a", ownerName={"S": owner}, leaseDuration={"S": "9"}, recordVersionNumber={"S": "theirs"})
 
 
 @pytest.mark.parametrize(
@@ -149,33 +151,12 @@ def test_only_the_holder_that_was_shown_is_broken(
     assert look("a") == now
 
 
-def test_a_claim_that_is_made_again_after_a_lost_reply_is_not_deleted(proxy: FaultProxy) -> None:
-    claim_once("a")
-    proxy.plan("DeleteItem", DropReply())
-    proxy.plan("DeleteItem", Meanwhile(lambda: claim_once("a")))
-
-    assert break_lock("a") is State.CLAIMED
-
-    assert look("a").state is State.CLAIMED
-
-
 def test_a_claim_that_is_deleted_meanwhile_is_unknown(proxy: FaultProxy) -> None:
     claim_once("a")
     proxy.plan("DeleteItem", Meanwhile(lambda: break_lock("a")))
 
     with pytest.raises(UnknownLock):
         break_lock("a")
-
-
-def test_breaking_with_a_lost_reply_does_not_break_the_next_lock(proxy: FaultProxy) -> None:
-    taken("a")
-    after: list[Any] = []
-    proxy.plan("UpdateItem", DropReply(), when=is_break)
-    proxy.plan("UpdateItem", Meanwhile(lambda: after.append(taken("a"))), when=is_break)
-
-    assert break_lock("a") is State.HELD
-
-    assert_is_held(after[0])
 
 
 def test_a_lock_that_changes_at_every_try_is_not_broken(proxy: FaultProxy) -> None:

@@ -29,9 +29,7 @@ pytestmark = pytest.mark.usefixtures("engine")
 SH = ("sh", "-c")
 
 
-def test_a_command_runs_with_its_own_options_while_the_lock_is_held_and_is_told_its_fence(
-    tmp_path: Path,
-) -> None:
+def test_a_command_has_its_own_options_and_the_fencing_token(tmp_path: Path) -> None:
     before = taken("nightly report")
     before.release()
     told = tmp_path / "told"
@@ -151,9 +149,7 @@ def test_a_broken_lock_ends_the_command_and_exits_70(tmp_path: Path) -> None:
     assert stored("a")["isReleased"] == {"S": "1"}
 
 
-def test_a_command_that_ignores_sigterm_is_killed_with_its_group(
-    proxy: FaultProxy, tmp_path: Path
-) -> None:
+def test_a_command_that_ignores_sigterm_is_killed(proxy: FaultProxy, tmp_path: Path) -> None:
     """Without an engine, the loss is noticed by the lease's own clock."""
     ready = tmp_path / "ready"
     alive = tmp_path / "alive"
@@ -173,9 +169,7 @@ def test_a_command_that_ignores_sigterm_is_killed_with_its_group(
     assert alive.read_text() == last
 
 
-def test_signals_are_passed_on_and_the_lock_is_free_after_the_command_has_ended(
-    tmp_path: Path,
-) -> None:
+def test_signals_are_passed_on_and_the_lock_is_free_after_the_command(tmp_path: Path) -> None:
     ready, got, end = tmp_path / "ready", tmp_path / "got", tmp_path / "end"
     names = ["TERM", "HUP", "INT", "QUIT", "USR1", "USR2"]
     traps = "; ".join(f"trap 'echo {name} >> {got}' {name}" for name in names)
@@ -298,9 +292,7 @@ def counting(tmp_path: Path) -> Iterator[tuple[list[str], Path, Path]]:
             return
 
 
-def test_a_command_stops_and_continues_with_it_while_the_lease_lasts(
-    counting: tuple[list[str], Path, Path],
-) -> None:
+def test_a_command_stops_and_continues_with_it(counting: tuple[list[str], Path, Path]) -> None:
     command, pid, end = counting
     with background("a", "--", *command, job=True) as process:
         wait_until(pid.exists)
@@ -314,7 +306,7 @@ def test_a_command_stops_and_continues_with_it_while_the_lease_lasts(
     assert stored("a")["isReleased"] == {"S": "1"}
 
 
-def test_a_command_that_was_stopped_for_longer_than_its_lease_is_ended(
+def test_a_command_that_is_stopped_beyond_its_lease_is_ended(
     counting: tuple[list[str], Path, Path], tmp_path: Path
 ) -> None:
     command, pid, _end = counting
