@@ -46,9 +46,7 @@ def test_tasks_that_wait_for_a_counter_share_requests(requests_sent: Requests) -
     assert requests_sent.operations.count("UpdateItem") <= 100
 
 
-def test_a_synchronous_call_does_not_wait_in_an_event_loop_for_another_threads_request(
-    proxy: FaultProxy,
-) -> None:
+def test_a_synchronous_call_does_not_wait_in_an_event_loop(proxy: FaultProxy) -> None:
     refused = threading.Event()
     under_way = threading.Event()
 

@@ -1,15 +1,18 @@
 """Counters: values, names, arguments, costs, and many callers at the same time."""
 
 import itertools
+import threading
 import time
-from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from dynamo._internal.client.deadline import within
 from dynamo._internal.client.sending import send
+from dynamo.exceptions import Unavailable
 from sequences._internal import counters
 from sequences._internal.counters import (
     Sequence,
@@ -21,8 +24,11 @@ from sequences._internal.counters import (
 )
 from sequences.exceptions import CounterContended, NotACounter, ReservedName
 from sequences.models import Counter as CounterItem
+from tests.faults.kinds import CloseBefore, DropReply, Fault, Meanwhile, TimeOut
+from tests.faults.proxy import FaultProxy
 from tests.numbered import Ticket
 from tests.requests import Requests
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -60,56 +66,40 @@ def stored(name: str) -> dict[str, Any] | None:
         ((0, 2, 5), [0, 2, 4, 0]),
         ((3, -1, 0), [3, 2, 1, 3]),
         ((-1, -2, -6), [-1, -3, -5, -1]),
+        # Several numbers come as one range.
+        ((1, 1), [range(1, 5), range(5, 6), range(6, 9), 9]),
+        ((10, 3), [range(10, 20, 3), range(22, 23), range(25, 32, 3), 34]),
+        ((0, -2), [range(0, -7, -2), range(-8, -9, -1), range(-10, -15, -2), -16]),
     ],
 )
 def test_a_sequence_follows_its_initial_value_increment_and_reset_value(
-    strategy: Strategy, settings: tuple[int, ...], expected: list[int]
+    strategy: Strategy, settings: tuple[int, ...], expected: list[Any]
 ) -> None:
     sequence = Sequence("a", *settings, strategy=strategy)
 
-    assert list(itertools.islice(sequence, len(expected))) == expected
+    one_by_one = iter(sequence)
+    drawn = [
+        sequence.next_values(len(each)) if isinstance(each, range) else next(one_by_one)
+        for each in expected
+    ]
+
+    assert drawn == expected
     assert sequence.last_value() == last_value("a") == expected[-1]
     assert sequence.delete() is True
 
 
-@both
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        ((1, 1), [range(1, 5), range(5, 6), range(6, 9)]),
-        ((10, 3), [range(10, 20, 3), range(22, 23), range(25, 32, 3)]),
-        ((0, -2), [range(0, -7, -2), range(-8, -9, -1), range(-10, -15, -2)]),
-    ],
-)
-def test_several_numbers_come_as_one_range(
-    strategy: Strategy, settings: tuple[int, int], expected: list[range]
-) -> None:
-    sequence = Sequence("a", *settings, strategy=strategy)
-
-    assert [sequence.next_values(count) for count in (4, 1, 3)] == expected
-
-
-def test_both_strategies_count_one_counter() -> None:
+def test_both_strategies_count_one_counter_whose_initial_value_is_then_ignored() -> None:
     assert [next_value("a", strategy=strategy) for strategy in BOTH * 3] == [1, 2, 3, 4, 5, 6]
+    assert next_value("a", 1000) == 7
 
 
-def test_the_initial_value_of_an_existing_counter_is_ignored() -> None:
-    next_value("a")
-
-    assert next_value("a", 1000) == 2
-
-
-def test_the_last_value_is_known_and_reading_it_changes_nothing() -> None:
+def test_a_counter_tells_its_last_value_and_starts_again_once_it_is_deleted() -> None:
     assert last_value("a") is None
     next_values(5, "a")
-
     assert last_value("a") == last_value("a") == 5
 
-
-def test_a_deleted_counter_starts_again() -> None:
-    next_values(5, "a")
-
     assert delete_counter("a") is True
+
     assert delete_counter("a") is False
     assert last_value("a") is None
     assert next_value("a") == 1
@@ -120,19 +110,6 @@ def test_a_counter_beyond_its_limit_starts_over(strategy: Strategy) -> None:
     store("a", {"N": "100"})
 
     assert next_value("a", reset_value=10, strategy=strategy) == 1
-
-
-@pytest.mark.fault_of("moto", "loses updates that meet")
-@both
-def test_a_counter_starts_over_correctly_under_contention(
-    at_once: Callable[..., list[Any]], strategy: Strategy
-) -> None:
-    rounds = [
-        at_once(lambda _n: next_value("a", 0, reset_value=5, strategy=strategy), 8)
-        for _round in range(5)
-    ]
-
-    assert Counter(itertools.chain(*rounds)) == dict.fromkeys(range(5), 8)
 
 
 def test_a_sequence_that_starts_over_gives_no_ranges() -> None:
@@ -148,9 +125,7 @@ def test_a_sequence_that_starts_over_gives_no_ranges() -> None:
     [(10**38 - 1, 1), (5 * 10**37 + 1, 6 * 10**37 + 7)],
     ids=["a sum that DynamoDB can store", "a sum of 39 digits"],
 )
-def test_numbers_are_exact_up_to_38_digits_and_refused_beyond(
-    strategy: Strategy, last: int, count: int
-) -> None:
+def test_numbers_are_exact_up_to_38_digits(strategy: Strategy, last: int, count: int) -> None:
     store("a", {"N": str(last - 1)})
 
     assert next_value("a", strategy=strategy) == last
@@ -163,9 +138,7 @@ def test_numbers_are_exact_up_to_38_digits_and_refused_beyond(
 @pytest.mark.parametrize(
     "value", [{"S": "7"}, {"L": [{"N": "1"}]}, {"NULL": True}, {"NS": ["1"]}, {"N": "1.5"}], ids=str
 )
-def test_a_value_that_is_not_a_whole_number_is_not_a_counter(
-    strategy: Strategy, value: dict[str, Any]
-) -> None:
+def test_a_counter_holds_a_whole_number(strategy: Strategy, value: dict[str, Any]) -> None:
     store("a", value)
 
     for call in (
@@ -218,14 +191,6 @@ def test_a_name_may_have_any_character(strategy: Strategy, name: str) -> None:
     assert delete_counter(name)
 
 
-@pytest.mark.parametrize("name", ["é" + "e\u0301", "A" + "a", "a" + "a "])
-def test_names_that_look_alike_are_different_counters(name: str) -> None:
-    one, other = name[:1], name[1:]
-    next_value(one)
-
-    assert next_value(other) == 1
-
-
 CALLS: list[Callable[[str], object]] = [
     next_value,
     lambda name: next_value(name, strategy="optimistic"),
@@ -263,46 +228,35 @@ def test_an_unusable_name_is_refused_without_a_request(
     assert requests_sent.operations == []
 
 
+WRONG: list[tuple[Callable[..., object], str]] = [
+    (lambda **how: next_value("a", increment=0, **how), "must not be 0"),
+    (lambda **how: next_value("a", 5, reset_value=5, **how), "beyond initial_value: 5"),
+    (lambda **how: next_value("a", 5, reset_value=4, **how), "beyond initial_value: 4"),
+    (lambda **how: next_value("a", 5, increment=-1, reset_value=6, **how), "steps of -1"),
+    (lambda **how: next_value("a", 10**38, **how), "at most 38 digits"),
+    (lambda **how: next_value("a", -(10**38) + 1, increment=10, **how), "at most 38 digits"),
+    (lambda **how: next_value("a", increment=-(10**38), **how), "at most 38 digits"),
+    (lambda **how: next_value("a", reset_value=10**38, **how), "at most 38 digits"),
+    (lambda **how: next_values(0, "a", **how), "1 or more, not 0"),
+    (lambda **how: next_values(-1, "a", **how), "1 or more, not -1"),
+    (lambda **how: next_values(2, "a", increment=5 * 10**37, **how), "pass 38 digits"),
+    (lambda **how: next_values(2, "a", increment=-5 * 10**37, **how), "pass 38 digits"),
+    (lambda strategy: next_value("a", strategy=strategy[:3]), "atomic or optimistic, not"),
+    # Numbers that are not whole.
+    (lambda **how: next_value("a", 2.5, **how), "'float'"),
+    (lambda **how: next_value("a", increment=2.5, **how), "'float'"),
+    (lambda **how: next_value("a", reset_value=2.5, **how), "'float'"),
+    (lambda **how: next_values(2.5, "a", **how), "'float'"),
+]
+
+
 @both
-@pytest.mark.parametrize(
-    ("call", "reason"),
-    [
-        (lambda **how: next_value("a", increment=0, **how), "must not be 0"),
-        (lambda **how: next_value("a", 5, reset_value=5, **how), "beyond initial_value: 5"),
-        (lambda **how: next_value("a", 5, reset_value=4, **how), "beyond initial_value: 4"),
-        (lambda **how: next_value("a", 5, increment=-1, reset_value=6, **how), "steps of -1"),
-        (lambda **how: next_value("a", 10**38, **how), "at most 38 digits"),
-        (lambda **how: next_value("a", -(10**38) + 1, increment=10, **how), "at most 38 digits"),
-        (lambda **how: next_value("a", increment=-(10**38), **how), "at most 38 digits"),
-        (lambda **how: next_value("a", reset_value=10**38, **how), "at most 38 digits"),
-        (lambda **how: next_values(0, "a", **how), "1 or more, not 0"),
-        (lambda **how: next_values(-1, "a", **how), "1 or more, not -1"),
-        (lambda **how: next_values(2, "a", increment=5 * 10**37, **how), "pass 38 digits"),
-        (lambda **how: next_values(2, "a", increment=-5 * 10**37, **how), "pass 38 digits"),
-        (lambda strategy: next_value("a", strategy=strategy[:3]), "atomic or optimistic, not"),
-    ],
-)
+@pytest.mark.parametrize(("call", "reason"), WRONG)
 def test_contradictory_arguments_are_refused_and_nothing_is_written(
     call: Callable[..., object], reason: str, strategy: Strategy
 ) -> None:
-    with pytest.raises(ValueError, match=reason):
+    with pytest.raises((ValueError, TypeError), match=reason):
         call(strategy=strategy)
-
-    assert stored("a") is None
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda half: next_value("a", half),
-        lambda half: next_value("a", increment=half),
-        lambda half: next_value("a", reset_value=half),
-        lambda half: next_values(half, "a"),
-    ],
-)
-def test_arguments_that_are_not_whole_numbers_are_refused(call: Callable[[float], object]) -> None:
-    with pytest.raises(TypeError):
-        call(2.5)
 
     assert stored("a") is None
 
@@ -337,32 +291,6 @@ def test_what_a_call_costs(
     assert all(read["ConsistentRead"] is True for read in requests_sent.of(GET))
 
 
-@both
-def test_ranges_drawn_at_the_same_time_do_not_overlap(
-    at_once: Callable[..., list[Any]], strategy: Strategy
-) -> None:
-    def draw(number: int) -> list[range]:
-        return [next_values(number + 1, "a", strategy=strategy) for _round in range(5)]
-
-    ranges = list(itertools.chain(*at_once(draw, 16)))
-
-    numbers = sorted(itertools.chain(*ranges))
-    assert numbers == list(range(1, 5 * 136 + 1))
-    assert Counter(map(len, ranges)) == dict.fromkeys(range(1, 17), 5)
-
-
-@pytest.mark.fault_of("moto", "loses updates that meet")
-def test_callers_with_other_settings_use_the_same_counter(
-    at_once: Callable[..., list[Any]],
-) -> None:
-    next_value("a", 0)
-
-    drawn = at_once(lambda number: next_value("a", increment=10 if number % 2 else 1), 16)
-
-    assert len(set(drawn)) == 16
-    assert last_value("a") == 8 * 10 + 8
-
-
 def test_pauses_grow_with_each_collision_and_shrink_towards_the_deadline() -> None:
     def longest(collisions: int, passed: float = 0) -> float:
         began = time.monotonic() - passed
@@ -376,7 +304,7 @@ def test_pauses_grow_with_each_collision_and_shrink_towards_the_deadline() -> No
 
 
 @pytest.mark.parametrize("how", [{"strategy": "optimistic"}, {"reset_value": 10}])
-def test_contention_until_the_deadline_is_an_error_and_no_number_is_drawn(
+def test_contention_until_the_deadline_is_an_error(
     monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
 ) -> None:
     next_value("a")
@@ -395,3 +323,122 @@ def test_contention_until_the_deadline_is_an_error_and_no_number_is_drawn(
         next_value("a", **how)
 
     assert counters._combiner._queues == {}
+
+
+# Requests that fail -------------------------------------------------------------------------------
+
+
+#: Faults, and which number comes next: 2 if the request was carried out without its caller.
+without_reply = pytest.mark.parametrize(
+    ("fault", "following"), [(DropReply(), 2), (TimeOut(), 2), (CloseBefore(), 1)]
+)
+
+
+@without_reply
+def test_an_atomic_request_without_a_reply_is_not_repeated_and_its_number_never_drawn_again(
+    proxy: FaultProxy, fault: Fault, following: int
+) -> None:
+    proxy.plan("UpdateItem", fault)
+
+    with pytest.raises(Unavailable) as unavailable:
+        next_value("a")
+
+    assert unavailable.value.maybe_written
+    assert proxy.count("UpdateItem") == 1
+    assert next_value("a") == following
+
+
+@without_reply
+def test_an_optimistic_write_without_a_reply_is_repeated_and_a_skipped_number_not_drawn(
+    proxy: FaultProxy, fault: Fault, following: int
+) -> None:
+    proxy.plan("UpdateItem", fault)
+
+    assert next_value("a", strategy="optimistic") == following
+    assert last_value("a") == following
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_an_optimistic_draw_that_collides_is_repeated(proxy: FaultProxy, count: int) -> None:
+    proxy.plan("UpdateItem", Meanwhile(lambda: rival("a")))
+
+    assert next_values(count, "a", strategy="optimistic") == range(2, count + 2)
+    assert proxy.count("GetItem") == 2
+
+
+def rival(name: str) -> int:
+    """Draw as another process: with other settings, it does not share our request."""
+    return next_value(name, increment=2, initial_value=1)
+
+
+@pytest.mark.parametrize(
+    "fault", [DropReply(), Meanwhile(lambda: draw_below_10())], ids=["lost", "overtaken"]
+)
+def test_a_counter_at_its_limit_starts_over_once(proxy: FaultProxy, fault: Fault) -> None:
+    next_values(9, "a")
+    # It is set to 1 by our request whose reply is lost, or by another caller.
+    proxy.plan("UpdateItem", fault, when=starts_over)
+
+    assert [draw_below_10(), draw_below_10()] == [2, 3]
+
+
+def draw_below_10() -> int:
+    return next_value("a", reset_value=10)
+
+
+def wait_until_others_wait(count: int) -> None:
+    queues = counters._combiner._queues
+    wait_until(lambda: sum(len(queue.waiting) for queue in queues.values()) >= count)
+
+
+def starts_over(body: dict[str, Any]) -> bool:
+    """Whether the update sets the counter, instead of counting it up."""
+    return bool(body["UpdateExpression"] == "SET #0 = :0")
+
+
+@both
+def test_callers_that_wait_share_one_request(proxy: FaultProxy, strategy: Strategy) -> None:
+    held = threading.Event()
+    proxy.plan("UpdateItem", Meanwhile(lambda: held.wait(120)))
+    with ThreadPoolExecutor(16) as pool:
+        drawing = [
+            pool.submit(next_values, count, "a", strategy=strategy) for count in range(1, 17)
+        ]
+        wait_until_others_wait(15)
+        held.set()
+        drawn = [future.result(120) for future in drawing]
+
+    assert proxy.count("UpdateItem") == 2
+    assert [len(numbers) for numbers in drawn] == list(range(1, 17))
+    assert sorted(itertools.chain(*drawn)) == list(range(1, 137))
+
+
+def test_only_the_caller_that_would_pass_38_digits_is_refused(proxy: FaultProxy) -> None:
+    first = 9 * 10**37
+
+    def draw(count: int) -> range:
+        return next_values(count, "a", first, strategy="optimistic")
+
+    held = threading.Event()
+    proxy.plan("UpdateItem", Meanwhile(lambda: held.wait(120)))
+    with ThreadPoolExecutor(3) as pool:
+        sending, waiting = pool.submit(draw, 1), pool.submit(draw, 2)
+        wait_until_others_wait(1)
+        too_many = pool.submit(draw, 2 * 10**37)
+        with suppress(TimeoutError):
+            too_many.exception(1)
+        held.set()
+
+        with pytest.raises(OverflowError):
+            too_many.result(120)
+        drawn = [*sending.result(120), *waiting.result(120)]
+
+    assert sorted(drawn) == [first, first + 1, first + 2]
+
+
+def test_a_repeated_deletion_may_return_false(proxy: FaultProxy) -> None:
+    next_value("a")
+    proxy.plan("DeleteItem", DropReply())
+
+    assert delete_counter("a") is False
+    assert last_value("a") is None

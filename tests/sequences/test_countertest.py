@@ -116,9 +116,7 @@ def test_the_experiment_of_the_article_prints_each_number_once_and_leaves_no_cou
 @pytest.mark.fault_of("moto", "loses updates that meet")
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(("strategy", "processes"), [("atomic", "1"), ("optimistic", "2")])
-def test_tasks_of_several_processes_draw_from_several_keys_of_which_each_is_shown_on_one_line(
-    strategy: str, processes: str
-) -> None:
+def test_tasks_of_several_processes_draw_from_several_keys(strategy: str, processes: str) -> None:
     lines = run(
         *["countertest", "--tasks", "28", "--rounds", "2", "--keys", "α β", "b", "c\n\x1b"],
         *["--strategy", strategy, "--processes", processes],
@@ -132,13 +130,6 @@ def test_tasks_of_several_processes_draw_from_several_keys_of_which_each_is_show
     assert [line for line in lines if line.startswith("Task:AB,")]
     assert lines[-1] == "c\\n\\x1b: 18 numbers, no duplicate, no gap."
     assert counters_left() == []
-
-
-@pytest.mark.usefixtures("engine")
-def test_more_processes_than_tasks_are_not_started() -> None:
-    lines = run("countertest", "--processes", "9", "--tasks", "1", "--rounds", "3")
-
-    assert drawn(lines) == {"Key1": [1, 2, 3]}
 
 
 @pytest.mark.usefixtures("engine")

@@ -49,39 +49,29 @@ def series() -> str:
 # Numbers ------------------------------------------------------------------------------------------
 
 
-def test_items_are_numbered_from_one_without_a_gap(series: str) -> None:
-    other = new_series()
-    put_counter(Ticket, other, 0)
-
-    tickets = [ticket(series), ticket(series), ticket(other), ticket(series)]
-
-    assert [each.number for each in tickets] == [1, 2, 1, 3]
-    assert entry(series, "2026-03-14").number == 1  # models do not share a series
-    assert_whole(Ticket, series, 3)
-    assert_whole(Ticket, other, 1)
-
-
 def test_an_issued_item_is_returned_as_it_is_stored(series: str) -> None:
     item = Ticket("another", 77, subject="Broken door", tags={"door"}, photo=b"\xff\x00")
+    request_id = uuid.uuid4()
 
-    assert issue(item, series=series, request_id="a") is item
-    assert (item.series, item.number, item.request_id) == (series, 1, "a")
+    assert issue(item, series=series, request_id=request_id) is item
+    assert (item.series, item.number, item.request_id) == (series, 1, str(request_id))
     assert [item.stored] == stored_items(Ticket, series)
     assert item.stored == {
         "series": {"S": series},
         "number": {"N": "1"},
-        "requestId": {"S": "a"},
+        "requestId": {"S": str(request_id)},
         "subject": {"S": "Broken door"},
         "tags": {"SS": ["door"]},
         "photo": {"B": b"\xff\x00"},
     }
-    guard = stored_guard(Ticket, series, "a")
+    guard = stored_guard(Ticket, series, str(request_id))
     assert guard is not None
     assert guard["owner"] == {"S": f"{series}#1"}
     assert stored_counter(Ticket, series) == {
         "counterName": {"S": f"testTickets#{series}"},
         "currentValue": {"N": "1"},
     }
+    assert entry(series, "2026-03-14").number == 1  # models do not share a series
 
 
 REFUSED: list[tuple[Callable[[str], Any], str]] = [
@@ -113,15 +103,10 @@ def test_an_unusable_name_or_attribute_is_refused_before_anything_is_sent(
 # One request, one item ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("knows", [True, False], ids=["same process", "another process"])
-def test_a_repeated_request_gets_the_item_as_it_is_stored_now_after_later_ones(
-    series: str, knows: bool
-) -> None:
+def test_a_repeated_request_gets_the_item_as_it_is_stored_now(series: str) -> None:
     first = entry(series, "2026-03-14", request_id="a")
     put_item(Entry, first.stored, note={"S": "Repaired"})
     entry(series, "2026-05-01")
-    if not knows:
-        forget_all()
 
     again = entry(series, "2026-03-14", request_id="a")
 
@@ -129,43 +114,22 @@ def test_a_repeated_request_gets_the_item_as_it_is_stored_now_after_later_ones(
     assert_whole(Entry, series, 2)
 
 
-@pytest.mark.parametrize("other", [{"subject": "Other"}, {"tags": {"door"}}, {"photo": b"1"}])
-def test_a_request_id_with_other_contents_is_refused_and_skips_no_number(
-    series: str, other: dict[str, Any]
-) -> None:
-    ticket(series, request_id="a", photo=b"0")
-
-    with pytest.raises(RequestIdReused) as refused:
-        ticket(series, request_id="a", **({"photo": b"0"} | other))
-
-    error = refused.value
-    assert (error.request_id, error.series, error.number) == ("a", series, 1)
-    assert ticket(series).number == 2
-    assert_whole(Ticket, series, 2)
-
-
-def test_the_order_of_a_set_or_a_map_is_not_part_of_the_contents(series: str) -> None:
+def test_the_contents_of_a_request_have_every_value_but_no_order(series: str) -> None:
     one, other = (Ticket("a", 0, subject="a", tags={"a", "b", "c"}) for _ in "ab")
     wire = other.to_wire()
     # In another process, a set may have another order.
     wire["tags"]["SS"].reverse()
     other.to_wire = lambda: wire  # type: ignore[method-assign]
     assert one.digest() == other.digest()
+    values: list[dict[str, Any]] = [{}, {"tags": {"a"}}, {"photo": b"1"}, {"photo": b"2"}]
+    assert len({Ticket("a", 0, subject="a", **each).digest() for each in values}) == 4
 
     ticket(series, request_id="a", details={"door": "front", "floor": 2})
     assert ticket(series, request_id="a", details={"floor": 2, "door": "front"}).number == 1
-
-
-@pytest.mark.parametrize("request_id", [None, uuid.uuid4()], ids=["drawn", "uuid"])
-def test_every_item_has_a_guard_and_its_id_can_be_repeated(
-    series: str, request_id: uuid.UUID | None
-) -> None:
-    first = ticket(series, request_id=request_id)
-
-    assert first.request_id
-    assert stored_guard(Ticket, series, first.request_id)
-    assert ticket(series, request_id=first.request_id).stored == first.stored
-    assert_whole(Ticket, series, 1)
+    with pytest.raises(RequestIdReused) as refused:
+        ticket(series, request_id="a", photo=b"1")
+    error = refused.value
+    assert (error.request_id, error.series, error.number) == ("a", series, 1)
 
 
 # Further writes -----------------------------------------------------------------------------------
@@ -181,9 +145,7 @@ def note(name: str, error: Exception | None = None) -> Write:
     return Write.put(item, Entry.series.does_not_exist(), otherwise=error or Full(name))
 
 
-def test_writes_of_models_that_a_transaction_collected_are_committed_with_the_item(
-    series: str,
-) -> None:
+def test_writes_that_a_transaction_collected_are_committed_with_the_item(series: str) -> None:
     customer = Customer.create(email="ann@example.org", club="chess")
     write = Transaction()
     customer.change(add={"visits": 1}, write=write)
@@ -206,9 +168,7 @@ def test_writes_of_models_that_a_transaction_collected_are_committed_with_the_it
     assert_whole(Ticket, series, 1)
 
 
-def test_two_further_writes_of_the_same_item_use_two_transactions(
-    series: str, requests_sent: Requests
-) -> None:
+def test_two_writes_of_one_item_use_two_transactions(series: str, requests_sent: Requests) -> None:
     name = new_series()
 
     with behind(Ticket, series, lambda: ticket(series)) as then:
@@ -317,20 +277,6 @@ def test_a_further_write_may_be_for_any_item_that_another_process_issued(
     assert requests_sent.operations[:2] == [first, "TransactWriteItems"]
 
 
-def test_a_group_with_such_a_write_is_one_transaction(series: str, requests_sent: Requests) -> None:
-    with behind(Ticket, series, lambda: ticket(series)) as then:
-        callers = [then(lambda: ticket(series)) for _ in range(2)]
-        callers.append(then(lambda: ticket(series, also=[exists(series, 2)])))
-        # Another process issues the second item.
-        put_item(Ticket, stored_items(Ticket, series)[0], number={"N": "2"})
-        put_counter(Ticket, series, 2)
-        requests_sent.clear()
-
-    assert sorted(each.result().number for each in callers) == [3, 4, 5]
-    assert requests_sent.operations == ["GetItem", "TransactWriteItems"]
-    assert_whole(Ticket, series, 5)
-
-
 # Order --------------------------------------------------------------------------------------------
 
 
@@ -344,39 +290,30 @@ def test_a_group_with_such_a_write_is_one_transaction(series: str, requests_sent
     ids=["text", "number", "negative number"],
 )
 def test_an_item_out_of_order_is_refused_and_skips_no_number(
-    series: str, make: Callable[[Any], Any], last: Any, early: Any, stored: Any
+    series: str,
+    requests_sent: Requests,
+    make: Callable[[Any], Any],
+    last: Any,
+    early: Any,
+    stored: Any,
 ) -> None:
     first = issue(make(last), series=series)
     counter = stored_counter(type(first), series)
     assert counter is not None
     assert counter["lastDate"] == stored
+    requests_sent.clear()
 
     with pytest.raises(OutOfOrder) as refused:
         issue(make(early), series=series)
 
+    # The counter, then the guard item: the request may have issued an item before.
+    assert requests_sent.operations == ["GetItem", "TransactGetItems"]
     assert (refused.value.value, refused.value.last) == (str(early), str(last))
     assert issue(make(last), series=series).number == 2
     assert_whole(type(first), series, 2)
 
 
-def test_the_counter_is_read_again_only_before_an_item_is_refused(
-    series: str, requests_sent: Requests
-) -> None:
-    entry(series, "2026-03-14")
-    requests_sent.clear()
-
-    entry(series, "2026-03-14")
-    assert requests_sent.operations == ["TransactWriteItems"]
-
-    with pytest.raises(OutOfOrder):
-        entry(series, "2026-03-13")
-    # The counter, then the guard item: the request may have issued an item before.
-    assert requests_sent.operations == ["TransactWriteItems", "GetItem", "TransactGetItems"]
-
-
-def test_an_item_is_not_refused_because_of_a_remembered_value(
-    series: str, requests_sent: Requests
-) -> None:
+def test_no_item_is_refused_for_a_remembered_value(series: str, requests_sent: Requests) -> None:
     entry(series, "2026-12-24")
     remove_item(Entry, series, 1)
     remove_counter(Entry, series)
@@ -388,9 +325,7 @@ def test_an_item_is_not_refused_because_of_a_remembered_value(
 
 
 @pytest.mark.parametrize("number", [2, 1], ids=["moved by another process", "restored"])
-def test_an_item_before_the_last_one_is_refused_if_the_process_knows_an_earlier_one(
-    series: str, number: int
-) -> None:
+def test_an_item_is_compared_with_the_last_one_that_is_stored(series: str, number: int) -> None:
     first = entry(series, "2026-03-10")
     put_item(Entry, first.stored, number={"N": f"{number}"}, day={"S": "2026-03-15"})
     put_counter(Entry, series, number, "2026-03-15")
@@ -456,7 +391,7 @@ COSTS: dict[str, tuple[Callable[[str], object], dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize(("happens", "call", "requests"), COSTS.values(), ids=COSTS)
-def test_how_many_requests_issuing_costs(
+def test_what_issuing_costs(
     series: str,
     requests_sent: Requests,
     happens: Callable[[str], object],
@@ -478,68 +413,56 @@ def test_how_many_requests_issuing_costs(
         assert requests_sent.operations == [WRITE]
 
 
-@pytest.mark.fault_of("moto", "reports no capacity for transactions")
-def test_items_that_share_a_transaction_cost_four_units_each_and_two_together(
-    series: str, requests_sent: Requests
-) -> None:
-    with behind(Ticket, series, lambda: ticket(series)) as then:
-        waiting = [then(lambda: ticket(series)) for _ in range(3)]
-        requests_sent.clear()
-    assert [each.result().number for each in waiting]
-    assert requests_sent.units == 2 + 4 * 3
-
-
 def test_a_process_remembers_a_limited_number_of_series() -> None:
     assert issuing._known.cache_parameters()["maxsize"] == issuing.REMEMBERED_SERIES
-
-
-def test_callers_that_wait_share_transactions_of_at_most_forty_nine_items(
-    series: str, requests_sent: Requests
-) -> None:
-    with behind(Ticket, series, lambda: ticket(series)) as then:
-        waiting = [then(lambda: ticket(series)) for _ in range(55)]
-        requests_sent.clear()
-
-    assert sorted(each.result().number for each in waiting) == list(range(2, 57))
-    sizes = [len(each["TransactItems"]) for each in requests_sent.requests]
-    assert sizes == [99, 13]
-    assert_whole(Ticket, series, 56)
 
 
 # Sizes --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("own", "others", "each"), [(99_000, 0, 2), (10, 99_000, 3)])
-def test_forty_nine_waiting_items_are_split_if_they_or_their_further_writes_are_large(
+@pytest.mark.fault_of("moto", "reports no capacity for transactions")
+@pytest.mark.parametrize(
+    ("count", "own", "others", "sizes"),
+    [
+        # A transaction has at most 100 actions: the counter, and two for each item.
+        (55, 10, 0, [99, 13]),
+        # At most 500 units: 2 for each KB.
+        (49, 99_000, 0, [5] * 24 + [3]),
+        (49, 10, 99_000, [7] * 24 + [4]),
+    ],
+    ids=["small items", "large items", "large further writes"],
+)
+def test_waiting_items_share_transactions_of_as_many_as_fit(
     series: str,
     requests_sent: Requests,
     monkeypatch: pytest.MonkeyPatch,
+    count: int,
     own: int,
     others: int,
-    each: int,
+    sizes: list[int],
 ) -> None:
     # A slow engine may take so long for 25 transactions.
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", 60.0)
 
-    def large() -> Ticket:
+    def issue_one() -> Ticket:
         attached = Ticket(f"notes#{new_series()}", 1, subject="x" * others)
         put = Write.put(attached, Ticket.series.does_not_exist(), otherwise=Full())
         return ticket(series, subject="x" * own, also=[put] if others else [])
 
     with behind(Ticket, series, lambda: ticket(series)) as then:
-        waiting = [then(large) for _ in range(49)]
+        waiting = [then(issue_one) for _ in range(count)]
         requests_sent.clear()
 
-    assert sorted(future.result().number for future in waiting) == list(range(2, 51))
+    assert sorted(future.result().number for future in waiting) == list(range(2, count + 2))
     writes = [len(request["TransactItems"]) for request in requests_sent.requests]
-    assert sorted(writes) == [1 + each] + [1 + 2 * each] * 24
-    assert_whole(Ticket, series, 50)
+    assert sorted(writes, reverse=True) == sizes
+    if own + others < 1_000:
+        assert requests_sent.units == 2 * len(sizes) + 4 * count
+    assert_whole(Ticket, series, count + 1)
 
 
 @pytest.mark.fault_of("moto", "takes at most 405,000 bytes an item")
-def test_the_largest_item_is_issued_and_a_larger_one_refused_before_anything_is_sent(
-    series: str, requests_sent: Requests
-) -> None:
+def test_the_largest_item_is_issued_and_no_larger_one(series: str, requests_sent: Requests) -> None:
     names = len("seriesnumberrequestIdsubject")
     room = ITEM_MAX_BYTES - names - len(series) - len("a") - issuing.NUMBER_BYTES - 3
 
@@ -559,28 +482,19 @@ def test_the_largest_item_is_issued_and_a_larger_one_refused_before_anything_is_
 
 def test_an_item_beyond_the_counter_is_damage(series: str, requests_sent: Requests) -> None:
     first = ticket(series, request_id="a")
-    before = stored_counter(Ticket, series)
-    put_item(Ticket, first.stored, number={"N": "2"}, requestId={"S": "by hand"})
-    requests_sent.clear()
-
-    with pytest.raises(DamagedSeries) as refused:
-        ticket(series)
-
-    assert refused.value.series == series
-    assert requests_sent.operations == ["TransactWriteItems", "TransactGetItems"]
-    assert stored_counter(Ticket, series) == before
-    # Repeated requests still get their items.
-    assert ticket(series, request_id="a").stored == first.stored
-
-
-def test_all_callers_that_wait_for_a_damaged_series_get_the_error(series: str) -> None:
     with behind(Ticket, series, lambda: ticket(series)) as then:
-        put_item(Ticket, {"series": {"S": series}, "number": {"N": "2"}})
+        put_item(Ticket, first.stored, number={"N": "3"}, requestId={"S": "by hand"})
         waiting = [then(lambda: ticket(series)) for _ in range(3)]
+        requests_sent.clear()
 
     for each in waiting:
-        with pytest.raises(DamagedSeries):
+        with pytest.raises(DamagedSeries) as refused:
             each.result()
+        assert refused.value.series == series
+    assert requests_sent.operations == ["TransactWriteItems", "TransactGetItems"]
+    assert (stored_counter(Ticket, series) or {})["currentValue"] == {"N": "2"}
+    # Repeated requests still get their items.
+    assert ticket(series, request_id="a").stored == first.stored
 
 
 @pytest.mark.parametrize("knows", [True, False])
