@@ -13,12 +13,11 @@ from accounts.services import (
     edit_profile,
     register,
 )
-from accounts.sessions import services as sessions
 from tests.emailchanges import NEW, token_of
-from tests.factories import as_stored_by_0_1, change_password
+from tests.factories import as_stored_by_0_1
 from tests.interleavings.races import FORGETFUL, LOSS, Race
 from tests.operations import nothing
-from tests.site_operations import ACCOUNTS, ann_in_a_session
+from tests.site_operations import ACCOUNTS
 
 Act = Callable[[Any], object]
 
@@ -140,17 +139,8 @@ ACCOUNT_RACES = {
     "a sign-up and a change of the new account": _race(
         nothing, sign_up("ann"), reading(change_username, "bea"), quick=FORGETFUL, readers={1}
     ),
-    "a change of email address and a deletion": _race(
-        ann, of(change_email, ONE), reading(delete), readers={1}
-    ),
-    **{
-        f"two changes of the name of {name}": _race(
-            given, of(rename, "Bea"), reading(rename, "Cid"), readers={1}
-        )
-        for name, given in {"an account": ann, "an account of version 0.1": ann_of_0_1}.items()
-    },
-    "a change of password in a session that ends": _race(
-        ann_in_a_session, of(change_password, "another"), reading(sessions.end_all), readers={1}
+    "two changes of the name of an account of version 0.1": _race(
+        ann_of_0_1, of(rename, "Bea"), reading(rename, "Cid"), readers={1}
     ),
     "two links to one email address": _race(
         ann_and_bob_with_links, follow, of_bob(follow), quick={}, slow=LOSS

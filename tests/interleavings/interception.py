@@ -1,9 +1,9 @@
 """Intercepts what the scheduler controls: requests and time.
 
-All requests for items pass one method of the client, those of botocore one of urllib3. Both and the
-functions of Python's `time` are wrapped. Of our own code only one other thing is replaced: how a
-thread sleeps until it is its turn in a combiner. Only the threads of operations, and the one that
-steps them, see the scenario's clock.
+All requests for items pass one method of the client. It and the functions of Python's `time` are
+wrapped. Of our own code only one other thing is replaced: how a thread sleeps until it is its turn
+in a combiner. Only the threads of operations, and the one that steps them, see the scenario's
+clock.
 """
 
 import json
@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ConnectionClosedError
-from urllib3 import HTTPConnectionPool, HTTPResponse
 
 from dynamo._internal.client.lean import HttpAnswer, LeanClient
 from dynamo._internal.client.retries import is_read
@@ -61,10 +60,8 @@ class Interception:
         self.fine = fine
         self.forgetful = forgetful
 
-    def exchange(
-        self, deliver: Callable[[bytes], Any], body: bytes, headers: Any, conflicted: Any
-    ) -> Any:
-        """The answer of `deliver` to a request, when the scheduler lets it; or `conflicted`."""
+    def exchange(self, deliver: Callable[[bytes], HttpAnswer], body: bytes, headers: Any) -> Any:
+        """The answer of `deliver` to a request, when the scheduler lets it."""
         operation = running()
         if operation is None:
             return deliver(body)
@@ -78,7 +75,7 @@ class Interception:
         except Lost:
             raise ConnectionClosedError(endpoint_url="", error="The answer was lost.") from None
         except Conflicted:
-            return conflicted
+            return HttpAnswer(_CONFLICTED.status, {}, _CONFLICTED.body())
         answer = deliver(body)
         if self.fine:
             operation.stop_before(Step("its answer"))
@@ -112,25 +109,12 @@ def installed(interception: Interception) -> Iterator[None]:
         return read
 
     real_sleep, real_exchange = time.sleep, LeanClient._exchange
-    real_urlopen = HTTPConnectionPool.urlopen
 
     def sleep(seconds: float) -> None:
         (interception.sleep if is_ours() else real_sleep)(seconds)
 
     def exchange(client: LeanClient, body: bytes, headers: Any) -> HttpAnswer:
-        conflicted = HttpAnswer(_CONFLICTED.status, {}, _CONFLICTED.body())
-        deliver = partial(real_exchange, client, headers=headers)
-        return interception.exchange(deliver, body, headers, conflicted)
-
-    def urlopen(pool: HTTPConnectionPool, *args: Any, **named: Any) -> Any:
-        named |= zip(("method", "url", "body", "headers"), args, strict=False)
-        body, headers = named.pop("body"), named["headers"]
-        conflicted = HTTPResponse(_CONFLICTED.body(), status=_CONFLICTED.status)
-
-        def deliver(body: bytes) -> Any:
-            return real_urlopen(pool, body=body, **named)
-
-        return interception.exchange(deliver, body, headers, conflicted)
+        return interception.exchange(partial(real_exchange, client, headers=headers), body, headers)
 
     with pytest.MonkeyPatch.context() as patch:
         for name in ("time", "monotonic", "clock_gettime"):
@@ -138,7 +122,6 @@ def installed(interception: Interception) -> Iterator[None]:
         patch.setattr(time, "time_ns", lambda: int(time.time() * 10**9))
         patch.setattr(time, "sleep", sleep)
         patch.setattr(LeanClient, "_exchange", exchange)
-        patch.setattr(HTTPConnectionPool, "urlopen", urlopen)
         patch.setattr(combining.Caller, "sleep", _sleep)
         yield
 
@@ -151,15 +134,14 @@ def _sleep(caller: Any) -> bool:
 
 def _label(body: bytes, headers: Any) -> str:
     """The operation and the tables of a request, which are the same in each replay."""
-    target = headers["X-Amz-Target"]
-    text = target.decode() if isinstance(target, bytes) else target
     request = json.loads(body)
     actions = [
         f"{kind} {action['TableName']}"
         for each in request.get("TransactItems", ())
         for kind, action in each.items()
     ]
-    return " ".join([text.rpartition(".")[2], *(actions or [request.get("TableName", "")])])
+    operation = headers["X-Amz-Target"].rpartition(".")[2]
+    return " ".join([operation, *(actions or [request.get("TableName", "")])])
 
 
 def _with_new_token(body: bytes) -> bytes:

@@ -11,7 +11,8 @@ from accounts.exceptions import StaleUser
 from dynamo.exceptions import Stale, Unavailable
 from dynamo.models import Model
 from tests.interleavings.operations import DEAD
-from tests.operations import Operation, plain, said
+from tests.interleavings.scheduler import Scenario
+from tests.operations import Operation, Stored, plain, said
 
 Faults = dict[str, Any]
 STALE = (Stale, StaleUser)
@@ -23,8 +24,8 @@ FORGETFUL: Faults = {"losses": 1, "forgetful": True}
 class Race:
     """`acts` at once, each on a copy of what `given` stores and returns.
 
-    `world` is an operation on the same tables. `quick` are the faults of `explore` in `make test`,
-    `slow` those in `make test-slow`.
+    `operation` is one of the register. Its tables are compared, and its rules are checked. `quick`
+    are the faults of `explore` in `make test`, `slow` those in `make test-slow`.
 
     An act whose process died or that got no answer is done or not. Those of `readers` read the item
     themselves, and may be refused as stale instead. Those of `vague` may also be told so after a
@@ -32,7 +33,7 @@ class Race:
     `is_told`.
     """
 
-    world: Operation
+    operation: Operation
     acts: Sequence[Callable[[Any], object]]
     given: Callable[[], Any]
     quick: Faults | None = field(default_factory=dict)
@@ -42,41 +43,39 @@ class Race:
     vague: Collection[int] = ()
 
 
-class AtOnce:
+def at_once(race: Race) -> Scenario:
     """The scenario of a race."""
+    operations, before = _prepared(race)
 
-    late: set[int]
-
-    def __init__(self, race: Race) -> None:
-        self._race = race
-        race.world.empty()
-        given = race.given()
-        self._before = race.world.stored()
-        self.operations = [
-            partial(act, deepcopy(given) if isinstance(given, Model) else given)
-            for act in race.acts
-        ]
-
-    def left(self) -> list[Any]:
-        """What is stored."""
-        return plain(self._race.world.stored(), self._before)
-
-    def always(self, wrote: bool) -> None:
+    def always(wrote: bool) -> None:
         if wrote:
-            self._race.world.assert_sound()
+            race.operation.assert_sound()
 
-    def afterwards(self, outcomes: list[Any]) -> None:
-        left, told = self.left(), [_word(each) for each in outcomes]
+    def afterwards(outcomes: list[Any]) -> None:
+        left, told = plain(race.operation.stored(), before), [_word(each) for each in outcomes]
         stale = _of(outcomes, lambda each: isinstance(each, STALE))
         unknown = _of(outcomes, lambda each: each == DEAD or isinstance(each, Unavailable))
-        unknown |= stale & {*self._race.vague}
-        absent = (unknown | stale & {*self._race.readers}) - self.late
-        compared = set(range(len(outcomes))) - unknown - self.late if self._race.is_told else set()
-        ends = [_end(self._race, order) for order in _orders(len(outcomes), absent)]
+        unknown |= stale & {*race.vague}
+        absent = (unknown | stale & {*race.readers}) - scenario.late
+        compared = set(range(len(outcomes))) - unknown - scenario.late if race.is_told else set()
+        ends = [_end(race, order) for order in _orders(len(outcomes), absent)]
         assert any(
             left == stored and all(told[each] == words[each] for each in compared & words.keys())
             for stored, words in ends
-        ), (told, self.late, left, ends)
+        ), (told, scenario.late, left, ends)
+
+    scenario = Scenario(operations, afterwards, always)
+    return scenario
+
+
+def _prepared(race: Race) -> tuple[list[Callable[[], object]], Stored]:
+    """The acts, each with its copy of what is given, and what is stored before."""
+    race.operation.empty()
+    given = race.given()
+    acts = [
+        partial(act, deepcopy(given) if isinstance(given, Model) else given) for act in race.acts
+    ]
+    return acts, race.operation.stored()
 
 
 def _of(outcomes: list[Any], is_so: Callable[[Any], bool]) -> set[int]:
@@ -86,13 +85,14 @@ def _of(outcomes: list[Any], is_so: Callable[[Any], bool]) -> set[int]:
 @cache
 def _end(race: Race, order: tuple[int, ...]) -> tuple[list[Any], dict[int, str]]:
     """What is stored, and each answer, after these acts one after another."""
-    scenario, told = AtOnce(race), {}
+    operations, before = _prepared(race)
+    told = {}
     for number in order:
         try:
-            told[number] = _word(scenario.operations[number]())
+            told[number] = _word(operations[number]())
         except Exception as error:
             told[number] = _word(error)
-    return scenario.left(), told
+    return plain(race.operation.stored(), before), told
 
 
 def _orders(count: int, absent: set[int]) -> Iterator[tuple[int, ...]]:

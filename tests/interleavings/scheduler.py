@@ -1,12 +1,11 @@
 """Runs concurrent operations in every order in which their steps can follow each other.
 
-    class Scenario:
-        def __init__(self): …                      # empties its tables and stores what it needs
+    def make():
+        …                                          # empty the tables and store what is needed
         operations = [register_ann, register_bob]  # each runs in a thread, step by step
-        def always(self, wrote): …                 # called after each step
-        def afterwards(self, outcomes): …          # called when all operations have ended
+        return Scenario(operations, afterwards)    # `afterwards` is called when all have ended
 
-    explore(Scenario)      # returns how many schedules there are
+    explore(make)          # returns how many schedules there are
 
 This is a depth-first search over choices. Each schedule starts from a new scenario, repeats the
 choices that lead to it, and goes on with the first choice that was not tried yet. So every schedule
@@ -24,7 +23,8 @@ Faults are choices too, at every request of every operation, up to a number for 
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 from tests.interleavings.interception import Clock, Interception, installed
 from tests.interleavings.operations import Conflicted, Died, Lost, Operation, Step
@@ -36,46 +36,26 @@ MOST_STEPS = 200
 SEED = 7
 
 
-class Scenario(Protocol):
-    """What is stored at first, the operations, and the rules that hold whatever their order is."""
-
-    operations: Sequence[Callable[[], object]]
-    #: Set by the scheduler: the operations whose lost request succeeded after they had ended. No
-    #: client can prevent that; what it was told was true at that moment.
-    late: set[int]
-
-    def always(self, wrote: bool) -> None:
-        """Fail if a rule is broken that holds at every instant.
-
-        `wrote` says whether the last step may have changed what is stored. Not called after steps
-        that this schedule has in common with the previous one.
-        """
-
-    def afterwards(self, outcomes: list[Any]) -> None:
-        """Fail if the `outcomes` (see `Operation`) are wrong."""
-
-
 def accept(_what: object) -> None:
     """Fail never."""
 
 
 @dataclass
-class Acts:
-    """A scenario of these operations and rules."""
+class Scenario:
+    """What is stored at first, the operations, and the rules that hold whatever their order is.
+
+    - `always(wrote)` fails if a rule is broken that holds at every instant. `wrote` says whether
+      the last step may have changed what is stored. It is not called after steps that this schedule
+      has in common with the previous one.
+    - `afterwards(outcomes)` fails if the `outcomes` (see `Operation`) are wrong.
+    - `late`, set by the scheduler: the operations whose lost request succeeded after they had
+      ended. No client can prevent that; what it was told was true at that moment.
+    """
 
     operations: Sequence[Callable[[], object]]
     afterwards: Callable[[list[Any]], None] = accept
     always: Callable[[bool], None] = accept
     late: set[int] = field(default_factory=set)
-
-
-@dataclass(frozen=True)
-class Faults:
-    """How many faults a schedule may have."""
-
-    losses: int = 0
-    deaths: int = 0
-    conflicts: int = 0
 
 
 @dataclass(frozen=True)
@@ -102,18 +82,15 @@ class _Schedule:
     """One run of a scenario along `path`: the previous schedule's choices, the last one changed."""
 
     scenario: Scenario
-    faults: Faults
+    #: How many faults of each kind it may still have.
+    faults_left: dict[type[BaseException], int]
     path: list[_Place]
     places: list[_Place] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
     #: Lost requests that have not arrived yet, with their operations.
     strays: list[tuple[Operation, Step]] = field(default_factory=list)
-    losses: int = 0
-    deaths: int = 0
-    conflicts: int = 0
 
     def run(self) -> None:
-        self.scenario.late = set()
         self.operations = [
             Operation(number, act) for number, act in enumerate(self.scenario.operations)
         ]
@@ -158,7 +135,7 @@ class _Schedule:
         assert choices or not alive, f"all wait: {[each.next.label for each in alive if each.next]}"
         for stray in self.strays:
             label = f"{stray[0].number}: the lost {stray[1].label} arrives"
-            choices.append(_Choice(label, self._arrival(stray), stray[1].writes))
+            choices.append(_Choice(label, partial(self._arrive, stray), stray[1].writes))
         if self.strays and not alive:
             choices.append(_Choice("what is lost never arrives", self.strays.clear))
         return choices
@@ -167,53 +144,37 @@ class _Schedule:
         if step is None or not step.is_ready():
             return []
         name = f"{operation.number}: {step.label}"
-        choices = [_Choice(name, operation.go, step.writes)]
-        if step.deliver is not None and self.losses < self.faults.losses:
-            choices.append(_Choice(f"{name} is lost", self._loss(operation, step)))
-        is_transaction = step.label.startswith("TransactWriteItems")
-        if is_transaction and self.conflicts < self.faults.conflicts:
-            choices.append(_Choice(f"{name} conflicts", self._conflict(operation)))
-        if step.deliver is not None and self.deaths < self.faults.deaths:
-            choices.append(
-                _Choice(f"{operation.number} dies before {step.label}", self._death(operation))
-            )
-        return choices
+        possible: dict[type[BaseException], str] = {}
+        if step.deliver is not None:
+            possible = {
+                Lost: f"{name} is lost",
+                Died: f"{operation.number} dies before {step.label}",
+            }
+        if step.label.startswith("TransactWriteItems"):
+            possible[Conflicted] = f"{name} conflicts"
+        return [
+            _Choice(name, operation.go, step.writes),
+            *(
+                _Choice(label, partial(self._fail, operation, step, fault))
+                for fault, label in possible.items()
+                if self.faults_left[fault]
+            ),
+        ]
 
-    def _loss(self, operation: Operation, step: Step) -> Callable[[], None]:
-        def lose() -> None:
-            self.losses += 1
-            if step.writes:
-                # A read that arrives late changes nothing.
-                self.strays.append((operation, step))
-            operation.go(Lost)
+    def _fail(self, operation: Operation, step: Step, fault: type[BaseException]) -> None:
+        self.faults_left[fault] -= 1
+        # A read that arrives late changes nothing.
+        if fault is Lost and step.writes:
+            self.strays.append((operation, step))
+        operation.go(fault)
 
-        return lose
-
-    def _conflict(self, operation: Operation) -> Callable[[], None]:
-        def conflict() -> None:
-            self.conflicts += 1
-            operation.go(Conflicted)
-
-        return conflict
-
-    def _death(self, operation: Operation) -> Callable[[], None]:
-        def die() -> None:
-            self.deaths += 1
-            operation.go(Died)
-
-        return die
-
-    def _arrival(self, stray: tuple[Operation, Step]) -> Callable[[], None]:
+    def _arrive(self, stray: tuple[Operation, Step]) -> None:
         operation, step = stray
-
-        def arrive() -> None:
-            self.strays.remove(stray)
-            assert step.deliver is not None
-            answer = step.deliver()
-            if operation.next is None and answer.status == 200:
-                self.scenario.late.add(operation.number)
-
-        return arrive
+        self.strays.remove(stray)
+        assert step.deliver is not None
+        answer = step.deliver()
+        if operation.next is None and answer.status == 200:
+            self.scenario.late.add(operation.number)
 
 
 def explore(
@@ -242,7 +203,8 @@ def explore(
             while True:
                 random.seed(SEED)
                 interception.clock.reset()
-                schedule = _Schedule(make_scenario(), Faults(losses, deaths, conflicts), path)
+                faults = {Lost: losses, Died: deaths, Conflicted: conflicts}
+                schedule = _Schedule(make_scenario(), faults, path)
                 schedule.run()
                 schedules += 1
                 path = _next_path(schedule.places)

@@ -1,6 +1,6 @@
 """Leases taken, renewed and given back at once, in every order of requests, answers and time."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -8,30 +8,31 @@ from typing import Any
 import pytest
 
 from dynamo._internal.client.sending import send
+from dynamo.exceptions import DynamoError
 from dynamo.transactions import Transaction
+from locks._internal import leases
 from locks._internal.leases import Lease
+from locks._internal.lock import Lock
 from locks._internal.registry import State, break_lock
+from locks._internal.requests import read
 from locks.exceptions import LockTaken
+from locks.models import LockItem
 from sequences.models import Counter
+from tests.emptying import empty
 from tests.interleavings.conftest import LOSSES, Explore, runs_of
 from tests.interleavings.interception import Clock
-from tests.interleavings.locks import (
-    LEASE_SECONDS,
-    NAME,
-    Leases,
-    LockScenario,
-    answers,
-    lock,
-    noted,
-    try_once,
-    wait_and_take,
-)
+from tests.interleavings.operations import DEAD
+from tests.interleavings.scheduler import Scenario
+
+NAME, LEASE_SECONDS = "report", 20.0
 
 
 @pytest.fixture
-def leases() -> Iterator[Leases]:
-    with noted() as each:
-        yield each
+def kept(monkeypatch: pytest.MonkeyPatch) -> list[Lease]:
+    """Every lease that is taken. None is renewed unless an operation does it."""
+    kept: list[Lease] = []
+    monkeypatch.setattr(leases, "keep", kept.append)
+    return kept
 
 
 @pytest.fixture
@@ -39,24 +40,75 @@ def clock() -> Clock:
     return Clock()
 
 
+def of_lock(
+    kept: list[Lease],
+    begin: Callable[[], Lease | None],
+    operations: Sequence[Callable[[Any], object]],
+    expects: Callable[[list[Any]], None],
+    *,
+    is_broken: bool = False,
+) -> Scenario:
+    """`operations` on the lease of `begin`. Before it the lock was never taken.
+
+    A lock that `is_broken` has a holder that does not know it yet, so its leases may overlap.
+    """
+    empty(LockItem.table())
+    kept.clear()
+    lease = begin()
+
+    def always(wrote: bool) -> None:
+        fences = [each.fence for each in kept]
+        if not is_broken:
+            assert sum(each.remaining_seconds > 0 for each in kept) <= 1
+            assert fences == sorted(set(fences))
+        if wrote and kept:
+            stored = read(NAME)
+            assert stored is not None
+            assert (stored.fence or 0) >= max(fences)
+
+    def afterwards(outcomes: list[Any]) -> None:
+        for outcome in outcomes:
+            if isinstance(outcome, Exception) and not isinstance(outcome, DynamoError):
+                raise outcome
+        expects(outcomes)
+
+    return Scenario([partial(act, lease) for act in operations], afterwards, always)
+
+
+def word(outcome: Any) -> str:
+    """An outcome in a word: held, none, dead, the name of the error, otherwise done."""
+    if isinstance(outcome, Exception):
+        return type(outcome).__name__
+    if isinstance(outcome, Lease):
+        return "held"
+    return "none" if outcome is None else DEAD if outcome == DEAD else "done"
+
+
+def lock(wait_seconds: float = LEASE_SECONDS + 1) -> Lock:
+    """The lock of one operation; a waiter reads it again only when the lease may have expired."""
+    return Lock(NAME, lease_seconds=LEASE_SECONDS, wait_seconds=wait_seconds, poll_seconds=1000)
+
+
 def absent() -> None:
     """The lock was never taken."""
 
 
 def released() -> None:
-    wait_and_take().release()
+    lock().acquire().release()
 
 
 def held() -> Lease:
-    return wait_and_take()
+    return lock().acquire()
 
 
 def take(_lease: Any) -> Lease | None:
-    return try_once()
+    """Take the lock if it is free."""
+    return lock().try_acquire()
 
 
 def wait(_lease: Any) -> Lease:
-    return wait_and_take()
+    """Take the lock, or wait until the lease of its holder expires."""
+    return lock().acquire()
 
 
 def wait_longer(_lease: Any) -> Lease:
@@ -65,7 +117,7 @@ def wait_longer(_lease: Any) -> Lease:
 
 
 def take_and_release(_lease: Any) -> str:
-    lease = wait_and_take()
+    lease = lock().acquire()
     lease.renew()
     lease.release()
     return "done"
@@ -87,7 +139,7 @@ def break_it(_lease: Any) -> object:
 
 @dataclass(frozen=True)
 class Race:
-    """Operations on the lease of `begin`, and every way in which they may end (`answers`).
+    """Operations on the lease of `begin`, and every way in which they may end (`word`).
 
     `quick` are the faults of `explore` that `make test` tries, `slow` those of `make test-slow`.
     """
@@ -140,30 +192,21 @@ RACES = {
 
 @pytest.mark.parametrize(("race", "faults"), runs_of(RACES))
 def test_a_lock_has_one_holder_and_calls_end_in_the_ways_that_are_allowed_and_no_other(
-    explore: Explore, leases: Leases, clock: Clock, race: Race, faults: dict[str, Any]
+    explore: Explore, kept: list[Lease], clock: Clock, race: Race, faults: dict[str, Any]
 ) -> None:
     reached = set()
 
-    def make() -> LockScenario:
-        scenario = LockScenario(leases)
-        lease = race.begin()
-        scenario.operations = [partial(act, lease) for act in race.operations]
+    def expects(outcomes: list[Any]) -> None:
+        end = " ".join(map(word, outcomes))
+        assert end in race.ends
+        reached.add(end)
 
-        def expects(outcomes: list[Any]) -> None:
-            end = " ".join(answers(outcomes))
-            assert end in race.ends
-            reached.add(end)
-
-        scenario.expects = expects
-        return scenario
-
-    explore(make, clock=clock, **faults)
+    explore(lambda: of_lock(kept, race.begin, race.operations, expects), clock=clock, **faults)
 
     # Some ends need all of the faults.
     assert reached == race.ends or faults != (race.slow or race.quick)
 
 
-WRITTEN = {"counterName": {"S": "written"}}
 NOT_TAKEN = "not taken"
 
 
@@ -175,7 +218,7 @@ def written_items() -> list[Any]:
 
 @pytest.mark.parametrize("losses", LOSSES)
 def test_nothing_is_written_under_a_lease_that_is_lost(
-    explore: Explore, leases: Leases, clock: Clock, losses: int
+    explore: Explore, kept: list[Lease], clock: Clock, losses: int
 ) -> None:
     """Its transaction commits before the next holder has the lock, or not at all."""
 
@@ -186,32 +229,27 @@ def test_nothing_is_written_under_a_lease_that_is_lost(
             transaction.put(written, Counter.name.does_not_exist(), otherwise=ValueError())
         return "written"
 
-    def take_and_look() -> object:
+    def take_and_look(_lease: Lease) -> object:
         try:
-            wait_and_take()
+            lock().acquire()
         except LockTaken:
             # By its own lost request, which arrived late.
             return NOT_TAKEN
         return written_items()
 
-    def make() -> LockScenario:
-        scenario = LockScenario(leases)
-        send("DeleteItem", {"TableName": Counter.table(), "Key": WRITTEN})
-        lease = held()
-        scenario.operations = [lambda: write(lease), take_and_look]
+    def expects(outcomes: list[Any]) -> None:
+        written = word(outcomes[0])
+        # The answer to a lost request may come too late, while a whole lease passes.
+        assert written in {"done", "LeaseLost"} | ({"Unavailable"} if losses else set())
+        if written != "Unavailable":
+            assert len(written_items()) == (written == "done")
+        if outcomes[1] != NOT_TAKEN:
+            assert outcomes[1] == written_items()
+        seen.add(written)
 
-        def expects(outcomes: list[Any]) -> None:
-            written = answers(outcomes)[0]
-            # The answer to a lost request may come too late, while a whole lease passes.
-            assert written in {"done", "LeaseLost"} | ({"Unavailable"} if losses else set())
-            if written != "Unavailable":
-                assert written_items() == ([WRITTEN] if written == "done" else [])
-            if outcomes[1] != NOT_TAKEN:
-                assert outcomes[1] == written_items()
-            seen.add(written)
-
-        scenario.expects = expects
-        return scenario
+    def make() -> Scenario:
+        empty(Counter.table())
+        return of_lock(kept, held, [write, take_and_look], expects)
 
     seen: set[str] = set()
     explore(make, clock=clock, fine=True, losses=losses)
@@ -219,30 +257,22 @@ def test_nothing_is_written_under_a_lease_that_is_lost(
     assert seen >= {"done", "LeaseLost"}
 
 
-# A lock that is broken has a holder that does not know it yet, so its leases may overlap.
 @pytest.mark.slow
 @pytest.mark.parametrize("is_broken", [True, False])
 def test_a_lock_is_taken_under_a_higher_fencing_token_while_it_is_broken_or_time_passes(
-    explore: Explore, leases: Leases, clock: Clock, is_broken: bool
+    explore: Explore, kept: list[Lease], clock: Clock, is_broken: bool
 ) -> None:
-    def make() -> LockScenario:
-        scenario = LockScenario(leases)
-        scenario.breaks = is_broken
-        lease = held()
-        half = partial(clock.pass_seconds, LEASE_SECONDS / 2)
-        scenario.operations = [
-            partial(renew, lease),
-            *([lambda: break_lock(NAME), try_once] if is_broken else [wait_and_take, half]),
-        ]
+    def let_time_pass(_lease: Lease) -> None:
+        clock.pass_seconds(LEASE_SECONDS / 2)
 
-        def expects(outcomes: list[Any]) -> None:
-            if is_broken:
-                assert answers(outcomes)[0] in {"done", "LeaseLost"}
-                assert outcomes[1] == State.HELD
-            for taken in (each for each in outcomes if isinstance(each, Lease)):
-                assert taken.fence > lease.fence
+    def expects(outcomes: list[Any]) -> None:
+        if is_broken:
+            assert word(outcomes[0]) in {"done", "LeaseLost"}
+            assert outcomes[1] == State.HELD
+        for taken in (each for each in outcomes if isinstance(each, Lease)):
+            assert taken.fence > kept[0].fence
 
-        scenario.expects = expects
-        return scenario
-
-    explore(make, clock=clock, losses=1)
+    operations = [renew, break_it, take] if is_broken else [renew, wait, let_time_pass]
+    explore(
+        lambda: of_lock(kept, held, operations, expects, is_broken=is_broken), clock=clock, losses=1
+    )

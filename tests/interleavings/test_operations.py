@@ -12,7 +12,7 @@ from tests.interleavings.account_races import ACCOUNT_RACES
 from tests.interleavings.conftest import Explore, runs_of
 from tests.interleavings.invoice_races import INVOICE_RACES
 from tests.interleavings.processes import apart
-from tests.interleavings.races import FORGETFUL, LOSS, AtOnce, Race
+from tests.interleavings.races import FORGETFUL, LOSS, Race, at_once
 from tests.operations import LIBRARY, Operation
 from tests.site_operations import ACCOUNTS, INVOICES, ann, ann_with_all_sessions
 
@@ -110,4 +110,4 @@ RACES: dict[str, Race] = dict(
 def test_operations_at_once_end_as_if_one_came_after_the_other(
     explore: Explore, race: Race, faults: dict[str, Any]
 ) -> None:
-    assert explore(lambda: AtOnce(race), **faults) > 1
+    assert explore(lambda: at_once(race), **faults) > 1

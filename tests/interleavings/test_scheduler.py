@@ -7,25 +7,22 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal.client import sending
 from dynamo._internal.client.sending import send
-from dynamo.exceptions import ConditionFailed
 from sequences._internal.counters import next_value
 from sequences.models import Counter
 from tests.emptying import empty
 from tests.interleavings.conftest import Explore
-from tests.interleavings.interception import Clock
-from tests.interleavings.operations import DEAD, pass_by, wait_for
-from tests.interleavings.scheduler import Acts, explore as explore_without_engine
+from tests.interleavings.operations import DEAD, pass_by
+from tests.interleavings.scheduler import Scenario, explore as explore_without_engine
 
 TABLE = "counters"
 
 
-@pytest.mark.parametrize("lengths", [(1, 1), (2, 3), (4, 4), (2, 2, 2), (1, 2, 3)])
+@pytest.mark.parametrize("lengths", [(1, 1), (4, 4), (1, 2, 3)])
 def test_every_order_of_steps_is_run_once(lengths: Sequence[int]) -> None:
     seen: list[str] = []
 
-    def make() -> Acts:
+    def make() -> Scenario:
         seen.append("")
 
         def walk(name: str, length: int) -> None:
@@ -33,7 +30,7 @@ def test_every_order_of_steps_is_run_once(lengths: Sequence[int]) -> None:
                 pass_by("a step")
                 seen[-1] += name
 
-        return Acts([partial(walk, name, n) for name, n in zip("abc", lengths, strict=False)])
+        return Scenario([partial(walk, name, n) for name, n in zip("abc", lengths, strict=False)])
 
     count = explore_without_engine(make)
 
@@ -41,57 +38,11 @@ def test_every_order_of_steps_is_run_once(lengths: Sequence[int]) -> None:
     assert count == orders == len(set(seen)) == len(seen)
 
 
-def test_an_operation_that_waits_for_another_runs_after_it() -> None:
-    seen: list[list[str]] = []
-
-    def make() -> Acts:
-        seen.append([])
-        now = seen[-1]
-
-        def first() -> None:
-            pass_by("begin")
-            now.append("first")
-
-        def second() -> None:
-            wait_for(lambda: "first" in now, "its turn")
-            now.append("second")
-
-        return Acts([first, second])
-
-    assert explore_without_engine(make) == 1
-    assert seen == [["first", "second"]]
-
-
-def test_a_deadlock_is_an_error() -> None:
-    def make() -> Acts:
-        return Acts([partial(wait_for, lambda: False, "the impossible")])
-
-    with pytest.raises(AssertionError, match="all wait"):
-        explore_without_engine(make)
-
-
-def test_time_passes_only_when_an_operation_says_so() -> None:
-    seen = set()
-    clock = Clock()
-
-    def watch(outcomes: list[Any]) -> None:
-        seen.add((outcomes[1], clock.elapsed))
-
-    def look() -> float:
-        pass_by("look")
-        return clock.elapsed
-
-    acts = [partial(clock.pass_seconds, 20), look]
-    explore_without_engine(lambda: Acts(acts, watch), clock=clock)
-
-    assert seen == {(0, 20), (20, 20)}
-
-
 # Faults -------------------------------------------------------------------------------------------
 
 
-def counted(*acts: Callable[[], object]) -> Acts:
-    """Acts that count a counter up."""
+def counted(*acts: Callable[[], object]) -> Scenario:
+    """Scenario that count a counter up."""
 
     def expects(outcomes: list[Any]) -> None:
         answer = send("GetItem", {"TableName": TABLE, "Key": {"counterName": {"S": "toy"}}})
@@ -99,7 +50,7 @@ def counted(*acts: Callable[[], object]) -> Acts:
         seen.append((*(str(each)[:36] for each in outcomes), stored))
 
     empty(TABLE)
-    return Acts(acts, expects)
+    return Scenario(acts, expects)
 
 
 def count_up() -> int:
@@ -141,14 +92,8 @@ def test_an_operation_dies_before_or_after_its_request(explore: Explore) -> None
     assert sorted(seen) == [("2", 2), (DEAD, 0), (DEAD, 1)]
 
 
-@pytest.mark.parametrize("lean", [True, False])
-def test_requests_by_either_path_are_steps(explore: Explore, settings: Any, lean: bool) -> None:
-    settings.DYNAMODB_LEAN = lean
-    sending.reset()
-    try:
-        assert explore(lambda: counted(count_up, count_up), losses=1, deaths=1) == 26
-    finally:
-        sending.reset()
+def test_faults_of_two_operations_are_all_combined(explore: Explore) -> None:
+    assert explore(lambda: counted(count_up, count_up), losses=1, deaths=1) == 26
 
     assert sorted(each for each in seen if LOST not in each and DEAD not in each) == [
         ("1", "2", 2),
@@ -174,31 +119,19 @@ def look_then_put(owner: str) -> bool:
     return True
 
 
-def put_if_absent(owner: str) -> bool:
-    """A broken registration: it does not recognize its own item after a lost reply."""
-    item = {"counterName": {"S": "name#ann"}, "owner": {"S": owner}}
-    free = "attribute_not_exists(counterName)"
-    request = {"TableName": Counter.table(), "Item": item, "ConditionExpression": free}
-    try:
-        send("PutItem", request)
-    except ConditionFailed:
-        return False
-    return True
-
-
-def registering(register: Callable[[str], bool]) -> Acts:
+def registering() -> Scenario:
     """Two registrations of one name; the rule is that exactly one succeeds."""
 
     def expects(outcomes: list[Any]) -> None:
         assert sorted(outcomes) == [False, True]
 
     empty(TABLE)
-    return Acts([partial(register, "first"), partial(register, "second")], expects)
+    return Scenario([partial(look_then_put, owner) for owner in ("first", "second")], expects)
 
 
 def test_a_registration_that_reads_before_it_writes_is_found(explore: Explore) -> None:
     with pytest.raises(AssertionError) as caught:
-        explore(lambda: registering(look_then_put))
+        explore(registering)
 
     assert caught.value.__notes__ == [
         "The schedule:\n"
@@ -207,14 +140,3 @@ def test_a_registration_that_reads_before_it_writes_is_found(explore: Explore) -
         "  0: PutItem counters\n"
         "  1: PutItem counters"
     ]
-
-
-def test_a_registration_that_does_not_recognize_its_own_item_is_found_by_a_lost_reply(
-    explore: Explore,
-) -> None:
-    assert explore(lambda: registering(put_if_absent)) == 2
-
-    with pytest.raises(AssertionError) as caught:
-        explore(lambda: registering(put_if_absent), losses=1)
-
-    assert "the lost PutItem counters arrives" in caught.value.__notes__[0]

@@ -16,7 +16,7 @@ from invoices.store.settlement import void
 from tests.interleavings.conftest import LOSSES, Explore
 from tests.interleavings.operations import DEAD
 from tests.interleavings.processes import apart
-from tests.interleavings.scheduler import Acts
+from tests.interleavings.scheduler import Scenario
 from tests.invoice_factories import DAY, assert_invoices_whole, issued
 from tests.site_operations import INVOICES
 
@@ -39,12 +39,12 @@ def send(request_id: str = "r") -> Sending:
     return send_invoice(ann, find_record(ANN, FIRST), BOB, request_id=request_id)
 
 
-def race(*acts: Callable[[], object], expects: Callable[[list[Any]], None]) -> Acts:
+def race(*acts: Callable[[], object], expects: Callable[[list[Any]], None]) -> Scenario:
     """These acts on an issued invoice, of which no mail was sent yet."""
     INVOICES[0].empty()
     issued(ANN)
     mail.outbox.clear()
-    return Acts(acts, expects, lambda wrote: assert_invoices_whole() if wrote else None)
+    return Scenario(acts, expects, lambda wrote: assert_invoices_whole() if wrote else None)
 
 
 def stored() -> list[str]:

@@ -1,7 +1,5 @@
 """A session that is created, saved and ended, in every order of requests and with time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -24,64 +22,48 @@ from tests.interleavings.account_races import signed_up
 from tests.interleavings.conftest import Explore
 from tests.interleavings.interception import Clock
 from tests.interleavings.operations import wait_for
-from tests.interleavings.scheduler import Acts
+from tests.interleavings.scheduler import Scenario
 
 
-class SessionScenario:
-    """The first operation creates a session and ends it; others act on its key."""
+class Session:
+    """A session that is created and ended, while others act on its key."""
 
-    late: set[int]
-
-    def __init__(self, clock: Clock, *others: Callable[[SessionScenario], object]) -> None:
-        empty(CacheItem.table())
+    def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.key = ""
         self.is_ended = False
-        self.operations = [partial(act, self) for act in (sign_in_and_out, *others)]
 
-    def is_known(self) -> bool:
-        """Whether the first operation is about to end its session."""
-        return bool(self.key)
-
-    def always(self, wrote: bool) -> None:
-        """An ended session stays ended."""
-        if wrote and self.is_ended:
-            assert not SessionStore().exists(self.key)
-
-    def afterwards(self, outcomes: list[Any]) -> None:
-        for outcome in outcomes:
-            if isinstance(outcome, Exception) and not isinstance(
-                outcome, (DynamoError, UpdateError)
-            ):
-                raise outcome
+    def wait_until_known(self) -> None:
+        """Wait until it is about to be ended."""
+        wait_for(lambda: bool(self.key), "a session")
 
 
-def sign_in_and_out(scenario: SessionScenario) -> None:
-    """Create a session, which may fail, and end it."""
-    session = SessionStore()
-    session["user"] = "ann"
-    session.create()
+def sign_in_and_out(session: Session) -> None:
+    """Create the session, which may fail, and end it."""
+    store = SessionStore()
+    store["user"] = "ann"
+    store.create()
     with suppress(Unavailable):
-        session.save()
-    scenario.key = session.session_key or ""
-    session.flush()
-    scenario.is_ended = True
+        store.save()
+    session.key = store.session_key or ""
+    store.flush()
+    session.is_ended = True
 
 
-def save(scenario: SessionScenario) -> None:
+def save(session: Session) -> None:
     """Save the session, as another page does at the same time."""
-    wait_for(scenario.is_known, "a session")
-    page = SessionStore(scenario.key)
+    session.wait_until_known()
+    page = SessionStore(session.key)
     page["visits"] = 1
     page.save()
 
 
-def let_time_pass(scenario: SessionScenario) -> None:
+def let_time_pass(session: Session) -> None:
     """Let the lifetime of a session pass, while DynamoDB deletes expired items."""
-    wait_for(scenario.is_known, "a session")
+    session.wait_until_known()
     for _ in range(2):
-        scenario.clock.pass_seconds(settings.SESSION_COOKIE_AGE / 2 + 1)
-        delete_if_expired(SessionStore(scenario.key).cache_key)
+        session.clock.pass_seconds(settings.SESSION_COOKIE_AGE / 2 + 1)
+        delete_if_expired(SessionStore(session.key).cache_key)
 
 
 def delete_if_expired(key: str) -> None:
@@ -107,13 +89,28 @@ def delete_if_expired(key: str) -> None:
     ],
 )
 def test_an_ended_session_stays_ended_however_late_its_creation_arrives(
-    explore: Explore, others: list[Callable[[SessionScenario], object]], losses: int
+    explore: Explore, others: list[Callable[[Session], object]], losses: int
 ) -> None:
     clock = Clock()
 
-    schedules = explore(lambda: SessionScenario(clock, *others), losses=losses, clock=clock)
+    def make() -> Scenario:
+        empty(CacheItem.table())
+        session = Session(clock)
 
-    assert schedules > 1
+        def always(wrote: bool) -> None:
+            if wrote and session.is_ended:
+                assert not SessionStore().exists(session.key)
+
+        def afterwards(outcomes: list[Any]) -> None:
+            for error in (each for each in outcomes if isinstance(each, Exception)):
+                if not isinstance(error, (DynamoError, UpdateError)):
+                    raise error
+
+        return Scenario(
+            [partial(act, session) for act in (sign_in_and_out, *others)], afterwards, always
+        )
+
+    assert explore(make, losses=losses, clock=clock) > 1
 
 
 ENDED = "ended"
@@ -158,7 +155,7 @@ _FAULT_OF_MOTO = pytest.mark.fault_of("moto", "fails at the size of an attribute
 def test_ended_sessions_stay_ended_where_only_their_hash_is_compared(
     explore: Explore, acts: list[Callable[[User], object]], losses: int
 ) -> None:
-    def make() -> Acts:
+    def make() -> Scenario:
         empty(User.table())
         ann = signed_up("ann")
         mine, _other = (sessions.begin(ann) for _ in range(2))
@@ -185,6 +182,6 @@ def test_ended_sessions_stay_ended_where_only_their_hash_is_compared(
                 assert is_living == (begun[1] == now.get_session_auth_hash())
 
         operations = [partial(act, copy) for act, copy in zip(acts, copies, strict=True)]
-        return Acts(operations, afterwards, always)
+        return Scenario(operations, afterwards, always)
 
     assert explore(make, losses=losses) > 1
