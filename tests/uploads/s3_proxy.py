@@ -75,10 +75,6 @@ class S3Proxy(FaultProxy):
             if upload_id is not None:
                 self._completed.add(upload_id)
 
-    def keys(self, operation: str) -> list[str]:
-        """The keys of the requests of one operation, in order."""
-        return [seen.body["key"] for seen in self.seen if seen.operation == operation]
-
 
 class _S3Handler(Handler):
     proxy: S3Proxy

@@ -1,7 +1,7 @@
 """Files to upload, and their results in the table and in the bucket."""
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,11 @@ from uploads.run import upload_files
 from uploads.sources import Destination, Source, Unusable
 from uploads.transfer import Result, Summary
 
-#: As the fixture `small_parts` and `tests.uploads.worker` cut files: an eighth of the real size.
+#: As the fixture `small_parts` cuts files: an eighth of the real size.
 PART_BYTES = MIB
+SMALL_BYTES = 1000
+#: Three parts, the last of them smaller.
 LARGE_BYTES = 2 * PART_BYTES + 1000
-"""Three parts, the last of them smaller."""
 
 
 def content(size: int, seed: object = 0) -> bytes:
@@ -34,13 +35,6 @@ def file_of(folder: Path, name: str, data: bytes) -> Source:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     return Source(str(path), f"in/{name}", len(data))
-
-
-def in_folder(folder: Path) -> Iterator[Source]:
-    """Every file below it."""
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            yield Source(str(path), f"in/{path.relative_to(folder)}", path.stat().st_size)
 
 
 class Uploaded:
@@ -79,11 +73,6 @@ def objects_in(s3: Any, bucket: str) -> dict[str, bytes]:
     return found
 
 
-def open_uploads(s3: Any, bucket: str) -> list[str]:
-    """The keys of the multipart uploads that are neither completed nor aborted."""
-    return [each["Key"] for each in s3.list_multipart_uploads(Bucket=bucket).get("Uploads", [])]
-
-
 def put_in_parts(s3: Any, bucket: str, key: str, parts: list[bytes], **options: Any) -> str:
     """Store an object in these parts, as another client might. Returns its ETag."""
     upload_id = s3.create_multipart_upload(Bucket=bucket, Key=key, **options)["UploadId"]
@@ -101,15 +90,6 @@ def put_in_parts(s3: Any, bucket: str, key: str, parts: list[bytes], **options: 
     return etag.strip('"')
 
 
-def part_checksums(s3: Any, bucket: str, key: str) -> list[str]:
-    """The checksums of the parts of the multipart uploads of a key."""
-    return [
-        part["ChecksumSHA256"]
-        for each in s3.list_multipart_uploads(Bucket=bucket, Prefix=key).get("Uploads", [])
-        for part in s3.list_parts(Bucket=bucket, Key=key, UploadId=each["UploadId"])["Parts"]
-    ]
-
-
 def all_rows() -> list[dict[str, Any]]:
     return [
         {name: next(iter(value.values())) for name, value in item.items()}
@@ -121,6 +101,11 @@ def locks() -> list[str]:
     """The names of the locks that are there."""
     items = send("Scan", {"TableName": LockItem.table()})["Items"]
     return [item["key"]["S"] for item in items]
+
+
+def remove_locks() -> None:
+    for name in locks():
+        send("DeleteItem", {"TableName": LockItem.table(), "Key": {"key": {"S": name}}})
 
 
 @dataclass(frozen=True)
@@ -148,11 +133,8 @@ class Storage:
 
     def open_uploads(self) -> list[str]:
         """The keys of the multipart uploads that are neither completed nor aborted."""
-        return open_uploads(self.s3, self.bucket)
-
-    def assert_stored(self, sources: Sequence[Source]) -> None:
-        """Check that exactly these files are stored, once and whole, and nothing else is left."""
-        assert_stored(self.s3, self.bucket, sources)
+        uploads = self.s3.list_multipart_uploads(Bucket=self.bucket).get("Uploads", [])
+        return [each["Key"] for each in uploads]
 
     def assert_untouched(self, source: Source) -> None:
         """Check that there is no object, row, part or lock."""
@@ -161,26 +143,15 @@ class Storage:
         assert self.open_uploads() == []
         assert locks() == []
 
-
-def remove_locks() -> None:
-    for name in locks():
-        send("DeleteItem", {"TableName": LockItem.table(), "Key": {"key": {"S": name}}})
-
-
-def assert_stored(
-    s3: Any, bucket: str, sources: Sequence[Source], *, dead_locks: bool = False
-) -> None:
-    """Check that exactly these files are stored, once and whole, and nothing else is left.
-
-    With `dead_locks` there may be locks of processes that died without a claimed file.
-    """
-    wanted = {source.key: Path(source.path).read_bytes() for source in sources}
-    found = objects_in(s3, bucket)
-    assert found.keys() == wanted.keys()
-    assert [key for key in wanted if found[key] != wanted[key]] == []
-    rows = [row for row in all_rows() if row["key"].startswith(f"s3://{bucket}/")]
-    assert {row["key"] for row in rows} == {f"s3://{bucket}/{key}" for key in wanted}
-    assert {row["state"] for row in rows} <= {DONE}
-    assert [row for row in rows if row.keys() & {"lease", "fence", "uploadId"}] == []
-    assert open_uploads(s3, bucket) == []
-    assert dead_locks or locks() == []
+    def assert_stored(self, sources: Sequence[Source]) -> None:
+        """Check that exactly these files are stored, once and whole, and nothing else is left."""
+        wanted = {source.key: Path(source.path).read_bytes() for source in sources}
+        found = self.objects()
+        assert found.keys() == wanted.keys()
+        assert [key for key in wanted if found[key] != wanted[key]] == []
+        rows = [row for row in all_rows() if row["key"].startswith(f"s3://{self.bucket}/")]
+        assert {row["key"] for row in rows} == {f"s3://{self.bucket}/{key}" for key in wanted}
+        assert {row["state"] for row in rows} <= {DONE}
+        assert [row for row in rows if row.keys() & {"lease", "fence", "uploadId"}] == []
+        assert self.open_uploads() == []
+        assert locks() == []

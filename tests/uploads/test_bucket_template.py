@@ -3,20 +3,16 @@
 from tests.cloudformation import printed
 
 
-def test_the_template_creates_a_bucket_only_if_it_has_a_name() -> None:
+def test_the_bucket_is_optional_and_closed_and_outlives_its_stack() -> None:
     document = printed()
+    bucket = document["Resources"]["UploadsBucket"]
 
-    condition = document["Resources"]["UploadsBucket"]["Condition"]
+    # Without a name there is no bucket.
     assert document["Parameters"]["UploadsBucketName"]["Default"] == ""
-    assert document["Outputs"]["UploadsBucketArn"]["Condition"] == condition
-    assert document["Conditions"][condition] == {
+    assert document["Outputs"]["UploadsBucketArn"]["Condition"] == bucket["Condition"]
+    assert document["Conditions"][bucket["Condition"]] == {
         "Fn::Not": [{"Fn::Equals": [{"Ref": "UploadsBucketName"}, ""]}]
     }
-
-
-def test_the_bucket_is_closed_and_outlives_its_stack_and_old_parts_are_deleted() -> None:
-    bucket = printed()["Resources"]["UploadsBucket"]
-
     assert bucket["DeletionPolicy"] == bucket["UpdateReplacePolicy"] == "Retain"
     assert all(bucket["Properties"]["PublicAccessBlockConfiguration"].values())
     assert bucket["Properties"]["BucketEncryption"]

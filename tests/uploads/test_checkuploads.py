@@ -76,9 +76,7 @@ def report(bucket: str, prefix: str = "logs") -> tuple[dict[str, Any], int]:
     return document, code
 
 
-def test_rows_and_objects_that_agree_are_sound_whatever_is_beside_the_prefix(
-    bucket: str, stored: Any, s3: Any
-) -> None:
+def test_rows_and_objects_below_the_prefix_agree(bucket: str, stored: Any, s3: Any) -> None:
     assert report(bucket) == ({"rows": 0, "objects": 0, **SOUND}, 0)
     for key in ("logs/a", "logs/deep/down/b", "logs/empty"):
         stored(key, b"" if key == "logs/empty" else b"contents")
@@ -95,9 +93,7 @@ def test_rows_and_objects_that_agree_are_sound_whatever_is_beside_the_prefix(
         assert report(bucket, prefix) == ({"rows": 4, "objects": 4, **SOUND}, 0)
 
 
-def test_each_difference_is_reported_by_its_kind_of_objects_that_are_listed_in_pages(
-    bucket: str, stored: Any, s3: Any
-) -> None:
+def test_each_difference_is_reported_by_its_kind(bucket: str, stored: Any, s3: Any) -> None:
     for key in ("fine", "lost", "replaced", "longer", "emptied"):
         stored(f"logs/{key}")
     s3.delete_object(Bucket=bucket, Key="logs/lost")
@@ -145,7 +141,7 @@ def test_an_object_copied_over_is_sound_where_its_bytes_are_the_same(
     assert s3_proxy.count("GetObject") == 2 + 2 * 2
 
 
-def test_an_upload_between_the_two_readings_is_not_reported(
+def test_an_upload_during_the_check_is_not_reported(
     proxy: FaultProxy, bucket: str, stored: Any
 ) -> None:
     # Before each segment is read, whichever is the first.
@@ -156,7 +152,7 @@ def test_an_upload_between_the_two_readings_is_not_reported(
     assert proxy.count("GetItem") == 1
 
 
-def test_a_difference_that_is_fixed_before_the_second_look_is_not_reported(
+def test_a_difference_that_is_fixed_is_not_reported(
     proxy: FaultProxy, bucket: str, stored: Any, s3: Any
 ) -> None:
     stored("logs/a")
@@ -173,7 +169,7 @@ def test_a_difference_that_is_fixed_before_the_second_look_is_not_reported(
     assert report(bucket) == ({"rows": 1, "objects": 1, **SOUND}, 0)
 
 
-def test_an_object_whose_row_is_written_during_the_second_look_is_not_foreign(
+def test_an_object_whose_row_comes_late_is_not_foreign(
     proxy: FaultProxy, bucket: str, s3: Any
 ) -> None:
     s3.put_object(Bucket=bucket, Key="logs/a", Body=b"contents")
@@ -184,9 +180,7 @@ def test_an_object_whose_row_is_written_during_the_second_look_is_not_foreign(
     assert report(bucket) == ({"rows": 0, "objects": 1, **SOUND}, 0)
 
 
-def test_unfinished_rows_that_no_process_works_on_are_deleted_with_their_parts(
-    bucket: str, stored: Any, s3: Any
-) -> None:
+def test_unfinished_rows_without_a_process_are_deleted(bucket: str, stored: Any, s3: Any) -> None:
     add_row(bucket, "logs/free", UPLOADING, size=1)
     dead = abandoned("uploads#dead", lease_seconds=0.3)
     add_row(bucket, "logs/dead", UPLOADING, size=1, lease=dead.name, fence=dead.fence)
@@ -233,7 +227,7 @@ def test_a_row_whose_lease_is_lost_meanwhile_is_kept_and_the_next_is_deleted(
     assert claims.read(f"s3://{bucket}/logs/a") is not None
 
 
-def test_rows_of_lost_objects_are_deleted_and_their_files_uploaded_again(
+def test_files_of_lost_objects_are_uploaded_again(
     bucket: str, stored: Any, s3: Any, tmp_path: Path
 ) -> None:
     file = file_of(tmp_path, "lost", b"contents")
@@ -269,9 +263,7 @@ def test_a_row_that_changes_while_its_object_is_looked_for_is_not_deleted(
     assert report(bucket) == ({"rows": 1, "objects": 1, **SOUND}, 0)
 
 
-def test_a_done_row_can_be_deleted_without_checksum_and_after_a_lost_reply(
-    bucket: str, proxy: FaultProxy
-) -> None:
+def test_a_done_row_without_checksum_can_be_deleted(bucket: str, proxy: FaultProxy) -> None:
     add_row(bucket, "logs/a")
     proxy.plan("DeleteItem", DropReply())
 

@@ -80,9 +80,7 @@ def test_a_file_with_more_bytes_than_its_size_is_rejected() -> None:
             file.read_whole()
 
 
-def test_a_span_can_be_rewound_and_read_again_and_notices_that_its_file_changed(
-    tmp_path: Path,
-) -> None:
+def test_a_span_can_be_read_again_and_notices_that_its_file_changed(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"0123456789")
     with opened(str(path)) as file:
@@ -102,9 +100,7 @@ def test_a_span_can_be_rewound_and_read_again_and_notices_that_its_file_changed(
 
 
 @pytest.mark.parametrize("name", ["gone", "a\0b", "secret"])
-def test_a_file_that_cannot_be_opened_raises_unreadable_with_a_reason(
-    open_folder: Path, name: str
-) -> None:
+def test_a_file_that_cannot_be_opened_has_a_reason(open_folder: Path, name: str) -> None:
     write(open_folder / "secret").chmod(0)
 
     with (

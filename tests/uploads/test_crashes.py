@@ -1,38 +1,28 @@
 """A process is killed between any two requests: the next run completes its work."""
 
+import os
 import signal
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
-from tests.forked import Forked
 from tests.items import insert
 from tests.requests import set_by
-from tests.uploads import worker
 from tests.uploads.s3_proxy import S3Answer
 from tests.uploads.samples import (
     LARGE_BYTES,
     PART_BYTES,
+    SMALL_BYTES,
     Storage,
     content,
-    part_checksums,
     remove_locks,
 )
 from tests.waiting import wait_until
-from uploads import contents
 from uploads.models import UPLOADING, UploadItem
 from uploads.sources import Source
-
-#: Longer than a process under load stands still.
-LEASE_SECONDS = 4.0
-
-SMALL_BYTES = 1000
 
 
 def sets(name: str, value: str | None = None) -> Callable[[dict[str, Any]], bool]:
@@ -53,29 +43,19 @@ def anything(_request: dict[str, Any]) -> bool:
     return True
 
 
-@contextmanager
-def stopped_at(
-    storage: Storage,
-    proxy: FaultProxy,
-    operation: str,
-    when: Any,
-    number: int,
-    then: Callable[[], None] = lambda: None,
-) -> Iterator[Forked]:
-    """A process that uploads the folder and got this signal when it had sent that request."""
-    started: list[Forked] = []
-    stopped = threading.Event()
-
-    def stop() -> None:
-        started[0].send_signal(number)
-        stopped.set()
-        then()
-
-    proxy.plan(operation, Meanwhile(stop), when=when)
-    with worker.started(storage.folder, storage.bucket, lease_seconds=LEASE_SECONDS) as process:
-        started.append(process)
-        assert stopped.wait(120)
-        yield process
+def upload_until_killed(
+    storage: Storage, file: Source, proxy: FaultProxy, operation: str, when: Any
+) -> None:
+    """Upload the file in a fork of this process, which is killed when it has sent that request."""
+    pids: list[int] = []
+    proxy.plan(operation, Meanwhile(lambda: os.kill(pids[0], signal.SIGKILL)), when=when)
+    pids.append(os.fork())
+    if not pids[0]:
+        try:
+            storage.upload(file, workers=1)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pids[0], 0)[1]) == -signal.SIGKILL
 
 
 #: How large the file is, the request after which the process is killed, what the row has then, and
@@ -94,6 +74,7 @@ CRASHES: dict[str, tuple[int, str, Callable[[dict[str, Any]], bool], str, int]] 
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize(
     ("size", "operation", "when", "left", "parts"), CRASHES.values(), ids=CRASHES
 )
@@ -102,8 +83,7 @@ def test_after_a_kill_at_any_request_the_next_run_completes_the_work(
 ) -> None:
     file = storage.file("a", content(size))
     through = proxy if operation == "UpdateItem" else storage.proxy
-    with stopped_at(storage, through, operation, when, signal.SIGKILL) as process:
-        process.communicate()
+    upload_until_killed(storage, file, through, operation, when)
     # The request arrives after its sender has died.
     wait_until(lambda: left in {**(row := storage.row(file) or {}), row.get("state"): ""})
     # Otherwise the next run would wait for the lease: see test_sharing.py.
@@ -133,9 +113,7 @@ def begun(storage: Storage, key: str = "in/a", **options: Any) -> str:
     return upload_id
 
 
-def test_uploads_that_are_not_recorded_are_aborted_and_those_of_longer_keys_are_not(
-    storage: Storage,
-) -> None:
+def test_multipart_uploads_that_no_row_names_are_aborted(storage: Storage) -> None:
     for key in ("in/a", "in/a.1", "in/a", "in/b"):
         begun(storage, key)
 
@@ -180,65 +158,4 @@ def test_stored_parts_that_differ_from_the_file_are_sent_again(storage: Storage)
         each.body["partNumber"] for each in storage.proxy.seen if each.operation == "UploadPart"
     ]
     assert sorted(sent) == ["2", "3"]
-    storage.assert_stored([file])
-
-
-def test_a_row_whose_multipart_upload_is_gone_starts_another(storage: Storage) -> None:
-    upload_id = begun(storage)
-    storage.s3.abort_multipart_upload(Bucket=storage.bucket, Key="in/a", UploadId=upload_id)
-    file = left_free(storage, content(LARGE_BYTES), upload_id=upload_id)
-
-    assert storage.upload(file).outcomes == ["uploaded"]
-
-    storage.assert_stored([file])
-
-
-def test_a_part_that_a_frozen_process_writes_late_does_not_get_into_the_object(
-    storage: Storage,
-) -> None:
-    old, new = content(LARGE_BYTES, "old"), content(LARGE_BYTES, "new")
-    file = storage.file("a", old)
-    late_part = contents.sha256_of([old[PART_BYTES : 2 * PART_BYTES]])
-    arrives = threading.Event()
-
-    def the_late_part_arrives() -> None:
-        arrives.set()
-        wait_until(lambda: late_part in part_checksums(storage.s3, storage.bucket, "in/a"))
-
-    def hold() -> None:
-        # The request has left the process; it arrives when another has sent all parts.
-        arrives.wait(120)
-
-    storage.proxy.plan("CompleteMultipartUpload", Meanwhile(the_late_part_arrives))
-    with stopped_at(storage, storage.proxy, "UploadPart", part(2), signal.SIGSTOP, hold) as frozen:
-        Path(file.path).write_bytes(new)
-
-        uploaded = storage.upload(file)
-
-        assert uploaded.outcomes == ["uploaded"]
-        assert storage.proxy.count("CompleteMultipartUpload") == 2
-        frozen.send_signal(signal.SIGCONT)
-        said, _err = frozen.communicate(timeout=120)
-
-    # It lost its lease, looked again, and found the file done.
-    assert said == "skipped a it was stored before\n"
-    assert frozen.returncode == 0
-    assert storage.proxy.stored == {"in/a": 1}
-    storage.assert_stored([file])
-
-
-def test_a_holder_that_resumes_after_its_put_arrived_reports_it_as_uploaded(
-    storage: Storage,
-) -> None:
-    file = storage.file("a", content(SMALL_BYTES))
-    with stopped_at(storage, storage.proxy, "PutObject", anything, signal.SIGSTOP) as frozen:
-        uploaded = storage.upload(file)
-
-        assert uploaded.outcomes == ["skipped"]
-        frozen.send_signal(signal.SIGCONT)
-        said, _err = frozen.communicate(timeout=120)
-
-    # The other only wrote it down.
-    assert said == "uploaded a \n"
-    assert storage.proxy.stored == {"in/a": 1}
     storage.assert_stored([file])

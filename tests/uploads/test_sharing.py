@@ -67,9 +67,7 @@ def in_background(bucket: str, *files: Source) -> Iterator[Future[Uploaded]]:
         yield pool.submit(Uploaded, files, bucket)
 
 
-def test_a_run_waits_for_a_file_of_another_process_and_uploads_the_rest_meanwhile(
-    storage: Storage,
-) -> None:
+def test_a_run_uploads_the_rest_while_it_waits_for_another_process(storage: Storage) -> None:
     theirs, ours = (storage.file(name, name.encode()) for name in ("theirs", "ours"))
     with (
         other_process(storage.bucket, theirs) as (claim,),
@@ -121,9 +119,7 @@ GONE = {
 
 
 @pytest.mark.parametrize("gone", GONE.values(), ids=GONE)
-def test_files_of_a_process_that_is_gone_are_taken_over_at_once(
-    storage: Storage, gone: Any
-) -> None:
+def test_files_of_a_dead_process_are_taken_over_at_once(storage: Storage, gone: Any) -> None:
     files = [storage.file(name, name.encode()) for name in "abc"]
     _dead(storage.bucket, *files, lease_seconds=3600)
     gone()
@@ -134,9 +130,7 @@ def test_files_of_a_process_that_is_gone_are_taken_over_at_once(
     storage.assert_stored(files)
 
 
-def test_a_damaged_lock_fails_the_files_of_its_process_and_the_rest_is_uploaded(
-    storage: Storage,
-) -> None:
+def test_a_damaged_lock_fails_the_files_of_its_process_alone(storage: Storage) -> None:
     theirs, ours = ([storage.file(name, b"x") for name in names] for names in ("ab", "cd"))
     _dead(storage.bucket, *theirs, lease_seconds=3600)
     change(leaseDuration={"S": "oops"})
@@ -150,7 +144,7 @@ def test_a_damaged_lock_fails_the_files_of_its_process_and_the_rest_is_uploaded(
     assert locks() == [OTHERS_LOCK]
 
 
-def test_a_dead_process_is_watched_for_its_lease_once_for_all_its_files(
+def test_a_dead_process_is_watched_once_for_all_files(
     storage: Storage, requests_sent: Requests
 ) -> None:
     files = [storage.file(str(number), b"x") for number in range(12)]

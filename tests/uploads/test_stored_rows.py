@@ -9,14 +9,8 @@ import pytest
 
 from tests.commands import run
 from tests.stored.releases import Stored, each_release, load
-from tests.uploads.samples import (
-    Uploaded,
-    all_rows,
-    assert_stored,
-    content,
-    in_folder,
-    put_in_parts,
-)
+from tests.uploads.s3_proxy import S3Proxy
+from tests.uploads.samples import Storage, all_rows, content, put_in_parts, remove_locks
 from uploads.contents import MIB, PART_BYTES
 
 pytestmark = each_release
@@ -43,21 +37,21 @@ def stored(engine: str, release: Path, s3: Any) -> Stored:
 
 
 def test_done_files_are_skipped_and_unfinished_ones_completed(
-    stored: Stored, s3: Any, tmp_path: Path
+    stored: Stored, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
 ) -> None:
     bucket = stored.about["bucket"]
-    for name, data in (DONE | BEGUN).items():
-        (tmp_path / name).write_bytes(data)
-    files = list(in_folder(tmp_path))
+    storage = Storage(bucket, s3, s3_proxy, tmp_path)
+    files = [storage.file(name, data) for name, data in (DONE | BEGUN).items()]
 
-    uploaded = Uploaded(files, bucket)
+    uploaded = storage.upload(*files)
 
     outcomes = {result.name: result.outcome for result in uploaded.results}
     assert {Path(name).name: outcome for name, outcome in outcomes.items()} == {
         **dict.fromkeys(DONE, "skipped"),
         **dict.fromkeys(BEGUN, "uploaded"),
     }
-    assert_stored(s3, bucket, files, dead_locks=True)
+    remove_locks()
+    storage.assert_stored(files)
     assert run("checkuploads", f"s3://{bucket}/in")[2] == 0
 
 

@@ -4,14 +4,12 @@ import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from locks.exceptions import LeaseLost
 from tests.faults.kinds import Meanwhile
 from tests.requests import Requests
-from tests.uploads.s3_proxy import S3Proxy
 from tests.uploads.samples import (
     LARGE_BYTES,
     PART_BYTES,
@@ -24,13 +22,13 @@ from tests.uploads.samples import (
     put_in_parts,
 )
 from uploads.sources import Source, Unusable
-from web.s3 import AT_ONCE_BYTES, BucketMissing
+from web.s3 import AT_ONCE_BYTES
 
 pytestmark = pytest.mark.usefixtures("engine")
 
 
 @pytest.mark.fault_of("moto", "counts half a unit for an update")
-def test_a_new_small_file_costs_two_requests_two_units_and_one_put(
+def test_a_new_small_file_costs_two_units_and_a_put(
     storage: Storage, requests_sent: Requests
 ) -> None:
     file = storage.file("a.log", content(10_000))
@@ -47,28 +45,6 @@ def test_a_new_small_file_costs_two_requests_two_units_and_one_put(
     storage.assert_stored([file])
 
 
-@pytest.mark.parametrize("size", [5, LARGE_BYTES])
-def test_the_row_has_the_checksum_and_the_etag_that_s3_has(storage: Storage, size: int) -> None:
-    file = storage.file("a", content(size))
-
-    uploaded = storage.upload(file)
-
-    assert uploaded.bytes == uploaded.summary.bytes == size
-    assert storage.proxy.count("UploadPart") == (3 if size == LARGE_BYTES else 0)
-    head = storage.s3.head_object(Bucket=storage.bucket, Key="in/a", ChecksumMode="ENABLED")
-    row = storage.row(file)
-    assert row is not None
-    assert row.pop("updatedAt").endswith("+00:00")
-    assert row == {
-        "key": f"s3://{storage.bucket}/in/a",
-        "state": "done",
-        "size": f"{size}",
-        "sha256": head["ChecksumSHA256"],
-        "etag": head["ETag"].strip('"'),
-    }
-    assert row["sha256"].endswith("-3") == (size == LARGE_BYTES)
-
-
 def test_s3_is_asked_first_only_for_a_body_that_is_not_small(storage: Storage) -> None:
     sizes = {"empty": 0, "small": AT_ONCE_BYTES, "more": AT_ONCE_BYTES + 1}
     files = [storage.file(name, content(size)) for name, size in sizes.items()]
@@ -79,14 +55,31 @@ def test_s3_is_asked_first_only_for_a_body_that_is_not_small(storage: Storage) -
     storage.assert_stored(files)
 
 
-@pytest.mark.parametrize("size", [0, 1, PART_BYTES, PART_BYTES + 1])
-def test_a_file_of_any_size_arrives_whole_and_later_runs_leave_s3_alone(
-    storage: Storage, size: int
+@pytest.mark.parametrize(
+    ("size", "parts"), [(0, 0), (1, 0), (PART_BYTES, 0), (PART_BYTES + 1, 2), (LARGE_BYTES, 3)]
+)
+def test_a_file_of_any_size_is_stored_whole_and_only_once(
+    storage: Storage, size: int, parts: int
 ) -> None:
     file = storage.file("a", content(size))
     other = file_of(storage.folder / "other", "a", content(size or 1, "other"))
-    storage.upload(file)
+
+    uploaded = storage.upload(file)
+
+    assert uploaded.bytes == uploaded.summary.bytes == size
+    assert storage.proxy.count("UploadPart") == parts
+    head = storage.s3.head_object(Bucket=storage.bucket, Key="in/a", ChecksumMode="ENABLED")
     row = storage.row(file)
+    assert row is not None
+    assert row == {
+        "key": f"s3://{storage.bucket}/in/a",
+        "state": "done",
+        "size": f"{size}",
+        "sha256": head["ChecksumSHA256"],
+        "etag": head["ETag"].strip('"'),
+        "updatedAt": row["updatedAt"],
+    }
+    assert row["sha256"].endswith(f"-{parts}") == (parts > 0)
     storage.proxy.forget()
 
     again, conflict = storage.upload(file).result, storage.upload(other).result
@@ -134,19 +127,6 @@ def test_an_equal_object_without_a_row_is_adopted_and_a_different_one_is_a_confl
     storage.assert_stored([equal])
 
 
-def test_an_object_of_another_size_is_a_conflict_without_a_look_at_its_bytes(
-    storage: Storage,
-) -> None:
-    file = storage.file("a", b"longer")
-    storage.s3.put_object(Bucket=storage.bucket, Key="in/a", Body=b"short")
-
-    assert storage.upload(file).outcomes == ["conflict"]
-
-    assert storage.proxy.count("GetObject") == 0
-    assert storage.objects() == {"in/a": b"short"}
-    assert all_rows() == []
-
-
 def test_a_file_that_cannot_be_stored_is_reported_and_the_rest_is_stored(storage: Storage) -> None:
     fine = [storage.file(name, b"fine") for name in ("first", "last")]
     os.mkfifo(storage.folder / "pipe")
@@ -171,46 +151,6 @@ def test_a_file_that_cannot_be_stored_is_reported_and_the_rest_is_stored(storage
     assert uploaded.summary.failed == 4
     assert uploaded.summary.uploaded == 2
     storage.assert_stored(fine)
-
-
-def test_a_large_file_that_changes_while_it_is_read_is_reported_and_its_parts_are_aborted(
-    storage: Storage,
-) -> None:
-    file = storage.file("big", content(LARGE_BYTES))
-    storage.proxy.plan("UploadPart", Meanwhile(lambda: os.truncate(file.path, 100)))
-
-    uploaded = storage.upload(file, workers=1)
-
-    assert uploaded.outcomes == ["failed"]
-    assert uploaded.result.reason == "The file changed while it was read"
-    assert storage.proxy.stored == {}
-    storage.assert_untouched(file)
-
-
-def test_of_two_sources_with_one_key_one_is_stored_and_the_other_compared_with_it(
-    storage: Storage,
-) -> None:
-    one = file_of(storage.folder / "one", "a", content(LARGE_BYTES))
-    same = file_of(storage.folder / "same", "a", content(LARGE_BYTES))
-    other = file_of(storage.folder / "other", "a", content(LARGE_BYTES, "other"))
-
-    uploaded = storage.upload(one, same, other)
-
-    outcomes = {Path(each.name).parent.name: each.outcome for each in uploaded.results}
-    assert outcomes == {"one": "uploaded", "same": "skipped", "other": "conflict"}
-    assert storage.proxy.stored == {"in/a": 1}
-    storage.assert_stored([one])
-
-
-def test_a_bucket_that_is_missing_ends_the_run(s3: Any, s3_proxy: S3Proxy, tmp_path: Path) -> None:
-    files = [file_of(tmp_path, str(number), b"x") for number in range(50)]
-
-    with pytest.raises(BucketMissing):
-        Uploaded(files, "no-such-bucket-of-ours")
-
-    assert s3_proxy.count() < 50
-    assert all_rows() == []
-    assert locks() == []
 
 
 def test_sources_are_drawn_as_workers_get_free(storage: Storage) -> None:

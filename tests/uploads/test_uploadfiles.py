@@ -1,8 +1,10 @@
-"""`uploadfiles` in this process: what it stores and prints, and its exit code."""
+"""`uploadfiles`: what it stores and prints, its exit code, and what ends it."""
 
 import json
 import os
 import re
+import signal
+import threading
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -11,14 +13,20 @@ from typing import Any
 import pytest
 
 from dynamo._internal.bulk import pages
+from dynamo._internal.client import deadline
 from dynamo._internal.client.sending import send
-from tests.commands import run
+from tests.commands import run, run_for_real, run_on_a_terminal
+from tests.conftest import PATIENCE_SECONDS
+from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import NOWHERE, through
+from tests.forked import Forked
 from tests.items import insert
+from tests.programs import start
 from tests.requests import Requests
 from tests.uploads.folders import NAMES, write
 from tests.uploads.s3_proxy import S3Answer, S3Proxy, through as s3_at
-from tests.uploads.samples import objects_in
+from tests.uploads.samples import all_rows, locks, objects_in
+from tests.waiting import catches, wait_until
 from uploads.models import DONE, UPLOADING, UploadItem
 from web import s3 as storage
 
@@ -46,9 +54,7 @@ def counts(**nonzero: int) -> dict[str, int]:
     return {"uploaded": 0, "skipped": 0, "conflicts": 0, "failed": 0, "bytes": 0} | nonzero
 
 
-def test_the_chosen_files_are_uploaded_and_the_summary_is_one_json_document(
-    logs: str, bucket: str, s3: Any, tmp_path: Path
-) -> None:
+def test_the_chosen_files_are_uploaded(logs: str, bucket: str, s3: Any, tmp_path: Path) -> None:
     for name in ("a.log", "b.txt", "old/d.log"):
         write(tmp_path / name)
     write(tmp_path / "sub" / "c.gz", "678")
@@ -64,9 +70,7 @@ def test_the_chosen_files_are_uploaded_and_the_summary_is_one_json_document(
     assert run("checkuploads", logs)[2] == 0
 
 
-def test_files_of_every_name_arrive_with_their_bytes(
-    engine: str, bucket: str, s3: Any, tmp_path: Path
-) -> None:
+def test_files_of_every_name_arrive(engine: str, bucket: str, s3: Any, tmp_path: Path) -> None:
     for name in NAMES:
         write(tmp_path / f"{name} dir" / name, name)
 
@@ -79,7 +83,7 @@ def test_files_of_every_name_arrive_with_their_bytes(
     assert run("checkuploads", f"s3://{bucket}/日本 語%")[2] == 0
 
 
-@pytest.mark.parametrize("flags", [["--verbose"], ["-v", "2"]], ids=str)
+@pytest.mark.parametrize("flags", [["--verbose"], ["-v", "2"], ["--verbose", "--json"]], ids=str)
 def test_verbose_prints_one_line_per_file(logs: str, tmp_path: Path, flags: list[str]) -> None:
     write(tmp_path / "done")
     run("uploadfiles", str(tmp_path), logs)
@@ -87,23 +91,16 @@ def test_verbose_prints_one_line_per_file(logs: str, tmp_path: Path, flags: list
 
     out, err, code = run("uploadfiles", *flags, str(tmp_path), logs)
 
+    if "--json" in flags:
+        out, err = f"{err}{out}", ""
     *lines, _summary = out.splitlines()
     # With Django's own option, a line also has the cost.
-    assert re.fullmatch(r"uploadfiles: .*\n" if flags != ["--verbose"] else "", err)
+    assert re.fullmatch(r"uploadfiles: .*\n" if "-v" in flags else "", err)
     assert code == 0
     assert sorted(lines) == [
         f"skipped: {tmp_path}/done (it was stored before)",
         f"uploaded: {tmp_path}/two\\nlines",
     ]
-
-
-def test_verbose_json_keeps_its_lines_from_stdout(logs: str, tmp_path: Path) -> None:
-    write(tmp_path / "a")
-
-    document, err, code = uploaded_as_json(tmp_path, logs, "--verbose")
-
-    assert (document, code) == (counts(uploaded=1, bytes=1), 0)
-    assert err == f"uploaded: {tmp_path}/a\n"
 
 
 @pytest.fixture
@@ -117,7 +114,7 @@ def one_of_each(logs: str, bucket: str, s3: Any, tmp_path: Path) -> Path:
     for name in ("new", "adoptable", "foreign", "begun"):
         write(folder / name, name)
     s3.put_object(Bucket=bucket, Key="logs/adoptable", Body=b"adoptable")
-    s3.put_object(Bucket=bucket, Key="logs/foreign", Body=b"another")
+    s3.put_object(Bucket=bucket, Key="logs/foreign", Body=b"another file")
     insert(UploadItem(f"s3://{bucket}/logs/begun", state=UPLOADING, size=5))
     os.mkfifo(folder / "fifo")
     return folder
@@ -170,29 +167,19 @@ def test_a_dry_run_predicts_the_outcome_of_two_files_for_one_key(logs: str, tmp_
     assert dry_code == code == 1
 
 
-def test_a_dry_run_reports_a_damaged_row_and_continues(
-    logs: str, bucket: str, tmp_path: Path
+def test_a_dry_run_reads_rows_in_few_requests_and_reports_one_that_is_damaged(
+    logs: str, bucket: str, tmp_path: Path, requests_sent: Requests
 ) -> None:
-    for name in ("bad", "fine"):
+    for name in ("bad", *map(str, range(100))):
         write(tmp_path / name)
     bad = {"key": {"S": f"s3://{bucket}/logs/bad"}, "state": {"S": "done"}, "size": {"S": "a"}}
     send("PutItem", {"TableName": UploadItem.table(), "Item": bad})
+    requests_sent.clear()
 
     document, err, code = uploaded_as_json("--dry-run", tmp_path, logs)
 
-    assert (document, code) == (counts(uploaded=1, failed=1, bytes=1), 1)
+    assert (document, code) == (counts(uploaded=100, failed=1, bytes=100), 1)
     assert f"failed: {tmp_path}/bad: The item 's3://{bucket}/logs/bad' of uploads is damaged" in err
-
-
-def test_a_dry_run_reads_many_rows_in_few_requests(
-    logs: str, tmp_path: Path, requests_sent: Requests
-) -> None:
-    for number in range(101):
-        write(tmp_path / str(number))
-
-    document, err, code = uploaded_as_json("--dry-run", tmp_path, logs)
-
-    assert (document, err, code) == (counts(uploaded=101, bytes=101), "", 0)
     assert requests_sent.operations == ["BatchGetItem"] * 2
 
 
@@ -211,7 +198,7 @@ def test_wrong_usage_exits_2(command: str) -> None:
     assert "usage" in err
 
 
-def test_if_s3_lists_the_bucket_each_refused_file_is_reported(
+def test_each_file_that_s3_refuses_is_reported(
     logs: str, s3_proxy: S3Proxy, tmp_path: Path
 ) -> None:
     for name in ("a", "b", "c"):
@@ -236,7 +223,6 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
-@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("flags", [[], ["--dry-run"]], ids=["run", "dry run"])
 @pytest.mark.parametrize("wrong", WRONG)
 def test_what_concerns_all_files_is_one_line_and_exit_code_1(
@@ -249,6 +235,9 @@ def test_what_concerns_all_files_is_one_line_and_exit_code_1(
 ) -> None:
     monkeypatch.setattr(storage, "ATTEMPTS", 1)
     away, about = WRONG[wrong]
+    # A slow machine takes some time to find that there are no credentials.
+    seconds = 0.9 if wrong == "DynamoDB is away" else PATIENCE_SECONDS
+    monkeypatch.setattr(deadline, "OPERATION_SECONDS", seconds)
     if wrong == "a bucket that does not exist":
         logs = "s3://no-such-bucket/logs"
     elif wrong == "S3 refuses everything":
@@ -267,3 +256,109 @@ def test_what_concerns_all_files_is_one_line_and_exit_code_1(
     assert s3_proxy.count() < 40
     monkeypatch.undo()
     assert rows() == {}
+    assert locks() == []
+
+
+# As a process: signals, terminals, pipes, encodings -----------------------------------------------
+
+
+MANY = 1000
+
+
+def started(*arguments: object) -> Forked:
+    return start("manage.py", "uploadfiles", *arguments)
+
+
+def assert_no_claim_is_open() -> None:
+    assert [row for row in all_rows() if "lease" in row] == locks() == []
+
+
+@pytest.fixture
+def many_files(tmp_path: Path) -> Path:
+    for number in range(MANY):
+        (tmp_path / f"{number:04}").write_text(str(number))
+    return tmp_path
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, None])
+def test_a_signal_or_a_closed_pipe_ends_it_without_open_claims(
+    logs: str, many_files: Path, sent: signal.Signals | None
+) -> None:
+    process = started("--verbose", many_files, logs)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    first = process.stdout.readline()
+
+    if sent is None:
+        process.stdout.close()
+    else:
+        process.send_signal(sent)
+    # `communicate` would lose lines read ahead.
+    out = "" if sent is None else process.stdout.read()
+    err = process.stderr.read()
+    process.stdout.close()
+    process.stderr.close()
+
+    if sent is None:
+        assert (process.wait(timeout=120), err) == (141, "")
+    else:
+        assert (process.wait(timeout=120), err) == (130, "Interrupted: run it again to continue.\n")
+        *lines, summary = [first.strip(), *out.splitlines()]
+        assert summary.startswith(f"Uploaded {len(lines):,}, skipped 0, conflicts 0, failed 0; ")
+        assert 0 < len(lines) < MANY
+    assert_no_claim_is_open()
+    assert run("checkuploads", logs)[2] == 0
+
+
+def test_a_second_ctrl_c_ends_it_at_once(logs: str, s3_proxy: S3Proxy, tmp_path: Path) -> None:
+    write(tmp_path / "a")
+    put, ended = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        put.set()
+        ended.wait(120)
+
+    s3_proxy.plan("PutObject", Meanwhile(hang))
+    process = started(tmp_path, logs)
+    try:
+        assert put.wait(120)
+        process.send_signal(signal.SIGINT)
+        wait_until(lambda: not catches(process.pid, signal.SIGINT))
+
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+    finally:
+        ended.set()
+
+    assert (process.returncode, out, err) == (-signal.SIGINT, "", "")
+
+
+def test_a_terminal_shows_a_bar_of_files_and_bytes(logs: str, tmp_path: Path) -> None:
+    for number in range(60):
+        write(tmp_path / str(number), "x" * 1000)
+    os.mkfifo(tmp_path / "fifo")
+
+    shown, code = run_on_a_terminal("uploadfiles", str(tmp_path), logs, typed=[])
+
+    assert code == 1
+    assert f"failed: {tmp_path}/fifo: It is not a regular file.\r\n" in shown
+    frames = re.split(r"[\r\n]+", shown)
+    # Once everything is counted: files, share, bytes, time gone and left, rate.
+    bar = r"\d+/61 files +\d+%\|.*\| [\d.]+k?B/60.0kB \[\d\d:\d\d<\d\d:\d\d, .*B/s\]"
+    assert any(re.search(bar, frame) for frame in frames)
+    assert any(frame.startswith("61/61 files 100%|") for frame in frames)
+    assert "Uploaded 60, skipped 0, conflicts 0, failed 1; 58.6 KB in " in shown
+
+
+def test_names_are_bytes_in_every_locale(logs: str, bucket: str, s3: Any, tmp_path: Path) -> None:
+    write(tmp_path / "日本 🎌", "contents")
+    plain = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+
+    out, err, code = run_for_real(
+        "uploadfiles", "--verbose", str(tmp_path), logs, env=os.environ | plain
+    )
+
+    assert (err, code) == ("", 0)
+    assert out.isascii()
+    assert "uploaded: " in out
+    assert s3.get_object(Bucket=bucket, Key="logs/日本 🎌")["Body"].read() == b"contents"
