@@ -122,12 +122,13 @@ class SessionStore(cache.SessionStore):
             raise UpdateError
 
     def _create(self, values: dict[str, Any], age_seconds: float, *, must_create: bool) -> None:
-        self._is_sent = True
-        while not self._cache.add(self.cache_key, values, age_seconds):
+        while True:
+            self._is_sent = True
+            if self._cache.add(self.cache_key, values, age_seconds):
+                return
             if must_create:
                 raise CreateError
             self._draw_key()
-            self._is_sent = True
 
     def delete(self, session_key: str | None = None) -> None:
         """End the session, or that of `session_key`. Costs 1 request, none if never written."""

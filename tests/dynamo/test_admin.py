@@ -164,7 +164,7 @@ def test_a_refused_form_says_why_keeps_what_was_typed_and_can_be_sent_again(
         ({"groups": {"crew"}}, lambda clerk, team: team.delete()),
     ],
 )
-def test_a_right_that_ends_after_the_form_was_shown_refuses_it(
+def test_a_form_is_refused_if_the_right_ended_after_it_was_shown(
     gets: dict[str, Any], takes: Any, when: str, project: None, engine: str
 ) -> None:
     team = Team.create(name="crew", permissions={CHANGE})
@@ -281,7 +281,7 @@ def test_a_form_of_a_new_password_says_that_the_user_changed_meanwhile(
     assert Clerk.get(clerk.pk).check_password("another horse battery")
 
 
-def test_the_right_to_change_adds_nothing(client: Client, project: None) -> None:
+def test_the_right_to_change_does_not_allow_adding(client: Client, project: None) -> None:
     form = opened(client, "/admin/desk/badge/add/") | {"code": "new"}
 
     browser_of(clerk_with("change_badge")).post("/admin/desk/badge/new/change/", form)
@@ -342,7 +342,7 @@ def test_a_damaged_item_is_listed_as_damaged_and_described_only_to_users_who_may
 @pytest.mark.parametrize(
     "path", [f"badge/b/history/?before={'9' * 1100}", f"locker/?q=bo&p={'1' * 4400}.x", "badge/"]
 )
-def test_neither_a_wrong_address_nor_an_incomplete_item_is_an_error_of_the_server(
+def test_wrong_addresses_and_incomplete_items_do_not_break_a_page(
     path: str, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Badge, "__str__", lambda badge: badge.email.upper())
@@ -357,7 +357,7 @@ def test_the_address_of_an_empty_form_may_have_initial_values(client: Client) ->
     assert (form["club"], form["visits"], form["called_0"]) == ("chess", "0", "")
 
 
-def test_editors_change_themselves_but_neither_their_own_rights_nor_their_existence(
+def test_editors_cannot_remove_their_own_rights_or_delete_themselves(
     client: Client, editor: Clerk
 ) -> None:
     assert submit(client, page_of(editor), email="new@example.org").status_code == 302
@@ -419,7 +419,7 @@ def test_a_list_without_an_index_shows_each_item_once_and_says_that_there_is_mor
 @pytest.mark.parametrize(
     ("code", "floor"), [(b"\x00\xff", Decimal("1.50")), (b",/._", Decimal(-3))]
 )
-def test_keys_of_numbers_and_bytes_have_urls_and_guards_a_table_of_their_own(
+def test_items_whose_keys_are_numbers_and_bytes_have_pages_and_guard_items(
     code: bytes, floor: Decimal, client: Client
 ) -> None:
     locker = Locker.create(floor=floor, code=code, owner="ann")
@@ -591,7 +591,7 @@ class Overriding(ModelAdmin):
         return super().response_add(request, obj, "/next/")
 
 
-def test_methods_take_the_arguments_of_djangos(
+def test_methods_take_the_arguments_of_djangos_model_admin(
     site: AdminSite, editor: Clerk, rf: RequestFactory
 ) -> None:
     site.add_action(lambda *args: None, "count")
@@ -642,7 +642,7 @@ def test_an_action_asks_reports_each_result_and_never_acts_on_an_overtaken_item(
     assert entries(bob) == entries(eve) == entries(dan) == []
 
 
-def test_a_page_of_the_project_logs_what_is_no_item_while_the_user_has_the_right(
+def test_a_page_of_the_project_logs_an_action_without_an_item_if_the_user_has_the_right(
     editor: Clerk, rf: RequestFactory
 ) -> None:
     def commit() -> bool:

@@ -265,7 +265,7 @@ def test_choices_have_the_type_of_the_attribute() -> None:
 # Taken --------------------------------------------------------------------------------------------
 
 
-def test_all_taken_values_are_errors_at_once_in_djangos_words_or_others(
+def test_all_taken_values_are_errors_at_once_whose_messages_can_be_replaced(
     requests_sent: Requests,
 ) -> None:
     create(card="A-17")
@@ -295,9 +295,7 @@ def test_all_taken_values_are_errors_at_once_in_djangos_words_or_others(
     assert form.errors == {"email": ["We know you."], "__all__": ["It is used."]}
 
 
-def test_a_key_that_exists_is_an_error_at_its_field_and_a_guards_key_is_one_before_a_request(
-    requests_sent: Requests,
-) -> None:
+def test_a_key_that_exists_or_belongs_to_a_guard_item_is_an_error(requests_sent: Requests) -> None:
     Seat.create(hall="red", row=1)
     form = SeatForm(sent(SeatForm(), hall="red", row="1"))
     form.is_valid()
@@ -369,7 +367,7 @@ def test_values_that_the_form_does_not_show_are_set_on_its_instance() -> None:
     assert (stored.notes, stored.visits, stored.joined.year) == ("by phone", 1, 2020)
 
 
-def test_save_without_commit_names_the_right_way() -> None:
+def test_save_without_commit_names_the_right_call() -> None:
     form = CustomerForm(sent(CustomerForm(), **ANN))
 
     with pytest.raises(TypeError, match=r"form\.instance"):

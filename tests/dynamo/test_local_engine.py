@@ -178,10 +178,11 @@ def test_a_killed_engine_starts_again_on_its_port_with_its_data() -> None:
     assert stored() == {"kept"}
 
 
-def test_an_engine_whose_port_is_taken_uses_another() -> None:
+@pytest.mark.parametrize("has_its_address", [True, False])
+def test_an_engine_whose_port_is_taken_at_any_address_uses_another(has_its_address: bool) -> None:
     first = engine.start()
     engine.stop()
-    with socket.create_server((first.host, first.port)):
+    with socket.create_server((first.host if has_its_address else engine.HOST, first.port)):
         second = engine.start()
 
     assert second.port != first.port

@@ -104,7 +104,7 @@ def test_pages_of_an_index_have_its_items_in_order() -> None:
 
 
 @pytest.mark.fault_of("moto", "counts a whole unit for a read of an index")
-def test_a_page_costs_half_of_an_index_of_what_it_costs_of_a_table(requests_sent: Requests) -> None:
+def test_a_page_of_an_index_costs_half_of_a_page_of_a_table(requests_sent: Requests) -> None:
     sailors(3)
     seats(3)
     requests_sent.clear()

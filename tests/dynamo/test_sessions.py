@@ -116,7 +116,7 @@ def test_a_new_session_is_stored_when_it_is_saved_and_not_before(requests_sent: 
 
 
 @pytest.mark.parametrize("age_days", [7, 90])
-def test_a_new_session_whose_request_arrives_after_the_tombstone_has_expired(
+def test_what_a_late_copy_of_the_first_request_stores_has_expired_with_the_tombstone(
     proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch, age_days: int
 ) -> None:
     session = SessionStore()

@@ -245,7 +245,9 @@ def test_an_outdated_hash_is_upgraded_once_for_sign_ins_at_once(
         lambda user: (user.set_password("another"), user.save()),
     ],
 )
-def test_sessions_end_with_the_hash_that_they_carry(end: Callable[[Clerk], object]) -> None:
+def test_sessions_end_with_a_new_password_a_new_epoch_or_a_deactivation(
+    end: Callable[[Clerk], object],
+) -> None:
     ann = make()
     before = ann.get_session_auth_hash()
 
@@ -308,7 +310,7 @@ def ways(user: Any, name: str) -> set[bool]:
     }
 
 
-def test_a_user_may_what_the_user_and_the_groups_may(requests_sent: Requests) -> None:
+def test_a_user_has_its_own_permissions_and_those_of_its_groups(requests_sent: Requests) -> None:
     Team.create(name="clerks", permissions={"library.read_book", "library.lend_book"})
     Team.create(name="empty")
     ann = make(permissions={"shop.view_shelf"})
@@ -326,7 +328,7 @@ def test_a_user_may_what_the_user_and_the_groups_may(requests_sent: Requests) ->
     assert bob.get_user_permissions() == set()
 
 
-def test_an_inactive_user_may_nothing_and_a_superuser_everything_that_exists_and_more() -> None:
+def test_an_inactive_user_has_no_permission_and_a_superuser_has_all() -> None:
     Team.create(name="all", permissions={"library.read_book"})
     rights = {"permissions": {"library.read_book"}, "groups": {"all"}}
     for values in ({}, {"is_superuser": True}):

@@ -207,7 +207,7 @@ def test_a_list_shows_a_partition_of_the_table_or_what_get_queryset_returns(clie
         ("/wrong/scan/", r"ScannedSeats.get_queryset .* no length. Return Seat.page\(…\)"),
     ],
 )
-def test_a_list_that_dynamodb_cannot_give_says_what_to_declare(
+def test_a_list_that_dynamodb_cannot_serve_says_what_to_declare(
     path: str, message: str, client: Client
 ) -> None:
     with pytest.raises(ImproperlyConfigured, match=message):
