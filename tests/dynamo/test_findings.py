@@ -2,6 +2,8 @@
 
 import random
 import sqlite3
+import subprocess
+import sys
 
 import pytest
 
@@ -22,6 +24,30 @@ def test_findings_beyond_the_limit_are_only_counted(
     assert (kind.is_full, bool(kind)) == (count >= 2, count > 0)
     kind.more += 10**38
     assert (kind.count, bool(kind)) == (count + 10**38, True)
+
+
+# Peak memory is that of a process, so this runs in a process of its own.
+GROWTH = """
+from resource import RUSAGE_SELF, getrusage
+from dynamo._internal.checking.findings import Spool
+
+with Spool() as kept:
+    kept.add("first")
+    before = getrusage(RUSAGE_SELF).ru_maxrss
+    for number in range(6_000):
+        kept.add(f"{number * 7919 % 6_000:02000}")
+    assert sum(1 for _entry in kept) == 6_001
+    print((getrusage(RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the unit of the peak is Linux's")
+def test_a_spool_keeps_few_entries_in_memory() -> None:
+    command = [sys.executable, "-c", GROWTH]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+
+    # MB. The entries have 12.
+    assert int(ended.stdout) < 6
 
 
 def test_a_spool_returns_any_text_and_keeps_equal_first_texts_together() -> None:

@@ -364,7 +364,7 @@ NOT_HTTP = {
     "a length that is not a number": OK + b"Content-Length: x\r\n\r\n",
     "a size of a chunk that is not a number": OK + b"Transfer-Encoding: chunked\r\n\r\nx\r\n",
     "a chunk that ends early": OK + b"Transfer-Encoding: chunked\r\n\r\n9\r\n{",
-    "a body that ends early": OK + b"Content-Length: 9\r\n\r\n{",
+    "a body that ends early": OK + b"Content-Length: 9\r\n\r\n{}",
 }
 
 

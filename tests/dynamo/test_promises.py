@@ -114,7 +114,7 @@ def test_stale_copies_can_count_up_also_of_an_item_of_version_0_1(stored: dict[s
 
     first.change(add={"visits": 1})
     second.change(add={"visits": 1})
-    second.change(card="A-18")  # its counting read the item
+    second.change(card="A-18")  # since it counted, it is as stored
     third.change(add={"visits": 1})
 
     assert third.visits == 3
