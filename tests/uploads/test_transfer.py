@@ -104,7 +104,10 @@ def test_an_equal_object_without_a_row_is_adopted_and_a_different_one_is_a_confl
     storage: Storage, size: int, in_parts: bool, algorithm: str | None
 ) -> None:
     equal = file_of(storage.folder / "equal", "a", data := content(size))
-    other = file_of(storage.folder / "other", "a", content(size, "other"))
+    others = [
+        file_of(storage.folder / "other", "a", content(size, "other")),
+        file_of(storage.folder / "shorter", "a", data[:-1]),
+    ]
     options = {"ChecksumAlgorithm": algorithm} if algorithm else {}
     if in_parts:
         # Not cut as we cut files.
@@ -113,15 +116,17 @@ def test_an_equal_object_without_a_row_is_adopted_and_a_different_one_is_a_confl
     else:
         storage.s3.put_object(Bucket=storage.bucket, Key="in/a", Body=data, **options)
 
-    refused = storage.upload(other).result
+    for other in others:
+        refused = storage.upload(other).result
 
-    assert (refused.outcome, refused.reason) == ("conflict", "another object has this key")
-    assert storage.row(other) is None
+        assert (refused.outcome, refused.reason) == ("conflict", "another object has this key")
+        assert storage.row(other) is None
 
     adopted = storage.upload(equal).result
 
     assert (adopted.outcome, adopted.reason) == ("skipped", "the bucket had it already")
     assert storage.proxy.count("UploadPart") == 0
+    # An object of another size is not downloaded.
     assert storage.proxy.count("GetObject") == (0 if options else 2)
     assert storage.proxy.stored == {}
     storage.assert_stored([equal])
