@@ -187,20 +187,6 @@ def test_signals_are_passed_on_and_the_lock_is_free_after_the_command(tmp_path: 
     assert stored("a")["isReleased"] == {"S": "1"}
 
 
-def test_a_signal_while_it_waits_ends_it(tmp_path: Path) -> None:
-    holder = taken("a")
-    made = tmp_path / "made"
-    with background("a", "--", "touch", str(made)) as process:
-        # Python has no handler of its own for it.
-        wait_until(lambda: catches(process.pid, signal.SIGUSR2))
-        time.sleep(0.2)
-        process.terminate()
-
-        assert process.wait(120) == 143
-    assert not made.exists()
-    holder.renew()
-
-
 def test_on_a_terminal_a_typed_interrupt_comes_once(tmp_path: Path) -> None:
     counted = tmp_path / "counted"
     script = (
@@ -326,17 +312,17 @@ def test_a_command_that_is_stopped_beyond_its_lease_is_ended(
     next_holder.renew()
 
 
-def test_it_can_be_stopped_while_it_waits(counting: tuple[list[str], Path, Path]) -> None:
-    command, pid, end = counting
+def test_it_can_be_stopped_continued_and_ended_while_it_waits(tmp_path: Path) -> None:
     holder = taken("a")
-    with background("a", "--wait", "60", "--", *command, job=True) as process:
+    made = tmp_path / "made"
+    with background("a", "--wait", "600", "--", "touch", str(made), job=True) as process:
         wait_until(lambda: catches(process.pid, signal.SIGTSTP))
         process.send_signal(signal.SIGTSTP)
         wait_until(lambda: is_stopped(process.pid))
-        holder.release()
-
         process.send_signal(signal.SIGCONT)
+        wait_until(lambda: not is_stopped(process.pid))
+        process.terminate()
 
-        wait_until(pid.exists)
-        end.touch()
-        assert process.wait(120) == 9
+        assert process.wait(120) == 143
+    assert not made.exists()
+    holder.renew()

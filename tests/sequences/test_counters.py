@@ -182,6 +182,8 @@ def test_an_item_without_a_number_counts_from_the_initial_value(strategy: Strate
         ":span #n currentValue",
         "INVOICES#x",
         "invoices",
+        # They resemble the names of series.
+        *("testTickets", "testTicket#2026", "other#testTickets#1"),
     ],
 )
 def test_a_name_may_have_any_character(strategy: Strategy, name: str) -> None:

@@ -135,11 +135,6 @@ def test_guard_items_of_request_ids_are_not_items() -> None:
         Ticket.get(key, 0)
 
 
-def test_a_series_that_is_not_a_text_is_refused() -> None:
-    with pytest.raises(TypeError, match="'2026'"):
-        issue(Ticket(subject="Broken door"), series=2026)  # type: ignore[arg-type]
-
-
 # Forms --------------------------------------------------------------------------------------------
 
 
