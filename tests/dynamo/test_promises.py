@@ -566,6 +566,7 @@ class Place(Model):
     id: Any = NumberAttribute(hash_key=True, default_for_new=lambda: uuid.uuid4().int >> 90)
     email = TextAttribute()
     points = IntegerAttribute(default=5)
+    drawn: Any = NumberAttribute(default=lambda: 5)
     size: Any = NumberAttribute(null=True)
 
     unique_email = Unique("email", normalize=casefolded)
@@ -615,15 +616,16 @@ def test_the_guard_items_of_a_number_in_any_form_are_freed(number: float) -> Non
     assert stored_items("tests-places-guards") == {}
 
 
-def test_add_counts_up_from_the_default_of_a_number_that_is_not_stored() -> None:
+def test_add_counts_up_from_the_constant_default_of_a_number_that_is_not_stored() -> None:
     place = Place.create(email="ann@example.org")
-    overwrite(place, points=None)
+    overwrite(place, points=None, drawn=None)
     place.refresh()
-    assert place.points == 5
+    assert (place.points, place.drawn) == (5, 5)
 
-    place.change(add={"points": 2})
+    place.change(add={"points": 2, "drawn": 2})
 
-    assert Place.get(place.id).points == place.points == 7
+    assert Place.get(place.id) == place
+    assert (place.points, place.drawn) == (7, 2)
 
 
 def test_a_commit_that_counts_up_is_a_success_also_if_the_item_is_deleted_right_after_it() -> None:
