@@ -10,6 +10,7 @@ import socket
 import ssl
 import subprocess
 import threading
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +29,7 @@ from botocore.exceptions import (
     ClientError,
     HTTPClientError,
     NoCredentialsError,
+    ReadTimeoutError,
     SSLError,
 )
 from django.conf import settings as django_settings
@@ -36,7 +38,7 @@ from hypothesis import given, settings, strategies as st
 from dynamo._internal.client import addressing, connections, sending
 from dynamo._internal.client.credentials import ProcessCredentials
 from dynamo._internal.client.deadline import within
-from dynamo._internal.client.lean import OPERATIONS, LeanClient, can_bypass_botocore
+from dynamo._internal.client.lean import OPERATIONS, LeanClient, _signing_key, can_bypass_botocore
 from dynamo._internal.client.retries import Fault, fault_of
 from dynamo.exceptions import DynamoError, Unavailable
 from tests.faults.proxy import through
@@ -248,6 +250,22 @@ def test_requests_are_signed_for_the_region_that_the_rules_name() -> None:
     assert "/19700101/us-east-1/dynamodb/" in signed["Authorization"]
 
 
+def test_the_signing_key_of_a_day_is_not_used_on_the_next(endpoint: Endpoint) -> None:
+    def signed(epoch_seconds: float) -> str:
+        frozen = KEYS.get_frozen_credentials()
+        headers = both_ways(endpoint.url)[0]._signer.headers(
+            "GetItem", b"{}", frozen, epoch_seconds
+        )
+        return headers["Authorization"]
+
+    today, tomorrow = time.time(), time.time() + 86_400
+    signed(today)
+    after_today = signed(tomorrow)
+    _signing_key.cache_clear()
+
+    assert signed(tomorrow) == after_today
+
+
 @pytest.mark.parametrize(
     ("keys", "error"),
     [
@@ -431,6 +449,13 @@ def test_redirects_are_not_followed(endpoint: Endpoint, ask: Any, status: int) -
 
     assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == status
     assert [headers[":path"] for headers, _body in endpoint.asked] == ["/"]
+
+
+def test_the_read_time_out_applies_to_a_server_that_does_not_answer(ask: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(ReadTimeoutError):
+            ask(url, read_timeout=0.2)(**GET)
 
 
 def test_a_connection_that_was_closed_is_not_used_again() -> None:
