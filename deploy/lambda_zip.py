@@ -49,7 +49,7 @@ _TIME = (1980, 1, 1, 0, 0, 0)
 
 
 def main() -> int:
-    """Make the zip and say what it consists of; 1 if it is larger than AWS takes."""
+    """Make the zip and print its size; 1 if it is larger than AWS takes."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--arch", choices=PLATFORMS, default="arm64")
     parser.add_argument("--python", choices=PYTHONS, default=PYTHONS[0])
@@ -61,7 +61,8 @@ def main() -> int:
         remove_unread(folder)
         copy_site(folder)
         compile_modules(folder, options.python)
-        total = report(folder)
+        total = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        print(f"{_megabytes(total)} MB unpacked")
         if total > MOST_BYTES:
             print(f"AWS takes at most {_megabytes(MOST_BYTES)} MB unpacked.", file=sys.stderr)
             return 1
@@ -134,19 +135,6 @@ def compile_modules(folder: Path, python: str) -> None:
     print(f"Not compiled, because there is no python{python}: cold starts take seconds longer.")
 
 
-def report(folder: Path) -> int:
-    """Print the largest parts of the zip, and return the number of bytes of all of them."""
-    sizes = {path.name: _size(path) for path in folder.iterdir()}
-    total = sum(sizes.values())
-    largest = sorted(sizes, key=lambda name: -sizes[name])[:12]
-    for name in largest:
-        print(f"{_megabytes(sizes[name]):>6} MB  {name}")
-    others = total - sum(sizes[name] for name in largest)
-    print(f"{_megabytes(others):>6} MB  {len(sizes) - len(largest)} others")
-    print(f"{_megabytes(total):>6} MB  unpacked")
-    return total
-
-
 def pack(folder: Path, target: Path) -> None:
     """Write the zip: the files in the order of their names, all with one time."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as packed:
@@ -156,11 +144,6 @@ def pack(folder: Path, target: Path) -> None:
                 entry.compress_type = zipfile.ZIP_DEFLATED
                 entry.external_attr = (0o755 if path.stat().st_mode & 0o100 else 0o644) << 16
                 packed.writestr(entry, path.read_bytes())
-
-
-def _size(path: Path) -> int:
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def _megabytes(size: int) -> str:

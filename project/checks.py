@@ -33,7 +33,8 @@ def stop_without_static_files() -> None:
 def check_collected(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Compare the static files with the collected ones. Reads all of them.
 
-    Finds nothing if none were collected yet: the check often runs before, and the start fails then.
+    Finds nothing if none were collected yet, because the check often runs before. The start fails
+    then.
     """
     storage = _manifest_storage()
     if storage is None or not storage.hashed_files:

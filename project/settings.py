@@ -19,7 +19,7 @@ DEBUG = env.read("DJANGO_DEBUG", flag)
 PRODUCTION = not DEBUG
 
 SECRET_KEY = env.read("DJANGO_SECRET_KEY", str)
-# Instead: where `project.parameters` reads it, and older keys.
+# Instead of it: the parameter from which `project.parameters` reads it and older keys.
 SECRET_KEY_PARAMETER = env.read("DJANGO_SECRET_KEY_PARAMETER", environment.parameter_name)
 _is_known = bool(SECRET_KEY or SECRET_KEY_PARAMETER)
 env.check(
@@ -104,7 +104,8 @@ INSTALLED_APPS = [
     "locks",
     "dynamo",
     "dynamo.auth",
-    # Each `{% static %}` looks for it in this order. dynamo's runserver comes before its own.
+    # Each `{% static %}` searches the apps for this one, so it is the first of Django's. It comes
+    # after dynamo, whose runserver replaces its own.
     "django.contrib.staticfiles",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -114,7 +115,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    # First: also adds headers to the 500 page, if another one raises an error.
+    # First, so that the page 500 of an error in another one has its headers, too.
     "project.middleware.AnswerMiddleware",
     "project.access.AccessMiddleware",
     "accounts.languages.LanguageMiddleware",
@@ -287,7 +288,7 @@ if EMAIL_PASSWORD_PARAMETER:
     )
     _mail["EMAIL_BACKEND"] = "project.mail.EmailBackend"
 vars().update(_mail)
-# Without the default: a mail server on this machine must be named, too.
+# Without its default, because a mail server on this machine must be named, too.
 EMAIL_IS_CONFIGURED = bool(env.read("EMAIL_URL", str))
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.read("DJANGO_FROM_EMAIL", environment.sender) or "webmaster@localhost"
@@ -300,7 +301,7 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 0
 
 # Sent with each session cookie, with the same flags: see `accounts.cookies`.
 ACCOUNT_COOKIE_NAME = "account"
-# By which an account knows a browser: see `accounts.pages.notices`.
+# The cookie by which an account knows a browser: see `accounts.pages.notices`.
 KNOWN_BROWSER_COOKIE_NAME = "known"
 # Scripts cannot read cookies. Not "Strict": a link in a mail would open the site without session.
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True

@@ -1,4 +1,4 @@
-"""The entry points of WSGI, ASGI and AWS Lambda: what they do before the site answers, and with."""
+"""What the entry points of WSGI, ASGI and AWS Lambda do before the site answers, and how."""
 
 import gc
 import os

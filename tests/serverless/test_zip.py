@@ -44,7 +44,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(
         [*command, "--arch", ARCH, packed], check=True, capture_output=True, text=True
     )
-    assert "MB  unpacked" in done.stdout
+    assert "MB unpacked" in done.stdout
     with zipfile.ZipFile(packed) as file:
         file.extractall(folder / "task")
     return folder / "task"
