@@ -122,7 +122,7 @@ def release_held(name: str, owner: str, versions: Sequence[str], version: str) -
     True also if an earlier release under one of `versions` had arrived, or if the reply was lost
     and another holder has the lock by now. Costs 1 request, 1 write unit.
     """
-    request = _release(version).request(_address(name), **_held(versions, owner))
+    request = Update(_released(version)).request(_address(name), **_held(versions, owner))
     refused = _refused("UpdateItem", request)
     # The next holder may have been faster than our repetition.
     return refused is None or refused.repeated or _version_of(_stored(refused, name)) in versions
@@ -166,7 +166,7 @@ def break_seen(name: str, seen: Item, *, delete: bool, write: Transaction | None
     else:
         # A lock whose token is not a whole number cannot be acquired.
         damaged = not seen.get("fencingToken", {"N": "0"}).get("N", "").isdigit()
-        update = _release(version, **({"fencingToken": None} if damaged else {}))
+        update = Update(_released(version) | ({"fencingToken": None} if damaged else {}))
         action = {"Update": update.request(_address(name), **_unchanged(seen))}
 
     def otherwise(refusal: Refusal) -> Exception | None:
@@ -190,8 +190,8 @@ def _address(name: str) -> dict[str, Any]:
     return {"TableName": LockItem.table(), "Key": {"key": {"S": name}}}
 
 
-def _release(version: str, **more: None) -> Update:
-    return Update({"recordVersionNumber": {"S": version}, "isReleased": {"S": RELEASED}, **more})
+def _released(version: str) -> dict[str, Any]:
+    return {"recordVersionNumber": {"S": version}, "isReleased": {"S": RELEASED}}
 
 
 def _stored_data(data: bytes | None) -> Item:
