@@ -17,8 +17,6 @@ from accounts.emails import links, pending
 from accounts.exceptions import BadLink
 from accounts.models import User
 from accounts.services import account_key, delete
-from dynamo._internal.client.sending import send
-from dynamo.cache import CacheItem
 from dynamo.transactions import Transaction
 from tests.accounts.test_sign_up_page import the_account
 from tests.factories import (
@@ -30,7 +28,16 @@ from tests.factories import (
     stored_user,
 )
 from tests.mailbox import later, link, the_mail, told_by, whole_link
-from tests.pages import ANN, SIGN_UP as URL, Page, form_values, sign_in, sign_up, signed_in_as
+from tests.pages import (
+    ANN,
+    SIGN_UP as URL,
+    Page,
+    form_values,
+    sign_in,
+    sign_up,
+    signed_in_as,
+    stored_sessions,
+)
 from tests.requests import Requests
 
 SENT = "/accounts/signup/sent/"
@@ -53,8 +60,7 @@ def sign_up_link(**values: Any) -> str:
 
 def held() -> list[dict[str, Any]]:
     """What is stored about sign-ups."""
-    items = send("Scan", {"TableName": CacheItem.table()})["Items"]
-    return [json.loads(item["value"]["S"]) for item in items if "S" in item["value"]]
+    return [json.loads(item["value"]["S"]) for item in stored_sessions()]
 
 
 def cache_key(path: str) -> str:
