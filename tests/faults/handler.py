@@ -48,7 +48,6 @@ class Handler(BaseHTTPRequestHandler):
     def finish(self) -> None:
         with self.proxy._lock:
             self.proxy._open.discard(self.connection)
-        self.proxy.thread_ends()
         super().finish()
 
     def handle(self) -> None:

@@ -249,7 +249,6 @@ class FaultProxy:
         self._ended.wait(seconds)
         with suppress(OSError, http.client.HTTPException):
             forward()
-        self.thread_ends()
 
     def _torn(
         self, request: dict[str, Any], forward: Callable[[], RawReply], seconds: float
@@ -263,9 +262,6 @@ class FaultProxy:
             mixed = torn(request, json.loads(before.body), json.loads(after.body))
             return RawReply(200, _own_headers(), json.dumps(mixed).encode())
         return after
-
-    def thread_ends(self) -> None:
-        """Called when a thread forwards no more requests."""
 
     def note(self, seen: Seen, reply: RawReply) -> None:
         """Called with each reply of the engine."""

@@ -5,7 +5,6 @@ all tokens. So requests that reached the proxy before the engine was killed, hel
 ones included, never reach the next engine: AWS would not carry them out again either.
 """
 
-import http.client
 import threading
 import time
 from collections.abc import Callable
@@ -22,12 +21,11 @@ LATEST_SECONDS = 10.0
 
 
 class RandomFaultProxy(FaultProxy):
-    """Records no requests, and keeps its connections to the engine."""
+    """Draws the faults of requests, and does not record them."""
 
     def __init__(self, engine_url: str, faults: RandomFaults) -> None:
         super().__init__(engine_url)
         self.faults = faults
-        self._mine = threading.local()
         self._gate = threading.Condition()
         self._under_way = 0
         self._era = 0
@@ -67,24 +65,3 @@ class RandomFaultProxy(FaultProxy):
                     self._gate.notify_all()
 
         return super()._reply_under(fault, request, forward_in_time)
-
-    def _forward(
-        self, path: str, headers: dict[str, str], body: bytes, method: str = "POST"
-    ) -> RawReply:
-        connection = getattr(self._mine, "connection", None)
-        if connection is None:
-            connection = http.client.HTTPConnection(self._engine, timeout=60)
-            self._mine.connection = connection
-        try:
-            connection.request(method, path, body, headers)
-            with connection.getresponse() as reply:
-                return RawReply(reply.status, dict(reply.getheaders()), reply.read())
-        except (OSError, http.client.HTTPException):
-            self.thread_ends()
-            raise
-
-    def thread_ends(self) -> None:
-        connection = getattr(self._mine, "connection", None)
-        if connection is not None:
-            connection.close()
-            self._mine.connection = None
