@@ -58,19 +58,13 @@ class Seats(ListMixin, ListView):
     allow_empty = False
 
 
-class AllSeats(Seats):
+class ListedSeats(Seats):
+    """Lists what the function `items` returns."""
+
+    items: Any = None
+
     def get_queryset(self) -> Any:
-        return sorted(Seat.scan(), key=lambda seat: seat.row)
-
-
-class ScannedSeats(Seats):
-    def get_queryset(self) -> Any:
-        return Seat.scan()
-
-
-class PageOfSeats(Seats):
-    def get_queryset(self) -> Any:
-        return Seat.page("red", after=self.request.GET.get("page"))
+        return self.items()
 
 
 class SeatUpdate(UpdateMixin, UpdateView):
@@ -95,12 +89,12 @@ urlpatterns = [
     path("", include("dynamo.auth.urls")),
     path("clubs/<club>/", CustomersOfClub.as_view()),
     path("seats/red/", Seats.as_view(partition="red")),
-    path("seats/all/", AllSeats.as_view(paginate_by=2)),
-    path("seats/cursor/", PageOfSeats.as_view()),
+    path("seats/all/", ListedSeats.as_view(items=lambda: list(Seat.query("red")), paginate_by=2)),
+    path("seats/cursor/", ListedSeats.as_view(items=lambda: Seat.page("red"))),
     path("seats/of/<hall>/", Seats.as_view()),
     path("wrong/partition/", Seats.as_view()),
     path("wrong/order/", Seats.as_view(partition="red", ordering="guest")),
-    path("wrong/scan/", ScannedSeats.as_view()),
+    path("wrong/scan/", ListedSeats.as_view(items=Seat.scan)),
     path("customers/new/", CustomerCreate.as_view()),
     path("customers/<pk>/", Detail.as_view(model=Customer)),
     path("customers/<pk>/edit/", CustomerUpdate.as_view()),
