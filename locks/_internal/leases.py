@@ -231,7 +231,7 @@ class Lease:
             known, version = self._note_next_version()
             # No attempt begins after the end of the lease.
             with within(self.remaining_seconds):
-                ours = requests.renew(self.name, self.owner, known, version, data)
+                ours = requests.renew(self.name, known, version, data)
             if ours:
                 self._versions = [version]
                 self._sent_at = sent_at
@@ -285,7 +285,7 @@ class Lease:
             if remove:
                 ours = requests.delete_held(self.name, known)
             else:
-                ours = requests.release_held(self.name, self.owner, known, version)
+                ours = requests.release_held(self.name, known, version)
         except DynamoError as error:
             self._raise_if_lost(error)
             raise

@@ -244,7 +244,7 @@ class Lock:
             # For example from a signal handler: the lock may be taken, and no lease is returned.
             # It is released with one attempt, because the caller is about to end.
             with suppress(DynamoError), within(0):
-                requests.release_held(self.name, owner, [version], requests.new_version())
+                requests.release_held(self.name, [version], requests.new_version())
             raise
         if taken and item is not None:
             return Lease(version, item, self.lease_seconds, sent_at), None

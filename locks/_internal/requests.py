@@ -105,24 +105,24 @@ def take(
     return True, answer["Attributes"]
 
 
-def renew(name: str, owner: str, versions: Sequence[str], version: str, data: bytes | None) -> bool:
-    """Store `version` if `owner` holds the lock under one of `versions`; return whether it does.
+def renew(name: str, versions: Sequence[str], version: str, data: bytes | None) -> bool:
+    """Store `version` if the lock has one of `versions`; return whether it is stored.
 
     Also stores `data`, unless it is None. Costs 1 request, 1 write unit.
     """
     now = {"S": _time_of_day()}
     update = Update({"recordVersionNumber": {"S": version}, "renewedAt": now, **_stored_data(data)})
-    refused = _refused("UpdateItem", update.request(_address(name), **_held(versions, owner)))
+    refused = _refused("UpdateItem", update.request(_address(name), **_held(versions)))
     return refused is None or _version_of(_stored(refused, name)) == version
 
 
-def release_held(name: str, owner: str, versions: Sequence[str], version: str) -> bool:
-    """Release the lock if `owner` holds it under one of `versions`; return whether it did.
+def release_held(name: str, versions: Sequence[str], version: str) -> bool:
+    """Release the lock if it has one of `versions`; return whether it is released.
 
     True also if an earlier release under one of `versions` had arrived, or if the reply was lost
     and another holder has the lock by now. Costs 1 request, 1 write unit.
     """
-    request = Update(_released(version)).request(_address(name), **_held(versions, owner))
+    request = Update(_released(version)).request(_address(name), **_held(versions))
     refused = _refused("UpdateItem", request)
     # The next holder may have been faster than our repetition.
     return refused is None or refused.repeated or _version_of(_stored(refused, name)) in versions
@@ -222,14 +222,10 @@ def _condition(condition: str, values: Item) -> dict[str, Any]:
 _FREE = _condition("attribute_not_exists(#key) OR isReleased = :free", {":free": {"S": RELEASED}})
 
 
-def _held(versions: Sequence[str], owner: str | None = None) -> dict[str, Any]:
-    """The record version is one of `versions`; with `owner`, the lock is also not released."""
+def _held(versions: Sequence[str]) -> dict[str, Any]:
+    """The record version is one of `versions`, which nobody else stores."""
     values: Item = {f":v{number}": {"S": version} for number, version in enumerate(versions)}
-    condition = f"recordVersionNumber IN ({', '.join(values)})"
-    if owner is not None:
-        condition += " AND ownerName = :us AND attribute_not_exists(isReleased)"
-        values[":us"] = {"S": owner}
-    return _condition(condition, values)
+    return _condition(f"recordVersionNumber IN ({', '.join(values)})", values)
 
 
 def _unchanged(seen: Item) -> dict[str, Any]:
