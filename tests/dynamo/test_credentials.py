@@ -6,7 +6,6 @@ import logging
 import socket
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from accounts.models import User
 from dynamo._internal.client import credentials, deadline, sending
 from dynamo._internal.client.deadline import within
 from dynamo._internal.client.sending import send
-from dynamo._internal.processes import LEAST_SECONDS_BETWEEN, MOST_THREADS, Background
 from dynamo.exceptions import Rejected, Unavailable
 from tests.clocks import Stopwatch
 from tests.dynamo.providers import HOST, Provider, ask, keys, prints
@@ -250,7 +248,7 @@ def no_thread_is_left() -> bool:
     return not loading_threads()
 
 
-def test_many_threads_ask_the_provider_once(
+def test_many_threads_share_one_that_loads_credentials_and_ends_with_the_client(
     container: Provider, at_once: Callable[..., list[Any]]
 ) -> None:
     wait_until(no_thread_is_left)
@@ -259,13 +257,7 @@ def test_many_threads_ask_the_provider_once(
 
     assert container.calls == 1
     assert loading_threads() == ["AWS credentials"]
-
-
-def test_the_thread_ends_with_the_client(container: Provider) -> None:
-    get()
-
     sending.reset()
-
     wait_until(no_thread_is_left)
 
 
@@ -338,50 +330,6 @@ def test_a_file_is_not_uploaded_while_a_provider_hangs(
         credentials.of_process.reset()
 
     assert watch.seconds < SOON_SECONDS
-
-
-# Background threads -------------------------------------------------------------------------------
-
-
-def test_calls_that_hang_are_replaced_up_to_a_limit_of_threads() -> None:
-    may_end, begun = threading.Event(), threading.Semaphore(0)
-
-    def hang() -> str:
-        begun.release()
-        may_end.wait(120)
-        return "an answer"
-
-    hangs = Background("hanging", hang, stuck_seconds=0)
-    for _number in range(MOST_THREADS):
-        hangs.start()
-        assert begun.acquire(timeout=60)
-    for _number in range(50):
-        hangs.start()
-    threads = [each for each in threading.enumerate() if each.name == "hanging"]
-    may_end.set()
-    wait_until(lambda: hangs.ended == MOST_THREADS)
-
-    assert len(threads) == MOST_THREADS
-    assert hangs.value == "an answer"
-    wait_until(lambda: not any(each.is_alive() for each in threads))
-
-
-def test_a_failing_call_is_not_repeated_at_once() -> None:
-    began_at: list[float] = []
-
-    def fail() -> None:
-        began_at.append(time.monotonic())
-        raise OSError
-
-    fails = Background("failing", fail, stuck_seconds=60, pause=lambda _self: 3600)
-
-    def ask_twice() -> bool:
-        fails.start()
-        return len(began_at) == 2
-
-    wait_until(ask_twice)
-
-    assert began_at[1] - began_at[0] >= LEAST_SECONDS_BETWEEN
 
 
 # Private names of botocore and urllib3 ------------------------------------------------------------

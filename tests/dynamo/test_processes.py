@@ -1,15 +1,17 @@
-"""`PerProcess` makes a value once per process, with threads, forks and resets."""
+"""What belongs to a process: values that are made once, and calls in background threads."""
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from itertools import count
 from typing import Any
 
 import pytest
 
-from dynamo._internal.processes import PerProcess
+from dynamo._internal.processes import LEAST_SECONDS_BETWEEN, MOST_THREADS, Background, PerProcess
 from tests.forked import in_a_child
+from tests.waiting import wait_until
 
 
 def test_a_value_is_made_once_even_if_it_is_false_and_again_after_a_failure_or_a_reset() -> None:
@@ -77,3 +79,47 @@ def test_a_fork_while_a_thread_makes_the_value_does_not_block_the_child() -> Non
         go_on.set()
         maker.join()
     assert shared() == parent
+
+
+# Background threads -------------------------------------------------------------------------------
+
+
+def test_calls_that_hang_are_replaced_up_to_a_limit_of_threads() -> None:
+    may_end, begun = threading.Event(), threading.Semaphore(0)
+
+    def hang() -> str:
+        begun.release()
+        may_end.wait(120)
+        return "an answer"
+
+    hangs = Background("hanging", hang, stuck_seconds=0)
+    for _number in range(MOST_THREADS):
+        hangs.start()
+        assert begun.acquire(timeout=60)
+    for _number in range(50):
+        hangs.start()
+    threads = [each for each in threading.enumerate() if each.name == "hanging"]
+    may_end.set()
+    wait_until(lambda: hangs.ended == MOST_THREADS)
+
+    assert len(threads) == MOST_THREADS
+    assert hangs.value == "an answer"
+    wait_until(lambda: not any(each.is_alive() for each in threads))
+
+
+def test_a_failing_call_is_not_repeated_at_once() -> None:
+    began_at: list[float] = []
+
+    def fail() -> None:
+        began_at.append(time.monotonic())
+        raise OSError
+
+    fails = Background("failing", fail, stuck_seconds=60, pause=lambda _self: 3600)
+
+    def ask_twice() -> bool:
+        fails.start()
+        return len(began_at) == 2
+
+    wait_until(ask_twice)
+
+    assert began_at[1] - began_at[0] >= LEAST_SECONDS_BETWEEN
