@@ -113,11 +113,7 @@ class Sequence:
 
     def next_value(self) -> int:
         """Return the next number; see the function `next_value`."""
-        if self.reset_value is None or self.strategy == "optimistic":
-            return _draw(self, 1)[0]
-        value = _draw_or_start_over(self, self.reset_value)
-        numbers_given.send_robust(sender=None, kind="counter", callers=1, numbers=1)
-        return value
+        return _draw(self, 1)[0]
 
     def next_values(self, count: int) -> range:
         """Return the next `count` numbers; see the function `next_values`.
@@ -240,7 +236,8 @@ def checked_name(name: str) -> str:
 
 
 def _draw(sequence: Sequence, count: int) -> range:
-    if count * abs(sequence.increment) >= SHARED_SPAN:
+    may_start_over = sequence.strategy == "atomic" and sequence.reset_value is not None
+    if may_start_over or count * abs(sequence.increment) >= SHARED_SPAN:
         return _draw_together(sequence, [count])[0]
     return _combiner(sequence, count)
 
@@ -253,8 +250,13 @@ def _draw_for_all(sequence: Sequence, callers: list[Caller[int, range]]) -> None
 
 
 def _draw_together(sequence: Sequence, counts: SequenceOf[int]) -> list[range]:
-    draw = _draw_atomically if sequence.strategy == "atomic" else _draw_optimistically
-    drawn = draw(sequence, counts)
+    if sequence.strategy == "optimistic":
+        drawn = _draw_optimistically(sequence, counts)
+    elif sequence.reset_value is None:
+        drawn = _draw_atomically(sequence, counts)
+    else:
+        value = _draw_or_start_over(sequence, sequence.reset_value)
+        drawn = [range(value, value + 1)]
     numbers_given.send_robust(sender=None, kind="counter", callers=len(counts), numbers=sum(counts))
     return drawn
 
