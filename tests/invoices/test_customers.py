@@ -252,7 +252,7 @@ def test_a_customers_page_shows_its_own_invoices_and_what_is_open(
     monkeypatch.setattr(lists, "list_invoices", partial(lists.list_invoices, limit=2))
     found, text = shown()
     assert found == labels[:0:-1]
-    assert "Older invoices are not among these." in text
+    assert "Older invoices are not listed here." in text
     older = f"?customer=BOB&amp;year={year}&amp;before=2"
     assert older in client.get(f"{BOOK}{item.id}/").content.decode()
 
