@@ -34,7 +34,7 @@ from dynamo._internal.client.deadline import operation_ends_at
 from dynamo._internal.items import ITEM_MAX_BYTES, fits_key, item_bytes
 from dynamo._internal.processes import on_new_process
 from dynamo._internal.threads import in_thread
-from dynamo.exceptions import Rejected, TableMissing, TransactionConflict, Unavailable
+from dynamo.exceptions import Rejected, TransactionConflict, Unavailable
 from dynamo.signals import tables_emptied
 from dynamo.transactions import Transaction, Write
 from sequences._internal.combining import Combiner
@@ -238,8 +238,6 @@ def _send_group(key: Key, callers: list[ItemCaller]) -> None:
             pace.slowed(now) if conflict.throttled else pace.lost(now, now - began, told=False)
         )
         return
-    except TableMissing:
-        raise
     except Rejected as error:
         # One item is at fault, or the head from which it was numbered. From now on each goes alone,
         # and that item gets the error.

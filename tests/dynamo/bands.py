@@ -16,7 +16,7 @@ class Artist(Model):
 
     unique_name = Unique("name", normalize=str.casefold)
     unique_site = Unique("site", normalize=str.casefold)
-    unique_label = Unique("label", normalize=str.upper)
+    unique_label = Unique("label", normalize=lambda text: text.strip().upper())
 
 
 class Band(Artist):

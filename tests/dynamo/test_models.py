@@ -1,4 +1,4 @@
-"""Puts are built as PynamoDB builds them, in fewer steps."""
+"""Items are built and read as PynamoDB does it, in fewer steps."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import pytest
 from pynamodb.attributes import (
     BinaryAttribute,
     BooleanAttribute,
+    DiscriminatorAttribute,
     JSONAttribute,
     ListAttribute,
     MapAttribute,
@@ -14,6 +15,7 @@ from pynamodb.attributes import (
     UnicodeSetAttribute,
 )
 
+from dynamo import DamagedItem, Model, TextAttribute
 from dynamo._internal.items import PlainModel
 from dynamo.transactions import Write
 
@@ -60,3 +62,31 @@ def test_a_put_is_what_pynamodb_would_send(values: dict[str, Any], condition: An
 
     assert put.request == item.get_save_kwargs_from_instance(condition, "ALL_OLD")
     assert item.serialize() == item._container_serialize()
+
+
+# A table of several models ------------------------------------------------------------------------
+
+
+class Pet(Model):
+    class Meta:
+        table_name = "tests-pets"
+
+    kind = DiscriminatorAttribute()
+    name = TextAttribute()
+
+
+class Dog(Pet, discriminator="dog"):
+    trick = TextAttribute(null=True)
+
+
+@pytest.mark.usefixtures("engine")
+def test_items_of_a_model_with_a_discriminator_have_the_class_that_it_tells() -> None:
+    Dog.create(name="Rex", trick="sit")
+
+    [rex] = Pet.scan()
+    rex.change(trick="roll")
+    rex.refresh()
+
+    assert (type(rex), rex.trick) == (Dog, "roll")
+    with pytest.raises(DamagedItem):
+        Pet.from_raw_data(rex.stored | {"kind": {"S": "cat"}})

@@ -418,8 +418,9 @@ def test_a_request_id_of_a_model_with_its_own_key_has_a_guard_item(requests_sent
 
     assert Seat.create(hall="red", row=1, request_id="form-1") == first
     for values in ({"row": 2}, {"row": 1, "price": Decimal(5)}):
-        with pytest.raises(RequestIdReused):
+        with pytest.raises(RequestIdReused) as reused:
             Seat.create(hall="red", request_id="form-1", **values)
+        assert reused.value.request_id == "form-1"
     with pytest.raises(AlreadyExists):
         Seat.create(hall="red", row=1, request_id="form-2")
     first.delete()

@@ -8,6 +8,7 @@ import pytest
 
 from dynamo._internal.client.sending import send
 from dynamo.exceptions import Taken
+from dynamo.transactions import Transaction
 from tests.dynamo.bands import Band, Singer, delete_guard
 from tests.items import stored_items
 from tests.requests import Requests, told
@@ -37,11 +38,13 @@ def put_guard(model: Any, key: str, owner: str, **more: dict[str, str]) -> None:
     send("PutItem", {"TableName": model._guard_table().name, "Item": item})
 
 
-def test_a_key_of_2048_bytes_is_found_and_a_longer_one_rejected_before_a_request(
+def test_a_key_of_2048_bytes_is_found_and_a_longer_or_empty_one_rejected_before_a_request(
     model: Any, requests_sent: Requests
 ) -> None:
     with pytest.raises(ValueError, match="The value of site is too long to be kept unique"):
         model("1", name="Long", site="é" * 1022).insert()
+    with pytest.raises(ValueError, match="The value of label is empty when it is normalized"):
+        model("1", name="Long", site="a", label=" ").insert()
     assert requests_sent.operations == []
 
     site = "é" * 1021 + "x"
@@ -65,6 +68,18 @@ def test_an_item_can_give_up_a_value_whose_guard_is_gone_or_names_another_item(
     leave(band)
 
     assert guards_of(model).get(SITE) == owner
+
+
+def test_two_items_that_have_the_same_value_by_damage_can_be_deleted_together(model: Any) -> None:
+    band = the_who(model)
+    delete_guard(model, SITE)
+    twin = model("2", name="Twin", site="who.example").insert()
+
+    with Transaction() as write:
+        twin.delete(write=write)
+        band.delete(write=write)
+
+    assert guards_of(model) == {}
 
 
 #: Guards that do not name the item 1 as the owner of its value, and whether the value is taken.

@@ -9,7 +9,7 @@ import pytest
 
 from dynamo._internal.client import deadline
 from dynamo._internal.items import ITEM_MAX_BYTES, PlainModel
-from dynamo.exceptions import Rejected
+from dynamo.exceptions import DamagedItem, Rejected
 from dynamo.transactions import Transaction, Write
 from sequences._internal import series as issuing
 from sequences._internal.series import issue
@@ -130,6 +130,13 @@ def test_the_contents_of_a_request_have_every_value_but_no_order(series: str) ->
         ticket(series, request_id="a", photo=b"1")
     error = refused.value
     assert (error.request_id, error.series, error.number) == ("a", series, 1)
+
+
+def test_a_request_id_whose_item_is_damaged_is_an_error(series: str) -> None:
+    put_item(Ticket, ticket(series, request_id="a").stored, subject={"N": "1"})
+
+    with pytest.raises(DamagedItem, match="subject"):
+        ticket(series, request_id="a")
 
 
 # Further writes -----------------------------------------------------------------------------------
