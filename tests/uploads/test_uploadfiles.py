@@ -158,7 +158,7 @@ def test_a_dry_run_predicts_the_outcome_of_two_files_for_one_key(logs: str, tmp_
     files = [write(tmp_path / name, text) for name, text in texts.items()]
 
     foretold, dry_err, dry_code = uploaded_as_json("--dry-run", *files, logs)
-    done, err, code = uploaded_as_json("--workers", "1", *files, logs)
+    done, err, code = uploaded_as_json(*files, logs)
 
     assert foretold == done == counts(uploaded=2, skipped=1, conflicts=1, bytes=2)
     # Which of the two comes first is drawn by lot.
