@@ -194,7 +194,9 @@ def test_after_a_lost_reply_a_conflict_is_repeated_in_any_case(proxy: FaultProxy
 def test_a_permanent_reason_is_a_rejection_with_its_message(proxy: FaultProxy, code: str) -> None:
     reasons = [{"Code": "ConditionalCheckFailed"}, {"Code": code, "Message": "this is why"}]
 
-    assert_refused(put_two(reasons, proxy, times=1), Rejected, f"{code}: this is why")
+    assert_refused(
+        put_two(reasons, proxy, times=1), Rejected, f"TransactWriteItems.*{code}: this is why"
+    )
 
     assert proxy.count("TransactWriteItems") == 1
 

@@ -111,10 +111,18 @@ def test_some_series_are_checked_without_a_scan(series: str, requests_sent: Requ
     ticket(other)
     remove_item(Ticket, series, 2)
     requests_sent.clear()
+    told = Counts[str]()
 
-    reports = list(check_series(Ticket, series=[other, series, "nothing", series]))
+    reports = list(
+        check_series(
+            Ticket,
+            series=[other, series, "nothing", series],
+            progress=lambda what, count: told.update({what: count}),
+        )
+    )
 
     assert "Scan" not in requests_sent.operations
+    assert told == {"Items read": 6}  # and guard items
     assert sorted((each.series, each.gaps.listed) for each in reports) == sorted(
         [(other, []), (series, [2])]
     )
