@@ -256,6 +256,7 @@ ACCOUNTS = [
     ),
     # A change of the email address that waits for its link
     _account("request_change", partial(request_change, email=NEW)),
+    _account("request_change to a spelling", partial(request_change, email="ANN@example.org")),
     _account("request_change again", partial(request_change, email=NEW), waiting_ann, changed=None),
     _account("request_change to another address", partial(request_change, **_third), waiting_ann),
     _moving(
