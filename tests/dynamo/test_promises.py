@@ -639,13 +639,18 @@ def test_a_commit_that_counts_up_is_a_success_also_if_the_item_is_deleted_right_
     assert other.stored == stored_items("tests-promises")[other.pk]
 
 
-def test_a_copy_cannot_be_written_if_the_form_was_shown_with_a_later_version() -> None:
+def test_a_copy_is_written_only_if_the_form_was_shown_with_its_version() -> None:
     old = ann()
     newer = Member.get(old.pk)
     newer.change(email="new@example.org")
 
     with pytest.raises(Stale):
         old.expect_version(newer.version)
+    newer.expect_version(newer.version)
+    newer.change(card="A-17")
+    newer.expect_version(old.version)
+    with pytest.raises(Stale):
+        newer.change(card="A-18")
 
 
 # Lost replies: what the register (`tests.operations`) has no case of ---------------------------

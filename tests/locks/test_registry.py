@@ -18,13 +18,15 @@ from tests.locks.items import put, stored, taken
 pytestmark = pytest.mark.usefixtures("engine")
 
 
-def test_the_age_of_a_renewal_is_in_seconds() -> None:
-    put("a", renewedAt={"S": "2026-11-21T10:00:00.000+00:00"})
+def test_the_age_of_a_renewal_is_in_seconds_and_a_lock_is_silent_after_its_lease() -> None:
+    put("a", renewedAt={"S": "2026-11-21T10:00:00.000+00:00"}, leaseDuration={"S": "20000"})
     put("b", renewedAt={"S": "2026-11-21T10:00:00"})
     at = datetime(2026, 11, 21, 10, 0, 30, tzinfo=UTC)
 
     assert {lock.age_seconds(at) for lock in all_locks()} == {30}
     assert all(lock.age_seconds(at - timedelta(days=1)) for lock in all_locks())
+    silent = [look("a").is_silent(at - timedelta(seconds=each)) for each in (0, 10, 11)]
+    assert silent == [True, False, False]
 
 
 _NO_TEXT = ("ownerName", "leaseDuration", "recordVersionNumber", "isReleased", "renewedAt")
