@@ -475,7 +475,9 @@ def test_the_largest_item_is_issued_and_no_larger_one(series: str, requests_sent
 
     assert ticket(series, subject="x" * room, request_id="a").number == 1
     requests_sent.clear()
-    with pytest.raises(ItemTooLarge):
+    with pytest.raises(
+        ItemTooLarge, match=r"^The item is too large: it has 500,\d{3} bytes; at most"
+    ):
         ticket(series, tags={f"{number} {'x' * 100_000}" for number in range(5)})
     with pytest.raises(ItemTooLarge) as refused:
         ticket(series, subject="x" * (room + 1), request_id="b")

@@ -243,6 +243,22 @@ def test_the_newest_accounts_of_the_last_report_are_listed_first(
     assert requests_sent.operations == [*OF_EVERY_PAGE, "TransactGetItems", "BatchGetItem"]
 
 
+def test_an_account_that_two_fields_find_is_on_one_page(
+    client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admin.site._registry[User], "list_per_page", 2)
+    users = [make_user(username=f"carol{each}", email=f"carol{each}@example.org") for each in "abc"]
+
+    found, address = [], "?q=carol"
+    while address:
+        response = client.get(f"{USERS}{address}")
+        found += rows(response)
+        following = re.search(r'href="([^"]*)" rel="next"', response.content.decode())
+        address = html.unescape(following[1]) if following else ""
+
+    assert sorted(found) == sorted(user.pk for user in users)
+
+
 def test_a_damaged_account_is_listed_as_damaged_and_its_address_book_opens(
     client: Any, bob: User
 ) -> None:
