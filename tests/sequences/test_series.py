@@ -53,7 +53,8 @@ def test_an_issued_item_is_returned_as_it_is_stored(series: str) -> None:
     request_id = uuid.uuid4()
 
     assert issue(item, series=series, request_id=request_id) is item
-    assert (item.series, item.number, item.request_id) == (series, 1, str(request_id))
+    for each in (item, Ticket.get(series, 1)):
+        assert (each.series, each.number, each.request_id) == (series, 1, str(request_id))
     assert [item.stored] == stored_items(Ticket, series)
     assert item.stored == {
         "series": {"S": series},
