@@ -16,7 +16,7 @@ from pynamodb.attributes import (
 )
 
 from dynamo import DamagedItem, Model, TextAttribute
-from dynamo._internal.items import PlainModel
+from dynamo._internal.items import PlainModel, item_bytes
 from dynamo.transactions import Write
 
 
@@ -62,6 +62,29 @@ def test_a_put_is_what_pynamodb_would_send(values: dict[str, Any], condition: An
 
     assert put.request == item.get_save_kwargs_from_instance(condition, "ALL_OLD")
     assert item.serialize() == item._container_serialize()
+
+
+# Sizes --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "size"),
+    [
+        ({"S": "é"}, 2),
+        ({"N": "12345"}, 5),
+        ({"B": b"abc"}, 3),
+        ({"BOOL": True}, 1),
+        ({"L": [{"S": "ab"}, {"N": "1"}]}, 3 + (1 + 2) + (1 + 3)),
+        ({"M": {"key": {"S": "a"}}}, 3 + 1 + (3 + 1)),
+        ({"SS": ["a", "bc"]}, 3),
+        ({"NS": ["1", "23"]}, 3 + 4),
+    ],
+    ids=str,
+)
+def test_the_size_of_an_item_is_that_of_its_names_and_values(
+    value: dict[str, Any], size: int
+) -> None:
+    assert item_bytes({"name": value}) == len("name") + size
 
 
 # A table of several models ------------------------------------------------------------------------
