@@ -527,7 +527,7 @@ def test_a_counter_without_a_number_or_with_another_order_is_damage(
     if not knows:
         forget_all()
 
-    with pytest.raises(DamagedSeries):
+    with pytest.raises(DamagedSeries, match=series):
         entry(series, "2026-03-14")
 
     assert stored_counter(Entry, series) == before
@@ -550,6 +550,6 @@ def test_a_guard_that_does_not_name_its_requests_item_is_damage(series: str, own
         other = then(lambda: ticket(series))
 
     assert other.result().number == 3
-    with pytest.raises(DamagedSeries):
+    with pytest.raises(DamagedSeries, match=series):
         damaged.result()
     assert_whole(Ticket, series, 3)
