@@ -65,6 +65,12 @@ def test_the_thread_begins_with_the_first_lease_and_ends_with_the_last() -> None
     wait_until(lambda: not beating())
 
 
+def test_the_thread_wakes_when_a_renewal_is_due() -> None:
+    lease, heartbeats = taken("a", lease_seconds=LEASE_SECONDS), leases._of_process()
+
+    wait_until(lambda: abs(heartbeats._wakes_at - lease.renewal_due_at) < 0.05)
+
+
 def test_short_leases_one_after_the_other_share_a_thread() -> None:
     threads, began = set(), time.monotonic()
     for _number in range(20):
