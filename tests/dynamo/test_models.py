@@ -18,6 +18,7 @@ from pynamodb.attributes import (
 from dynamo import DamagedItem, Model, TextAttribute
 from dynamo._internal.items import PlainModel, item_bytes
 from dynamo.transactions import Write
+from tests.requests import Requests
 
 
 class Kinds(PlainModel):
@@ -62,6 +63,24 @@ def test_a_put_is_what_pynamodb_would_send(values: dict[str, Any], condition: An
 
     assert put.request == item.get_save_kwargs_from_instance(condition, "ALL_OLD")
     assert item.serialize() == item._container_serialize()
+
+
+# Reads ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("engine")
+def test_reads_of_a_plain_model_are_consistent_in_any_case(requests_sent: Requests) -> None:
+    for options in ({}, {"consistent_read": False}):
+        with pytest.raises(Kinds.DoesNotExist):
+            Kinds.get("a", 1, **options)
+
+    assert [each["ConsistentRead"] for each in requests_sent.requests] == [True, True]
+
+
+def test_a_value_that_another_program_stored_as_null_is_absent() -> None:
+    stored = {"pk": {"S": "a"}, "sk": {"N": "1"}, "data": {"NULL": True}}
+
+    assert Kinds.from_raw_data(stored).data is None
 
 
 # Sizes --------------------------------------------------------------------------------------------
