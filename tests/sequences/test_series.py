@@ -507,6 +507,13 @@ def test_an_item_beyond_the_counter_is_damage(series: str, requests_sent: Reques
     assert ticket(series, request_id="a").stored == first.stored
 
 
+def test_an_item_beyond_the_counter_of_an_ordered_series_is_damage(series: str) -> None:
+    put_item(Entry, entry(series, "2026-03-14").stored, number={"N": "2"})
+
+    with pytest.raises(DamagedSeries, match=series):
+        entry(series, "2026-03-15")
+
+
 @pytest.mark.parametrize("knows", [True, False])
 @pytest.mark.parametrize(
     ("value", "last"),
