@@ -119,6 +119,11 @@ def _end_other(user: User, **write: Any) -> None:
     sessions.end(user, other, **write)
 
 
+def _end_all_and_begin(user: User) -> None:
+    sessions.end_all(User.get(user.pk))
+    begun(user)
+
+
 def _see(user: User, **write: Any) -> None:
     [session] = sessions.alive(user)
     sessions.seen(user, session, address="192.0.2.8", **write)
@@ -294,7 +299,13 @@ ACCOUNTS = [
         stale=None,
     ),
     _session("sessions.end_others", sessions.end_others, ann_in_a_session),
-    _session("sessions.end_all", sessions.end_all, ann_in_a_session, stale=None),
+    _session(
+        "sessions.end_all",
+        sessions.end_all,
+        ann_in_a_session,
+        stale=None,
+        refusals={"all ended since, and one began": (_end_all_and_begin, DONE)},
+    ),
     # The page goes on with the account as it was read.
     _session("sessions.seen", _see, ann_seen_long_ago, stale=None, is_in_hand=False),
 ]

@@ -194,7 +194,10 @@ def test_the_error_of_a_damaged_lock_names_the_attribute(
 def test_signals_report_waits_and_losses(caplog: pytest.LogCaptureFixture) -> None:
     told: list[tuple[str, str]] = []
 
-    def note(name: str, outcome: str = "", reason: str = "", **_signal: Any) -> None:
+    def note(
+        name: str, outcome: str = "", reason: str = "", seconds: float = 0, **_signal: Any
+    ) -> None:
+        assert seconds >= 0
         told.append((name, outcome or reason))
         raise RuntimeError("of the receiver")
 

@@ -24,9 +24,10 @@ from sequences._internal.counters import (
 )
 from sequences.exceptions import CounterContended, NotACounter, ReservedName
 from sequences.models import Counter as CounterItem
+from sequences.signals import numbers_given
 from tests.faults.kinds import CloseBefore, DropReply, Fault, Meanwhile, TimeOut
 from tests.faults.proxy import FaultProxy
-from tests.numbered import Ticket
+from tests.numbered import Ticket, new_series, ticket
 from tests.requests import Requests
 from tests.waiting import wait_until
 
@@ -303,6 +304,24 @@ def test_pauses_grow_with_each_collision_and_shrink_towards_the_deadline() -> No
     assert last / 2 < longest(100) <= last
     assert longest(100, 5_000) < last / 8
     assert longest(100, 10_001) == 0
+
+
+def test_a_signal_tells_what_each_request_gave() -> None:
+    given: list[tuple[Any, ...]] = []
+
+    def note(sender: Any, kind: str, callers: int, numbers: int, **_signal: Any) -> None:
+        given.append((sender, kind, callers, numbers))
+
+    numbers_given.connect(note)
+    try:
+        next_values(3, "a")
+        next_value("b", reset_value=10)
+        ticket(new_series())
+    finally:
+        numbers_given.disconnect(note)
+
+    counted = [(None, "counter", 1, 3), (None, "counter", 1, 1)]
+    assert given == [*counted, (Ticket, "series", 1, 1)]
 
 
 @pytest.mark.parametrize("how", [{"strategy": "optimistic"}, {"reset_value": 10}])
