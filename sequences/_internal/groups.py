@@ -100,8 +100,6 @@ def choose(callers: list[ItemCaller], head: Head) -> list[ItemCaller]:
     actions, size_bytes, units = 1, 0, 2
     for caller in sorted(callers, key=lambda each: _rank(each.ask.order)):
         ask = caller.ask
-        if caller.is_decided:
-            continue
         if is_before(ask.order, head.last):
             early = OutOfOrder(str(_rank(ask.order)), str(_rank(head.last)))
             caller.decide(_issued_before(ask) or early)
