@@ -101,11 +101,14 @@ def test_the_link_takes_the_address_and_frees_the_old_one() -> None:
     user = waiting_user("New@Example.org", email="old@example.org")
     old_link = links.make(links.CONFIRM, user.pk, str(user.confirmation_id))
 
-    changed, before = confirm_change(token_of(user))
+    token = token_of(user)
+
+    changed, before = confirm_change(token)
 
     assert before
     assert (before.email, before.is_confirmed) == ("old@example.org", False)
     items = stored_items()
+    assert confirm_change(token) == (changed, None)
     assert changed.to_dynamodb_dict() == items[user.pk]
     assert guard_owner(NEW_KEY) == user.pk
     assert again(user).pending_id is None
