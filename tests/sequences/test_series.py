@@ -116,7 +116,10 @@ def test_a_repeated_request_gets_the_item_as_it_is_stored_now(series: str) -> No
 
 
 def test_the_contents_of_a_request_have_every_value_but_no_order(series: str) -> None:
-    one, other = (Ticket("a", 0, subject="a", tags={"a", "b", "c"}) for _ in "ab")
+    one, other = (
+        Ticket(key, number, request_id=key, subject="a", tags={"a", "b", "c"})
+        for number, key in enumerate("ab")
+    )
     wire = other.to_wire()
     # In another process, a set may have another order.
     wire["tags"]["SS"].reverse()
