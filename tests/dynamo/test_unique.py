@@ -133,6 +133,17 @@ def test_an_item_takes_a_value_that_was_only_reserved_or_is_its_own(
         assert guards_of(model) == {}
 
 
+def test_no_value_begins_with_letters_that_are_none_when_they_are_normalized(model: Any) -> None:
+    band = model("1", name="The Who", site="who.example", label="Brunswick")
+    [label] = [each for each in model._unique_keys if each.names == ("label",)]
+
+    assert [label.begins(band.serialize(), each) for each in ("br", "who", " ")] == [
+        True,
+        False,
+        False,
+    ]
+
+
 def test_an_error_of_a_receiver_is_not_taken_for_an_unknown_value(model: Any) -> None:
     def fail(**_sent: Any) -> None:
         raise ValueError("of the receiver")
