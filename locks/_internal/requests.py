@@ -108,11 +108,13 @@ def take(
 def renew(name: str, versions: Sequence[str], version: str, data: bytes | None) -> bool:
     """Store `version` if the lock has one of `versions`; return whether it is stored.
 
-    Also stores `data`, unless it is None. Costs 1 request, 1 write unit.
+    Not if another program, such as an operator's script, marked the lock as released: a waiter may
+    take it then. Also stores `data`, unless it is None. Costs 1 request, 1 write unit.
     """
     now = {"S": _time_of_day()}
     update = Update({"recordVersionNumber": {"S": version}, "renewedAt": now, **_stored_data(data)})
-    refused = _refused("UpdateItem", update.request(_address(name), **_held(versions)))
+    unreleased = _held(versions, " AND attribute_not_exists(isReleased)")
+    refused = _refused("UpdateItem", update.request(_address(name), **unreleased))
     return refused is None or _version_of(_stored(refused, name)) == version
 
 
@@ -222,10 +224,10 @@ def _condition(condition: str, values: Item) -> dict[str, Any]:
 _FREE = _condition("attribute_not_exists(#key) OR isReleased = :free", {":free": {"S": RELEASED}})
 
 
-def _held(versions: Sequence[str]) -> dict[str, Any]:
-    """The record version is one of `versions`, which nobody else stores."""
+def _held(versions: Sequence[str], more: str = "") -> dict[str, Any]:
+    """The record version is one of `versions`, which no other holder stores, and `more` is true."""
     values: Item = {f":v{number}": {"S": version} for number, version in enumerate(versions)}
-    return _condition(f"recordVersionNumber IN ({', '.join(values)})", values)
+    return _condition(f"recordVersionNumber IN ({', '.join(values)}){more}", values)
 
 
 def _unchanged(seen: Item) -> dict[str, Any]:

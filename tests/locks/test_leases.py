@@ -116,6 +116,15 @@ def test_a_renewal_starts_the_lease_again_under_a_new_version_and_stores_the_tim
     assert datetime.now(UTC) - renewed_at < timedelta(minutes=10)
 
 
+def test_a_lease_is_lost_if_another_program_marks_its_lock_as_released() -> None:
+    lease = taken("a")
+    before = {name: value for name, value in stored("a").items() if name != "key"}
+    put("a", **before, isReleased={"S": "1"})
+
+    with pytest.raises(LeaseLost, match="another process"):
+        lease.renew()
+
+
 def test_a_release_after_the_lease_frees_the_lock_and_raises() -> None:
     lease = taken("a")
     lease._sent_at -= lease.lease_seconds
