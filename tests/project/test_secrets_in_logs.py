@@ -274,7 +274,8 @@ warnings.warn("this will be gone")
 
 
 def test_errors_that_end_threads_and_warnings_are_lines_without_secrets() -> None:
-    environment = PRODUCTION | {"DJANGO_SETTINGS_MODULE": "project.settings"}
+    # The `.env` of `make run` turns DEBUG on.
+    environment = PRODUCTION | {"DJANGO_SETTINGS_MODULE": "project.settings", "DJANGO_DEBUG": "off"}
     ended = fork_server.run("-c", PROGRAM, env=environment)
 
     failed, warned = (json.loads(line) for line in ended.stderr.splitlines())
