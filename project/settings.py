@@ -1,6 +1,7 @@
 """Settings. The environment (and `.env` beside manage.py) is read here and nowhere else."""
 
 from importlib.util import find_spec
+from os.path import isabs
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +204,11 @@ ACCOUNTS_PREFIX_SEARCH = env.read("ACCOUNTS_PREFIX_SEARCH", flag, "on")
 ACCOUNTS_REQUIRE_CONFIRMED_EMAIL = env.read("ACCOUNTS_REQUIRE_CONFIRMED_EMAIL", flag)
 # Whether invoices can be voided. Otherwise, they can only be credited.
 INVOICES_ALLOW_VOID = env.read("INVOICES_ALLOW_VOID", flag, "on")
+# Where Debian's packages of Noto fonts have their files.
+INVOICES_FONT_FOLDER = (
+    env.read("INVOICES_FONT_FOLDER", text("an absolute path", isabs))
+    or "/usr/share/fonts/truetype/noto"
+)
 # The sign-up page does not reveal whether an email address has an account.
 ACCOUNTS_PREVENT_ENUMERATION = env.read("ACCOUNTS_PREVENT_ENUMERATION", flag)
 # When an email address changes: when the link mailed to the new one is followed, or at once.

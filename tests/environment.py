@@ -8,7 +8,16 @@ the terminal.
 import os
 import signal
 
-_SETTINGS = ("ACCOUNTS_", "AWS_", "DJANGO_", "DYNAMODB_", "EXPORTS_", "PROMETHEUS_")
+_SETTINGS = (
+    "ACCOUNTS_",
+    "AWS_",
+    "DJANGO_",
+    "DYNAMODB_",
+    "EMAIL_",
+    "EXPORTS_",
+    "INVOICES_",
+    "PROMETHEUS_",
+)
 #: What tools set that measure tests and start Python.
 _OF_TOOLS = ("COV_", "PYTEST", "PYTHON")
 _OF_TERMINALS = {"CLICOLOR_FORCE", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PYTHON_COLORS"}
@@ -35,6 +44,8 @@ os.environ.update(
     ACCOUNTS_SITE_ORIGIN="http://testserver",
     DYNAMODB_TABLE_PREFIX="",
     EMAIL_URL="memorymail://",
+    # No fonts of the machine, whether installed or not; tests of fonts name their folder.
+    INVOICES_FONT_FOLDER=os.devnull,
     # Connections are refused there; the fixture `engine_url` names an engine.
     AWS_ENDPOINT_URL_DYNAMODB="http://127.0.0.1:9",
     AWS_REGION="us-east-1",

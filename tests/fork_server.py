@@ -33,6 +33,7 @@ from botocore.session import Session
 
 from dynamo._internal.client.addressing import TEST_ENDPOINT
 from tests import botocore_files, engines, written_tables
+from tests.fonts import with_fonts
 from tests.forked import Forked
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -88,7 +89,7 @@ class ForkServer:
         `env` is its whole environment, instead of ours. It runs in `folder`, and imports from it.
         A `job` has a process group of its own in our session, so that it can be stopped.
         """
-        environment = dict(os.environ if env is None else env)
+        environment = with_fonts(env)
         is_ours = folder == ROOT and _settled(environment) == self._environment
         order = {
             "program": program,

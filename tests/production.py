@@ -13,6 +13,7 @@ from django.core.management import call_command
 from django.test import override_settings
 
 from tests.commands import ROOT
+from tests.fonts import with_fonts
 
 # The whole environment of a site in production.
 PRODUCTION = {
@@ -78,6 +79,7 @@ def collect_into(folder: Path) -> None:
 
 def settings_of(environment: dict[str, str], root: Path) -> dict[str, Any]:
     """The settings of the checkout `root` in an environment."""
+    environment = with_fonts(environment)
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
             patch.delenv(name)

@@ -1,6 +1,8 @@
 """Fixtures of the whole suite that need the site."""
 
+import subprocess
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -8,19 +10,24 @@ from django.test import override_settings
 
 from accounts.models import User
 from dynamo.auth import passwords
-from invoices.document import fonts
 from invoices.pages import downloads
 from tests.conftest import PATIENCE_SECONDS
 from tests.factories import make_user
+from tests.fonts import with_fonts
 from web import helper, mailserver
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _site_suited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _site_suited() -> Iterator[None]:
     """What all tests share."""
+    start = subprocess.Popen.__init__
+
+    def start_with_fonts(process: Any, *arguments: Any, env: Any = None, **named: Any) -> None:
+        start(process, *arguments, env=with_fonts(env), **named)
+
     with pytest.MonkeyPatch.context() as patch:
-        # No fonts of Debian, whether installed or not; tests of fonts name their folder.
-        patch.setattr(fonts, "DEBIAN_FOLDER", tmp_path_factory.mktemp("fonts"))
+        # As `fork_server`, also where a test sets the whole environment of a program.
+        patch.setattr(subprocess.Popen, "__init__", start_with_fonts)
         # A slow machine does not look busy; tests of waiting set their own.
         patch.setattr(passwords, "WAIT_SECONDS", PATIENCE_SECONDS)
         patch.setattr(mailserver, "WAIT_SECONDS", PATIENCE_SECONDS)

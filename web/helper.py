@@ -4,8 +4,8 @@ The threads of a process share one core, so a crowd of such computations would t
 other pages. The helper makes one after the other, and on Linux the system prefers pages to it.
 
 It is started with the first computation, and again after it has ended because it exceeded a limit
-or was killed. It ends with its parent. Of the site's settings it has those that texts and dates
-depend on, and of its environment no secrets.
+or was killed. It ends with its parent. Of the site's settings it has those that texts, dates
+and fonts depend on, and of its environment no secrets.
 
 A process that does one thing at a time needs no helper: see `compute_here`.
 """
@@ -43,6 +43,7 @@ LOOK_SECONDS = 5.0
 #: What the helper has of the site's settings and environment.
 _SETTINGS = [
     "FORMAT_MODULE_PATH",
+    "INVOICES_FONT_FOLDER",
     "LANGUAGES",
     "LANGUAGE_CODE",
     "LOCALE_PATHS",

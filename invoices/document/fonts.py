@@ -23,10 +23,9 @@ from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 
-from invoices.document.money import LEFT_TO_RIGHT_MARK, WORD_JOINER
+from django.conf import settings
 
-#: Where Debian's packages of Noto fonts have their files.
-DEBIAN_FOLDER = Path("/usr/share/fonts/truetype/noto")
+from invoices.document.money import LEFT_TO_RIGHT_MARK, WORD_JOINER
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class Family:
 
     def files(self) -> list[Path]:
         """The installed files, the regular weight first; empty if there are none."""
-        of_debian = [DEBIAN_FOLDER / name for name in self.debian_files]
+        of_debian = [Path(settings.INVOICES_FONT_FOLDER, name) for name in self.debian_files]
         return self.from_wheels() or (of_debian if all(map(Path.is_file, of_debian)) else [])
 
 

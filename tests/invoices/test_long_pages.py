@@ -1,8 +1,12 @@
 """Pages that take a core for long: PDFs, electronic invoices, pages and forms of many lines."""
 
-import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
+from multiprocessing import get_context
+from pathlib import Path
+from subprocess import check_output
 from typing import Any
 
 import pytest
@@ -11,6 +15,7 @@ from django.test import Client
 from accounts.emails.links import mark_confirmed
 from accounts.limits import lines
 from accounts.models import User
+from invoices.document import fonts
 from invoices.document.invoice import Customer, Seller
 from invoices.output import pdf
 from invoices.output.pdf import name_of
@@ -18,13 +23,16 @@ from invoices.output.sending import send_invoice
 from invoices.store.issuing import issue_invoice
 from invoices.store.records import find_record
 from invoices.store.settlement import void
+from tests.commands import ROOT
 from tests.fork_server import fork_server
 from tests.invoice_factories import DAY, draft, stored_invoices
 from tests.invoices.forms import NEW, typed
 from tests.invoices.samples import a_voided_invoice, an_invoice
 from tests.pages import Page
+from tests.production import PRODUCTION
 from tests.project.test_helper import end_helper
 from web import helper
+from web.helper import computed
 
 LABEL = f"{DAY.year}-000001"
 PAGE = f"/invoices/{LABEL}/"
@@ -105,20 +113,44 @@ def test_the_name_of_a_pdf_depends_on_all_that_it_is_made_of(
     assert name_of(an_invoice()) not in names
 
 
-def test_all_processes_give_a_pdf_the_same_name() -> None:
-    program = (
-        "import django; django.setup()\n"
-        "from invoices.output.pdf import name_of\n"
-        "from tests.invoices.samples import an_invoice\n"
-        "print(name_of(an_invoice()), end='')"
-    )
-    # Another interpreter, whose hashes of texts differ.
-    environment = os.environ | {"LANG": "C.UTF-8", "OF": "a test"}
-    named = fork_server.run("-c", program, env=environment).stdout
-    # Another test's settings may have been in force when this process looked it up.
-    pdf._version.cache_clear()
+THERE = PRODUCTION | {"DJANGO_SETTINGS_MODULE": "project.settings"}
+PROGRAM = (
+    "import django; django.setup()\n"
+    "from invoices.output.pdf import name_of\n"
+    "from tests.invoices.samples import an_invoice\n"
+    "print(name_of(an_invoice()), end='')"
+)
 
-    assert named == name_of(an_invoice())
+
+def named_by_a_worker() -> str:
+    with ProcessPoolExecutor(1, get_context("spawn")) as workers:
+        return workers.submit(name_of, an_invoice()).result()
+
+
+#: The name of a PDF, by each kind of process that makes PDFs in a test. The hashes of texts differ.
+NAMED: dict[str, Callable[[], str]] = {
+    "this process": lambda: name_of(an_invoice()),
+    "its helper": lambda: computed(name_of, an_invoice()),
+    "a command": lambda: fork_server.run("-c", PROGRAM).stdout,
+    "a command in production": lambda: fork_server.run("-c", PROGRAM, env=THERE).stdout,
+    "a server": lambda: check_output([sys.executable, "-c", PROGRAM], cwd=ROOT, text=True),
+    "a server in production": lambda: check_output(
+        [sys.executable, "-c", PROGRAM], cwd=ROOT, env=THERE, text=True
+    ),
+    "a worker": named_by_a_worker,
+}
+
+
+@pytest.mark.parametrize("kind", NAMED)
+@pytest.mark.parametrize("installed", [False, True], ids=["no fonts", "fonts"])
+def test_all_processes_have_the_fonts_of_the_test_and_give_a_pdf_the_same_name(
+    kind: str, installed: bool, font_folder: Path
+) -> None:
+    [thai] = (file for family in fonts.FAMILIES for file in family.files() if "Thai" in file.name)
+    for weight in ("Regular", "Bold") * installed:
+        (font_folder / f"NotoSansTamil-{weight}.ttf").symlink_to(thai)
+
+    assert NAMED[kind]() == name_of(an_invoice())
 
 
 def test_kept_pdfs_are_bounded_and_the_last_used_stay(monkeypatch: pytest.MonkeyPatch) -> None:

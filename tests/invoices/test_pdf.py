@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -25,11 +25,11 @@ from invoices.document import fonts
 from invoices.document.fields import check_printable
 from invoices.document.fonts import REPLACEMENT, missing_characters, printable
 from invoices.document.invoice import Customer, Invoice, Seller
-from invoices.output import pdf
 from invoices.output.contents import contents_of, payment_code
 from invoices.output.pdf import render
 from tests.commands import ROOT
 from tests.forked import in_a_child
+from tests.invoices.conftest import look_for_fonts_again
 from tests.invoices.samples import (
     FULL_SELLER,
     TEXTS,
@@ -140,26 +140,15 @@ def test_an_error_shows_the_characters_that_cannot_be_printed(text: str, shown: 
     assert refusal_of(text) == [said]
 
 
-CACHES = (fonts.installed, fonts._coverage, fonts._fonts_with, pdf._fonts)
-
-
-def look_again() -> None:
-    for each in CACHES:
-        each.cache_clear()
-
-
 @pytest.fixture
-def other_fonts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+def other_fonts(font_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Debian's folder of fonts, empty at first, and no wheel with a Thai font."""
     in_package = fonts._in_package
     hidden = "fontpkg_noto_sans_thai"
-    monkeypatch.setattr(fonts, "DEBIAN_FOLDER", tmp_path)
     monkeypatch.setattr(
         fonts, "_in_package", lambda name, file: None if name == hidden else in_package(name, file)
     )
-    look_again()
-    yield tmp_path
-    look_again()
+    return font_folder
 
 
 def test_an_error_names_the_packages_that_would_add_the_characters(other_fonts: Path) -> None:
@@ -171,7 +160,7 @@ def test_an_error_names_the_packages_that_would_add_the_characters(other_fonts: 
 
 def test_fonts_of_debian_are_found_and_change_nothing_else(other_fonts: Path) -> None:
     without = render(an_invoice())
-    look_again()
+    look_for_fonts_again()
     place: Any = find_spec("fontpkg_noto_sans_thai")
     [wheel] = (Path(place.origin).parent / "files").glob("*.ttf")
     for weight in ("Regular", "Bold"):

@@ -88,6 +88,7 @@ WRONG: dict[str, list[str | None]] = {
     # The other one is not set.
     "EXPORTS_BUCKET": ["s3://exports", "exports"],
     "EXPORTS_FUNCTION": ["a function", "exports"],
+    "INVOICES_FONT_FOLDER": ["fonts"],
     "PROMETHEUS_MULTIPROC_DIR": ["/nowhere/to/be/found"],
 }
 
