@@ -6,12 +6,7 @@ Forms read and write nothing in DynamoDB, except that each attempt at a password
 from typing import Any
 
 from django import forms
-from django.contrib.auth.forms import (
-    AuthenticationForm,
-    PasswordChangeForm,
-    SetPasswordForm,
-    SetPasswordMixin,
-)
+from django.contrib.auth.forms import AuthenticationForm, SetPasswordMixin
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxLengthValidator
 from django.utils.translation import gettext_lazy as _
@@ -22,6 +17,7 @@ from accounts.limits import attempts
 from accounts.models import VALUES, User
 from accounts.services import another_username
 from dynamo.auth.addresses import EMAIL_MAX_LENGTH
+from dynamo.auth.forms import PasswordChangeForm, SetPasswordForm
 from dynamo.auth.passwords import PASSWORD_MAX_LENGTH
 from dynamo.forms import ModelForm
 from web.choices import is_time_zone

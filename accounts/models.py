@@ -38,7 +38,7 @@ from accounts import attributes
 from accounts.attributes import IntegerValue, PaymentDays, TextValue, Value
 from accounts.exceptions import StaleUser, ValueTaken, taken
 from accounts.signals import value_taken
-from dynamo import IntegerAttribute, Transaction, Unique
+from dynamo import IntegerAttribute, Transaction, Unique, ensure
 from dynamo.auth import AbstractUser
 from dynamo.auth.addresses import clean_new_email, comparable_email
 from dynamo.auth.usernames import clean_new_username, comparable_username
@@ -181,6 +181,11 @@ class User(AbstractUser):
         """Whether `stored` is this account; see `same_account`."""
         return stored.get(_JOINED_AT) == self.stored.get(_JOINED_AT)
 
+    def is_as_read(self, stored: Item | None) -> bool:
+        """Whether `stored` fulfills `unchanged`."""
+        alive = (stored or {}).get("sessions", {}).get("M", {})
+        return super().is_as_read(stored) and self.session_id in {None, *alive}
+
     def signed_in(self) -> Condition:
         """The condition that the visitor's session has not ended; without one, `same_account`."""
         if not self.session_id:
@@ -209,15 +214,14 @@ class User(AbstractUser):
         """Note that the account gets the address `email` when its link is followed.
 
         If another call noted the same address since the account was read, it is a success. Costs
-        and raises as `change`.
+        and raises as `ensure`.
         """
         noted = (email, new_confirmation_id(), int(time.time()) + seconds)
-        self._update(
-            self._wire_of(dict(zip(_PENDING, noted, strict=True))),
-            {},
-            None,
-            is_so=lambda stored: User.from_raw_data(stored).awaited_email == email,
+        ensure(
+            self,
+            is_so=lambda stored: stored.awaited_email == email,
             write=write,
+            **dict(zip(_PENDING, noted, strict=True)),
         )
 
     def save(self, *, update_fields: Iterable[str] | None = None, **options: Any) -> None:  # type: ignore[override]

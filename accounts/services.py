@@ -18,7 +18,7 @@ from django.views.decorators.debug import sensitive_variables
 from accounts.attributes import USERNAME, keeps_older
 from accounts.exceptions import AccountRequestReused, UnknownUser
 from accounts.models import NO_PENDING_CHANGE, VALUES, User
-from dynamo import Transaction, joined
+from dynamo import Transaction, ensure, joined
 from dynamo.auth import check_password, make_password
 from dynamo.extending import Item
 
@@ -120,7 +120,7 @@ def change_username(user: User, username: str, *, write: Transaction | None = No
     Raises:
         ValidationError, UsernameTaken, StaleUser
     """
-    user.change(username=another_username(user, username), write=write)
+    ensure(user, username=another_username(user, username), write=write)
 
 
 def another_username(user: User, typed: str) -> str:
@@ -140,7 +140,7 @@ def change_email(user: User, email: str, *, write: Transaction | None = None) ->
     Raises:
         ValidationError, EmailTaken, StaleUser
     """
-    user.change(**User.cleaned(email=email), **NO_PENDING_CHANGE, write=write)
+    ensure(user, **User.cleaned(email=email), **NO_PENDING_CHANGE, write=write)
 
 
 def edit_profile(user: User, *, write: Transaction | None = None, **typed: Any) -> None:
@@ -155,7 +155,7 @@ def edit_profile(user: User, *, write: Transaction | None = None, **typed: Any) 
     if "vat_id" in values:
         country = values.get("country", user.country)
         values["vat_id"] = user.fitting_vat_id(values["vat_id"], country)
-    user.change(**values, write=write)
+    ensure(user, **values, write=write)
 
 
 def deactivate(user: User, *, write: Transaction | None = None) -> None:
@@ -163,12 +163,12 @@ def deactivate(user: User, *, write: Transaction | None = None) -> None:
 
     An email change that waits for its link is dropped: see `User._implied`.
     """
-    user.change(is_active=False, write=write)
+    ensure(user, is_active=False, write=write)
 
 
 def activate(user: User, *, write: Transaction | None = None) -> None:
     """Let the account sign in again."""
-    user.change(is_active=True, write=write)
+    ensure(user, is_active=True, write=write)
 
 
 def grant_staff(user: User, *, superuser: bool = False, write: Transaction | None = None) -> None:
@@ -176,7 +176,7 @@ def grant_staff(user: User, *, superuser: bool = False, write: Transaction | Non
 
     Without `superuser`, an account that is a superuser stays one.
     """
-    user.change(is_staff=True, is_superuser=superuser or user.is_superuser, write=write)
+    ensure(user, is_staff=True, is_superuser=superuser or user.is_superuser, write=write)
 
 
 def revoke_staff(user: User, *, write: Transaction | None = None) -> None:
@@ -185,17 +185,18 @@ def revoke_staff(user: User, *, write: Transaction | None = None) -> None:
     This takes effect at once: every page reads the rights from the stored account, and every staff
     action states them as a condition of its transaction. The account stays signed in.
     """
-    user.change(is_staff=False, is_superuser=False, write=write)
+    ensure(user, is_staff=False, is_superuser=False, write=write)
 
 
 def delete(user: User, *, write: Transaction | None = None) -> None:
     """Delete `user` and free its unique values.
 
-    If the account was deleted already, it is a success. Costs 1 request and 8 write units.
+    If the account was deleted already, it is a success when alone. Costs 1 request and 8 write
+    units.
     """
-
+    missing_ok = write is None
     with joined(write) as write:
-        user.delete(write=write)
+        user.delete(missing_ok=missing_ok, write=write)
         write.on_commit(user, lambda _stored: setattr(user, "sessions", None))
 
 

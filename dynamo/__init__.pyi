@@ -25,7 +25,7 @@ from dynamo.exceptions import (
     Taken as Taken,
     Unavailable as Unavailable,
 )
-from dynamo.models import Model as Model
+from dynamo.models import Model as Model, ensure as ensure
 from dynamo.pages import GlobalSecondaryIndex as GlobalSecondaryIndex, Page as Page
 from dynamo.signals import request_sent as request_sent
 from dynamo.transactions import Transaction as Transaction, joined as joined

@@ -83,11 +83,17 @@ class DoesNotExist(DynamoError, PynamoDoesNotExist):
 
 
 class AlreadyExists(DynamoError):
-    """An item has this key already. Nothing was written."""
+    """An item has this key already. Nothing was written.
+
+    `taken` is the error of unique values that other items have as well, if there are any.
+    """
 
     noun: str = "item"
+    taken: Taken | None = None
 
-    text = "There is a {noun} with this key already."
+    def __str__(self) -> str:
+        text = f"There is a {self.noun} with this key already."
+        return text if self.taken is None else f"{text} {self.taken}"
 
 
 class RequestIdReused(DynamoError):

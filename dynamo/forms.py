@@ -49,7 +49,7 @@ from dynamo._internal.errors import ErrorWithValues
 from dynamo._internal.fields import AttributeField
 from dynamo._internal.model.objects import VERSION
 from dynamo.attributes import number_text
-from dynamo.models import Model
+from dynamo.models import Model, becomes
 from dynamo.transactions import Transaction
 
 __all__ = ["ModelForm", "modelform_factory"]
@@ -360,7 +360,13 @@ class ModelForm(djangos.BaseModelForm, Generic[M], metaclass=ModelFormMetaclass)
                 "didn't validate."
             )
         if self._is_edit:
-            self.instance.save(write=write)
+            typed = self.instance._assigned(self.instance.stored)
+            try:
+                self.instance.save(write=write)
+            except self.instance.Stale:
+                # Perhaps the form was sent twice.
+                if write is not None or not becomes(self.instance, typed):
+                    raise
             return self.instance
         now = self.instance.serialize(null_check=False)
         chosen = {

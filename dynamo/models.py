@@ -21,19 +21,22 @@ With `write=` a call adds its writes to the caller's transaction; its errors are
 commit.
 """
 
+from collections.abc import Callable, Mapping
 from functools import partialmethod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from pynamodb.attributes import TTLAttribute
 from pynamodb.models import MetaModel
 
 from dynamo import exceptions
+from dynamo._internal.client.sending import send
 from dynamo._internal.items import not_supported
-from dynamo._internal.model.objects import VERSION, new_key
+from dynamo._internal.model.objects import VERSION, WRITE_ID, new_key
 from dynamo._internal.model.writing import Writable
 from dynamo._internal.threads import in_thread
 from dynamo.attributes import IntegerAttribute, TextAttribute
 from dynamo.pages import Page, complete_index
+from dynamo.transactions import Transaction
 from dynamo.unique import (
     REQUEST_DIGEST,
     REQUEST_ID,
@@ -117,7 +120,9 @@ class Model(Writable, metaclass=ModelMeta):
                     f"an attribute cannot be called {name}, because models have a method or "
                     f"parameter of this name. Store it under this name: attr_name={name!r}."
                 )
-            marks = {REQUEST_DIGEST} if name == "request_id" else {REQUEST_DIGEST, REQUEST_ID}
+            marks = {REQUEST_DIGEST, WRITE_ID}
+            if name != "request_id":
+                marks.add(REQUEST_ID)
             if stored_names.count(stored_name) > 1 or stored_name in marks:
                 raise TypeError(f"the stored name {stored_name} of {name} is used otherwise.")
             is_key = attribute.is_hash_key or attribute.is_range_key
@@ -214,3 +219,45 @@ class Model(Writable, metaclass=ModelMeta):
     batch_write = not_supported(
         "A batch has no conditions: call create(…), change(…) or delete() for each item."
     )
+
+
+M = TypeVar("M", bound=Model)
+
+
+def ensure(
+    item: M,
+    *,
+    is_so: Callable[[M], bool] | None = None,
+    write: Transaction | None = None,
+    **values: Any,
+) -> None:
+    """Change `item` to `values`. If another call did that since it was read, it is a success.
+
+    For what may be repeated by its meaning, such as a form that is sent twice. Two callers can both
+    succeed, so a worker does not claim a job by it. `is_so` decides whether the item as it is now
+    stored is as wanted; by default it is if it has the values.
+
+    In a caller's transaction this is `change`. Costs and raises as `change`; if that was refused
+    with Stale, 1 request and 1 read unit more.
+    """
+    try:
+        item.change(write=write, **values)
+    except item.Stale:
+        if write is not None or not becomes(item, is_so or values):
+            raise
+
+
+def becomes(item: M, wanted: Mapping[str, Any] | Callable[[M], bool]) -> bool:
+    """After Stale: whether the item is stored as `wanted`; if so, `item` becomes what is stored.
+
+    Costs 1 request and 1 read unit.
+    """
+    stored = send("GetItem", item._address()).get("Item")
+    if not stored or not item.is_same_item(stored):
+        return False
+    now = item.from_raw_data(stored)
+    is_so = wanted(now) if callable(wanted) else not now._changed(wanted)
+    if is_so:
+        names = item.get_attributes() if callable(wanted) else wanted
+        item._become(stored, item.stored, [*names])
+    return is_so

@@ -23,11 +23,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
@@ -38,6 +38,7 @@ from dynamo._internal.updates import Update, conditional
 from dynamo.exceptions import (
     AlreadyDone,
     ConditionFailed,
+    DynamoError,
     Refused,
     Rejected,
     Taken,
@@ -63,21 +64,27 @@ class Refusal:
     write: Write
     stored: Item | None
     repeated: bool = False
+    #: The refusals of the writes that are `part_of` the refused one.
+    parts: tuple[Refusal, ...] = ()
 
     @cached_property
     def error(self) -> Exception:
-        """What the refusal means; AlreadyDone if `stored` is what the write was to store.
+        """What the refusal means; AlreadyDone if `stored` is what the write was to store."""
+        return self.answer or AlreadyDone()
 
-        If `otherwise` is a function, it decides. If it is an error, it stands, except after a lost
-        reply: the write was done if `stored` is its result, and else the outcome is unknown.
+    @property
+    def answer(self) -> Exception | None:
+        """What `otherwise` says: None if `stored` is what the write was to store.
+
+        If it is a function, it decides. If it is an error, it stands, except after a lost reply:
+        the write was done if `stored` is its result, and else the outcome is unknown.
         """
         otherwise = self.write.otherwise
         if not isinstance(otherwise, Exception):
-            error = None if otherwise is None else otherwise(self)
-            return AlreadyDone() if error is None else error
+            return None if otherwise is None else otherwise(self)
         if not self.repeated:
             return otherwise
-        return AlreadyDone() if self.write.is_done(self.stored) else self.unknown()
+        return None if self.write.is_done(self.stored) else self.unknown()
 
     @property
     def is_done(self) -> bool:
@@ -119,12 +126,24 @@ class Write:
     part_of: object = None
     #: What an update changes.
     changes: Update | None = None
+    #: The condition of an update or a check, so that another one can join it.
+    condition: Condition | None = None
+    #: Whether the condition holds for a stored item, if that can be told from the item alone.
+    holds: Callable[[Item | None], bool] | None = None
+    #: A single write is sent as a transaction as well: its token recognizes it after a lost reply.
+    needs_token: bool = False
+    #: It is a change to what is stored already.
+    is_idle: bool = False
+    #: Something in it was drawn at random for this transaction: if it is stored, all is done.
+    is_drawn: bool = False
 
     @classmethod
-    def put(cls, item: PlainModel, condition: Condition, *, otherwise: Otherwise) -> Self:
+    def put(
+        cls, item: PlainModel, condition: Condition, *, otherwise: Otherwise, is_drawn: bool = False
+    ) -> Self:
         """Put the whole `item` if `condition` holds."""
         request = conditional({"TableName": item.table(), "Item": item.serialize()}, condition)
-        return cls(item, {"Put": request}, otherwise)
+        return cls(item, {"Put": request}, otherwise, is_drawn=is_drawn)
 
     @classmethod
     def update(
@@ -133,12 +152,13 @@ class Write:
         """Make `changes` to the stored item with the key of `item` if `condition` holds."""
         changes = changes if isinstance(changes, Update) else Update.of_actions(changes)
         action = {"Update": changes.request(item._address(), condition)}
-        return cls(item, action, otherwise, changes=changes)
+        return cls(item, action, otherwise, changes=changes, condition=condition)
 
     @classmethod
     def check(cls, item: PlainModel, condition: Condition, *, otherwise: Otherwise) -> Self:
         """Write nothing, but require `condition` of the stored item with the key of `item`."""
-        return cls(item, {"ConditionCheck": conditional(item._address(), condition)}, otherwise)
+        action = {"ConditionCheck": conditional(item._address(), condition)}
+        return cls(item, action, otherwise, condition=condition)
 
     @property
     def kind(self) -> str:
@@ -164,13 +184,48 @@ class Write:
     def merged(self, other: Write) -> Write:
         """The one write for this and `other`, a later write of the same item.
 
+        A check joins the write of its item: a put satisfies it, an update or another check also
+        requires its condition.
+
         Raises:
             ValueError: the two cannot be one.
         """
+        one, check = (self, other) if other.kind == "ConditionCheck" else (other, self)
+        if check.kind == "ConditionCheck" and one.kind == "Put":
+            return one
+        if check.kind == "ConditionCheck" and one.condition is not None:
+            return one._under(check)
         table, *key = self.key or ()
-        raise ValueError(
-            f"This transaction already writes the item {tuple(key)} of {table}: "
-            "combine the changes of one item in one call."
+        way = "combine the changes of one item in one call."
+        if "Delete" in {self.kind, other.kind}:
+            way = "an item that it deletes can be neither changed nor required."
+        raise ValueError(f"This transaction already writes the item {tuple(key)} of {table}: {way}")
+
+    def _under(self, check: Write) -> Write:
+        """This write under the condition of `check` as well."""
+        condition, other = cast(Condition, self.condition), cast(Condition, check.condition)
+        if condition == other:
+            return self
+        both, address = (
+            condition & other,
+            {name: self.request[name] for name in ("TableName", "Key")},
+        )
+        request = conditional(address, both)
+        if self.kind == "Update":
+            request = cast(Update, self.changes).request(address, both)
+
+        def otherwise(refusal: Refusal) -> Exception | None:
+            # If neither condition is known to hold, the error of the first one is reported.
+            mine = self.holds is None or not self.holds(refusal.stored)
+            return replace(refusal, write=self if mine else check).answer
+
+        return replace(
+            self,
+            action={self.kind: request},
+            condition=both,
+            otherwise=otherwise,
+            holds=None,
+            is_idle=self.is_idle and check.is_idle,
         )
 
     @property
@@ -196,6 +251,25 @@ class Write:
         if self.kind == "Delete":
             return stored is None
         return self.changes is not None and self.changes.is_done(stored)
+
+    @property
+    def plain(self) -> tuple[str, dict[str, Any]] | None:
+        """The plain request that does the same, at half the cost; None if there is none."""
+        if self.needs_token or self.kind not in _PLAIN:
+            return None
+        return _PLAIN[self.kind], self.request
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether it may be sent again as a plain request after a lost reply."""
+        return self.changes is None or self.changes.is_repeatable
+
+    def is_proven(self, stored: Item | None) -> bool:
+        """Whether `stored` has what this write alone leaves. Equal values prove nothing."""
+        return self.is_drawn and self.is_done(stored)
+
+    def note_unanswered(self) -> None:
+        """Called if it may have been done, but there was no answer."""
 
     def stored_now(self) -> Item | None:
         """The item stored under its key. Costs 1 request, 1 read unit per 4 KB."""
@@ -315,6 +389,11 @@ class Transaction:
             try:
                 stored = self._send(writes)
                 break
+            except Unavailable as unavailable:
+                if unavailable.maybe_written:
+                    for write in writes:
+                        write.note_unanswered()
+                raise
             except (ConditionFailed, TransactionCancelled) as answer:
                 refused = _refused(writes, answer)
                 self.refusals = _reported(refused)
@@ -335,13 +414,21 @@ class Transaction:
 
     def _send(self, writes: list[Write]) -> Item | None:
         """Send `writes`; the item that a single update leaves, if a callback needs it."""
-        if len(writes) == 1 and writes[0].kind in _PLAIN and self._repeat_conflicts:
-            [write] = writes
-            request = write.request
-            if write.kind == "Update" and self._on_commit:
+        plain = writes[0].plain if len(writes) == 1 and self._repeat_conflicts else None
+        if plain is not None:
+            [write], (operation, request) = writes, plain
+            if operation == "UpdateItem" and self._on_commit:
                 request = request | {"ReturnValues": "ALL_NEW"}
-            repeatable = write.changes is None or write.changes.is_repeatable
-            answer = send(_PLAIN[write.kind], request, repeatable=repeatable)
+            try:
+                answer = send(operation, request, repeatable=write.is_repeatable)
+            except Unavailable as error:
+                # What may not be repeated can still be recognized.
+                if write.is_repeatable or not error.maybe_written:
+                    raise
+                stored = _read_or_none(write)
+                if not write.is_proven(stored):
+                    raise
+                return stored
             return answer.get("Attributes")
         request = {
             "TransactItems": [write.action for write in writes],
@@ -352,6 +439,8 @@ class Transaction:
 
     def _is_done(self) -> bool:
         """Whether the refused writes, and all that had to be written, are done."""
+        if any(each.write.is_drawn and each.write.is_proven(each.stored) for each in self.refusals):
+            return True
         done = {refusal.write for refusal in self.refusals if refusal.is_done}
         needed = [write for write in self._writes if write.must_be_done]
         return bool(needed) and done.issuperset(needed)
@@ -382,6 +471,12 @@ def joined(write: Transaction | None) -> Iterator[Transaction]:
         yield own
 
 
+def _read_or_none(write: Write) -> Item | None:
+    with suppress(DynamoError):
+        return write.stored_now()
+    return None
+
+
 def _refused(writes: list[Write], answer: ConditionFailed | TransactionCancelled) -> list[Refusal]:
     if isinstance(answer, ConditionFailed):
         [write] = writes
@@ -400,13 +495,16 @@ def _refused(writes: list[Write], answer: ConditionFailed | TransactionCancelled
 
 
 def _reported(refused: list[Refusal]) -> list[Refusal]:
-    """The refusals without those of writes that are part of a refused one."""
-    wholes = [refusal.write.about for refusal in refused if refusal.write.part_of is None]
+    """The refusals; those of writes that are part of a refused one are its `parts`."""
+    wholes = {id(refusal.write.about) for refusal in refused if refusal.write.part_of is None}
+    parts: dict[int, list[Refusal]] = {}
+    for refusal in refused:
+        if refusal.write.otherwise is not None and id(refusal.write.part_of) in wholes:
+            parts.setdefault(id(refusal.write.part_of), []).append(refusal)
     return [
-        refusal
+        replace(refusal, parts=tuple(parts.get(id(refusal.write.about), ())))
         for refusal in refused
-        if refusal.write.otherwise is not None
-        and not any(refusal.write.part_of is whole for whole in wholes)
+        if refusal.write.otherwise is not None and id(refusal.write.part_of) not in wholes
     ]
 
 

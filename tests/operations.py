@@ -16,7 +16,7 @@ from typing import Any
 from dynamo import IntegerAttribute, Model, TextAttribute, Unique, casefolded
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import Item, PlainModel
-from dynamo._internal.model.objects import is_random
+from dynamo._internal.model.objects import WRITE_ID, is_random
 from dynamo.transactions import Write
 from locks._internal.leases import Lease
 from locks._internal.lock import claim_once
@@ -62,6 +62,9 @@ class Operation:
     if it makes another change (of a hash, time or session), or the error that it raises.
     `assert_sound` checks the rules that hold for everything stored. Afterwards the caller's object
     is as it is stored; if not `is_in_hand`, only after a commit of the caller's own transaction.
+
+    One that `counts` is not sent again if its reply may be lost. If it `needs_token`, nothing else
+    recognizes it after a lost reply.
     """
 
     name: str
@@ -75,6 +78,8 @@ class Operation:
     reads: Sequence[str] = ()
     refusals: Refusals = field(default_factory=dict)
     is_in_hand: bool = True
+    counts: bool = False
+    needs_token: bool = False
 
     @property
     def joins(self) -> bool:
@@ -150,6 +155,10 @@ def plain(after: Stored, before: Stored) -> list[Any]:
 
 def _counted(item: Item, before: Mapping[str, Any]) -> Item:
     now, then = (int(each.get("version", {}).get("N", 0)) for each in (item, before))
+    if WRITE_ID in item:
+        # Random, too, and as short as other texts.
+        is_kept = item[WRITE_ID] == before.get(WRITE_ID)
+        item = item | {WRITE_ID: "<kept>" if is_kept else "<drawn>"}
     if not is_random(now):
         return item
     # Another item with the same key has another random one.
@@ -193,6 +202,11 @@ class Member(Model):
     unique_email = Unique("email", normalize=casefolded)
 
 
+class Job(Model):
+    class Meta:
+        table_name = "tests-jobs"
+
+
 class Other(Model):
     """What the caller of an operation writes in the same transaction."""
 
@@ -233,6 +247,15 @@ def _assert_guards_match() -> None:
     guards = {key: item.pop("owner")["S"] for key, item in items.items() if "owner" in item}
     members = {f"email#{i['email']['S'].lower()}": pk for pk, i in items.items() if "email" in i}
     assert guards == members
+
+
+def _same_since(**values: Any) -> Refusals:
+    """Another copy made the same change: values cannot tell whose it is."""
+    return {"the same since": (lambda member: Member.get(member.pk).change(**values), Member.Stale)}
+
+
+def _insist(item: Model, **write: Any) -> None:
+    item.delete(missing_ok=False, **write)
 
 
 def _member(name: str, api: str, act: Callable[..., object], **more: Any) -> Operation:
@@ -309,18 +332,56 @@ LIBRARY = [
             "the item changed since": (lambda _none: ann(request_id="r").change(visits=9), None),
         },
     ),
-    _member("change", UPDATE, partial(Member.change, name="Bea", email="ANN@example.org")),
-    _member("change to nothing", UPDATE, partial(Member.change, visits=5, name=None)),
+    _member(
+        "change",
+        UPDATE,
+        partial(Member.change, name="Bea", email="ANN@example.org"),
+        refusals=STALE | _same_since(name="Bea", email="ANN@example.org"),
+    ),
+    _member(
+        "change to nothing",
+        UPDATE,
+        partial(Member.change, visits=5, name=None),
+        refusals=STALE | _same_since(visits=5, name=None),
+    ),
     _member(
         "change of a unique value",
         TRANSACTION,
         partial(Member.change, email="b@example.org"),
         units=6,
-        refusals=STALE | {"taken": (lambda _ann: ann(email="B@example.org"), Member.Taken)},
+        refusals=STALE
+        | _same_since(email="b@example.org")
+        | {"taken": (lambda _ann: ann(email="B@example.org"), Member.Taken)},
     ),
-    _member("save", UPDATE, Member.save, given=_renamed),
+    _member("save", UPDATE, Member.save, given=_renamed, refusals=STALE | _same_since(name="Bea")),
     _member(
         "delete", TRANSACTION, Member.delete, refusals=STALE | {"deleted since": (_delete, None)}
+    ),
+    _member(
+        "change and count",
+        UPDATE,
+        partial(Member.change, name="Bea", add={"visits": 1}),
+        refusals=STALE | _same_since(name="Bea", add={"visits": 1}),
+    ),
+    _member(
+        "count",
+        UPDATE,
+        partial(Member.change, add={"visits": 1}),
+        again="another",
+        counts=True,
+        refusals=STALE | {"changed since": (STALE["changed since"][0], DONE)},
+    ),
+    _member("delete, not missing", TRANSACTION, _insist, again=Member.Stale, needs_token=True),
+    Operation(
+        "Model.delete without Unique, not missing",
+        TRANSACTION,
+        _insist,
+        [Job],
+        Job.create,
+        again=Job.Stale,
+        units=2,
+        needs_token=True,
+        refusals={"deleted since": (lambda job: Job.get(job.pk).delete(), Job.Stale)},
     ),
     Operation(
         "sequences.issue",

@@ -355,7 +355,9 @@ def _on_user(action: str, deleted: Any = None, **more: Any) -> Operation:
 EDITORS: Any = admin.ModelAdmin(User, admin.site)
 
 
-def _by_form(name: str, act: Callable[..., object], taken: Refusals | None = None) -> Operation:
+def _by_form(
+    name: str, act: Callable[..., object], taken: Refusals | None = None, **more: Any
+) -> Operation:
     """A change or deletion of an account, as the forms of the admin write it."""
 
     def given() -> tuple[Any, User]:
@@ -371,7 +373,7 @@ def _by_form(name: str, act: Callable[..., object], taken: Refusals | None = Non
         "changed since": (lambda both: _change(both[1]), StaleUser),
         "registered again since": (lambda both: _register_again(both[1]), StaleUser),
     }
-    return _of_staff(name, write, User, given, units=14, refusals=refusals | (taken or {}))
+    return _of_staff(name, write, User, given, units=14, refusals=refusals | (taken or {}), **more)
 
 
 def _seen_lock() -> tuple[Any, LockView]:
@@ -411,7 +413,7 @@ STAFF = [
         },
     ),
     _by_form("change", partial(change_username, username="Bea"), _taken(username="BEA")),
-    _by_form("delete", delete),
+    _by_form("delete", delete, again=StaleUser),
     _of_staff(
         "breakLock",
         _break_lock,

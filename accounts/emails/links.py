@@ -24,7 +24,7 @@ from django.core import signing
 from accounts import services
 from accounts.exceptions import BadLink, StaleUser
 from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id
-from dynamo import Transaction
+from dynamo import Transaction, ensure
 
 VALID_DAYS = 3
 VALID_SECONDS = VALID_DAYS * 24 * 60 * 60
@@ -114,7 +114,7 @@ def address_to_confirm(token: str) -> str:
 def confirm(token: str, *, write: Transaction | None = None) -> User:
     """Confirm the address of the link's account. If it is confirmed already, it is a success.
 
-    Costs 2 requests, 1 read and 1 write unit; only the read if it was confirmed before.
+    Costs 2 requests, 1 read and 1 write unit.
 
     Raises:
         BadLink: the link is too old, the account has another address, or it was deleted.
@@ -133,13 +133,17 @@ def confirm(token: str, *, write: Transaction | None = None) -> User:
 def mark_confirmed(user: User, *, write: Transaction | None = None) -> None:
     """Record that the address of `user` is confirmed. If it is already, it is a success.
 
-    Costs 1 request and 1 write unit, nothing if it is confirmed already.
+    Costs 1 request and 1 write unit.
 
     Raises:
         StaleUser: the account changed or was deleted since `user` was read.
     """
-    if not user.is_confirmed:
-        user.change(email_confirmed_at=datetime.now(UTC), write=write)
+    ensure(
+        user,
+        is_so=lambda stored: stored.is_confirmed and stored.email == user.email,
+        email_confirmed_at=user.email_confirmed_at if user.is_confirmed else datetime.now(UTC),
+        write=write,
+    )
 
 
 # Changing it -------------------------------------------------------------------------------------
@@ -219,9 +223,9 @@ def confirm_change(token: str, *, write: Transaction | None = None) -> tuple[Use
 def cancel_change(user: User, *, write: Transaction | None = None) -> None:
     """Drop the change that waits for its link.
 
-    Costs 1 request and 1 write unit, nothing if no change waits.
+    Costs 1 request and 1 write unit.
 
     Raises:
         StaleUser: the account changed or was deleted since `user` was read.
     """
-    user.change(**NO_PENDING_CHANGE, write=write)
+    ensure(user, **NO_PENDING_CHANGE, write=write)

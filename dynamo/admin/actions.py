@@ -116,7 +116,7 @@ class ActionAdmin(ListAdmin):
         **about: str,
     ) -> bool:
         """As `AdminSite.commit`. Without writes nothing is logged, and the result is False."""
-        if not write:
+        if all(each.is_idle for each in write):
             return False
         needed = self.permission(permission)
         self.admin_site.known_rights(request, needed)

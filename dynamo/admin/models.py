@@ -32,7 +32,7 @@ from pynamodb.attributes import UnicodeAttribute
 from dynamo._internal.items import PARTITION_KEY_MAX_BYTES, PlainModel
 from dynamo.admin.shown import id_of
 from dynamo.models import Model
-from dynamo.transactions import Refusal, Transaction
+from dynamo.transactions import Refusal, Transaction, Write
 
 PAGE_SIZE = 50
 
@@ -150,7 +150,8 @@ def record(
     texts: Any = {name: text or None for name, text in shown.items()}
     for journal in [month_of(now), *([] if on is None else [journal_of(on)])]:
         entry = LogEntry(journal, entry_id, **texts)
-        write.put(entry, LogEntry.journal.does_not_exist(), otherwise=_stored_before)
+        absent = LogEntry.journal.does_not_exist()
+        write.add(Write.put(entry, absent, otherwise=_stored_before, is_drawn=True))
 
 
 def _stored_before(_refusal: Refusal) -> None:

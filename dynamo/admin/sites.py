@@ -206,11 +206,12 @@ class AdminSite(ContribsSite):
         # They need the user model, which is loaded later.
         from django.contrib.admin.forms import AdminPasswordChangeForm
 
+        from dynamo.auth.forms import RepeatableMixin
         from dynamo.auth.views import PasswordChangeView
 
         request.current_app = self.name
         return PasswordChangeView.as_view(
-            form_class=AdminPasswordChangeForm,
+            form_class=type("PasswordChangeForm", (RepeatableMixin, AdminPasswordChangeForm), {}),
             success_url=reverse("admin:password_change_done", current_app=self.name),
             template_name=self.password_change_template or PasswordChangeView.template_name,
             extra_context={**self.each_context(request), **(extra_context or {})},

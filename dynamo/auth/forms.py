@@ -3,18 +3,42 @@
 from typing import Any
 
 from django import forms
-from django.contrib.auth import get_user_model
+from django.contrib.auth import forms as djangos, get_user_model
 from django.contrib.auth.forms import SetPasswordMixin
 from django.views.decorators.debug import sensitive_variables
 
 from dynamo.auth.models import AbstractUser
-from dynamo.auth.passwords import check_new_password
+from dynamo.auth.passwords import check_new_password, check_password
 from dynamo.forms import ModelForm
+from dynamo.models import becomes
 from dynamo.transactions import Transaction
 
-__all__ = ["UserCreationForm"]
+__all__ = ["PasswordChangeForm", "RepeatableMixin", "SetPasswordForm", "UserCreationForm"]
 
 _model: Any = get_user_model()
+
+
+class RepeatableMixin:
+    """For forms of a new password: one that is sent twice is a success both times."""
+
+    @sensitive_variables()
+    def set_password_and_save(self, user: Any, *args: Any, **options: Any) -> Any:
+        parent: Any = super()
+        try:
+            return parent.set_password_and_save(user, *args, **options)
+        except user.Stale:
+            typed = user._typed_password
+            if not becomes(user, lambda stored: check_password(typed, stored.password)):
+                raise
+            return user
+
+
+class SetPasswordForm(RepeatableMixin, djangos.SetPasswordForm):
+    """Django's."""
+
+
+class PasswordChangeForm(RepeatableMixin, djangos.PasswordChangeForm):
+    """Django's."""
 
 
 class UserCreationForm(SetPasswordMixin, ModelForm[AbstractUser]):

@@ -456,14 +456,6 @@ class AbstractUser(Model):
         """The condition that the stored user is this one, whatever changed since it was read."""
         return self._is_same_item_condition()
 
-    @sensitive_variables()
-    def _is_so(self, changed: Mapping[str, dict[str, Any] | None], stored: Item) -> bool:
-        """Also if a hash of the same password is stored, by a form that was sent twice."""
-        typed, hashed = self._typed_password, changed.get("password")
-        if typed and hashed and check_password(typed, self.from_raw_data(stored).password):
-            changed = {**changed, "password": stored["password"]}
-        return super()._is_so(changed, stored)
-
     def _implied(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """A deactivation ends every session, also if the user is activated again."""
         return {"session_epoch": new_session_epoch()} if values.get("is_active") is False else {}

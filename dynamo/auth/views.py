@@ -6,6 +6,7 @@ from django.contrib.auth import views
 from django.core.exceptions import ValidationError
 from django.http import HttpResponse
 
+from dynamo.auth.forms import PasswordChangeForm, SetPasswordForm
 from dynamo.forms import CHANGED
 
 
@@ -25,6 +26,10 @@ class NewPasswordMixin:
 class PasswordChangeView(NewPasswordMixin, views.PasswordChangeView):
     """Django's."""
 
+    form_class = PasswordChangeForm
+
 
 class PasswordResetConfirmView(NewPasswordMixin, views.PasswordResetConfirmView):
     """Django's."""
+
+    form_class = SetPasswordForm

@@ -62,9 +62,9 @@ def test_a_requested_change_is_only_a_note_on_its_account_for_three_days() -> No
     noted = {name: items[user.pk][name] for name in NOTES}
     assert noted["pendingEmail"] == {"S": "New@Example.org"}
     assert abs(int(noted["pendingUntil"]["N"]) - time.time() - 3 * DAY) < 60
-    version = {"version": {"N": str(user.version)}}
-    assert items == before | {user.pk: before[user.pk] | noted | version}
-    assert user.to_dynamodb_dict() == items[user.pk]
+    written = {name: user.stored[name] for name in ("version", "writeId")}
+    assert items == before | {user.pk: before[user.pk] | noted | written}
+    assert user.stored == items[user.pk]
     assert_guards_are_correct()
 
 
@@ -109,7 +109,7 @@ def test_the_link_takes_the_address_and_frees_the_old_one() -> None:
     assert (before.email, before.is_confirmed) == ("old@example.org", False)
     items = stored_items()
     assert confirm_change(token) == (changed, None)
-    assert changed.to_dynamodb_dict() == items[user.pk]
+    assert changed.stored == items[user.pk]
     assert guard_owner(NEW_KEY) == user.pk
     assert again(user).pending_id is None
     read = again(user)

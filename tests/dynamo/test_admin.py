@@ -239,8 +239,8 @@ def run_action(client: Client, listed: str, action: str, keys: list[str], **type
     ("action", "said", "written"),
     [
         ("sign", "Done.", ("signed@example.org", "b")),
-        # It writes another model under the same key.
-        ("plan", "You do not have the right to do this.", (None, None)),
+        # It writes another model under the same key: the right is a condition of that write.
+        ("plan", "Done.", ("planned@example.org", "b")),
     ],
 )
 def test_an_action_may_also_write_the_item_that_gives_the_right(
@@ -503,7 +503,8 @@ def test_a_form_keeps_unknown_attributes_and_values_that_it_cannot_show_without_
 
     [stored] = send("Scan", {"TableName": Locker.table()})["Items"]
     stored["marks"]["NS"].sort()
-    assert stored == {**item, "version": stored["version"], "owner": {"S": "ann"}}
+    drawn = {name: stored[name] for name in ("version", "writeId")}
+    assert stored == {**item, **drawn, "owner": {"S": "ann"}}
 
 
 @pytest.mark.parametrize(

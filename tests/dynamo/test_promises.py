@@ -20,7 +20,6 @@ from dynamo.exceptions import (
     RequestIdReused,
     Stale,
     Taken,
-    Unavailable,
 )
 from dynamo.models import Model
 from dynamo.transactions import Transaction
@@ -250,15 +249,6 @@ def test_a_deleted_item_is_stored_again_by_insert_only(write: Callable[[Member],
     member.insert()
     member.save()
     assert list(Member.scan()) == [member]
-
-
-def test_a_change_to_what_is_stored_sends_nothing(requests_sent: Requests) -> None:
-    member = ann(card="A-17")
-    requests_sent.clear()
-
-    member.change(card="A-17", visits=0)
-
-    assert requests_sent.operations == []
 
 
 def test_a_missing_value_is_refused_before_a_request_is_sent(requests_sent: Requests) -> None:
@@ -654,6 +644,29 @@ def test_a_copy_is_written_only_if_the_form_was_shown_with_its_version() -> None
         newer.change(card="A-18")
 
 
+def test_a_key_in_use_and_a_taken_value_are_reported_together() -> None:
+    member, other = ann(), ann(email="b@example.org", card="A-1")
+
+    with pytest.raises(Member.AlreadyExists) as told:
+        Member.create(pk=member.pk, club="chess", email="B@example.org", card="A-1")
+
+    assert told.value.taken.uniques == [("email",), ("club", "card")]
+    assert "this key already" in str(told.value)
+    assert "B@example.org" in str(told.value)
+    assert Member.find(email="b@example.org") == other
+
+
+def test_an_object_whose_insertion_is_refused_can_be_saved() -> None:
+    member = ann()
+
+    with pytest.raises(Member.AlreadyExists):
+        member.insert()
+    member.club = "go"
+    member.save()
+
+    assert Member.get(member.pk).club == "go"
+
+
 # Lost replies: what the register (`tests.operations`) has no case of ---------------------------
 
 
@@ -667,25 +680,3 @@ def test_an_insertion_whose_reply_was_lost_is_recognized_after_another_write(
     parcel.insert()
 
     assert parcel.name == "theirs"
-
-
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        ({"add": {"visits": 1}}, ("chess", 1)),
-        ({"club": "go", "condition": Member.visits == 0}, ("go", 0)),
-    ],
-    ids=["add", "under a condition"],
-)
-def test_a_change_that_cannot_be_recognized_is_not_sent_again(
-    proxy: FaultProxy, change: dict[str, Any], expected: tuple[str, int]
-) -> None:
-    member = ann()
-    proxy.plan("UpdateItem", DropReply())
-
-    with pytest.raises(Unavailable) as unanswered:
-        member.change(**change)
-
-    assert unanswered.value.maybe_written
-    read = Member.get(member.pk)
-    assert (read.club, read.visits) == expected

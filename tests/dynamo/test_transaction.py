@@ -123,12 +123,48 @@ def test_a_block_that_fails_or_writes_nothing_sends_nothing(
     assert requests_sent.operations == []
 
 
-def test_a_second_write_of_one_item_is_refused_when_it_is_added() -> None:
-    write = Transaction()
-    write.update(Page("one"), [Page.text.set("new")], PRESENT, otherwise=Torn())
+#: Each adds a write of one item.
+WRITES = {
+    "put": lambda write: write.put(Page("one", text="new"), ABSENT, otherwise=Torn("put")),
+    "update": lambda write: write.update(
+        Page("one"), [Page.text.set("new")], Page.text == "old", otherwise=Torn("update")
+    ),
+    "delete": lambda write: write.delete(Page("one"), PRESENT, otherwise=Torn("delete")),
+    "check": lambda write: write.check(Page("one"), PRESENT, otherwise=Torn("check")),
+}
 
-    with pytest.raises(ValueError, match="already writes the item"):
-        write.check(Page("one"), PRESENT, otherwise=Torn())
+
+@pytest.mark.parametrize("one", WRITES)
+@pytest.mark.parametrize("other", WRITES)
+def test_a_check_joins_another_write_of_its_item_but_two_writes_are_refused(
+    one: str, other: str
+) -> None:
+    are_one = "check" in (one, other) and "delete" not in (one, other)
+    write = Transaction()
+    WRITES[one](write)
+
+    with nullcontext() if are_one else pytest.raises(ValueError, match="already writes the item"):
+        WRITES[other](write)
+
+    [left] = write
+    assert left.kind.casefold() in {one, other, "conditioncheck"}
+    assert are_one or left.kind.casefold().endswith(one)
+
+
+@pytest.mark.parametrize("kind", ["put", "update", "check"])
+def test_a_check_that_joined_another_write_is_a_condition_of_it(kind: str) -> None:
+    if kind != "put":
+        page("one")
+    before = texts()
+    write = Transaction()
+    WRITES[kind](write)
+    write.check(Page("one"), Page.text == "another", otherwise=Torn("check"))
+
+    # A put satisfies it.
+    with nullcontext() if kind == "put" else pytest.raises(Torn):
+        write.commit()
+
+    assert texts() == ({"one": "new"} if kind == "put" else before)
 
 
 # Reasons that a local engine never gives ----------------------------------------------------------

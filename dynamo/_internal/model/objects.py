@@ -4,6 +4,9 @@ By its version a condition recognizes the item that the caller read. The first v
 random, and each write adds one. If an item is deleted and another one is created under its key, a
 copy of the first never matches the second. Versions that count from 1 do not have this property:
 both items have version 1 at some time (the ABA problem).
+
+Two copies of one item write the same next version, and perhaps the same values. So each change also
+stores a random write id, by which a call whose reply was lost recognizes its own write.
 """
 
 import copy
@@ -35,6 +38,8 @@ from dynamo.attributes import IntegerAttribute, TextAttribute, number_text
 from dynamo.unique import REQUESTS, GuardTable, UniqueKey
 
 VERSION = "version"
+#: The stored name of the random text that each change leaves.
+WRITE_ID = "writeId"
 #: Random versions start here. A smaller one was stored by version 0.1, which counted from 1.
 _LEAST_VERSION = 1 << 52
 #: More writes than an item ever gets.
@@ -71,6 +76,10 @@ def continues(now: int | None, version: int) -> bool:
     return now is not None and 0 <= now - version < MOST_WRITES
 
 
+def new_write_id() -> str:
+    return secrets.token_urlsafe(8)
+
+
 def new_key() -> str:
     return str(uuid.uuid4())
 
@@ -101,10 +110,14 @@ class ItemObject(PlainModel):
     _is_deleted = False
     #: The attributes that the constructor was given.
     _given: frozenset[str] = frozenset()
+    #: The last call without an answer that may have written: what it asked for, and its mark.
+    _unanswered: tuple[object, Any] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        # A copy must not share what PynamoDB's attributes store their values in.
-        return {**vars(self), "attribute_values": copy.deepcopy(self.attribute_values)}
+        # A copy must not share what PynamoDB's attributes store their values in, nor take the write
+        # of the other object for its own.
+        values = copy.deepcopy(self.attribute_values)
+        return {**vars(self), "attribute_values": values, "_unanswered": None}
 
     def _identity(self) -> tuple[Any, ...] | None:
         """The table and the key; None for an object without a key."""
@@ -307,6 +320,7 @@ class ItemObject(PlainModel):
         self._version_of(stored)
         super()._is_now(stored)
         self._is_deleted = False
+        self._unanswered = None
 
     def _wire_of(self, values: Mapping[str, Any], *, removals: bool = False) -> dict[str, Any]:
         """The `values` by stored name, as stored; with `removals`, None for one that is removed.
@@ -393,6 +407,11 @@ class ItemObject(PlainModel):
         version = self._version_of(self.stored)
         # An item of version 0.1 is known by its key alone.
         return not is_random(version) or continues(self._version_of(stored), version)
+
+    def is_as_read(self, stored: Item | None) -> bool:
+        """Whether `stored` fulfills `unchanged`."""
+        read, now = self._version_of(self.stored), stored and self._version_of(stored)
+        return bool(stored) and now == read
 
     def _is_same_item_condition(self) -> Condition:
         """The condition of `is_same_item`."""

@@ -2,17 +2,25 @@
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Never, Self
+from typing import Any, Never, Self, cast
 
 from pynamodb.expressions.condition import Condition
 
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import Item, digest_of, is_same_value, ordered, text_of
-from dynamo._internal.model.objects import VERSION, continues, new_version, next_version
+from dynamo._internal.model.objects import (
+    VERSION,
+    WRITE_ID,
+    continues,
+    new_version,
+    new_write_id,
+    next_version,
+)
 from dynamo._internal.model.reading import Readable
 from dynamo._internal.updates import Update, conditional
-from dynamo.exceptions import AlreadyDone, ConditionFailed
+from dynamo.exceptions import AlreadyDone, ConditionFailed, Taken
 from dynamo.transactions import Refusal, Transaction, Write, joined
 from dynamo.unique import DIGEST, OWNER, REQUEST_DIGEST, REQUEST_ID, REQUESTS, GuardWrite, UniqueKey
 
@@ -23,11 +31,41 @@ REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
 _DJANGOS_OPTIONS = {"force_insert", "force_update", "using"}
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Marked(Write):
+    """A put or an update of an item, which leaves a mark that no other call has drawn.
+
+    If there is no answer, the object keeps the mark: the same call uses it again.
+    """
+
+    asked: object
+    mark: Any
+    proves: Callable[[Item], bool]
+    can_repeat: bool = True
+
+    @property
+    def is_repeatable(self) -> bool:
+        return self.can_repeat
+
+    def is_proven(self, stored: Item | None) -> bool:
+        return stored is not None and self.proves(stored)
+
+    def note_unanswered(self) -> None:
+        cast(Any, self.about)._unanswered = self.asked, self.mark
+
+
+class _Check(Write):
+    """Requires that an item still exists. Alone it is an update that changes nothing."""
+
+    @property
+    def plain(self) -> tuple[str, dict[str, Any]]:
+        item: Any = self.about
+        same = Update({VERSION: item.stored.get(VERSION)})
+        return "UpdateItem", same.request(item._address(), cast(Condition, self.condition))
+
+
 class Writable(Readable):
     """The writes of `Model`."""
-
-    #: The version that this object was inserted with.
-    _drawn: int | None = None
 
     @classmethod
     def create(
@@ -73,14 +111,13 @@ class Writable(Readable):
         the stored item. It returns the error, or None if that is the item that this call was to
         store. By default the error is AlreadyExists.
         """
-        # Each item begins with a version of its own; a repeated insertion keeps its first one.
-        if self.stored or self._drawn is None or self.version != self._drawn:
-            self.stored = {}
-            self.version = self._drawn = new_version()
         item = self.serialize()
+        item.pop(VERSION, None)
+        # Each item begins with a version of its own.
+        drawn = self._mark_for(item, new_version)
         self._check_key(item)
         self._check_index_keys(item)
-        sent: Item = item | (marks or {})
+        sent: Item = {**item, VERSION: {"N": str(drawn)}, **(marks or {})}
         put = {
             "TableName": self.table(),
             "Item": sent,
@@ -89,18 +126,46 @@ class Writable(Readable):
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
         # In a caller's transaction, values can be set until the commit.
-        become = self.deserialize if write is None else partial(self._become, before=sent)
+        become = self.deserialize
+        if write is not None:
+            become = partial(self._become, before=sent, written={VERSION})
+
+        def is_mine(stored: Item) -> bool:
+            return continues(self._version_of(stored), drawn)
 
         def refused(refusal: Refusal) -> Exception | None:
             stored = refusal.stored or {}
-            if continues(self._version_of(stored), int(sent[VERSION]["N"])):
+            if is_mine(stored):
                 return None
-            return explained(stored) if explained else self.AlreadyExists(self._noun())
+            if explained:
+                return explained(stored)
+            taken = [each.error for each in refusal.parts if isinstance(each.error, Taken)]
+            for error in taken[1:]:
+                taken[0].add(error)
+            return self.AlreadyExists(self._noun(), taken[0] if taken else None)
 
+        put_write = _Marked(
+            self,
+            {"Put": put},
+            refused,
+            is_drawn=not self._is_kept(drawn),
+            asked=item,
+            mark=drawn,
+            proves=is_mine,
+        )
         with joined(write) as write:
-            write.add(Write(self, {"Put": put}, refused), *self._guard_writes({}, sent))
+            write.add(put_write, *self._guard_writes({}, sent))
             write.on_commit(self, lambda stored: become(stored or sent))
         return self
+
+    def _mark_for(self, asked: object, draw: Callable[[], Any]) -> Any:
+        """The mark of a call: that of the last one, if it asked the same and had no answer."""
+        if self._unanswered is not None and self._unanswered[0] == asked:
+            return self._unanswered[1]
+        return draw()
+
+    def _is_kept(self, mark: object) -> bool:
+        return self._unanswered is not None and self._unanswered[1] == mark
 
     def insert_for(
         self, request_id: str, asked: Mapping[str, Any], write: Transaction | None = None
@@ -147,6 +212,8 @@ class Writable(Readable):
 
         Other attributes of the stored item are not written. `update_fields` names the attributes to
         store, as in Django, whose other options are ignored; what else was set stays, to be saved.
+        If nothing was set, nothing is sent; a caller's transaction then requires that the item is
+        still the one that was read.
         Unlike in Django, an object whose item was deleted is not stored again: that is Stale.
         `insert` stores it as a new item. Costs and errors as `change`; of a new object as `create`.
         """
@@ -160,7 +227,9 @@ class Writable(Readable):
             raise ValueError(f"update_fields: {unknown}")
         assigned = self._assigned(self.stored)
         names = assigned.keys() if wanted is None else assigned.keys() & wanted
-        self.change(write=write, **{name: assigned[name] for name in names})
+        self._check_writable("save")
+        if names or write is not None:
+            self.change(write=write, **{name: assigned[name] for name in names})
 
     def change(
         self,
@@ -176,15 +245,17 @@ class Writable(Readable):
         since it was read. `condition` must hold for the stored item as well.
 
         After the commit this object is what is stored; what was assigned to other attributes stays,
-        for a later `save`. If it has all values already, nothing is sent. If another call gave the
-        stored item these values meanwhile, it is a success.
+        for a later `save`. If the item has all values already, they are not written, but the item
+        must still be the one that was read.
 
         Costs 1 request, 1 write unit; with m unique values that change 2 + 4m. If `write` has
-        other writes and `add` is given, 1 request and 1 read unit more.
+        other writes and `add` is given, 1 request and 1 read unit more. After a lost reply to a
+        call that only counts up, 1 request and 1 read unit more.
 
         Raises:
             Taken: other items have the unique values.
-            Stale: the item changed or was deleted since it was read.
+            Stale: the item changed or was deleted since it was read, even if it has the values.
+                `dynamo.ensure` accepts it then.
             ConditionFailed: it did not, but `condition` does not hold.
             ValueError, TypeError: a value is not usable. Nothing was sent.
             Unavailable, Rejected, TableMissing: see `client.sending`. Unavailable also if a
@@ -194,23 +265,72 @@ class Writable(Readable):
         if both := values.keys() & (add or {}).keys():
             raise TypeError(f"change sets {', '.join(both)} or adds to it, not both.")
         changed = self._changed(values)
-        if not (changed or add or condition is not None):
-            self._become(self.stored, self.stored, values)
+        if not (changed or add):
+            self._require(self.unchanged(), self.is_as_read, condition, values, write, is_idle=True)
             return
         implied = {name: each for name, each in self._implied(values).items() if name not in values}
         self._update(
             self._wire_of(implied, removals=True) | changed,
             self._added(add or {}),
             condition,
-            # By the changed values: those that they imply may be drawn at random.
-            is_so=partial(self._is_so, changed),
-            asked=values,
+            # Values that they imply may be drawn at random.
+            asked=changed,
+            names=values,
             write=write,
         )
 
-    def _is_so(self, changed: Mapping[str, dict[str, Any] | None], stored: Item) -> bool:
-        """Whether the item `stored` has the typed values `changed` already."""
-        return all(is_same_value(stored.get(name), typed) for name, typed in changed.items())
+    def require(self, *, write: Transaction, unchanged: bool = False) -> None:
+        """Require in the caller's transaction that this item still exists. Nothing is written.
+
+            with Transaction() as write:
+                patient.require(write=write)
+                Appointment.create(patient=patient.pk, write=write)
+
+        Another item under the same key is not this one. With `unchanged`, the item must also be as
+        it was read. Costs 2 write units, nothing if `write` also writes this item.
+
+        Raises (from the commit):
+            Stale: the item was deleted, or with `unchanged` changed.
+        """
+        if not self.stored and any(each.about is self for each in write):
+            # This transaction makes it.
+            return
+        self._check_writable("require")
+        if unchanged:
+            self._require(self.unchanged(), self.is_as_read, None, (), write)
+        else:
+            exists = self._is_same_item_condition()
+            self._require(exists, self._is_this, None, (), write)
+
+    def _is_this(self, stored: Item | None) -> bool:
+        return stored is not None and self.is_same_item(stored)
+
+    def _require(
+        self,
+        mine: Condition,
+        holds: Callable[[Item | None], bool],
+        condition: Condition | None,
+        names: Iterable[str],
+        write: Transaction | None,
+        *,
+        is_idle: bool = False,
+    ) -> None:
+        """Write nothing, but require `mine`, which can be told by `holds`, and `condition`."""
+        whole = mine if condition is None else mine & condition
+        before = self.stored
+
+        def otherwise(refusal: Refusal) -> Exception:
+            if condition is not None and holds(refusal.stored):
+                return ConditionFailed("UpdateItem", refusal.repeated, refusal.stored)
+            return self._stale(is_deleted=not self._is_this(refusal.stored))
+
+        with joined(write) as write:
+            action = {"ConditionCheck": conditional(self._address(), whole)}
+            known = holds if condition is None else None
+            write.add(
+                _Check(self, action, otherwise, condition=whole, holds=known, is_idle=is_idle)
+            )
+            write.on_commit(self, lambda stored: self._become(stored or before, before, {*names}))
 
     def _implied(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """The attributes that a change to `values` also changes, for subclasses."""
@@ -243,16 +363,14 @@ class Writable(Readable):
         added: Item,
         condition: Condition | None,
         *,
-        is_so: Callable[[Item], bool],
-        asked: Iterable[str] = (),
+        asked: object,
+        names: Iterable[str] = (),
         write: Transaction | None,
     ) -> None:
         """Write the typed values `changed` (None removes one) and count up by `added`.
 
-        Values that were set on this object and not saved stay, except those of these attributes
-        and of the attributes named in `asked`.
-
-        If the item changed since it was read, the call is a success if `is_so(stored)` is true.
+        A repeated call asks for `asked` again. Values that were set on this object and not saved
+        stay, except those of these attributes and of the attributes `names`.
         """
         self._check_index_keys(changed)
         before = self.stored
@@ -263,6 +381,10 @@ class Writable(Readable):
             mine, added = self._is_same_item_condition(), {**added, VERSION: {"N": "1"}}
         else:
             mine, changed = self.unchanged(), {**changed, VERSION: {"N": str(version)}}
+        # A count is done again by the same call, so each has a mark of its own.
+        asked = read, asked, added
+        mark = new_write_id() if counts_only else self._mark_for(asked, new_write_id)
+        changed = {**changed, WRITE_ID: {"S": mark}}
         left = {name: typed for name, typed in {**before, **changed}.items() if typed is not None}
         # If a number is not stored and has a default, it is counted up from the default.
         counted = {
@@ -273,25 +395,26 @@ class Writable(Readable):
         }
         adding = {name: step for name, step in added.items() if name not in counted}
         update = Update(changed, adding, counted)
-        request = update.request(self._address(), mine if condition is None else mine & condition)
+        whole = mine if condition is None else mine & condition
+
+        def is_mine(stored: Item) -> bool:
+            return text_of(stored, WRITE_ID) == mark
 
         def otherwise(refusal: Refusal) -> Exception | None:
             stored = refusal.stored
-            if stored is None or not self.is_same_item(stored):
-                return self._stale(is_deleted=True)
-            is_done = is_so(stored)
-            if is_done and not (added or condition is not None):
+            if stored is not None and is_mine(stored):
                 return None
-            now = self._version_of(stored)
-            # This write may have been done, and its reply lost: the stored version is a later one,
-            # or it is the one that this write gives, with its values.
-            if refusal.repeated and continues(now, version) and (is_done or now != version):
+            is_gone = stored is None or not self.is_same_item(stored)
+            now = None if stored is None else self._version_of(stored)
+            # This write may have been done before others changed or deleted the item, unless the
+            # item was not written since it was read, or only once.
+            if refusal.repeated and (is_gone or now not in {read, version}):
                 return refusal.unknown()
-            if condition is not None and (counts_only or now == read):
+            if condition is not None and not is_gone and (counts_only or now == read):
                 return ConditionFailed("UpdateItem", refusal.repeated, stored)
-            return self._stale()
+            return self._stale(is_deleted=is_gone)
 
-        written = {*asked, *map(self._dynamo_to_python_attr, (*changed, *added))}
+        written = {*names, *map(self._dynamo_to_python_attr, (*changed, *added))}
 
         def committed(stored: Item | None) -> None:
             if stored is None and added:
@@ -301,35 +424,60 @@ class Writable(Readable):
                     return
             self._become(left if stored is None else stored, before, written)
 
+        holds = self._is_this if counts_only else self.is_as_read
         with joined(write) as write:
-            whole = Write(self, {"Update": request}, otherwise, changes=update)
-            write.add(whole, *self._guard_writes(before, left))
+            item_write = _Marked(
+                self,
+                {"Update": update.request(self._address(), whole)},
+                otherwise,
+                changes=update,
+                condition=whole,
+                holds=holds if condition is None else None,
+                is_drawn=not self._is_kept(mark),
+                asked=asked,
+                mark=mark,
+                proves=is_mine,
+                # Otherwise its own success makes the condition false.
+                can_repeat=not counts_only,
+            )
+            write.add(item_write, *self._guard_writes(before, left))
             write.on_commit(self, committed)
 
     def delete(  # type: ignore[override]  # Django's, not PynamoDB's
-        self, *conditions: Never, write: Transaction | None = None, **options: Never
+        self,
+        *conditions: Never,
+        missing_ok: bool | None = None,
+        write: Transaction | None = None,
+        **options: Never,
     ) -> None:
         """Delete the stored item and free its unique values.
 
-        If it was deleted already, it is a success. Costs 1 request, 1 write unit; with n unique
-        values 2 + 2n.
+        `missing_ok`: whether it is a success if the item was deleted already; by default it is,
+        except in a caller's transaction. A worker that takes a job by deleting it passes False:
+        then one of several workers succeeds.
+
+        Costs 1 request, 1 write unit; 2 with `missing_ok=False`; with n unique values 2 + 2n.
 
         Raises:
-            Stale: it changed since it was read.
+            Stale: it changed since it was read; or it was deleted, and that is not a success.
         """
         if conditions or options:
             raise TypeError(
                 "delete takes no condition: it deletes the item only if that is still as it was "
                 "read. So check this object before."
             )
-        self._check_writable("delete")
+        if missing_ok is None:
+            missing_ok = write is None
+        self._check_writable("delete" if missing_ok else "delete(missing_ok=False)")
         request = conditional(self._address(), self.unchanged())
 
         def otherwise(refusal: Refusal) -> Exception | None:
-            return None if refusal.stored is None else self._stale()
+            is_gone = refusal.stored is None
+            return None if is_gone and missing_ok else self._stale(is_deleted=is_gone)
 
         with joined(write) as write:
-            whole = Write(self, {"Delete": request}, otherwise)
+            # Nothing remains by which a deletion recognizes itself, but a transaction has a token.
+            whole = Write(self, {"Delete": request}, otherwise, needs_token=not missing_ok)
             write.add(whole, *self._guard_writes(self.stored, {}))
             write.on_commit(self, lambda _stored: setattr(self, "_is_deleted", True))
 

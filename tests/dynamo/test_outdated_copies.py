@@ -1,0 +1,327 @@
+"""Outdated copies write nothing, and a call whose reply was lost recognizes its own write alone."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from dynamo import (
+    ConditionFailed,
+    IntegerAttribute,
+    Model,
+    TextAttribute,
+    Transaction,
+    Unavailable,
+    Unique,
+    ensure,
+)
+from tests.faults.kinds import CloseBefore, DropReply, Meanwhile
+from tests.faults.proxy import FaultProxy
+from tests.items import stored_items
+from tests.requests import Requests
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+
+class Member(Model):
+    class Meta:
+        table_name = "tests-outdated-members"
+
+    club = TextAttribute()
+    card = TextAttribute(null=True)
+    visits = IntegerAttribute(default=0)
+
+    unique_card = Unique("card")
+
+
+class Parcel(Model):
+    class Meta:
+        table_name = "tests-outdated-parcels"
+
+    name = TextAttribute()
+
+
+def ann(**values: Any) -> Member:
+    return Member.create(**{"club": "chess"} | values)
+
+
+#: Calls that change nothing, and what they send alone; `require` joins only.
+UNCHANGED: dict[str, tuple[Callable[..., None], str]] = {
+    "change": (lambda member, **write: member.change(card="A-17", visits=0, **write), "UpdateItem"),
+    "change of nothing": (lambda member, **write: member.change(**write), "UpdateItem"),
+    "change under a condition": (
+        lambda member, **write: member.change(condition=Member.card == "A-17", **write),
+        "UpdateItem",
+    ),
+    "save": (lambda member, **write: member.save(**write), ""),
+    "require": (lambda member, **write: member.require(unchanged=True, **write), ""),
+}
+SINCE: dict[str, Callable[[Member], object]] = {
+    "nothing": lambda _member: None,
+    "changed": lambda member: member.change(club="go"),
+    "deleted": lambda member: member.delete(),
+    "created again": lambda member: (member.delete(), ann(pk=member.pk, card="A-17")),
+}
+
+
+@pytest.mark.parametrize("since", SINCE)
+@pytest.mark.parametrize("name", [name for name, (_call, api) in UNCHANGED.items() if api])
+def test_a_call_that_changes_nothing_requires_the_item_that_was_read(
+    name: str, since: str, requests_sent: Requests
+) -> None:
+    member = ann(card="A-17")
+    SINCE[since](Member.get(member.pk))
+    before = stored_items(Member.table())
+    requests_sent.clear()
+    call, api = UNCHANGED[name]
+
+    with nullcontext() if since == "nothing" else pytest.raises(Member.Stale):
+        call(member)
+
+    # A refusal does not say what it costs, and does not show an item that is gone: that is read.
+    assert requests_sent.operations == [api] + ["GetItem"] * (since == "deleted")
+    assert requests_sent.units == (since in {"nothing", "deleted"})
+    assert stored_items(Member.table()) == before
+
+
+@pytest.mark.parametrize("since", SINCE)
+@pytest.mark.parametrize("name", UNCHANGED)
+def test_it_requires_it_in_a_transaction(name: str, since: str, requests_sent: Requests) -> None:
+    member, other = ann(card="A-17"), Parcel.create(name="one")
+    SINCE[since](Member.get(member.pk))
+    before = stored_items(Member.table())
+    requests_sent.clear()
+    write = Transaction()
+    other.change(name="two", write=write)
+    UNCHANGED[name][0](member, write=write)
+
+    with nullcontext() if since == "nothing" else pytest.raises(Member.Stale):
+        write.commit()
+
+    units = 4 if since == "nothing" else 0
+    assert (requests_sent.operations, requests_sent.units) == (["TransactWriteItems"], units)
+    assert stored_items(Member.table()) == before
+    assert Parcel.get(other.pk).name == ("two" if since == "nothing" else "one")
+
+
+def test_a_save_with_nothing_assigned_sends_nothing(requests_sent: Requests) -> None:
+    member = ann()
+    requests_sent.clear()
+
+    member.save()
+
+    assert requests_sent.operations == []
+
+
+@pytest.mark.parametrize("since", SINCE)
+def test_require_lets_changes_pass_but_not_another_item_under_the_key(since: str) -> None:
+    member = ann(card="A-17")
+    SINCE[since](Member.get(member.pk))
+    write = Transaction()
+    member.require(write=write)
+    Parcel.create(name="for a member", write=write)
+
+    with nullcontext() if since in {"nothing", "changed"} else pytest.raises(Member.Stale):
+        write.commit()
+
+
+def test_a_transaction_that_makes_or_changes_an_item_can_require_it(
+    requests_sent: Requests,
+) -> None:
+    with Transaction() as write:
+        member = ann(write=write)
+        member.require(write=write)
+        other = ann(write=write)
+    requests_sent.clear()
+
+    with Transaction() as write:
+        other.require(unchanged=True, write=write)
+        other.change(club="go", write=write)
+        other.require(write=write)
+        with pytest.raises(ValueError, match="can be neither changed nor required"):
+            other.delete(write=write)
+
+    assert (requests_sent.operations, requests_sent.units) == (["UpdateItem"], 1)
+    assert Member.get(member.pk).club == "chess"
+    assert Member.get(other.pk).club == "go"
+
+
+MARKED = {
+    "change": ({"club": "go"}, ("go", 0)),
+    "change under a condition that becomes false": (
+        {"club": "go", "condition": Member.club == "chess"},
+        ("go", 0),
+    ),
+    "change and count": ({"club": "go", "add": {"visits": 1}}, ("go", 1)),
+    "count": ({"add": {"visits": 1}}, ("chess", 1)),
+    "unique value": ({"card": "A-17"}, ("chess", 0)),
+}
+
+
+@pytest.mark.parametrize("name", MARKED)
+def test_a_change_whose_reply_was_lost_is_recognized_by_its_mark(
+    name: str, proxy: FaultProxy
+) -> None:
+    change, expected = MARKED[name]
+    member = ann()
+    proxy.plan("UpdateItem", DropReply())
+    proxy.plan("TransactWriteItems", DropReply())
+
+    member.change(**change)
+
+    read = Member.get(member.pk)
+    assert (read.club, read.visits) == (member.club, member.visits) == expected
+
+
+@pytest.mark.parametrize("name", [each for each in MARKED if each != "unique value"])
+def test_a_request_that_was_lost_before_another_copy_made_the_same_change_was_not_done(
+    name: str, proxy: FaultProxy
+) -> None:
+    change, expected = MARKED[name]
+    member = ann()
+    proxy.plan("UpdateItem", CloseBefore())
+    # A count is not sent again, but looked for.
+    then = "GetItem" if name == "count" else "UpdateItem"
+    proxy.plan(then, Meanwhile(lambda: Member.get(member.pk).change(**change)))
+
+    with pytest.raises((Member.Stale, Unavailable, ConditionFailed)) as told:
+        member.change(**change)
+
+    assert isinstance(told.value, Unavailable) == (name == "count")
+    read = Member.get(member.pk)
+    assert (read.club, read.visits) == expected
+
+
+@pytest.mark.parametrize("name", [each for each in MARKED if each != "unique value"])
+def test_a_change_that_was_overwritten_before_it_was_recognized_is_unknown(
+    name: str, proxy: FaultProxy
+) -> None:
+    change, _expected = MARKED[name]
+    member = ann()
+    proxy.plan("UpdateItem", DropReply())
+    then = "GetItem" if name == "count" else "UpdateItem"
+    proxy.plan(then, Meanwhile(lambda: Member.get(member.pk).change(club="bridge")))
+
+    with pytest.raises(Unavailable) as told:
+        member.change(**change)
+
+    assert told.value.maybe_written
+
+
+@pytest.mark.parametrize("joins", [False, True], ids=["alone", "in a transaction"])
+@pytest.mark.parametrize("was_written", [False, True])
+def test_an_object_recognizes_the_same_call_after_it_had_no_answer_but_a_copy_does_not(
+    joins: bool, was_written: bool, proxy: FaultProxy, impatient: float
+) -> None:
+    member, other = ann(), Parcel.create(name="one")
+
+    def change(each: Member, parcel: Parcel, **values: Any) -> None:
+        with Transaction() as write:
+            each.change(write=write, **values)
+            if joins:
+                parcel.change(name="two", write=write)
+
+    api = "TransactWriteItems" if joins else "UpdateItem"
+    proxy.plan(api, DropReply() if was_written else CloseBefore(), times=1_000)
+    with pytest.raises(Unavailable):
+        change(member, other, club="go")
+    proxy.forget()
+    copied = deepcopy(member)
+
+    # Another call is not the same one.
+    with pytest.raises(Member.Stale) if was_written else nullcontext():
+        change(deepcopy(member), Parcel.get(other.pk), club="bridge")
+    if was_written:
+        change(member, other, club="go")
+        assert (member.club, Member.get(member.pk).club) == ("go", "go")
+    for each in [copied] if was_written else [copied, member]:
+        with pytest.raises(Member.Stale):
+            change(each, Parcel.get(other.pk), club="go")
+
+
+@pytest.mark.parametrize("operation", [Member.change, Member.save])
+def test_of_many_copies_that_write_the_same_value_one_succeeds(
+    operation: Callable[..., None],
+) -> None:
+    member = ann()
+    copies = [Member.get(member.pk) for _ in range(16)]
+
+    def claim(copy: Member) -> bool:
+        try:
+            if operation is Member.change:
+                copy.change(club="mine")
+            else:
+                copy.club = "mine"
+                copy.save()
+        except Member.Stale:
+            return False
+        return True
+
+    with ThreadPoolExecutor(16) as pool:
+        assert sum(pool.map(claim, copies)) == 1
+
+
+def test_increments_of_copies_that_are_repeated_on_stale_lose_nothing() -> None:
+    member = ann()
+
+    def increment(_number: int) -> None:
+        while True:
+            copy = Member.get(member.pk)
+            copy.visits += 1
+            with suppress(Member.Stale):
+                copy.save()
+                return
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(increment, range(80)))
+
+    assert Member.get(member.pk).visits == 80
+
+
+def test_one_of_many_workers_takes_a_job_by_deleting_it() -> None:
+    job = Parcel.create(name="job")
+    copies = [Parcel.get(job.pk) for _ in range(16)]
+
+    def take(copy: Parcel) -> bool:
+        with suppress(Parcel.Stale):
+            copy.delete(missing_ok=False)
+            return True
+        return False
+
+    with ThreadPoolExecutor(16) as pool:
+        assert sum(pool.map(take, copies)) == 1
+
+
+def test_a_deletion_in_a_transaction_refuses_an_item_that_is_gone() -> None:
+    job, other = Parcel.create(name="job"), Parcel.create(name="one")
+    Parcel.get(job.pk).delete()
+
+    write = Transaction()
+    job.delete(write=write)
+    other.change(name="two", write=write)
+    with pytest.raises(Parcel.Stale):
+        write.commit()
+    job.delete()
+
+    assert Parcel.get(other.pk).name == "one"
+
+
+@pytest.mark.parametrize("joins", [False, True], ids=["alone", "in a transaction"])
+def test_ensure_accepts_what_another_call_has_done_alone_only(joins: bool) -> None:
+    member, other = ann(), Parcel.create(name="one")
+    Member.get(member.pk).change(club="go", card="A-1")
+    copies = [Member.from_raw_data(member.stored) for _ in range(2)]
+
+    with pytest.raises(Member.Stale):
+        ensure(copies[0], club="bridge")
+    with pytest.raises(Member.Stale) if joins else nullcontext():
+        if joins:
+            with Transaction() as write:
+                ensure(copies[1], club="go", write=write)
+                other.change(name="two", write=write)
+        else:
+            ensure(copies[1], club="go")
+            assert copies[1].stored == Member.get(member.pk).stored
