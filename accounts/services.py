@@ -1,8 +1,8 @@
 """Every operation that makes, changes or deletes an account. Each is one transaction.
 
-No operation reads whether a value is free: its write states the condition. Changes and deletions
-are idempotent: a change that the account has already is a success and sends nothing. So an
-operation that is repeated after a lost reply recognizes what it did, also an hour later.
+No operation reads whether a value is free: its write states the condition. Alone, changes and
+deletions may be repeated, also an hour later: if the account is as wanted, they succeed
+(`dynamo.ensure`). In a caller's transaction they raise StaleUser then.
 
 If not stated otherwise, a change costs 1 request and 1 write unit per KB, and raises StaleUser if
 the account changed or was deleted since `user` was read.
