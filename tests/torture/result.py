@@ -9,9 +9,10 @@ from dynamo._internal import bulk
 from dynamo.extending import text_of
 from invoices.models import InvoiceItem
 from tests.torture import history
-from tests.torture.checkers import accounts, invoices, locks
+from tests.torture.checkers import accounts, copies, invoices, locks
 from tests.torture.checkers.accounts import Account
 from tests.torture.checkers.invoices import Stored
+from tests.torture.clients.copies import Seats
 from tests.torture.clients.inspector import wrong_guards, wrong_series
 from tests.torture.findings import Finding, of_calls
 from tests.torture.history import Call
@@ -34,6 +35,7 @@ def check(run: Run) -> tuple[list[Call], list[Finding]]:
             if (crash := call.answer.get("crashed"))
         ),
         *accounts.check(calls, stored_accounts(), engine_kills=run.engine_kills),
+        *copies.check(calls, sold_seats()),
         *invoices.check(calls, stored_invoices()),
         *locks.check(
             calls, {file.name: Resource(file).served() for file in folder.glob("resources/*")}
@@ -65,6 +67,11 @@ def stored_accounts() -> dict[str, Account]:
         for item in _items(User.table(), _USER)
         if "#" not in item["pk"]["S"]
     }
+
+
+def sold_seats() -> dict[str, int]:
+    """How many seats are sold, by key."""
+    return {seats.pk: seats.sold for seats in Seats.scan()}
 
 
 def stored_invoices() -> dict[str, dict[int, Stored]]:

@@ -27,6 +27,7 @@ gc.set_threshold(*threshold)
 
 from tests.torture.clients.accounts import AccountClient  # noqa: E402
 from tests.torture.clients.client import Client, Plan  # noqa: E402
+from tests.torture.clients.copies import CopyClient  # noqa: E402
 from tests.torture.clients.inspector import Inspector  # noqa: E402
 from tests.torture.clients.invoices import InvoiceClient  # noqa: E402
 from tests.torture.clients.locks import LockClient  # noqa: E402
@@ -40,6 +41,8 @@ CLIENTS: dict[str, tuple[type[Client], float]] = {
     "accounts-1": (AccountClient, 0.15),
     "invoices-0": (InvoiceClient, 0.15),
     "invoices-1": (InvoiceClient, 0.15),
+    "copies-0": (CopyClient, 0.2),
+    "copies-1": (CopyClient, 0.2),
     "locks": (LockClient, 0.2),
     "visitor": (Visitor, 1.0),
     "inspector": (Inspector, 6.0),

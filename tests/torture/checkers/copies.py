@@ -1,0 +1,35 @@
+"""Checks what clients did from copies that may have been outdated.
+
+seats   as many are sold as sales succeeded; those without an answer may have succeeded.
+jobs    at most one of several threads claims a job, or takes it.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from tests.torture.findings import Finding, of_calls
+from tests.torture.history import Call
+
+
+def check(calls: Sequence[Call], sold: Mapping[str, int]) -> list[Finding]:
+    """Find broken rules; `sold` are the sold seats as they are stored, by key."""
+    findings = []
+    sales: dict[str, Counter[str]] = {}
+    for call in calls:
+        if call.do == "sell":
+            sales.setdefault(call.asked["seats"], Counter())[call.outcome] += call.asked["sold"]
+    for key, done in sales.items():
+        least, most = done["ok"], done["ok"] + done["unknown"]
+        if not least <= sold.get(key, 0) <= most:
+            about = f"{sold.get(key, 0)} of {key} are sold, not {least} to {most}"
+            findings.append(Finding("seats", about))
+    wanted: dict[str, list[Call]] = {}
+    for call in calls:
+        if call.do in {"claim", "take"} and call.outcome == "ok":
+            wanted.setdefault(call.asked["job"], []).append(call)
+    findings += [
+        of_calls("jobs", f"{job} went to several", each)
+        for job, each in wanted.items()
+        if len(each) > 1
+    ]
+    return findings
