@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from dynamo import Transaction
+from dynamo import Transaction, ensure
 from dynamo.extending import bulk
 from invoices.document.fields import fields_of
 from invoices.document.invoice import Customer
@@ -49,12 +49,12 @@ def change_customer(
 ) -> None:
     """Give the stored customer other values; it keeps its number. Costs 1 request, 1 write unit.
 
-    Repeated with the same copy and the same values, it changes nothing.
+    Alone, it may be repeated with the same copy and the same values.
 
     Raises:
         CustomerItem.Stale: it was changed or deleted since `item` was read.
     """
-    item.change(write=write, **_values_of(replace(customer, number=item.number)))
+    ensure(item, write=write, **_values_of(replace(customer, number=item.number)))
 
 
 def list_customers(account: str, search: str = "", *, limit: int = SHOWN) -> Found:

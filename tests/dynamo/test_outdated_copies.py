@@ -21,6 +21,7 @@ from dynamo import (
 from tests.faults.kinds import CloseBefore, DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.items import stored_items
+from tests.numbered import Ticket, forget_all, ticket
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -105,6 +106,20 @@ def test_it_requires_it_in_a_transaction(name: str, since: str, requests_sent: R
     assert (requests_sent.operations, requests_sent.units) == (["TransactWriteItems"], units)
     assert stored_items(Member.table()) == before
     assert Parcel.get(other.pk).name == ("two" if since == "nothing" else "one")
+
+
+@pytest.mark.parametrize("since", SINCE)
+def test_an_item_is_issued_only_if_what_it_requires_still_exists(since: str) -> None:
+    forget_all()
+    member = ann(card="A-17")
+    SINCE[since](Member.get(member.pk))
+    write = Transaction()
+    member.require(write=write)
+
+    with nullcontext() if since in {"nothing", "changed"} else pytest.raises(Member.Stale):
+        ticket("tickets", also=write)
+
+    assert len([*Ticket.query("tickets")]) == (since in {"nothing", "changed"})
 
 
 def test_a_save_with_nothing_assigned_sends_nothing(requests_sent: Requests) -> None:
