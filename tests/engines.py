@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dynamo._internal.engine import free_port as free_port
+from dynamo._internal.engine import free_port as free_port, ministack_environment
 
 BIN = Path(sys.executable).parent
 
@@ -87,11 +87,8 @@ def _command(name: str, port: int, folder: Path | None) -> tuple[list[str], dict
         script = Path(__file__).with_name("engine_server.py")
         return [sys.executable, "-P", str(script), name, str(port)], {}
     if name in ("s3", "ssm"):
-        return [str(BIN / "ministack")], {
-            "BIND_HOST": "127.0.0.1",
-            "GATEWAY_PORT": str(port),
-            "SERVICES": name,
-        }
+        settings = ministack_environment(name, port) | {"BIND_HOST": "127.0.0.1"}
+        return [str(BIN / "ministack")], settings
     raise ValueError(f"no engine is called {name}")
 
 

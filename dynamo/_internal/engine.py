@@ -242,14 +242,23 @@ def _spawn(
         return subprocess.Popen(
             command,
             cwd=cwd,
-            # For ministack.
-            env=os.environ
-            | {"PERSIST_STATE": "0", "SERVICES": "dynamodb", "GATEWAY_PORT": str(port)},
+            env=os.environ | ministack_environment("dynamodb", port),
             stdin=stdin,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+
+
+def ministack_environment(services: str, port: int) -> dict[str, str]:
+    """What ministack is told by its environment."""
+    return {
+        "PERSIST_STATE": "0",
+        "SERVICES": services,
+        "GATEWAY_PORT": str(port),
+        # Otherwise it also listens on port 8883 of all addresses, for any SERVICES.
+        "IOT_MTLS_ENABLED": "0",
+    }
 
 
 def _wait_for(child: subprocess.Popen[bytes], running: Running, log: Path) -> None:

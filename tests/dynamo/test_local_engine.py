@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import http.client
 import io
 import json
 import os
@@ -12,8 +13,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -26,8 +28,10 @@ from pytest_django import Settings
 from dynamo._internal import engine
 from dynamo._internal.client import sending
 from dynamo.exceptions import LocalEngineFailed
+from tests import engines
 from tests.engines import free_port
 from tests.faults.proxy import NOWHERE
+from tests.sockets import descendants, listening
 from tests.waiting import wait_until
 
 STARTER = """
@@ -117,6 +121,57 @@ def test_an_engine_has_a_random_address_and_is_not_at_the_usual_one(folder: Path
     engine.stop()
     (folder / "engine.json").unlink()
     assert engine.start().host != running.host
+
+
+@contextmanager
+def kept() -> Iterator[str]:
+    yield engine.start().endpoint
+    engine.stop()
+
+
+@contextmanager
+def temporary() -> Iterator[str]:
+    yield engine.start_temporary()
+
+
+#: How each engine is started: by the library, and by this suite.
+STARTED: dict[str, Callable[[], AbstractContextManager[str]]] = {
+    "dynoxide of a checkout": kept,
+    "dynoxide of tests": temporary,
+    "ministack of a checkout": kept,
+    "ministack of tests": temporary,
+    **{
+        name: partial(engines.running, name)
+        for name in ("dynoxide", "ministack", "moto", "s3", "ssm")
+    },
+}
+
+
+@pytest.mark.site
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems list sockets in other ways")
+@pytest.mark.parametrize("name", STARTED)
+def test_an_engine_listens_on_one_port_of_this_machine_only(
+    name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Where ministack's broker would listen: another ministack may have its usual port.
+    monkeypatch.setenv("IOT_MTLS_PORT", str(free_port()))
+    if name.startswith("ministack of"):
+        request.getfixturevalue("no_dynoxide")
+    before = descendants(os.getpid())
+    with STARTED[name]() as url:
+        address = url.removeprefix("http://")
+        wait_until(partial(is_ready, address))
+        found = listening(descendants(os.getpid()) - before)
+
+    assert found == [f"tcp {address}"]
+    assert ip_address(address.partition(":")[0]).is_loopback
+
+
+def is_ready(address: str) -> bool:
+    """Whether ministack has all its listeners; always True for another engine."""
+    with closing(http.client.HTTPConnection(address)) as connection:
+        connection.request("GET", "/_ministack/ready")
+        return connection.getresponse().status != 503
 
 
 @pytest.mark.site
