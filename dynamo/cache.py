@@ -1,12 +1,15 @@
 """Django's cache on the table `cache`.
 
-    key (S)     SHA-256, in hex, of `FORMAT` and Django's key: a leaked table opens no session
+    key (S)     SHA-256, in hex, of `FORMAT`, LOCATION and Django's key: a leaked table opens no
+                session
     value       an integer of up to 38 digits (N), which `incr` can count up; JSON (S) if that
                 gives back the same value; else a signature and a pickle (B); absent from a
                 tombstone (`DynamoCache.end`)
     expiresAt   when the value ends, in epoch milliseconds; absent if it never does
     expires     the same in whole seconds, rounded up, for DynamoDB's TTL
     nonce       drawn by each `add`, so that it recognizes its own item after a lost reply
+    location    LOCATION, and of a session `@sessions` after it, so that `clear` finds its own
+                items; absent if that is empty
 
 DynamoDB deletes expired items hours or days late, so every reader compares `expiresAt` with its own
 clock.
@@ -25,15 +28,19 @@ import json
 import math
 import operator
 import pickle
+import re
 import time
 import uuid
 from collections.abc import Iterable
+from copy import copy
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, TypeGuard
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
+from django.core.exceptions import ImproperlyConfigured
 from django.utils.crypto import salted_hmac
 from pynamodb.attributes import UnicodeAttribute
 
@@ -44,14 +51,18 @@ from dynamo._internal.updates import Update
 from dynamo.attributes import IntegerAttribute
 from dynamo.exceptions import ConditionFailed, DynamoError
 
-# Besides the value an item has 29 bytes of names, 64 of key, 32 of nonce, 32 of signature and two
-# numbers of at most 21 bytes each.
+# Besides the value an item has 37 bytes of names, 64 of key, 49 of location, 32 of nonce, 32 of
+# signature and two numbers of at most 21 bytes each.
 VALUE_MAX_BYTES = ITEM_MAX_BYTES - 256
 NUMBER_MAX_DIGITS = 38
 
 #: Increased with every change of what an item contains. It is part of each key, so processes of two
 #: versions can share a table during a deployment: neither reads the values of the other.
 FORMAT = 2
+
+_LOCATION = re.compile(r"[A-Za-z0-9_.-]{0,40}")
+_OF_SESSIONS = "@sessions"
+_OPTIONS = {"TIMEOUT", "KEY_PREFIX", "VERSION", "KEY_FUNCTION", "OPTIONS"}
 
 SIGNATURE_BYTES = 32
 # Part of stored signatures: it keeps the name of a module that is gone.
@@ -108,6 +119,7 @@ class CacheItem(PlainModel):
     expires = IntegerAttribute(null=True)
     expires_at = IntegerAttribute(attr_name="expiresAt", null=True)
     nonce = UnicodeAttribute(null=True)
+    location = UnicodeAttribute(null=True)
 
 
 def _asynchronous(name: str) -> Any:
@@ -120,15 +132,29 @@ def _asynchronous(name: str) -> Any:
 class DynamoCache(BaseCache):
     """A cache that all processes share, whose writes are single and atomic.
 
-    A read costs 1 read unit per 4 KB, a write 1 write unit per KB, each at least 1. A timeout of
-    None never ends; one of 0 or less stores nothing, or deletes what is stored.
+    Caches with the same LOCATION, KEY_PREFIX and VERSION share their values. A read costs 1 read
+    unit per 4 KB, a write 1 write unit per KB, each at least 1. A timeout of None never ends; one
+    of 0 or less stores nothing, or deletes what is stored.
 
-    Raises (every method): see `client.sending`. Unlike other backends this one does not
-    treat an unreachable cache as empty, because sessions and limits are kept in it.
+    Raises (every method): see `client.sending`; ImproperlyConfigured if the options are wrong.
+    Unlike other backends this one does not treat an unreachable cache as empty, because sessions
+    and limits are kept in it.
     """
 
-    def __init__(self, _location: str, params: dict[str, Any]) -> None:
+    def __init__(self, location: Any, params: dict[str, Any]) -> None:
+        """As Django makes it of an entry of CACHES. Wrong options are refused by each call."""
         super().__init__(params)
+        #: What is wrong with the options. Not an error here: Django's checks make each cache.
+        self.problem = _problem_of(location, params)
+        #: Its part of each key, and what `location` its items have.
+        self._location = self._mark = location
+
+    @cached_property
+    def sessions(self) -> DynamoCache:
+        """The same cache, whose new values are sessions: `clear` of the other one keeps them."""
+        sessions = copy(self)
+        sessions._mark += _OF_SESSIONS
+        return sessions
 
     def get(self, key: Any, default: Any | None = None, version: Version = None) -> Any:
         """The value of `key`, or `default`. Costs 1 request."""
@@ -246,9 +272,8 @@ class DynamoCache(BaseCache):
         key that has no value and is in use, even if their request was sent before this one and
         arrives after it. `set` and `delete` replace and remove it.
         """
-        tombstone = {"key": {"S": self._stored_key(key, version)}}
-        expiry = _expiry(self._expires_at(seconds))
-        send("PutItem", {"TableName": CacheItem.table(), "Item": tombstone | expiry})
+        tombstone = self._empty_item(key, version, self._expires_at(seconds))
+        send("PutItem", {"TableName": CacheItem.table(), "Item": tombstone})
 
     def incr(self, key: Any, delta: int = 1, version: Version = None) -> int:
         """Add `delta` to the integer of `key` and return the sum; its expiry stays. 1 request.
@@ -309,16 +334,21 @@ class DynamoCache(BaseCache):
         _delete_all({self._stored_key(key, version) for key in keys})
 
     def clear(self) -> None:
-        """Delete everything in the table, also sessions and other caches of the site.
+        """Delete all values of this LOCATION, with any KEY_PREFIX and VERSION; sessions stay.
 
-        Costs a Scan of the whole table (1 read unit per 4 KB) and the deletion of each item. No
-        page does this.
+        Costs a Scan of the whole table (1 read unit per 4 KB, also of what stays) and the deletion
+        of each value. No page does this. A value that is set meanwhile may be deleted or stay.
         """
-        request = {
+        self._refuse_problem()
+        request: dict[str, Any] = {
             "TableName": CacheItem.table(),
             "ProjectionExpression": "#key",
-            "ExpressionAttributeNames": _KEY_NAME,
+            "FilterExpression": "attribute_not_exists(#location)",
+            "ExpressionAttributeNames": _KEY_NAME | {"#location": "location"},
         }
+        if self._mark:
+            request["FilterExpression"] = "#location = :location"
+            request["ExpressionAttributeValues"] = {":location": {"S": self._mark}}
         for items, _has_more in query_pages(request, "Scan"):
             _delete_all(item["key"]["S"] for item in items)
 
@@ -329,8 +359,15 @@ class DynamoCache(BaseCache):
     aset_many = _asynchronous("set_many")
     adelete_many = _asynchronous("delete_many")
 
+    def _refuse_problem(self) -> None:
+        if self.problem:
+            raise ImproperlyConfigured(f"In CACHES: {self.problem}")
+
     def _stored_key(self, key: Any, version: Version) -> str:
-        named = f"{FORMAT}|{self.make_and_validate_key(key, version)}"
+        self._refuse_problem()
+        # Neither @ nor | is part of a location.
+        place = f"@{self._location}" if self._location else ""
+        named = f"{FORMAT}{place}|{self.make_and_validate_key(key, version)}"
         return hashlib.sha256(named.encode()).hexdigest()
 
     def _expires_at(self, timeout: Seconds) -> int | None:
@@ -342,9 +379,12 @@ class DynamoCache(BaseCache):
         return now_ms() + math.ceil(timeout * 1000) if timeout > 0 else _EXPIRED
 
     def _new_item(self, key: Any, version: Version, value: Any, expires_at: int | None) -> Item:
-        stored_key = self._stored_key(key, version)
-        item = {"key": {"S": stored_key}, "value": _encoded(key, stored_key, value)}
-        return item | _expiry(expires_at)
+        item = self._empty_item(key, version, expires_at)
+        return item | {"value": _encoded(key, item["key"]["S"], value)}
+
+    def _empty_item(self, key: Any, version: Version, expires_at: int | None) -> Item:
+        item = {"key": {"S": self._stored_key(key, version)}} | _expiry(expires_at)
+        return item | {"location": {"S": self._mark}} if self._mark else item
 
     def _address(self, key: Any, version: Version) -> dict[str, Any]:
         stored_key = self._stored_key(key, version)
@@ -353,6 +393,23 @@ class DynamoCache(BaseCache):
     def _item(self, key: Any, version: Version) -> Item | None:
         """The item of `key`, expired or not."""
         return send("GetItem", self._address(key, version)).get("Item") or None
+
+
+def _problem_of(location: Any, options: dict[str, Any]) -> str | None:
+    if not (isinstance(location, str) and _LOCATION.fullmatch(location)):
+        return (
+            "LOCATION must be at most 40 letters, digits and _.- (caches with the same one share "
+            f"their values), not {location!r}."
+        )
+    if unknown := sorted({*options, *(options.get("OPTIONS") or {})} - _OPTIONS):
+        return (
+            f"{', '.join(unknown)} would do nothing: a DynamoCache takes LOCATION, TIMEOUT, "
+            "KEY_PREFIX, VERSION and KEY_FUNCTION, and keeps values until they expire."
+        )
+    timeout = options.get("TIMEOUT")
+    if timeout is not None and not str(timeout).lstrip("-").isdecimal():
+        return f"TIMEOUT must be a whole number of seconds, or None, not {timeout!r}."
+    return None
 
 
 def now_ms() -> int:

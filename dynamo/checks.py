@@ -1,8 +1,8 @@
 """System checks of the tables, the engine and the commands, under the tag `dynamodb`.
 
-All but E007 and W003 need a connection, so a plain `check`, `runserver` and other commands leave
-them out, as they do Django's deployment checks. `check --deploy` and `check --tag dynamodb` run
-them.
+All but E007, E008 and W003 need a connection, so a plain `check`, `runserver` and other commands
+leave them out, as they do Django's deployment checks. `check --deploy` and `check --tag dynamodb`
+run them.
 
     dynamo.E001   a table is missing
     dynamo.E002   a table or an index has another key
@@ -11,6 +11,7 @@ them.
     dynamo.E005   DynamoDB did not answer, or refused: an address, credentials, rights
     dynamo.E006   an index is missing or is being built
     dynamo.E007   two models of one table disagree
+    dynamo.E008   a cache, or the cache of sessions, is wrongly configured
     dynamo.W001   a table has no TTL
     dynamo.W002   a table has no point-in-time recovery
     dynamo.W003   an app before `dynamo` replaces one of its commands
@@ -19,10 +20,13 @@ them.
 import time
 import uuid
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from django.apps import apps
+from django.conf import settings
+from django.core.cache import caches
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import find_commands, get_commands
@@ -36,7 +40,7 @@ from dynamo._internal.tables import (
     features_of,
     verify,
 )
-from dynamo.cache import CacheItem
+from dynamo.cache import CacheItem, DynamoCache
 from dynamo.exceptions import (
     DynamoError,
     Rejected,
@@ -82,6 +86,22 @@ def check_declarations(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     except ImproperlyConfigured as error:
         return [_finding("E007", str(error))]
     return []
+
+
+@register(Tags.caches, TAG)
+def check_caches(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Check the options of each cache, and that sessions are in a `DynamoCache`. No request."""
+    found = [
+        _finding("E008", f"CACHES[{alias!r}]: {cache.problem}")
+        for alias in caches
+        if isinstance(cache := caches[alias], DynamoCache) and cache.problem
+    ]
+    if settings.SESSION_ENGINE == "dynamo.sessions":
+        try:
+            import_module(settings.SESSION_ENGINE).SessionStore()
+        except ImproperlyConfigured as error:
+            found.append(_finding("E008", str(error)))
+    return found
 
 
 @register(TAG)

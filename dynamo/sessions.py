@@ -19,6 +19,7 @@ after that, what it stores has expired.
 import re
 from typing import Any
 
+from django.conf import settings
 from django.contrib.sessions.backends import cache
 from django.contrib.sessions.backends.base import (
     VALID_KEY_CHARS,
@@ -26,6 +27,8 @@ from django.contrib.sessions.backends.base import (
     SessionBase,
     UpdateError,
 )
+from django.core.cache import caches
+from django.core.exceptions import ImproperlyConfigured
 from django.utils.crypto import get_random_string
 
 from dynamo._internal.items import Item
@@ -52,6 +55,15 @@ class SessionStore(cache.SessionStore):
 
     #: Whether a request to store something under that key was sent; it may still arrive.
     _is_sent = False
+
+    def __init__(self, session_key: str | None = None) -> None:
+        super().__init__(session_key)
+        alias, configured = settings.SESSION_CACHE_ALIAS, caches[settings.SESSION_CACHE_ALIAS]
+        if not isinstance(configured, DynamoCache):
+            raise ImproperlyConfigured(
+                f"SESSION_CACHE_ALIAS must name a dynamo.cache.DynamoCache, which {alias!r} is not."
+            )
+        self._cache = configured.sessions
 
     @property
     def is_read(self) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.contrib.sessions.backends.base import UpdateError
 from django.core.cache import CacheKeyWarning, cache, caches
 from django.utils.crypto import salted_hmac
 from django.utils.safestring import mark_safe
@@ -20,8 +21,9 @@ from dynamo import cache as cache_module
 from dynamo._internal.client.deadline import within
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import Item
-from dynamo.cache import VALUE_MAX_BYTES, CacheItem, CacheValueTooLarge
+from dynamo.cache import VALUE_MAX_BYTES, CacheItem, CacheValueTooLarge, DynamoCache
 from dynamo.exceptions import Unavailable
+from dynamo.sessions import SessionStore
 from tests.faults.kinds import CloseBefore, DropReply, Meanwhile, Reply, nothing_processed
 from tests.faults.proxy import NOWHERE, FaultProxy, through
 from tests.requests import Requests
@@ -128,11 +130,12 @@ def pickled_size(size_bytes: int) -> bytes:
 
 
 @pytest.mark.fault_of("moto", "takes at most 405,000 bytes an item")
-def test_the_largest_value_fits() -> None:
-    value = pickled_size(VALUE_MAX_BYTES)
+@pytest.mark.parametrize("location", ["", "x" * 40])
+def test_the_largest_value_fits(location: str) -> None:
+    value, largest = pickled_size(VALUE_MAX_BYTES), DynamoCache(location, {}).sessions
 
-    assert cache.add("key", value) is True
-    assert cache.get("key") == value
+    assert largest.add("key", value) is True
+    assert largest.get("key") == value
 
 
 @pytest.mark.parametrize(
@@ -522,6 +525,50 @@ def test_clear_deletes_everything_on_all_pages_of_the_table(proxy: FaultProxy) -
     scans = [seen.body for seen in proxy.seen if seen.operation == "Scan"]
     assert scans[-1]["ExclusiveStartKey"] == first
     assert items() == []
+
+
+LOCATIONS = ["", "a", "A", "a.b", "2", "x" * 40]
+#: Caches whose keys would be the same if LOCATION, KEY_PREFIX and VERSION were written in a row.
+PLACES = {
+    f"{location} {prefix} {version}": {
+        "BACKEND": "dynamo.cache.DynamoCache",
+        "LOCATION": location,
+        "KEY_PREFIX": prefix,
+        "VERSION": version,
+    }
+    for location in LOCATIONS
+    for prefix, version in [("", 1), ("", 2), ("a|", 1), ("@a|", 1), ("a:1", 1)]
+}
+
+
+@pytest.mark.parametrize("location", LOCATIONS)
+def test_a_cache_has_its_own_keys_and_clear_deletes_those_of_its_location_but_no_session(
+    location: str, settings: Any, requests_sent: Requests
+) -> None:
+    settings.CACHES = PLACES
+    sessions = {}
+    for name in PLACES:
+        caches[name].set_many({"key": name})
+        assert caches[name].add("counted", 1)
+        settings.SESSION_CACHE_ALIAS = name
+        sessions[name], ended = SessionStore(), SessionStore()
+        for session in (sessions[name], ended):
+            session["in"] = name
+            session.save()
+        ended.delete()
+        with pytest.raises(UpdateError):
+            ended.save()
+    requests_sent.clear()
+
+    caches[f"{location}  1"].clear()
+
+    assert set(requests_sent.operations) == {"Scan", "BatchWriteItem"}
+    for name, place in PLACES.items():
+        kept = {} if place["LOCATION"] == location else {"key": name, "counted": 1}
+        assert caches[name].get_many(["key", "counted"]) == kept
+        assert caches[name].get(sessions[name].cache_key) == {"in": name}
+    # Tombstones stay, too.
+    assert sum("value" not in item for item in items()) == len(PLACES)
 
 
 # Asynchronous forms, pages, costs -----------------------------------------------------------------

@@ -1,11 +1,14 @@
 """The system checks of the tables and of the engine."""
 
+import re
 import uuid
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.core.cache import caches
 from django.core.checks import CheckMessage, run_checks
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command, get_commands
 from django.core.management.base import SystemCheckError
 from django.test import override_settings
@@ -15,6 +18,7 @@ from dynamo._internal.client import deadline
 from dynamo._internal.client.sending import send
 from dynamo._internal.tables import Table, all_tables, create
 from dynamo.management.commands import createtables
+from dynamo.sessions import SessionStore
 from tests import engines
 from tests.faults.kinds import Answer
 from tests.faults.proxy import NOWHERE, FaultProxy, through
@@ -23,6 +27,7 @@ from tests.requests import Requests
 ALWAYS = 1_000
 ON_DEMAND = {"BillingMode": "PAY_PER_REQUEST"}
 STATICFILES = "django.contrib.staticfiles"
+DYNAMO_CACHE = {"BACKEND": "dynamo.cache.DynamoCache"}
 
 
 def found() -> list[CheckMessage]:
@@ -144,6 +149,69 @@ def test_an_app_that_comes_first_and_replaces_our_commands_is_found() -> None:
         "its command runserver.",
         "Put dynamo first.",
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        *(
+            ({"LOCATION": location}, f"letters, digits and _.- .*, not {re.escape(repr(location))}")
+            for location in ("redis://127.0.0.1:6379", "/site/cache", "two words", "x" * 41)
+        ),
+        *(
+            ({"LOCATION": location}, f"letters, digits and _.- .*, not {re.escape(repr(location))}")
+            for location in (["a"], None, "é", "a\n", "a@sessions")
+        ),
+        *(
+            ({"TIMEOUT": timeout}, f"TIMEOUT must be .*, not {timeout!r}")
+            for timeout in ("5 minutes", 0.5, True, "")
+        ),
+        ({"OPTIONS": {"MAX_ENTRIES": 1000}}, "MAX_ENTRIES would do nothing"),
+        ({"TIMEOUTS": 300, "NAME": "x"}, "NAME, TIMEOUTS would do nothing"),
+    ],
+    ids=str,
+)
+def test_a_wrong_option_of_a_cache_is_found(
+    options: dict[str, Any], text: str, settings: Any
+) -> None:
+    settings.CACHES = settings.CACHES | {"other": DYNAMO_CACHE | options}
+
+    [finding] = run_checks(tags=["caches"])
+
+    assert finding.id == "dynamo.E008"
+    assert re.match(rf"CACHES\['other'\]: .*{text}", finding.msg)
+    for call in (caches["other"].clear, lambda: caches["other"].get("key")):
+        with pytest.raises(ImproperlyConfigured, match=text):
+            call()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"LOCATION": "a_table.of-2"},
+        *({"TIMEOUT": timeout} for timeout in (None, 0, -1, 300, "300")),
+        {"KEY_PREFIX": "site", "VERSION": 2, "KEY_FUNCTION": "os.path.join", "OPTIONS": {}},
+    ],
+    ids=str,
+)
+def test_a_right_option_of_a_cache_is_not(options: dict[str, Any], settings: Any) -> None:
+    settings.CACHES = {"default": DYNAMO_CACHE | options}
+
+    assert run_checks(tags=["caches"]) == []
+
+
+@pytest.mark.parametrize("alias", ["local", "absent"])
+def test_sessions_in_another_cache_are_found(alias: str, settings: Any) -> None:
+    local = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+    settings.CACHES = {"default": DYNAMO_CACHE, "local": local}
+    settings.SESSION_CACHE_ALIAS = alias
+
+    [finding] = run_checks(tags=["caches"])
+
+    assert finding.id == "dynamo.E008"
+    assert alias in finding.msg
+    with pytest.raises(ImproperlyConfigured, match=alias):
+        SessionStore()
 
 
 def test_an_engine_without_transactions_is_found(proxy: FaultProxy) -> None:

@@ -86,7 +86,7 @@ def items() -> list[dict[str, Any]]:
 
 def tombstone() -> dict[str, Any]:
     [item] = send("Scan", {"TableName": CacheItem.table()})["Items"]
-    assert item.keys() == {"key", "expires", "expiresAt"}
+    assert item.keys() == {"key", "location", "expires", "expiresAt"}
     return item
 
 
