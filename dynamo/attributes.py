@@ -194,6 +194,10 @@ class DateTimeAttribute(FormAttribute[datetime]):
     """A point in time with a time zone, stored in UTC as PynamoDB's UTCDateTimeAttribute does.
 
     `2026-11-21T10:00:00.000000+0000`. The texts of two times sort as the times do.
+
+    Times that other programs wrote are read as well, in ISO 8601 with a date, a time and `Z` or an
+    offset: `2026-11-21T11:00:00+01:00`. DynamoDB compares texts, so keys, conditions and the order
+    of an index are right for the form above only.
     """
 
     attr_type = STRING
@@ -202,12 +206,15 @@ class DateTimeAttribute(FormAttribute[datetime]):
     def stored(self, value: datetime) -> str:
         if value.tzinfo is None:
             raise ValueError(f"The time {value} of {self.attr_name} needs a time zone.")
-        # The %Y of strftime has no leading zeros, which strptime requires.
+        # The %Y of strftime has no leading zeros.
         utc = value.astimezone(UTC).replace(tzinfo=None)
         return f"{utc.isoformat(timespec='microseconds')}+0000"
 
     def deserialize(self, value: str) -> datetime:
-        return datetime.strptime(value, "%Y-%m-%dT%H:%M:%S.%f%z")
+        time = datetime.fromisoformat(value)
+        if time.tzinfo is None:
+            raise ValueError(f"The time {value} has no time zone.")
+        return time.astimezone(UTC)
 
 
 class JSONAttribute(FormAttribute[Any]):

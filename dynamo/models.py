@@ -104,6 +104,9 @@ class Model(Writable, metaclass=ModelMeta):
         *("add", "condition", "hash_key", "range_key", "request_id", "write")
     }
 
+    #: Why its items are never deleted; empty if they are.
+    _never_deleted: ClassVar[str] = ""
+
     @classmethod
     def _complete(cls) -> None:
         """Read the declarations of a new class.

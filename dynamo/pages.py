@@ -20,14 +20,16 @@ not encrypted: everybody who has it can read the key.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MethodType
 from typing import Any, Generic, Self, TypeVar
 
 from django.core import signing
 from pynamodb.expressions.condition import Condition
 from pynamodb.indexes import AllProjection, GlobalSecondaryIndex as PynamoIndex
+from pynamodb.pagination import ResultIterator
 
 from dynamo._internal import bulk
 from dynamo._internal.client.sending import send
@@ -35,6 +37,7 @@ from dynamo._internal.items import (
     PARTITION_KEY_MAX_BYTES,
     SORT_KEY_MAX_BYTES,
     TABLE_NAME_PATTERN,
+    Damaged,
     Item,
     as_hex,
     with_binary,
@@ -51,6 +54,8 @@ from dynamo.unique import (
     SEARCH_VALUE,
 )
 
+logger = logging.getLogger(__name__)
+
 M = TypeVar("M", bound="Paged")
 
 #: The most requests that a page sends. It needs more than one only if a filter leaves items out, or
@@ -59,13 +64,12 @@ MOST_REQUESTS = 5
 #: The most that a page of a whole table sends, which leaves out guard items.
 MOST_SCANS = 3
 
-#: What stands for a damaged item in a page. Without it, a page with one raises DamagedItem.
-Damaged = Callable[[Item, DamagedItem], Any]
-
 
 @dataclass(frozen=True)
 class Page(Generic[M]):
     """Some items of a list. `next` is the cursor of the items after them; None if there are none.
+
+    `damaged` has the error of each item that could not be read and is not among `items`.
 
     After a filter, or with items above 1 MB, a page may have fewer items than asked for, even none,
     although `next` leads to more.
@@ -73,6 +77,7 @@ class Page(Generic[M]):
 
     items: list[M]
     next: str | None
+    damaged: list[DamagedItem] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[M]:
         return iter(self.items)
@@ -98,9 +103,19 @@ class GlobalSecondaryIndex(PynamoIndex[M]):
         """As `page`, asynchronously."""
         return await in_thread(self.page, hash_key, *args, **options)
 
+    def query(self, hash_key: Any, *args: Any, **options: Any) -> ResultIterator[M]:
+        """As `Model.query`, of the items with this value of the index's partition key."""
+        options["index_name"] = self.Meta.index_name
+        return self._model.query(hash_key, *args, **options)
+
+    def scan(self, *args: Any, **options: Any) -> ResultIterator[M]:
+        """As `Model.scan`, of all items of the index."""
+        options["index_name"] = self.Meta.index_name
+        return self._model.scan(*args, **options)
+
 
 def complete_index(model: type[Paged], index: Any) -> dict[str, int]:
-    """Check the index of a new model, and give PynamoDB's own class `page` and `apage`.
+    """Check the index of a new model, and give PynamoDB's own class the methods of ours.
 
     Returns how many bytes each of its key attributes, by stored name, may have.
 
@@ -129,8 +144,9 @@ def complete_index(model: type[Paged], index: Any) -> dict[str, int]:
             f"the index {name} would contain guard items. Give the attribute another attr_name, "
             "or the guard items a table: Meta.guard_table."
         )
-    if not hasattr(index, "page"):
-        for method in (GlobalSecondaryIndex.page, GlobalSecondaryIndex.apage):
+    if not isinstance(index, GlobalSecondaryIndex):
+        ours = GlobalSecondaryIndex
+        for method in (ours.page, ours.apage, ours.query, ours.scan):
             vars(index)[method.__name__] = MethodType(method, index)
     return {
         str(each.attr_name): PARTITION_KEY_MAX_BYTES if each.is_hash_key else SORT_KEY_MAX_BYTES
@@ -162,9 +178,9 @@ class Paged(ItemObject):
         `limit` or another, and to `scope`: name the user there if lists of several users have the
         same partition and conditions. If the item that it leads to was deleted, it still works.
 
-        `scan_index_forward=False` gives the last items first. `damaged` makes what stands for a
-        damaged item; without it such a page raises DamagedItem. The other options are those of
-        `query`. Guard items are left out.
+        `scan_index_forward=False` gives the last items first. A damaged item is left out, logged as
+        an error and named in `Page.damaged`, unless `damaged(stored, error)` makes what stands for
+        it. The other options are those of `query`. Guard items are left out.
 
         Costs 1 request, and 1 read unit per 4 KB of `limit` + 1 items (half of that if the read is
         not consistent, as of an index). With `filter_condition`, or if the items exceed 1 MB, at
@@ -261,7 +277,7 @@ class Paged(ItemObject):
             for key, owner in owners.items()
             if (item := stored.get(owner)) and unique.usable_key(item) == key
         )
-        return Page(_objects(items, cls.from_raw_data, damaged), _sealed(last, salt))
+        return _page(cls, items, _sealed(last, salt), damaged)
 
 
 def scan_page(
@@ -294,22 +310,23 @@ def _collected(
             break
         if not last:
             break
-    make = found._map_fn or model.from_raw_data
-    return Page(_objects(items, make, damaged), _sealed(last, salt))
+    return _page(model, items, _sealed(last, salt), damaged, found._map_fn)
 
 
-def _objects(
-    items: Iterable[Item], make: Callable[[Item], Any], damaged: Damaged | None
-) -> list[Any]:
-    def made(item: Item) -> Any:
-        try:
-            return make(item)
-        except DamagedItem as error:
-            if damaged is None:
-                raise
-            return damaged(item, error)
+def _page(
+    model: type[M],
+    items: Iterable[Item],
+    after: str | None,
+    damaged: Damaged | None,
+    make: Callable[[Item], Any] | None = None,
+) -> Page[M]:
+    errors: list[DamagedItem] = []
 
-    return list(map(made, items))
+    def left_out(_item: Item, error: DamagedItem) -> None:
+        logger.error("An item is left out of a page: %s", error)
+        errors.append(error)
+
+    return Page([*model._made(items, damaged or left_out, make)], after, errors)
 
 
 def _salt(model: type[Any], hash_key: Any, scope: object, query: dict[str, Any]) -> str:

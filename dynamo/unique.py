@@ -17,8 +17,9 @@ Each value has one guard item, written in the transaction that writes its item:
     searchPrefix (S)     email#an: the prefix and the first two letters, if it is `searchable`
     searchValue (S)      ann@example.org; the index `SEARCH_INDEX` is sorted by the two
 
-The text of a number is DynamoDB's (`1.5` for 1.50), that of a binary value is hexadecimal. So equal
-values have equal keys, and different values different ones.
+The text of a number is DynamoDB's (`1.5` for 1.50), that of a binary value is hexadecimal, that of
+a time is the one that its attribute writes. So equal values have equal keys, and different values
+different ones.
 
 A value is free if it has no guard item. Earlier versions also wrote guard items with `expires` and
 `reservation`, for values that were only reserved: they count as free.
@@ -45,7 +46,7 @@ from typing import Any
 from django.conf import settings
 from pynamodb.attributes import Attribute, JSONAttribute
 
-from dynamo._internal.items import PARTITION_KEY_MAX_BYTES, SORT_KEY_MAX_BYTES, Item
+from dynamo._internal.items import PARTITION_KEY_MAX_BYTES, SORT_KEY_MAX_BYTES, Item, as_written
 from dynamo.attributes import JSONAttribute as OwnJSONAttribute, TextAttribute, number_text
 from dynamo.transactions import Otherwise, Refusal, Write
 
@@ -177,6 +178,8 @@ class UniqueKey:
             value = typed[attribute.attr_type]
             if value in ("", b""):
                 return None
+            if attribute.attr_type == "S":
+                value = as_written(attribute, typed)["S"]
             texts.append(self._text(attribute, value))
         value = texts[0] if len(texts) == 1 else json.dumps(texts, ensure_ascii=False)
         key = f"{self.prefix}{value}"

@@ -75,6 +75,7 @@ class NumberedModel(Model):
     RequestIdReused = RequestIdReused
 
     _parameters = Model._parameters - {"request_id"}
+    _never_deleted = "A numbered item is never deleted, because that would leave a gap."
 
     #: Whether a `request_scope` may contain `#`. If so, a request id must not, so that two scopes
     #: never share a guard key.
@@ -149,7 +150,7 @@ class NumberedModel(Model):
         raise TypeError(f"Numbers are issued: call sequences.issue({name}(…), series=…).")
 
     def delete(self, *_conditions: Any, **_options: Any) -> NoReturn:
-        raise TypeError("A numbered item is never deleted, because that would leave a gap.")
+        raise TypeError(self._never_deleted)
 
     # Keys -------------------------------------------------------------------------------------
 

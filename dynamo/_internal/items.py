@@ -24,6 +24,7 @@ from pynamodb.models import Model as PynamoModel
 
 from dynamo._internal.client.sending import CONSISTENT, send
 from dynamo._internal.fields import Options
+from dynamo.attributes import number_text
 from dynamo.exceptions import DamagedItem
 
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
@@ -37,6 +38,10 @@ Item = dict[str, dict[str, Any]]
 
 
 _Value = TypeVar("_Value")
+
+#: Makes what stands for a damaged item in a result, from the item as stored and its error. None
+#: leaves it out.
+Damaged = Callable[[Item, DamagedItem], Any]
 
 #: What attributes raise for a value of another type.
 UNUSABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -95,8 +100,12 @@ class PlainModel(PynamoModel):
     #: What Django's forms, auth and admin read of a model.
     _meta: ClassVar[Any] = classproperty(per_class(Options))
 
-    #: The item as it was last read or written; what a change is compared with.
-    stored: Item
+    #: The item as it was last read or written; what a change is compared with. Empty for an object
+    #: that is not stored yet.
+    stored: Item = {}  # noqa: RUF012 - replaced, never changed
+
+    #: The key of an object that was not read, as stored, if it is known.
+    _addressed: Item = {}  # noqa: RUF012 - replaced, never changed
 
     _discriminator: ClassVar[str | None]
 
@@ -137,11 +146,39 @@ class PlainModel(PynamoModel):
     def _key(self) -> Item:
         """The key, as stored. Raises AttributeNullError if a part of it is missing."""
         key: Item = {}
+        read = self.stored or self._addressed
         for name, stored_name, attribute in self._key_attributes():
             value = self.attribute_values.get(name)
             if value is None:
                 raise AttributeNullError(name)
-            key[stored_name] = {attribute.attr_type: attribute.serialize(value)}
+            key[stored_name] = typed = {attribute.attr_type: attribute.serialize(value)}
+            before = read.get(stored_name, typed)
+            if before != typed and as_written(attribute, before) == typed:
+                key[stored_name] = before
+        return key
+
+    @classmethod
+    def key_texts(cls, item: Item) -> list[str]:
+        """The parts of the key of the stored `item` as texts: a binary one is hexadecimal."""
+        texts = []
+        for name in cls.key_attribute_names():
+            ((kind, value),) = item[name].items()
+            number = number_text(Decimal(value)) if kind == "N" else ""
+            texts.append(number or (bytes(value).hex() if kind == "B" else value))
+        return texts
+
+    @classmethod
+    def key_of_texts(cls, texts: Iterable[str]) -> Item:
+        """The key of which `key_texts` made `texts`.
+
+        Raises:
+            ValueError, ArithmeticError: an item cannot have it.
+        """
+        key: Item = {}
+        for (_name, stored_name, attribute), text in zip(cls._key_attributes(), texts, strict=True):
+            kind: Any = attribute.attr_type
+            number = number_text(Decimal(text)) if kind == "N" else ""
+            key[stored_name] = {kind: number or (bytes.fromhex(text) if kind == "B" else text)}
         return key
 
     def refuse_raw_write(self, verb: str) -> None:
@@ -181,16 +218,52 @@ class PlainModel(PynamoModel):
 
         Raises:
             DamagedItem: a value does not have its attribute's type.
+            DoesNotExist: its discriminator says that it is an item of another class.
         """
-        kind = cls
-        if cls._discriminator:
-            try:
-                kind = type(super().from_raw_data(data))
-            except UNUSABLE as error:
-                raise cls._damaged(data, str(error)) from error
-        item = kind(_user_instantiated=False)
+        item = cls._class_of(data)(_user_instantiated=False)
         item.deserialize(data)
         return item
+
+    @classmethod
+    def _made(
+        cls,
+        items: Iterable[Item],
+        damaged: Damaged | None = None,
+        make: Callable[[Item], Any] | None = None,
+    ) -> Iterator[Any]:
+        """The objects for the stored `items`, without those of other classes of the table.
+
+        Raises:
+            DamagedItem: an item is damaged, and `damaged` does not make what stands for it.
+        """
+        for item in items:
+            try:
+                made = (make or cls.from_raw_data)(item)
+            except cls.DoesNotExist:
+                continue
+            except DamagedItem as error:
+                if damaged is None:
+                    raise
+                made = damaged(item, error)
+            if made is not None:
+                yield made
+
+    @classmethod
+    def _class_of(cls, item: Item) -> type[Self]:
+        """The class of a stored item, this one or a subclass. Raises as `from_raw_data`."""
+        if not cls._discriminator:
+            return cls
+        attribute: Any = cls.get_attributes()[cls._discriminator]
+        try:
+            kind: Any = cls._get_discriminator_class(item)
+        except UNUSABLE as error:
+            raise cls._damaged(item, attribute.attr_name) from error
+        if kind is None and attribute.get_discriminator(cls) is None:
+            kind = cls
+        if kind is None or not issubclass(kind, cls):
+            raise cls.DoesNotExist
+        found: type[Self] = kind
+        return found
 
     @classmethod
     def _damaged(cls, item: Item, attribute: str) -> DamagedItem:
@@ -203,13 +276,13 @@ class PlainModel(PynamoModel):
 
         Raises:
             DamagedItem: a value does not have its attribute's type.
+            DoesNotExist: its discriminator says that it is an item of another class.
         """
-        if self._discriminator:
-            super().deserialize(attribute_values)
-        else:
-            # This does what PynamoDB does, in a fifth of the time.
-            self.attribute_values = {}
-            self._take(attribute_values, self._named_attributes())
+        if self._class_of(attribute_values) is not type(self):
+            raise self.DoesNotExist
+        # This does what PynamoDB does, in a fifth of the time.
+        self.attribute_values = {}
+        self._take(attribute_values, self._named_attributes())
         self._is_now(attribute_values)
 
     def _take(self, item: Item, attributes: Iterable[tuple[str, str, Attribute[Any]]]) -> None:
@@ -284,6 +357,19 @@ def all_models(base: type[PlainModel] = PlainModel) -> Iterator[type[PlainModel]
 def text_of(item: Item | None, name: str) -> str:
     """The text that is stored under `name`; empty if there is none."""
     return str((item or {}).get(name, {}).get("S", ""))
+
+
+def as_written(attribute: Attribute[Any], typed: dict[str, Any]) -> dict[str, Any]:
+    """The stored value `typed` as `attribute` writes it: other programs may write another text.
+
+    Raises:
+        ValueError: it is not a value of the attribute.
+    """
+    try:
+        value = attribute.serialize(attribute.deserialize(attribute.get_value(typed)))
+    except UNUSABLE as error:
+        raise ValueError(f"The stored value of {attribute.attr_name} is not valid.") from error
+    return {attribute.attr_type: value}
 
 
 def is_same_value(one: Any, other: Any) -> bool:

@@ -29,7 +29,7 @@ from dynamo._internal.errors import ErrorWithValues
 from dynamo.admin.changelist import ListAdmin
 from dynamo.admin.models import LogEntry
 from dynamo.admin.shown import DamagedRow, id_of, id_of_key, name_of, with_id
-from dynamo.exceptions import DamagedItem, Refused, Stale
+from dynamo.exceptions import Refused, Stale
 from dynamo.models import Model
 from dynamo.transactions import Transaction
 
@@ -288,12 +288,8 @@ class ActionAdmin(ListAdmin):
         found: dict[str, Any] = dict.fromkeys(wanted)
         addresses = [item._key() for item in wanted.values() if item is not None]
         for stored in bulk.read_batches(self.model.table(), addresses):
-            item: Any
-            try:
-                item = self.model.from_raw_data(stored)
-            except DamagedItem as error:
-                item = DamagedRow(stored, error)
-            found[id_of_key(self.model, stored)] = item
+            for item in self.model._made([stored], damaged=DamagedRow):
+                found[id_of_key(self.model, stored)] = item
         return found
 
     def _run(

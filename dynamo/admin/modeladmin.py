@@ -81,7 +81,9 @@ class ModelAdmin(ActionAdmin):
     def get_object(self, request: HttpRequest, object_id: str, from_field: None = None) -> Any:
         """The item with this id (`dynamo.admin.shown`); None if there is none."""
         item: Any = with_id(self.model, object_id)
-        return item and self.model.get_or_none(*item._identity()[1:])
+        with suppress(self.model.DoesNotExist):
+            return item and self.model._get_owner(item._owner())
+        return None
 
     def save_model(
         self, request: HttpRequest, obj: Any, form: ModelForm[Any], change: bool, write: Transaction

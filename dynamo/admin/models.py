@@ -29,8 +29,10 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext as _, gettext as djangos_text
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo._internal.items import PARTITION_KEY_MAX_BYTES, PlainModel
+from dynamo._internal.items import PARTITION_KEY_MAX_BYTES, Item, PlainModel
+from dynamo._internal.model.reading import Results
 from dynamo.admin.shown import id_of
+from dynamo.exceptions import DamagedItem
 from dynamo.models import Model
 from dynamo.transactions import Refusal, Transaction, Write
 
@@ -158,6 +160,12 @@ def _stored_before(_refusal: Refusal) -> None:
     """The id is random, so a stored entry that has it is this one: its reply was lost."""
 
 
+def _damaged_entry(stored: Item, error: DamagedItem) -> LogEntry:
+    """An entry that says that the stored one cannot be read."""
+    journal, entry_id = (stored[name]["S"] for name in LogEntry.key_attribute_names())
+    return LogEntry(journal, entry_id, action=str(error), by="", by_name="")
+
+
 @dataclass(frozen=True)
 class Entries:
     """Some entries, newest first; `before` is where the next page begins, None at the end."""
@@ -169,5 +177,6 @@ class Entries:
 def list_entries(journal: str, *, before: str | None = None, limit: int = PAGE_SIZE) -> Entries:
     """A page of a journal, from below the id `before`. Costs 1 request, 1 read unit per 4 KB."""
     below = LogEntry.id < before[:ID_MAX_LENGTH] if before else None
-    found = list(LogEntry.query(journal, below, scan_index_forward=False, limit=limit + 1))
+    stored = LogEntry.query(journal, below, scan_index_forward=False, limit=limit + 1)
+    found = list(Results(LogEntry, stored, _damaged_entry))
     return Entries(found[:limit], found[limit - 1].id if len(found) > limit else None)

@@ -7,13 +7,11 @@ character is written as `_2F`, so that none has a meaning in a URL.
 
 import re
 from contextlib import suppress
-from decimal import Decimal
 from typing import Any, TypeVar
 
 from django.utils.functional import lazystr
 
 from dynamo._internal.items import UNUSABLE, Item
-from dynamo.attributes import number_text
 from dynamo.exceptions import DamagedItem
 from dynamo.models import Model
 
@@ -24,14 +22,9 @@ _UNSAFE, _QUOTED = re.compile("[\\x00-,./:-@\\[-`{-\\x7f]"), re.compile("_([0-9A
 
 def id_of_key(model: type[Model], key: Item) -> str:
     """The id of the item whose key is in `key`, as stored."""
-    parts = []
-    for name in model.key_attribute_names():
-        ((kind, value),) = key[name].items()
-        if kind == "N":
-            value = number_text(Decimal(value))
-        text = bytes(value).hex() if kind == "B" else value
-        parts.append(_UNSAFE.sub(lambda match: f"_{ord(match[0]):02X}", text))
-    return ",".join(parts)
+    return ",".join(
+        _UNSAFE.sub(lambda match: f"_{ord(match[0]):02X}", text) for text in model.key_texts(key)
+    )
 
 
 def id_of(item: Model) -> str:
@@ -42,16 +35,17 @@ def id_of(item: Model) -> str:
 def with_id(model: type[M], text: str) -> M | None:
     """An object that has the key of the id `text` and nothing else; None if no item can have it."""
     with suppress(*UNUSABLE):
-        values = {}
-        attributes = model._key_attributes()
-        for (name, _stored_name, attribute), part in zip(attributes, text.split(","), strict=True):
-            value: Any = _QUOTED.sub(lambda match: chr(int(match[1], 16)), part)
-            if attribute.attr_type == "B":
-                value = bytes.fromhex(value)
-            typed = {attribute.attr_type: value}
-            values[name] = attribute.deserialize(attribute.get_value(typed))
+        parts = (
+            _QUOTED.sub(lambda match: chr(int(match[1], 16)), part) for part in text.split(",")
+        )
+        key = model.key_of_texts(parts)
+        values = {
+            name: attribute.deserialize(attribute.get_value(key[stored_name]))
+            for name, stored_name, attribute in model._key_attributes()
+        }
         item = model(**values)
-        return item if model._is_key_of(item._key()) and id_of(item) == text else None
+        item._addressed = key
+        return item if model._is_key_of(key) and id_of(item) == text else None
     return None
 
 

@@ -1,8 +1,11 @@
 """Items are built and read as PynamoDB does it, in fewer steps."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from django.http import Http404
 from pynamodb.attributes import (
     BinaryAttribute,
     BooleanAttribute,
@@ -15,9 +18,12 @@ from pynamodb.attributes import (
     UnicodeSetAttribute,
 )
 
-from dynamo import DamagedItem, Model, TextAttribute
+from dynamo import DamagedItem, GlobalSecondaryIndex, Model, RequestIdReused, TextAttribute, Unique
 from dynamo._internal.items import PlainModel, item_bytes
 from dynamo.transactions import Write
+from dynamo.views import get_object_or_404
+from sequences import NumberedItem, issue
+from tests.items import overwrite
 from tests.requests import Requests
 
 
@@ -110,15 +116,49 @@ def test_the_size_of_an_item_is_that_of_its_names_and_values(
 
 
 class Pet(Model):
+    class ByOwner(GlobalSecondaryIndex["Pet"]):
+        owner_name = TextAttribute(hash_key=True)
+
     class Meta:
         table_name = "tests-pets"
 
-    kind = DiscriminatorAttribute()
+    kind = DiscriminatorAttribute(attr_name="class")
     name = TextAttribute()
+    owner_name = TextAttribute(default="Eve")
+
+    by_owner = ByOwner()
+    unique_name = Unique("name", searchable=True)
 
 
 class Dog(Pet, discriminator="dog"):
     trick = TextAttribute(null=True)
+
+
+class Puppy(Dog, discriminator="puppy"):
+    pass
+
+
+class Cat(Pet, discriminator="cat"):
+    pass
+
+
+class Page(Model):
+    """Its key does not follow from a request id."""
+
+    class Meta:
+        table_name = "tests-pages-of-kinds"
+
+    path = TextAttribute(hash_key=True)
+    kind = DiscriminatorAttribute()
+    name = TextAttribute()
+
+
+class Article(Page, discriminator="article"):
+    pass
+
+
+class Gallery(Page, discriminator="gallery"):
+    pass
 
 
 @pytest.mark.usefixtures("engine")
@@ -131,4 +171,102 @@ def test_items_of_a_model_with_a_discriminator_have_the_class_that_it_tells() ->
 
     assert (type(rex), rex.trick) == (Dog, "roll")
     with pytest.raises(DamagedItem):
-        Pet.from_raw_data(rex.stored | {"kind": {"S": "cat"}})
+        Pet.from_raw_data(rex.stored | {"class": {"S": "cow"}})
+
+
+class Contact(NumberedItem):
+    class Meta:
+        table_name = "tests-contacts"
+
+    kind = DiscriminatorAttribute()
+    name = TextAttribute()
+
+
+class Visit(Contact, discriminator="visit"):
+    pass
+
+
+class Call(Contact, discriminator="call"):
+    pass
+
+
+#: Reads of a model, of the item with a key and a name. Each returns or raises what it found.
+READS: dict[str, Callable[[Any, str, str], Any]] = {
+    "get": lambda model, pk, _name: model.get(pk),
+    "a part": lambda model, pk, _name: model.get(pk, attributes_to_get=["name"]),
+    "get_or_none": lambda model, pk, _name: model.get_or_none(pk),
+    "find": lambda model, _pk, name: model.find(name=name),
+    "get_object_or_404": lambda model, pk, _name: get_object_or_404(model, pk),
+    "a slug": lambda model, _pk, name: get_object_or_404(model, name=name),
+    "batch_get": lambda model, pk, _name: next(model.batch_get([pk])),
+    "query": lambda model, pk, _name: next(model.query(pk)),
+    "scan": lambda model, _pk, _name: next(model.scan()),
+    "page": lambda model, pk, _name: next(iter(model.page(pk))),
+    "page of an index": lambda model, _pk, _name: next(iter(model.by_owner.page("Eve"))),
+    "search": lambda model, _pk, name: next(iter(model.search("name", name[:2]))),
+    "refresh": lambda model, pk, _name: model(pk=pk).refresh(),
+}
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_an_item_of_another_class_of_the_table_does_not_exist(read: Callable[..., Any]) -> None:
+    stored = Cat.create(name="Tom")
+
+    for model in (Dog, Puppy):
+        found = None
+        with suppress(model.DoesNotExist, Http404, StopIteration):
+            found = read(model, stored.pk, stored.name)
+        assert found is None
+    assert Cat.get(stored.pk).name == "Tom"
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("name", READS.keys() - {"refresh"})
+def test_an_item_is_read_by_its_class_and_by_the_classes_above(name: str) -> None:
+    stored = Puppy.create(name="Rex")
+
+    for model in (Puppy, Dog, Pet):
+        found = READS[name](model, stored.pk, stored.name)
+        assert (type(found), found.name) == (Puppy, "Rex")
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (
+            lambda: Cat.create(name="x", request_id="r"),
+            lambda: Dog.create(name="x", request_id="r"),
+        ),
+        (
+            lambda: Article.create(path="a", name="x", request_id="r"),
+            lambda: Gallery.create(path="b", name="x", request_id="r"),
+        ),
+        (
+            lambda: issue(Visit(name="x"), series="a", request_id="r"),
+            lambda: issue(Call(name="x"), series="a", request_id="r"),
+        ),
+    ],
+    ids=["default key", "own key", "numbered"],
+)
+def test_a_request_id_of_another_class_of_the_table_is_reused(
+    first: Callable[[], Any], then: Callable[[], Any]
+) -> None:
+    made = first()
+    assert first() == made
+
+    with pytest.raises(RequestIdReused):
+        then()
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("name", ["kind", "name"])
+def test_a_damaged_item_with_a_discriminator_is_an_error_of_every_read(name: str) -> None:
+    dog = Dog.create(name="Rex")
+    stored_name = str(Dog.get_attributes()[name].attr_name)
+    overwrite(dog, **{stored_name: {"M": {}}})
+
+    for read in (lambda: Dog.get(dog.pk), lambda: Pet.get(dog.pk), dog.refresh):
+        with pytest.raises(DamagedItem, match=f"damaged: {stored_name}"):
+            read()

@@ -12,18 +12,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from itertools import groupby, islice
-from operator import and_, itemgetter
+from operator import itemgetter
 from typing import Any, Literal, Self
 
-from pynamodb.expressions.condition import Condition
-from pynamodb.expressions.operand import Path
-
 from dynamo._internal.checking import findings as engine
+from dynamo._internal.checking.damage import as_read
 from dynamo._internal.checking.findings import Progress, Spool, confirmed, scanned, unseen
 from dynamo._internal.items import Item, text_of
-from dynamo._internal.updates import conditional
 from dynamo.exceptions import Stale
 from dynamo.models import Model
 from dynamo.transactions import Transaction, Write, read_together
@@ -164,18 +160,18 @@ class Snapshot:
         """
         changed = Stale()
         address = self.model._guard_table().address(self.key)
-        as_read = _as_read(self.guard, *address["Key"], *GUARD_ATTRIBUTES)
+        guard_as_read = as_read(self.guard, *address["Key"], *GUARD_ATTRIBUTES)
         unique = unique_of(self.model, self.key)
         if finding.fault == "orphaned":
-            action = {"Delete": {**address, **as_read}}
+            action = {"Delete": {**address, **guard_as_read}}
         else:
             more = unique.guard_attributes(self.key, self.items[finding.pk] or {})
             item = {**address["Key"], OWNER: {"S": finding.pk}, **more}
-            action = {"Put": {"TableName": address["TableName"], "Item": item, **as_read}}
+            action = {"Put": {"TableName": address["TableName"], "Item": item, **guard_as_read}}
         write = Transaction()
         write.add(Write(action, action, changed))
         for pk in self.items.keys() & {finding.pk, self.owner}:
-            value = _as_read(self.items[pk], *unique.stored_names)
+            value = as_read(self.items[pk], *unique.stored_names)
             check = {**_address(self.model, pk), **value}
             write.add(Write(check, {"ConditionCheck": check}, changed))
         return not write.try_commit()
@@ -188,15 +184,6 @@ def is_owner(model: type[Model], owner: str) -> bool:
 
 def _address(model: type[Model], owner: str) -> dict[str, Any]:
     return {"TableName": model.table(), "Key": model._key_of_owner(owner)}
-
-
-def _as_read(item: Item | None, *names: str) -> dict[str, Any]:
-    """The condition that each attribute is stored as in `item`, or absent as there."""
-    conditions: list[Condition] = [
-        Path([name]) == item[name] if item and name in item else Path([name]).does_not_exist()
-        for name in names
-    ]
-    return conditional({}, reduce(and_, conditions))
 
 
 #: How often a repair is tried if the items change in between.

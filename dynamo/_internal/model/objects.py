@@ -103,8 +103,6 @@ class ItemObject(PlainModel):
     #: The stored names of the attributes that never change.
     _fixed: ClassVar[set[str | None]]
 
-    #: The item as it was last read or written; empty for an object that is not stored yet.
-    stored: Item = {}  # noqa: RUF012 - replaced, never changed
     #: Whether only some attributes were read: then a write cannot know the guard items.
     _is_partial = False
     _is_deleted = False

@@ -10,7 +10,7 @@ from pynamodb.pagination import ResultIterator
 
 from dynamo._internal import bulk
 from dynamo._internal.client.sending import send
-from dynamo._internal.items import Item, text_of
+from dynamo._internal.items import Damaged, Item, PlainModel, text_of
 from dynamo.pages import Paged
 from dynamo.unique import OWNER, is_reserved
 
@@ -133,16 +133,24 @@ class Readable(Paged):
         """
         if not self._is_key_of(self._key()):
             raise self.DoesNotExist
-        super().refresh(consistent_read=consistent_read)
+        request = {**self._address(), "ConsistentRead": consistent_read}
+        stored = send("GetItem", request).get("Item")
+        if not stored:
+            raise self.DoesNotExist
+        self.deserialize(stored)
         self._is_partial = False
 
     @classmethod
-    def batch_get(cls, items: Iterable[Any]) -> Iterator[Self]:  # type: ignore[override]
+    def batch_get(  # type: ignore[override]
+        cls, items: Iterable[Any], *, damaged: Damaged | None = None
+    ) -> Iterator[Self]:
         """The items with these keys (or pairs of keys), in no order; absent ones are left out.
 
-        Keys may be repeated. Costs 1 request per 100 keys, 1 read unit per 4 KB of each item.
+        Keys may be repeated. `damaged` is that of `scan`. Costs 1 request per 100 keys, 1 read unit
+        per 4 KB of each item.
 
         Raises:
+            DamagedItem: an item is damaged, and `damaged` is not given.
             Unavailable: DynamoDB did not process all of them until the deadline.
         """
         keys: dict[Any, Item] = {}
@@ -150,26 +158,41 @@ class Readable(Paged):
             pair = each if cls._range_keyname else (each, None)
             if cls._is_key(*pair):
                 keys[tuple(pair)] = cls(pair[0], pair[1], _user_instantiated=False)._key()
-        for stored in bulk.read_batches(cls.table(), list(keys.values())):
-            yield cls.from_raw_data(stored)
+        yield from cls._made(bulk.read_batches(cls.table(), list(keys.values())), damaged)
 
     @classmethod
-    def query(cls, hash_key: Any, *args: Any, **options: Any) -> ResultIterator[Self]:
-        """PynamoDB's: the items of a partition, or of an index. Guard items are left out."""
+    def query(
+        cls, hash_key: Any, *args: Any, damaged: Damaged | None = None, **options: Any
+    ) -> ResultIterator[Self]:
+        """PynamoDB's: the items of a partition, or of an index. Guard items are left out.
+
+        `damaged` is that of `scan`.
+        """
         if not cls.is_partition(hash_key, options.get("index_name")):
             options["limit"] = 0
-        return cls._marked(super().query(hash_key, *args, **cls._read_options(options)), options)
+        found = super().query(hash_key, *args, **cls._read_options(options))
+        return cls._results(found, options, damaged)
 
     @classmethod
     def scan(  # type: ignore[override]
-        cls, filter_condition: Condition | None = None, **options: Any
+        cls,
+        filter_condition: Condition | None = None,
+        *,
+        damaged: Damaged | None = None,
+        **options: Any,
     ) -> ResultIterator[Self]:
-        """PynamoDB's: all items of the table. Guard items are left out, but read and paid for."""
+        """PynamoDB's: all items of the table. Guard items are left out, but read and paid for.
+
+        At a damaged item the result raises DamagedItem, and can be read on. With `damaged` it has
+        what `damaged(stored, error)` returns instead, or nothing if that is None; `limit` counts
+        the damaged items.
+        """
         if not cls._guard_table().is_own and options.get("index_name") is None:
             key = Path([cls.key_attribute_names()[0]])
             for prefix in cls._guard_prefixes():
                 filter_condition &= ~key.startswith(prefix)
-        return cls._marked(super().scan(filter_condition, **cls._read_options(options)), options)
+        found = super().scan(filter_condition, **cls._read_options(options))
+        return cls._results(found, options, damaged)
 
     @classmethod
     def count(cls, hash_key: Any = None, *args: Any, **options: Any) -> int:
@@ -194,19 +217,20 @@ class Readable(Paged):
             consistent = options.get("index_name") is None
         options = {**options, "consistent_read": consistent}
         if (names := options.get("attributes_to_get")) is not None:
-            options["attributes_to_get"] = [*{*names, *cls.key_attribute_names()}]
+            own = [each.attr_name for each in [cls._get_discriminator_attribute()] if each]
+            options["attributes_to_get"] = [*{*names, *own, *cls.key_attribute_names()}]
         return options
 
     @classmethod
-    def _marked(
-        cls, found: ResultIterator[Self], options: Mapping[str, Any]
+    def _results(
+        cls, found: ResultIterator[Self], options: Mapping[str, Any], damaged: Damaged | None
     ) -> ResultIterator[Self]:
-        """Mark the results that were read in part: they cannot be written."""
+        """What `found` gives. Results that were read in part are marked: they cannot be written."""
         index = cls._indexes.get(str(options.get("index_name")))
         is_whole = index is None or index.Meta.projection.projection_type == "ALL"
         if options.get("attributes_to_get") is not None or not is_whole:
             found._map_fn = cls._from_part
-        return found
+        return found if damaged is None else Results(cls, found, damaged)
 
     @classmethod
     def _from_part(cls, data: Item) -> Self:
@@ -216,4 +240,23 @@ class Readable(Paged):
         for name, stored_name, _attribute in item._named_attributes():
             if stored_name not in data:
                 item.attribute_values.pop(name, None)
+        return item
+
+
+class Results(ResultIterator[Any]):
+    """The results of `found`, with what `damaged` makes of the damaged items."""
+
+    def __init__(
+        self, model: type[PlainModel], found: ResultIterator[Any], damaged: Damaged
+    ) -> None:
+        make = found._map_fn
+
+        def made(item: Item) -> Any:
+            return next(model._made([item], damaged, make), None)
+
+        vars(self).update(vars(found), _map_fn=made)
+
+    def __next__(self) -> Any:
+        while (item := super().__next__()) is None:
+            pass
         return item

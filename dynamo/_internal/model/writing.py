@@ -173,6 +173,9 @@ class Writable(Readable):
         """Store this new object as `create` does for a request id and the arguments `asked`."""
         if not request_id.strip():
             raise ValueError("The request id must not be empty.")
+        if self._discriminator:
+            # Items of two classes are never the same.
+            asked = {**asked, self._discriminator: type(self)}
         digest = {"S": digest_of(ordered(self._wire_of(asked)))}
         marks: Item = {REQUEST_DIGEST: digest}
         if self._has_default_key() and "pk" not in asked:
