@@ -15,6 +15,7 @@ run them.
     dynamo.W001   a table has no TTL
     dynamo.W002   a table has no point-in-time recovery
     dynamo.W003   an app before `dynamo` replaces one of its commands
+    dynamo.W004   some of the items that a table returns first are damaged, or could not be read
 """
 
 import time
@@ -31,7 +32,9 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import find_commands, get_commands
 
+from dynamo._internal.checking.damage import damage_in
 from dynamo._internal.client.sending import send
+from dynamo._internal.items import all_models
 from dynamo._internal.tables import (
     RECOVERY,
     TTL,
@@ -51,6 +54,9 @@ from dynamo.exceptions import (
 
 TAG = "dynamodb"
 
+#: How many items of a table are read. Guard items count.
+SAMPLE = 100
+
 _WARNINGS = {TTL: "W001", RECOVERY: "W002"}
 
 #: What to do about each finding.
@@ -64,6 +70,7 @@ _HINTS = {
     "W001": "Run manage.py createtables, which also completes existing tables.",
     "W002": "Run manage.py createtables, which also completes existing tables.",
     "W003": "Put dynamo first.",
+    "W004": "Run manage.py checkitems APP.MODEL: it lists all and can delete one.",
 }
 
 
@@ -74,7 +81,10 @@ def _finding(number: str, text: str) -> CheckMessage:
 
 @register(TAG, deploy=True)
 def check_dynamodb(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Check the tables and the engine. Costs 3 requests for each table, and 3 for the engine."""
+    """Check the tables, some of their items, and the engine.
+
+    Costs 4 requests and at most 128 read units for each table, and 3 requests for the engine.
+    """
     return [] if check_declarations(app_configs) else list(_findings())
 
 
@@ -144,8 +154,28 @@ def _check_tables() -> Iterator[CheckMessage]:
                 if feature.name in _WARNINGS and feature.is_off():
                     text = f"The table {table.name} has no {feature.name}."
                     yield _finding(_WARNINGS[feature.name], text)
+            yield from _check_items(table.name)
     if CacheItem.table() in correct:
         yield from _check_transactions()
+
+
+def _check_items(table: str) -> Iterator[CheckMessage]:
+    """Read a page of the table as each of its models."""
+    models = [each for each in dict.fromkeys(all_models()) if each.table() == table]
+    if not models:
+        # The guard items of a model.
+        return
+    request = {"TableName": table, "Limit": SAMPLE, "ConsistentRead": False}
+    try:
+        items = send("Scan", request)["Items"]
+    except Rejected as error:
+        yield _finding("W004", f"The items of the table {table} were not checked: {error}")
+        return
+    for model in models:
+        errors = [error for _item, error in damage_in(model, items)]
+        if errors:
+            text = f"{len(errors)} of {len(items)} items cannot be read as {model._meta.label}"
+            yield _finding("W004", f"{text}, such as this: {errors[0]}")
 
 
 def _check_transactions() -> Iterator[CheckMessage]:

@@ -11,12 +11,12 @@ from django.core.management import call_command
 from dynamo._internal.bulk import write_batches
 from dynamo._internal.client.sending import send
 from dynamo.attributes import IntegerAttribute, TextAttribute
-from dynamo.exceptions import BadCursor, DamagedItem
+from dynamo.exceptions import BadCursor
 from dynamo.models import Model
 from dynamo.pages import Page
 from dynamo.unique import Unique, casefolded
 from tests.dynamo.test_pages import walked
-from tests.items import overwrite, stored_items
+from tests.items import stored_items
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -158,13 +158,6 @@ def test_a_value_longer_than_a_sort_key_is_found() -> None:
     assert nicks("aé") == [long, longer]
     assert nicks(longer) == [longer]
     assert nicks("é" * 1_000_000) == []
-
-
-def test_a_damaged_item_is_reported() -> None:
-    overwrite(fan("ann"), age={"S": "old"})
-
-    with pytest.raises(DamagedItem):
-        Fan.search("nick", "ann")
 
 
 # What is refused ----------------------------------------------------------------------------------

@@ -1,4 +1,3 @@
-from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -6,7 +5,6 @@ from django.core.management.base import CommandParser
 
 from accounts.management.base import as_json, as_row
 from accounts.models import User
-from dynamo import DamagedItem
 from dynamo.management.base import DynamoCommand, positive, unreadable
 
 
@@ -20,19 +18,12 @@ class Command(DynamoCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         shape = as_json if options["json"] else as_row
         damaged: list[str] = []
-        for user in islice(_readable(damaged, page_size=options["limit"]), options["limit"]):
+        users = User.scan(
+            User.username.exists(),
+            page_size=options["limit"],
+            damaged=lambda _stored, error: damaged.append(error.key),
+        )
+        for user in islice(users, options["limit"]):
             self.stdout.write(shape(user))
         if damaged:
             raise unreadable("account", damaged)
-
-
-def _readable(damaged: list[str], *, page_size: int | None) -> Iterator[User]:
-    """Every account that can be read. The keys of the others are added to `damaged`."""
-    users = iter(User.scan(User.username.exists(), page_size=page_size))
-    while True:
-        try:
-            yield next(users)
-        except StopIteration:
-            return
-        except DamagedItem as error:
-            damaged.append(error.key)
