@@ -20,6 +20,7 @@ from tests.dynamo.desk.models import Badge, Customer, Locker, Seat
 from tests.faults.kinds import Answer, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.items import insert, overwrite, stored_items
+from tests.numbered import Ticket
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -245,6 +246,7 @@ REFUSED = {
     ("desk.Seat", "red", "first"): "not a key (hall, row)",
     ("desk.Locker", "1", "zz"): "not a key (floor, code)",
     ("desk.Shift", "1"): "Only its app knows",
+    (Ticket._meta.label, "2026", "1"): "never deleted",
 }
 
 

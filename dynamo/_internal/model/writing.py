@@ -175,7 +175,8 @@ class Writable(Readable):
             raise ValueError("The request id must not be empty.")
         if self._discriminator:
             # Items of two classes are never the same.
-            asked = {**asked, self._discriminator: type(self)}
+            own = self.attribute_values.get(self._discriminator)
+            asked = {**asked, self._discriminator: own}
         digest = {"S": digest_of(ordered(self._wire_of(asked)))}
         marks: Item = {REQUEST_DIGEST: digest}
         if self._has_default_key() and "pk" not in asked:
