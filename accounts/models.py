@@ -65,6 +65,8 @@ class User(AbstractUser):
         table_name = "users"
         verbose_name, verbose_name_plural = _("account"), _("accounts")
 
+    _alters_data = (*AbstractUser._alters_data, "await_email")
+
     username = TextValue(
         _("Username"),
         replace(attributes.USERNAME, rule=clean_new_username),

@@ -44,6 +44,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.crypto import salted_hmac
 from pynamodb.attributes import UnicodeAttribute
 
+from dynamo._internal.altering import AltersData
 from dynamo._internal.bulk import query_pages, read_batches, read_one_of_each, write_batches
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import ITEM_MAX_BYTES, Item, PlainModel
@@ -129,7 +130,7 @@ def _asynchronous(name: str) -> Any:
     return call
 
 
-class DynamoCache(BaseCache):
+class DynamoCache(AltersData, BaseCache):
     """A cache that all processes share, whose writes are single and atomic.
 
     Caches with the same LOCATION, KEY_PREFIX and VERSION share their values. A read costs 1 read
@@ -140,6 +141,11 @@ class DynamoCache(BaseCache):
     Unlike other backends this one does not treat an unreachable cache as empty, because sessions
     and limits are kept in it.
     """
+
+    _alters_data = (
+        *("set", "set_if_present", "set_many", "add", "touch", "get_or_set", "incr", "decr"),
+        *("incr_version", "decr_version", "delete", "delete_if", "delete_many", "end", "clear"),
+    )
 
     def __init__(self, location: Any, params: dict[str, Any]) -> None:
         """As Django makes it of an entry of CACHES. Wrong options are refused by each call."""

@@ -45,6 +45,7 @@ from pynamodb.attributes import Attribute
 
 from dynamo import exceptions
 from dynamo._internal import items
+from dynamo._internal.altering import AltersData
 from dynamo._internal.errors import ErrorWithValues
 from dynamo._internal.fields import AttributeField
 from dynamo._internal.model.objects import VERSION
@@ -130,12 +131,14 @@ class ModelFormMetaclass(djangos.ModelFormMetaclass):
         return form
 
 
-class ModelForm(djangos.BaseModelForm, Generic[M], metaclass=ModelFormMetaclass):
+class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFormMetaclass):
     """A form that creates an item of `Meta.model`, or changes `instance`; see the module.
 
     `instance` may be new, with values that the form does not show. Until the form is saved, such
     values can also be set on `form.instance`.
     """
+
+    _alters_data = ("save", "try_save")
 
     base_fields: ClassVar[dict[str, forms.Field]]
     declared_fields: ClassVar[dict[str, forms.Field]]
@@ -377,8 +380,6 @@ class ModelForm(djangos.BaseModelForm, Generic[M], metaclass=ModelFormMetaclass)
         }
         return self.instance.insert_for(str(self.hidden_value()), chosen, write)
 
-    save.alters_data = True  # type: ignore[attr-defined]  # templates do not call it
-
     def try_save(self) -> M | None:
         """As `save`, but if the write is refused, show why in the form and return None."""
         try:
@@ -386,8 +387,6 @@ class ModelForm(djangos.BaseModelForm, Generic[M], metaclass=ModelFormMetaclass)
         except (ErrorWithValues, exceptions.Refused) as error:
             self.add_refusal(error)
             return None
-
-    try_save.alters_data = True  # type: ignore[attr-defined]  # as above
 
 
 def modelform_factory(

@@ -29,6 +29,7 @@ from pynamodb.attributes import TTLAttribute
 from pynamodb.models import MetaModel
 
 from dynamo import exceptions
+from dynamo._internal.altering import AltersData
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import not_supported
 from dynamo._internal.model.objects import VERSION, WRITE_ID, new_key
@@ -89,7 +90,7 @@ class ModelMeta(MetaModel):
                 raise TypeError(f"{name}: {error}") from error
 
 
-class Model(Writable, metaclass=ModelMeta):
+class Model(AltersData, Writable, metaclass=ModelMeta):
     """The items of a table, with unique attributes and versions; see the module.
 
     `Meta.table_name` names the table, without the prefix. A model that declares no key has the
@@ -98,6 +99,11 @@ class Model(Writable, metaclass=ModelMeta):
 
     The errors of `dynamo.exceptions` that concern an item exist for each model: `Member.Taken`.
     """
+
+    _alters_data: ClassVar[tuple[str, ...]] = (
+        *("create", "insert", "insert_for", "save", "change", "delete", "refresh"),
+        *("deserialize", "expect_version"),
+    )
 
     #: Of `create`, `change` and PynamoDB's constructor.
     _parameters: ClassVar[set[str]] = {

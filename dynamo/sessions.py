@@ -31,6 +31,7 @@ from django.core.cache import caches
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.crypto import get_random_string
 
+from dynamo._internal.altering import AltersData
 from dynamo._internal.items import Item
 from dynamo.cache import CacheValueTooLarge, DynamoCache
 
@@ -40,12 +41,18 @@ KEY_LENGTH = 32
 _KEY = re.compile(rf"[{VALID_KEY_CHARS}]{{8,{KEY_LENGTH}}}")
 
 
-class SessionStore(cache.SessionStore):
+class SessionStore(AltersData, cache.SessionStore):
     """A session in the cache `SESSION_CACHE_ALIAS`, which must be a `DynamoCache`.
 
     Raises (every method that reads or writes): see `client.sending`. If the cache cannot be
     reached, the session does not count as ended, which would sign its user out.
     """
+
+    _alters_data = (
+        *("create", "save", "delete", "flush", "clear", "clear_expired", "cycle_key"),
+        *("set", "setdefault", "update", "pop", "set_expiry"),
+        *("set_test_cookie", "delete_test_cookie"),
+    )
 
     _cache: DynamoCache
     _session_cache: dict[str, Any]

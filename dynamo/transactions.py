@@ -32,6 +32,7 @@ from typing import Any, Self, cast
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
+from dynamo._internal.altering import AltersData
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import Item, PlainModel
 from dynamo._internal.updates import Update, conditional
@@ -277,7 +278,7 @@ class Write:
         return send("GetItem", request).get("Item") or None
 
 
-class Transaction:
+class Transaction(AltersData):
     """Collects writes and commits them at the end of its `with` block (or by `commit`).
 
     An exception in the block writes nothing. At most 100 writes of 4 MB, one per item. Costs 1
@@ -297,6 +298,11 @@ class Transaction:
         Unavailable, Rejected, TableMissing, TransactionConflict: see `client.sending`.
             Unavailable also if the reply to a single write was lost and the item changed since.
     """
+
+    _alters_data = (
+        *("put", "update", "delete", "check", "add", "on_commit"),
+        *("commit", "try_commit", "tell_committed"),
+    )
 
     def __init__(self, *, repeat_conflicts: bool = True) -> None:
         self._repeat_conflicts = repeat_conflicts

@@ -40,6 +40,7 @@ from pynamodb.attributes import UnicodeSetAttribute
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
+from dynamo._internal.altering import AltersData
 from dynamo._internal.fields import Options
 from dynamo._internal.items import Item, per_class
 from dynamo._internal.threads import in_thread
@@ -86,8 +87,10 @@ class UserOptions(Options):
         return field
 
 
-class UserManager:
+class UserManager(AltersData):
     """The manager of an `AbstractUser`: what contrib.auth calls of a model's manager."""
+
+    _alters_data = ("create_user", "create_superuser")
 
     model: type[Any]
 
@@ -177,6 +180,12 @@ _permissions: Any = PermissionsMixin
 
 class AbstractUser(Model):
     """A user with username, email address, password, flags and permissions; see the module."""
+
+    _alters_data: ClassVar[tuple[str, ...]] = (
+        *Model._alters_data,
+        *("set_password", "set_unusable_password", "check_password", "upgrade_hash"),
+        *("end_sessions", "record_sign_in", "join"),
+    )
 
     USERNAME_FIELD = "username"
     EMAIL_FIELD = "email"

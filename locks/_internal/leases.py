@@ -23,6 +23,7 @@ from enum import Enum
 
 from dynamo import DamagedItem, DynamoError, Transaction, Unavailable
 from dynamo._internal import tally
+from dynamo._internal.altering import AltersData
 from dynamo._internal.client.deadline import page
 from dynamo.extending import Item, PerProcess, now, pause_seconds, within
 from dynamo.signals import tables_emptied
@@ -68,7 +69,7 @@ class _State(Enum):
     LOST = "lost"
 
 
-class Lease:
+class Lease(AltersData):
     """The time for which this process holds a lock; returned by `Lock.acquire`.
 
     It is renewed in the background until it is released or lost. Use it from any thread; in a
@@ -82,6 +83,8 @@ class Lease:
     - `lost`: an event that is set when the lease is found to be lost; not by `release`. If renewals
       fail, this takes up to about a second more than the lease; `check` knows at once.
     """
+
+    _alters_data = ("hold_in", "renew", "leave", "release")
 
     def __init__(self, version: str, item: Item, lease_seconds: float, sent_at: float) -> None:
         """`item` is the lock as the request that was sent at `sent_at` stored it under `version`.

@@ -36,6 +36,7 @@ from contextlib import suppress
 from functools import cache
 
 from dynamo import DynamoError, Unavailable
+from dynamo._internal.altering import AltersData
 from dynamo._internal.processes import on_new_process
 from dynamo._internal.threads import submit
 from dynamo.extending import Item, now, within
@@ -60,7 +61,7 @@ MOST_LATE_ANSWERS = 3
 POLL_SECONDS = 1.0
 
 
-class Lock:
+class Lock(AltersData):
     """A lock with a name. Threads can share one object; each gets its own lease.
 
     - `name`: 1 to 2,048 bytes in UTF-8.
@@ -75,6 +76,8 @@ class Lock:
     Use it in a `with` statement, which releases the lock at the end, or call `acquire`. It is not
     reentrant: a holder that acquires it again waits like any other process.
     """
+
+    _alters_data = ("acquire", "try_acquire")
 
     def __init__(
         self,

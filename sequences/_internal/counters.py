@@ -42,6 +42,7 @@ from decimal import Decimal
 from operator import index
 from typing import Any, Literal, get_args
 
+from dynamo._internal.altering import AltersData
 from dynamo._internal.client.deadline import operation_ends_at, within
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import Item, fits_key
@@ -69,7 +70,7 @@ LONGEST_PAUSE_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
-class Sequence:
+class Sequence(AltersData):
     """A counter and its settings, as an iterator without an end.
 
     Each step returns the next number, with the costs and errors of the function `next_value`. The
@@ -80,6 +81,8 @@ class Sequence:
     Raises:
         ReservedName, ValueError, TypeError: as `next_value`; no request is sent.
     """
+
+    _alters_data = ("next_value", "next_values", "delete")
 
     name: str
     initial_value: int = 1

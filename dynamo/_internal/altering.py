@@ -1,0 +1,37 @@
+"""Methods that write, or that change their object: templates do not call them."""
+
+import inspect
+from functools import wraps
+from typing import Any, ClassVar
+
+from django.db.models.utils import AltersData as DjangosAltersData
+
+
+class AltersData(DjangosAltersData):
+    """Marks the methods named in `_alters_data`, and their asynchronous variants, as Django does.
+
+    `{{ member.delete }}` in a template then shows nothing and deletes nothing. Unlike Django's
+    class, it also marks an override that is a class method or that comes from a mixin.
+    """
+
+    _alters_data: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name in cls._alters_data:
+            for variant in (name, f"a{name}"):
+                if hasattr(cls, variant):
+                    _mark(cls, variant)
+
+
+def _mark(cls: type, name: str) -> None:
+    method: Any = inspect.getattr_static(cls, name)
+    function = getattr(method, "__func__", method)
+    if function.__module__.startswith("django."):
+        # Django's function belongs to other classes as well.
+        @wraps(function)
+        def function(*args: Any, _call: Any = function, **options: Any) -> Any:
+            return _call(*args, **options)
+
+        setattr(cls, name, type(method)(function) if hasattr(method, "__func__") else function)
+    function.alters_data = True
