@@ -19,7 +19,7 @@ from accounts.attributes import USERNAME, keeps_older
 from accounts.exceptions import AccountRequestReused, UnknownUser
 from accounts.models import NO_PENDING_CHANGE, VALUES, User
 from dynamo import Transaction, ensure, joined
-from dynamo.auth import check_password, make_password
+from dynamo.auth import check_password
 from dynamo.extending import Item
 
 #: The primary key of an account is the UUIDv5 of its registration's request id in this namespace.
@@ -75,13 +75,15 @@ def register(
     request_id = request_id or str(uuid.uuid4())
     user = User(
         pk=account_key(request_id),
-        password=make_password(password) if password_hash is None else password_hash,
+        password=password_hash,
         is_staff=is_staff,
         is_superuser=is_superuser,
         email_confirmed_at=datetime.now(UTC) if email_confirmed else None,
         **(sign_in or {}),
         **values,
     )
+    if password_hash is None:
+        user.set_password(password)
 
     @sensitive_variables()
     def explained(stored: Item) -> Exception | None:

@@ -27,7 +27,7 @@ class RepeatableMixin:
         try:
             return parent.set_password_and_save(user, *args, **options)
         except user.Stale:
-            typed = user._typed_password
+            [typed, _hash] = user._typed
             if not becomes(user, lambda stored: check_password(typed, stored.password)):
                 raise
             return user

@@ -27,6 +27,7 @@ from typing import Any, ClassVar, Self
 from asgiref.sync import sync_to_async
 from django.apps import apps
 from django.contrib.auth.models import AbstractBaseUser, PermissionsMixin
+from django.contrib.auth.password_validation import password_changed
 from django.contrib.auth.signals import user_logged_in
 from django.core.exceptions import ValidationError
 from django.dispatch import receiver
@@ -243,8 +244,8 @@ class AbstractUser(Model):
     #: Whether `record_sign_in` is called after each sign-in.
     records_sign_ins: ClassVar[bool] = True
 
-    #: The password that this object got, until it is stored.
-    _typed_password: str | None = None
+    #: The password that this object got, and its hash, until it is stored.
+    _typed: tuple[str, str] | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -353,13 +354,14 @@ class AbstractUser(Model):
     def set_password(self, raw_password: str | None) -> None:
         """Hash `raw_password` into `password`; `save` stores it.
 
+        When it is stored, `password_changed` of the password validators is called, as in Django.
         None: the user has no usable password.
 
         Raises:
             Busy: too many hashes at once in this process.
         """
         self.password = make_password(raw_password)
-        self._typed_password = raw_password
+        self._typed = None if raw_password is None else (raw_password, self.password)
 
     def set_unusable_password(self) -> None:
         self.set_password(None)
@@ -457,7 +459,19 @@ class AbstractUser(Model):
 
     def _is_now(self, stored: Item) -> None:
         super()._is_now(stored)
-        self._typed_password = None
+        if self._typed:
+            self._note_password(stored.get("password"))
+
+    @sensitive_variables()
+    def _note_password(self, stored: dict[str, Any] | None) -> None:
+        """Forget the typed password if it need not be saved any more; tell that it was stored."""
+        typed, hashed = self._typed or ("", "")
+        is_current = self.password == hashed
+        if is_current and stored != {"S": hashed}:
+            return
+        self._typed = None
+        if is_current:
+            password_changed(typed, self)  # type: ignore[arg-type]  # not a user of django.db
 
     # Writing --------------------------------------------------------------------------------------
 
@@ -503,8 +517,9 @@ class AbstractUser(Model):
 
     @sensitive_variables()
     def _has_same_secrets(self, stored: Item) -> bool:
-        typed = self._typed_password
-        return typed is None or check_password(typed, self.from_raw_data(stored).password)
+        if self._typed is None:
+            return True
+        return check_password(self._typed[0], self.from_raw_data(stored).password)
 
 
 class AbstractGroup(Model):

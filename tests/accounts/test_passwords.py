@@ -19,10 +19,22 @@ from dynamo.auth import passwords
 from dynamo.auth.passwords import AT_ONCE, WAIT_SECONDS, Argon2idHasher
 from project import settings as project_settings
 from tests.accounts.test_page_limits import WRONG, attempt
+from tests.commands import run
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.forked import in_a_child
 from tests.mailbox import link
-from tests.pages import SIGN_IN, SIGN_UP, Page, form_values, new_account, signed_in_as
+from tests.pages import (
+    RESET,
+    SIGN_IN,
+    SIGN_UP,
+    Page,
+    form_values,
+    let_in,
+    new_account,
+    sign_up,
+    signed_in_as,
+)
+from tests.passwords import password_history
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -213,3 +225,55 @@ def test_an_unusable_password_takes_no_slot(busy: None) -> None:
 
 def test_a_forked_child_has_all_slots(busy: None) -> None:
     assert in_a_child(lambda: passwords.make_password(PASSWORD)) == 0
+
+
+# Password validators ------------------------------------------------------------------------------
+
+
+def new_password_page(url: str, client: Client, **old: str) -> None:
+    assert client.post(url, {"new_password1": NEW, "new_password2": NEW, **old}).status_code == 302
+
+
+def reset(ann: User) -> None:
+    visitor = Client()
+    visitor.post(RESET, {"email": ann.email})
+    new_password_page(visitor.get(link())["Location"], visitor)
+
+
+def command(*arguments: str, lines: int = 1) -> None:
+    _out, err, code = run(*arguments, stdin=f"{NEW}\n" * lines)
+    assert (err, code) == ("", 0)
+
+
+STORED_BY: dict[str, Callable[[User], object]] = {
+    "the sign-up page": lambda _ann: sign_up(Client(), **new_account("bob", NEW)),
+    "the page of a change": lambda ann: new_password_page(
+        "/accounts/password_change/", let_in(ann), old_password=PASSWORD
+    ),
+    "a reset": reset,
+    "createuser": lambda _ann: command(
+        *("createuser", "--username=bob", "--email=bob@example.org", "--password-stdin")
+    ),
+    "changepassword": lambda _ann: command("changepassword", "ann", lines=2),
+}
+
+
+@pytest.mark.parametrize("store", STORED_BY.values(), ids=STORED_BY)
+def test_validators_are_told_when_a_new_password_is_stored(store: Callable[[User], object]) -> None:
+    ann = make_user(username="ann")
+
+    with password_history() as history:
+        store(ann)
+
+        assert [password for _name, password in history] == [NEW]
+
+
+def test_validators_are_not_told_of_a_hash_or_a_registration_that_is_repeated() -> None:
+    hashed = make_password(NEW, hasher="md5")
+
+    with password_history() as history:
+        make_user(username="ann", password=None, password_hash=hashed)
+        for _time in range(2):
+            make_user(username="bob", email="bob@example.org", password=NEW, request_id="form-1")
+
+        assert history == [("bob", NEW)]

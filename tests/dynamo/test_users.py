@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from django.apps import apps
 from django.contrib.auth import get_user_model
+from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.auth.models import User as DjangosUser
 from django.core.exceptions import ImproperlyConfigured, ValidationError
@@ -23,6 +24,9 @@ from dynamo.models import ensure
 from dynamo.transactions import Transaction
 from tests.conftest import PATIENCE_SECONDS
 from tests.dynamo.desk.models import Clerk, Team
+from tests.faults.kinds import DropReply
+from tests.faults.proxy import FaultProxy
+from tests.passwords import password_history
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -283,6 +287,95 @@ def test_a_new_password_that_is_sent_twice_is_a_success_for_both(
 
     assert Clerk.get(ann.pk).password == ann.password
     assert (copy.get_session_auth_hash() == ann.get_session_auth_hash()) is is_stored
+
+
+NEW = "quite another one"
+TYPED_TWICE = {"new_password1": NEW, "new_password2": NEW}
+
+#: How a password is stored: each is called with a user whose password is another one.
+STORED_BY: dict[str, Callable[[Clerk], object]] = {
+    "create_user": lambda _ann: Clerk.objects.create_user("bob", "bob@example.org", NEW),
+    "create_superuser": lambda _ann: Clerk.objects.create_superuser("bob", "b@example.org", NEW),
+    "acreate_user": lambda _ann: asyncio.run(
+        Clerk.objects.acreate_user("bob", "bob@example.org", NEW, request_id="1")
+    ),
+    "a new object": lambda _ann: with_password(
+        Clerk(username="bob", email="bob@example.org")
+    ).save(),
+    "save": lambda ann: with_password(ann).save(),
+    "save of one attribute": lambda ann: with_password(ann).save(update_fields=["password"]),
+    "save after another change": lambda ann: (with_password(ann).change(pin="1"), ann.save()),
+    "asave": lambda ann: asyncio.run(with_password(ann).asave()),
+    "change": lambda ann: with_password(ann).change(password=ann.password),
+    "Django's form": lambda ann: valid(SetPasswordForm(ann, TYPED_TWICE)).save(),
+    "Django's form of a change": lambda ann: valid(
+        PasswordChangeForm(ann, {"old_password": PASSWORD, **TYPED_TWICE})
+    ).save(),
+    "the form of a sign-up, sent twice": lambda _ann: [
+        ClerkForm(data).save()
+        for data in [typed(username="bob", email="b@x.org", password1=NEW, password2=NEW)] * 2
+    ],
+}
+
+
+def valid(form: Any) -> Any:
+    assert form.is_valid(), form.errors
+    return form
+
+
+def with_password(user: Clerk) -> Clerk:
+    user.set_password(NEW)
+    return user
+
+
+@pytest.mark.parametrize("store", STORED_BY.values(), ids=STORED_BY)
+def test_validators_are_told_once_when_a_new_password_is_stored(
+    store: Callable[[Clerk], object],
+) -> None:
+    ann = make()
+
+    with password_history() as history:
+        store(ann)
+        ann.save()
+
+        assert [password for _name, password in history] == [NEW]
+
+
+def test_validators_are_told_of_a_password_after_the_commit_and_not_if_it_is_refused() -> None:
+    ann, outdated = make(), Clerk.named("ann")
+
+    with password_history() as history:
+        with Transaction() as write:
+            with_password(ann).save(write=write)
+            Clerk.objects.create_user("bob", "bob@example.org", NEW, write=write)
+            assert history == []
+        assert history == [("ann", NEW), ("bob", NEW)]
+
+        history.clear()
+        with_password(outdated).set_password("not stored")
+        with pytest.raises(Clerk.Stale):
+            outdated.save()
+        with pytest.raises(Clerk.Taken):
+            Clerk.objects.create_user("ANN", "another@example.org", "not stored")
+        with suppress(ZeroDivisionError), Transaction() as write:
+            ann.set_password("not stored")
+            ann.save(write=write)
+            raise ZeroDivisionError
+        outdated.refresh()
+        Clerk.objects.create_user("cid", "cid@example.org")
+        ann.set_unusable_password()
+        ann.save()
+        assert history == []
+
+
+def test_validators_are_told_once_of_a_password_whose_reply_is_lost(proxy: FaultProxy) -> None:
+    ann = make()
+
+    with password_history() as history:
+        proxy.plan("UpdateItem", DropReply())
+        with_password(ann).save()
+
+        assert history == [("ann", NEW)]
 
 
 # Permitted ------------------------------------------------------------------------------------
