@@ -54,6 +54,8 @@ class FormAttribute(Attribute[Value]):
         editable: bool = True,
         sensitive: bool = False,
     ) -> None:
+        if max_length is not None and not isinstance(self, TextAttribute):
+            raise TypeError("max_length is an option of TextAttribute.")
         if default is not None and (null or callable(default)):
             default, default_for_new = None, default
         super().__init__(

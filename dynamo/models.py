@@ -21,7 +21,8 @@ With `write=` a call adds its writes to the caller's transaction; its errors are
 commit.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partialmethod
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -31,6 +32,13 @@ from pynamodb.models import MetaModel
 from dynamo import exceptions
 from dynamo._internal.altering import AltersData
 from dynamo._internal.client.sending import send
+from dynamo._internal.declarations import (
+    MODEL_OPTIONS,
+    cannot_be_called,
+    check_body,
+    check_indexes,
+    check_meta,
+)
 from dynamo._internal.items import not_supported
 from dynamo._internal.model.objects import VERSION, WRITE_ID, new_key
 from dynamo._internal.model.writing import Writable
@@ -60,7 +68,12 @@ class ModelMeta(MetaModel):
     def __new__(
         cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
     ) -> Any:
-        names_table = bool(getattr(namespace.get("Meta"), "table_name", None))
+        meta = namespace.get("Meta")
+        metas = [vars(each).get("Meta") for base in bases for each in base.__mro__]
+        check_meta(f"{name}: Meta", meta, MODEL_OPTIONS, metas)
+        names_table = bool(getattr(meta, "table_name", None))
+        if meta and not names_table and any(getattr(each, "table_name", None) for each in metas):
+            raise TypeError(f"{name}: its Meta names no table. Derive it: class Meta(Base.Meta).")
         inherited = [each for base in bases for each in getattr(base, "_attributes", {}).items()]
         declared = [each for each in namespace.items() if hasattr(each[1], "is_hash_key")]
         if names_table and not any(each.is_hash_key for _name, each in inherited + declared):
@@ -80,14 +93,25 @@ class ModelMeta(MetaModel):
     def __init__(
         cls: Any, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
     ) -> None:
+        with _named(name):
+            check_body(cls)
         super().__init__(name, bases, namespace, **options)
+        with _named(name):
+            check_indexes(cls)
         cls._unique_keys = list[Any]()
         # A base without a table may be incomplete: its subclasses are checked.
         if getattr(getattr(cls, "Meta", None), "table_name", None):
-            try:
+            with _named(name):
                 cls._complete()
-            except TypeError as error:
-                raise TypeError(f"{name}: {error}") from error
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Name the model in a TypeError about its declarations."""
+    try:
+        yield
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from error
 
 
 class Model(AltersData, Writable, metaclass=ModelMeta):
@@ -125,10 +149,7 @@ class Model(AltersData, Writable, metaclass=ModelMeta):
         for name, attribute in attributes.items():
             stored_name = str(attribute.attr_name)
             if name in cls._parameters or hasattr(Model, name):
-                raise TypeError(
-                    f"an attribute cannot be called {name}, because models have a method or "
-                    f"parameter of this name. Store it under this name: attr_name={name!r}."
-                )
+                raise cannot_be_called(name)
             marks = {REQUEST_DIGEST, WRITE_ID}
             if name != "request_id":
                 marks.add(REQUEST_ID)

@@ -33,6 +33,7 @@ from pynamodb.pagination import ResultIterator
 
 from dynamo._internal import bulk
 from dynamo._internal.client.sending import send
+from dynamo._internal.declarations import INDEX_OPTIONS, check_meta
 from dynamo._internal.items import (
     PARTITION_KEY_MAX_BYTES,
     SORT_KEY_MAX_BYTES,
@@ -123,6 +124,7 @@ def complete_index(model: type[Paged], index: Any) -> dict[str, int]:
         TypeError: its declaration cannot be right.
     """
     name, attributes = index.Meta.index_name, index.Meta.attributes.values()
+    check_meta(f"the index {name}: Meta", index.Meta, INDEX_OPTIONS)
     parts = [each for each in attributes if each.is_hash_key or each.is_range_key]
     key = {str(each.attr_name): each.attr_type for each in parts}
     is_global = isinstance(index, PynamoIndex) and index._hash_key_attribute()  # type: ignore[no-untyped-call]  # PynamoDB's

@@ -89,6 +89,11 @@ class NumberedModel(Model):
         super()._complete()
         if cls._unique_keys or cls.ttl_attribute:
             raise TypeError("numbered items cannot be unique, nor expire.")
+        if getattr(cls.Meta, "guard_table", None):
+            raise TypeError("its guard items are in its table. Leave Meta.guard_table out.")
+        own = {str(each.attr_name): each.attr_type for each in cls.get_attributes().values()}
+        if {**own, "series": "S", "number": "N", "requestId": "S"} != own:
+            raise TypeError("series, number and request_id come with NumberedItem.")
         cls._fixed |= {"requestId", cls.ordered_by}
         _counter_prefixes.add(cls.counter_prefix())
 

@@ -124,6 +124,7 @@ def test_a_setting_logs_the_cost(settings: Any) -> None:
     [
         "migrate accounts zero --noinput --run-syncdb --database default --fake --check --plan",
         "makemigrations accounts --check --dry-run --empty",
+        "createcachetable",
     ],
 )
 def test_a_migration_command_has_nothing_to_do_and_names_createtables(
@@ -145,18 +146,38 @@ def test_another_command_for_a_database_fails_in_one_line_that_names_ours() -> N
     assert all(name in line for name in ("createtables", "listusers --json", "importusers"))
 
 
+@pytest.mark.parametrize("labels", [[], ["accounts"], ["accounts", "invoices.CustomerItem"]])
+def test_dumpdata_fails_and_says_that_it_cannot_read_dynamodb(
+    labels: list[str], requests_sent: Requests
+) -> None:
+    make_user()
+
+    out, err, code = run("dumpdata", *labels)
+
+    assert (out, code) == ("", 1)
+    (line,) = err.splitlines()
+    assert line.startswith("CommandError: dumpdata cannot read DynamoDB yet. ")
+
+
 def test_a_project_with_a_relational_database_has_djangos_commands(tmp_path: Path) -> None:
     (tmp_path / "beside.py").write_text(
         "INSTALLED_APPS = ['django.contrib.contenttypes', 'dynamo', 'sequences']\n"
         "DATABASES = {'default': {'ENGINE': 'django.db.backends.sqlite3', 'NAME': 'sql'}}\n"
     )
 
-    def said(*arguments: str) -> str:
+    def ran(*arguments: str) -> Any:
         command = [*arguments, "--settings", "beside"]
-        return fork_server.run("django", *command, folder=tmp_path).stdout
+        return fork_server.run("django", *command, folder=tmp_path)
+
+    def said(*arguments: str) -> str:
+        return str(ran(*arguments).stdout)
 
     assert "Applying contenttypes.0001_initial... OK" in said("migrate")
     assert "Updates database schema" in said("migrate", "--help")
+    dumped = ran("dumpdata", "contenttypes")
+    assert dumped.stdout.startswith('[{"model": "contenttypes.contenttype"')
+    assert "dumpdata cannot read DynamoDB" in dumped.stderr
+    assert ran("dumpdata", "sequences").stdout == ""
 
 
 # Output -------------------------------------------------------------------------------------------

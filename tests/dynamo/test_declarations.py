@@ -5,9 +5,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django import forms
+from django.contrib.auth.models import UserManager as DjangosUserManager
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.core.management.base import CommandError, SystemCheckError
+from django.db import models as djangos
+from django.db.models.constraints import BaseConstraint
+from django.db.models.manager import BaseManager
+from django.db.models.options import DEFAULT_NAMES
 from pynamodb.attributes import (
     JSONAttribute,
     ListAttribute,
@@ -16,15 +22,18 @@ from pynamodb.attributes import (
     VersionAttribute,
 )
 from pynamodb.indexes import AllProjection, IncludeProjection, LocalSecondaryIndex
+from pynamodb.models import Model as PynamoModel
 
 from dynamo._internal.items import all_models
 from dynamo._internal.tables import merged, tables_of
 from dynamo.attributes import BooleanAttribute, IntegerAttribute, TextAttribute
+from dynamo.auth import AbstractUser
 from dynamo.exceptions import Taken
 from dynamo.forms import key_names
 from dynamo.models import Model
 from dynamo.pages import GlobalSecondaryIndex
 from dynamo.unique import Unique, casefolded
+from sequences import NumberedItem
 from tests.items import stored_items
 
 pytestmark = pytest.mark.usefixtures("cheap_collections")
@@ -47,9 +56,12 @@ def declared(*bases: type, **names: Any) -> Any:
     return type(Model)("Thing", bases or (Model,), names | namespace)
 
 
-def index_on(*attributes: Any, name: str = "by_this", projection: Any = None) -> Any:
+def index_on(
+    *attributes: Any, name: str = "by_this", projection: Any = None, **options: Any
+) -> Any:
     """A global index with these key attributes."""
-    meta = type("Meta", (), {"projection": projection or AllProjection(), "index_name": name})
+    options |= {"projection": projection or AllProjection(), "index_name": name}
+    meta = type("Meta", (), options)
     names = {str(each.attr_name): each for each in attributes}
     return type("ByThis", (GlobalSecondaryIndex,), {"Meta": meta, **names})()
 
@@ -138,6 +150,16 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         for name in ("owner", "digest", "expires", "reservation")
     },
     "an index of the key": ({"i": index_on(hash_on("pk"))}, "guard items"),
+    "an index of which there is only the class": (A | {"ByA": type(index_on(hash_on("a")))}, "ByA"),
+    "a misspelled option of an index": (
+        A | {"i": index_on(hash_on("a"), projecton=AllProjection())},
+        "the index by_this: Meta.projecton .*projection, index_name",
+    ),
+    "a class of an attribute": ({"a": TextAttribute}, r"Write a = TextAttribute\("),
+    "the class of uniques": (A | {"unique": Unique}, r"Write unique = Unique\("),
+    "a declaration before a comma": (A | {"unique": (Unique("a"),)}, "unique is a tuple"),
+    "a list of declarations": (A | {"unique": [Unique("a")]}, "unique is a list"),
+    "a Unique called as a method": (A | {"find": Unique("a")}, "cannot be called find"),
 }
 
 
@@ -169,6 +191,108 @@ def test_a_request_id_of_items_that_expire_needs_the_default_key() -> None:
 
     with pytest.raises(TypeError, match="default key"):
         model.create(id="1", request_id="form-1")
+
+
+# Declarations of Django and of PynamoDB -----------------------------------------------------------
+
+#: What Django and we call the same.
+SHARED = {"verbose_name", "verbose_name_plural", "permissions"}
+
+
+def test_an_option_of_meta_that_has_no_effect_is_refused() -> None:
+    for option in {*DEFAULT_NAMES, "gaurd_table", "index_together"} - SHARED:
+        mixin = type("Mixin", (), {option: ()})
+        for meta in (mixin, type("Meta", (mixin,), {})):
+            namespace = {"Meta": meta, "__module__": __name__, "__qualname__": "Thing"}
+            with pytest.raises(TypeError, match=rf"^Thing: Meta\.{option} has no effect\. Use "):
+                type(Model)("Thing", (Model,), namespace)
+    declared(Meta=dict.fromkeys(SHARED, ()))
+
+
+@pytest.mark.parametrize(
+    ("option", "instead"),
+    [
+        ("unique_together", "Unique"),
+        ("constraints", "Unique"),
+        ("indexes", "GlobalSecondaryIndex"),
+        ("ordering", "range_key=True"),
+        ("db_table", "table_name"),
+        ("gaurd_table", "table_name, guard_table, verbose_name"),
+    ],
+)
+def test_the_error_of_an_option_names_what_to_use(option: str, instead: str) -> None:
+    with pytest.raises(TypeError, match=instead):
+        declared(Meta={option: ()})
+
+
+def test_an_option_of_pynamodb_is_a_warning_that_names_what_to_use() -> None:
+    meta = type("Meta", (), {"table_name": TABLE})
+    type(PynamoModel)("Thing", (PynamoModel,), {"Meta": meta})
+    options = {name for name in vars(meta) if not name.startswith("_")} - {"table_name"}
+    capacity = {"read_capacity_units", "write_capacity_units", "billing_mode", "stream_view_type"}
+
+    for option in options | capacity | {"tags"}:
+        with pytest.warns(UserWarning, match=rf"Meta\.{option} has no effect. Use "):
+            declared(Meta={option: 5})
+    assert len(options) > 8
+    # What PynamoDB itself adds to the Meta of a base is not among a subclass's own.
+    base = declared()
+    declared(base, Meta={"verbose_name": "thing"})
+    type(Model)("Sub", (base,), {"Meta": type("Meta", (base.Meta,), {}), "__module__": __name__})
+
+
+def subclasses(kind: type) -> set[type]:
+    """All classes of Django that derive from `kind`."""
+    below = {each for base in kind.__subclasses__() for each in {base} | subclasses(base)}
+    return {each for each in below if each.__module__.startswith("django.")}
+
+
+@pytest.mark.parametrize(
+    "kind", [djangos.Field, forms.Field, BaseManager, djangos.Index, BaseConstraint]
+)
+@pytest.mark.parametrize("is_in_base", [False, True])
+def test_an_object_of_django_in_the_body_of_a_class_is_refused(
+    kind: type, is_in_base: bool
+) -> None:
+    for each in {kind} | subclasses(kind):
+        for value in (each, each.__new__(each)):
+            names = {"thing": value}
+            bases = (Model, type("Mixin", (), names)) if is_in_base else (Model,)
+            with pytest.raises(
+                TypeError, match=f"^Thing: thing is Django's {each.__name__}. Use [A-Za-z]"
+            ):
+                declared(*bases, **({} if is_in_base else names))
+
+
+#: What the error of a declaration names.
+NAMED: list[tuple[Any, str]] = [
+    (djangos.CharField(), "TextAttribute"),
+    (djangos.EmailField(), "TextAttribute"),
+    (djangos.UUIDField(), "TextAttribute"),
+    (djangos.TextField(), "TextAttribute"),
+    (djangos.AutoField(), "IntegerAttribute"),
+    (djangos.PositiveSmallIntegerField(), "IntegerAttribute"),
+    (djangos.DateField(), "DateAttribute"),
+    (djangos.DateTimeField(), "DateTimeAttribute"),
+    (djangos.DecimalField(), "DecimalAttribute"),
+    (djangos.BooleanField(), "BooleanAttribute"),
+    (djangos.JSONField(), "JSONAttribute"),
+    (djangos.ForeignKey("x.X", djangos.CASCADE), "TextAttribute with the key"),
+    (djangos.OneToOneField("x.X", djangos.CASCADE), "TextAttribute with .* and Unique"),
+    (djangos.ManyToManyField("x.X"), "UnicodeSetAttribute"),
+    (forms.CharField(), "ModelForm"),
+    (djangos.Manager(), "find, get, page and query"),
+    (djangos.Index(fields=["a"]), "GlobalSecondaryIndex"),
+    (djangos.UniqueConstraint(fields=["a"], name="a"), "Unique"),
+]
+
+
+@pytest.mark.parametrize(
+    ("value", "instead"), NAMED, ids=[type(value).__name__ for value, _instead in NAMED]
+)
+def test_the_error_of_an_object_of_django_names_what_to_use(value: Any, instead: str) -> None:
+    with pytest.raises(TypeError, match=rf"Use .*{instead}"):
+        declared(thing=value)
 
 
 # Two models of one table --------------------------------------------------------------------------
@@ -330,3 +454,68 @@ def test_the_key_of_an_index_has_the_names_of_the_attributes_of_its_model() -> N
     )
 
     assert key_names(thing, thing.by_this) == ("town", "day")
+
+
+OTHERS: dict[str, Any] = {
+    "name": TextAttribute(),
+    "unique_name": Unique("name"),
+    "by_owner": index_on(hash_on("owned_by")),
+}
+
+#: Subclasses that cannot be right: the base, what they declare, and a part of the error.
+REFUSED_SUBCLASSES: dict[str, tuple[type, dict[str, Any], str]] = {
+    **{
+        f"{kind} instead of {name}": (Cat, {name: value}, f"declares {name} as")
+        for name in OTHERS
+        for kind, value in [
+            ("a text", "Tom"),
+            ("a method", lambda _cat: "Tom"),
+            ("a property", property(lambda _cat: "Tom")),
+            *((other, value) for other, value in OTHERS.items() if other != name),
+        ]
+    },
+    "a key that is removed": (Cat, {"pk": None}, "declares pk as"),
+    "a version that is removed": (Cat, {"version": None}, "declares version as"),
+    "users with an attribute called as a method": (
+        AbstractUser,
+        {"end_sessions": TextAttribute()},
+        "called end_sessions",
+    ),
+    "users with Django's manager": (AbstractUser, {"objects": DjangosUserManager()}, "UserManager"),
+    **{
+        f"{what} of a numbered item": (NumberedItem, names, reason)
+        for what, names, reason in [
+            ("a table for guard items", {"Meta": {"guard_table": "guards"}}, "guard_table"),
+            ("an attribute called as a method", {"digest": TextAttribute()}, "called digest"),
+            ("an attribute as the order", {"ordered_by": TextAttribute()}, "called ordered_by"),
+            ("another type", {"number": TextAttribute(range_key=True)}, "come with NumberedItem"),
+            ("another name", {"request_id": TextAttribute(attr_name="id")}, "come with Numbered"),
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("base", "names", "reason"), REFUSED_SUBCLASSES.values(), ids=REFUSED_SUBCLASSES
+)
+def test_a_subclass_that_cannot_be_right_is_refused_when_it_is_made(
+    base: type, names: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(TypeError, match=f"Thing: .*{reason}"):
+        declared(base, **names)
+
+
+def test_a_meta_without_a_table_does_not_replace_that_of_a_base() -> None:
+    meta = type("Meta", (), {"verbose_name": "kitten"})
+
+    with pytest.raises(TypeError, match=r"Derive it: class Meta\(Base\.Meta\)"):
+        type(Model)("Kitten", (Cat,), {"Meta": meta, "__module__": __name__})
+
+
+def test_a_subclass_can_replace_and_remove_what_a_base_declares() -> None:
+    model = declared(Cat, name=TextAttribute(max_length=9), code=None, unique_code=None)
+    again = declared(model, code=TextAttribute(), unique_name=Unique("name", "code"))
+
+    assert "code" not in model.get_attributes()
+    assert model.get_attributes()["name"].max_length == 9
+    assert [each.names for each in again._unique_keys] == [("name", "code")]

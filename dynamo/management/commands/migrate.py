@@ -1,4 +1,4 @@
-"""`migrate` and `makemigrations` on a site without a relational database.
+"""`migrate`, `makemigrations` and others on a site without a relational database.
 
 In a project that has one they do what Django's commands do.
 """
@@ -17,13 +17,13 @@ class NothingToMigrate(BaseCommand):
     requires_system_checks = ()
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        if _has_database():
+        if has_database():
             self.help = super().help
         return super().create_parser(prog_name, subcommand, **kwargs)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Exit with code 0, because deployment scripts call these commands on every site."""
-        if _has_database():
+        if has_database():
             super().handle(*args, **options)
             return
         self.stdout.write(
@@ -36,7 +36,8 @@ class Command(NothingToMigrate, migrate.Command):
     pass
 
 
-def _has_database() -> bool:
-    # Without a database, Django configures one whose engine refuses everything.
+def has_database() -> bool:
+    """Whether the project has a relational database."""
+    # Without one, Django configures one whose engine refuses everything.
     engines = {each["ENGINE"] for each in connections.settings.values()}
     return engines != {"django.db.backends.dummy"}
