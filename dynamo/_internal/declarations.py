@@ -23,6 +23,7 @@ _SORT_KEY = "a sort key of the table or of an index: range_key=True"
 _UNIQUE = "Unique(…) in the class"
 _BILLING = "manage.py createtables, whose tables are billed on demand"
 _CREDENTIALS = "AWS's usual variables and profiles"
+_TEMPLATE = "the template of manage.py cloudformation"
 #: What to use instead of options of Django's `Meta`.
 _DJANGOS_OPTIONS = {
     "abstract": "a base without table_name",
@@ -36,18 +37,24 @@ _DJANGOS_OPTIONS = {
     "ordering": _SORT_KEY,
     "unique_together": _UNIQUE,
 }
-#: As above, for PynamoDB's options: models that were written for PynamoDB are only warned.
+#: What to use instead of PynamoDB's, if there is something. They are warnings only, because models
+#: that were written for PynamoDB have them.
 _PYNAMODBS_OPTIONS = {
-    **dict.fromkeys(("aws_access_key_id", "aws_secret_access_key"), _CREDENTIALS),
+    "aws_access_key_id": _CREDENTIALS,
+    "aws_secret_access_key": _CREDENTIALS,
     "aws_session_token": _CREDENTIALS,
-    **dict.fromkeys(("billing_mode", "read_capacity_units", "write_capacity_units"), _BILLING),
-    **dict.fromkeys(("connect_timeout_seconds", "read_timeout_seconds"), "the library's deadlines"),
-    "extra_headers": "the library's client",
+    "billing_mode": _BILLING,
+    "connect_timeout_seconds": "",
+    "extra_headers": "",
     "host": "AWS_ENDPOINT_URL_DYNAMODB",
     "max_pool_connections": "DYNAMODB_MAX_CONNECTIONS",
-    "max_retry_attempts": "the library's deadlines",
+    "max_retry_attempts": "",
+    "read_capacity_units": _BILLING,
+    "read_timeout_seconds": "",
     "region": "AWS_REGION",
-    **dict.fromkeys(("stream_view_type", "tags"), "the output of manage.py cloudformation"),
+    "stream_view_type": _TEMPLATE,
+    "tags": _TEMPLATE,
+    "write_capacity_units": _BILLING,
 }
 
 #: What to use instead of an object of Django in the body of a class. The nearest base decides.
@@ -87,11 +94,11 @@ def check_meta(noun: str, meta: Any, options: Iterable[str], others: Iterable[An
         if name in options or name.startswith("__") or name == _ADDED:
             continue
         listed = f"one of its options: {', '.join(options)}"
-        instead = (_DJANGOS_OPTIONS | _PYNAMODBS_OPTIONS).get(name, listed)
+        instead = (_DJANGOS_OPTIONS | _PYNAMODBS_OPTIONS).get(name) or listed
         text = f"{noun}.{name} has no effect. Use {instead}."
         if name not in _PYNAMODBS_OPTIONS:
             raise TypeError(text)
-        warnings.warn(text, stacklevel=4)
+        warnings.warn(text, stacklevel=3)
 
 
 def check_body(model: type) -> None:
