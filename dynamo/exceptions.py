@@ -162,17 +162,27 @@ class ConditionFailed(DynamoError):
     """The condition of a single write was false, so nothing was written.
 
     `repeated` is true if an earlier attempt of the same write may have been carried out. It may
-    then be the reason why the condition is false, so the caller has to read the item. `stored` is
-    the stored item, if there is one and the request asked for it
+    then be the reason why the condition is false, so the caller has to read the item. `item` is
+    the stored item as on the wire, if there is one and the request asked for it
     (`ReturnValuesOnConditionCheckFailure` = ALL_OLD).
     """
 
     operation: str
     repeated: bool
     # Never in a text: an item of an account has its password's hash.
-    stored: dict[str, Any] | None = field(default=None, repr=False)
+    item: dict[str, Any] | None = field(default=None, repr=False)
+    model: Any = field(default=None, repr=False)
 
     text = "The condition of {operation} was false."
+
+    @property
+    def stored(self) -> Any:
+        """The stored item as an object of its model; None if the request was not of a model.
+
+        Raises:
+            DamagedItem: a value does not have its attribute's type.
+        """
+        return self.model and self.model.from_raw_data(self.item)
 
 
 @dataclass(frozen=True)

@@ -486,7 +486,7 @@ def _read_or_none(write: Write) -> Item | None:
 def _refused(writes: list[Write], answer: ConditionFailed | TransactionCancelled) -> list[Refusal]:
     if isinstance(answer, ConditionFailed):
         [write] = writes
-        stored = answer.stored
+        stored = answer.item
         if stored is None and (answer.repeated or callable(write.otherwise)):
             # Not every engine returns the item with its refusal.
             stored = write.stored_now()

@@ -219,5 +219,5 @@ def _address(url: str) -> dict[str, Any]:
 
 def _stored(refused: ConditionFailed, url: str) -> UploadItem | None:
     """The row that failed the condition; read if the engine did not return it."""
-    item = refused.stored or read(url)
+    item = refused.item or read(url)
     return UploadItem.from_raw_data(item) if item else None

@@ -250,4 +250,4 @@ def _version_of(item: Item | None) -> str | None:
 
 def _stored(refused: ConditionFailed, name: str) -> Item | None:
     """The item that refused a write; read if the engine did not return it."""
-    return refused.stored or read_raw(name)
+    return refused.item or read_raw(name)

@@ -135,9 +135,14 @@ def test_add_does_not_count_on_an_item_that_was_deleted_and_created_again(distan
 def test_a_condition_must_hold_for_the_stored_item(max_requests: Any) -> None:
     member = ann(visits=1)
 
+    outdated = Member.get(member.pk)
+    member.change(add={"visits": 1})
+
     with pytest.raises(ConditionFailed) as failed:
-        member.change(add={"visits": -2}, condition=Member.visits >= 2)
-    assert failed.value.stored == member.stored
+        outdated.change(add={"visits": -3}, condition=Member.visits >= 3)
+    assert (failed.value.stored.visits, outdated.visits) == (2, 1)
+    failed.value.stored.change(visits=1)  # it has the version that is stored
+    member.refresh()
 
     with max_requests(1):
         member.change(add={"visits": -1}, condition=Member.visits >= 1)

@@ -415,7 +415,7 @@ class Writable(Readable):
             if refusal.repeated and (is_gone or now not in {read, version}):
                 return refusal.unknown()
             if condition is not None and not is_gone and (counts_only or now == read):
-                return ConditionFailed("UpdateItem", refusal.repeated, stored)
+                return ConditionFailed("UpdateItem", refusal.repeated, stored, type(self))
             return self._stale(is_deleted=is_gone)
 
         written = {*names, *map(self._dynamo_to_python_attr, (*changed, *added))}
