@@ -5,7 +5,7 @@
 label             what forms and messages call it; by default made from the attribute's name
 null              it may be absent, and forms do not require it
 default           a constant also stands for a stored item without the attribute, unless `null`;
-                  a function is called for new items only
+                  a function is called for new items only. A constant is hashable: `list`, not `[]`
 help_text, choices, max_length, validators
                   as in Django; forms apply them
 editable          False: forms leave it out
@@ -56,16 +56,22 @@ class FormAttribute(Attribute[Value]):
     ) -> None:
         if max_length is not None and not isinstance(self, TextAttribute):
             raise TypeError("max_length is an option of TextAttribute.")
+        if default is not None and default_for_new is not None:
+            raise ValueError("An attribute has one default: default or default_for_new.")
         if default is not None and (null or callable(default)):
             default, default_for_new = None, default
-        super().__init__(
-            hash_key=hash_key,
-            range_key=range_key,
-            null=null,
-            default=default,
-            default_for_new=default_for_new,
-            attr_name=attr_name,
-        )
+        for each in (default, default_for_new):
+            # As in dataclasses: what Python can hash is meant not to change.
+            try:
+                hash(each)
+            except TypeError:
+                raise ValueError(
+                    f"The default {each!r} can change, and all items would share it. Give a "
+                    f"function that makes one: default=lambda: {each!r}."
+                ) from None
+        super().__init__(hash_key=hash_key, range_key=range_key, null=null, attr_name=attr_name)
+        # PynamoDB would accept few types.
+        self.default, self.default_for_new = default, default_for_new
         self.label = label
         self.help_text = help_text
         self.max_length = max_length
@@ -96,8 +102,8 @@ class TextAttribute(FormAttribute[str]):
     value_types = (str,)
 
     def stored(self, value: str) -> str:
-        # Django's lazy texts and members of TextChoices are stored as plain texts.
-        return str(value)
+        # The plain text, also of a member of an enumeration, whose `str` may be its name.
+        return str.__str__(value)
 
 
 class ChoiceAttribute(TextAttribute):

@@ -1,8 +1,13 @@
 """Declarations of models: wrong ones are refused, and subclasses inherit the others."""
 
 import gc
+import re
 from collections.abc import Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django import forms
@@ -14,19 +19,22 @@ from django.db import models as djangos
 from django.db.models.constraints import BaseConstraint
 from django.db.models.manager import BaseManager
 from django.db.models.options import DEFAULT_NAMES
-from pynamodb.attributes import (
-    JSONAttribute,
-    ListAttribute,
-    TTLAttribute,
-    UnicodeSetAttribute,
-    VersionAttribute,
-)
+from pynamodb.attributes import ListAttribute, TTLAttribute, UnicodeSetAttribute, VersionAttribute
 from pynamodb.indexes import AllProjection, IncludeProjection, LocalSecondaryIndex
 from pynamodb.models import Model as PynamoModel
 
 from dynamo._internal.items import all_models
 from dynamo._internal.tables import merged, tables_of
-from dynamo.attributes import BooleanAttribute, IntegerAttribute, TextAttribute
+from dynamo.attributes import (
+    BooleanAttribute,
+    DateAttribute,
+    DateTimeAttribute,
+    DecimalAttribute,
+    FormAttribute,
+    IntegerAttribute,
+    JSONAttribute,
+    TextAttribute,
+)
 from dynamo.auth import AbstractUser
 from dynamo.exceptions import Taken
 from dynamo.forms import key_names
@@ -175,6 +183,59 @@ def test_a_declaration_that_cannot_be_right_is_refused_when_the_class_is_made(
 def test_a_unique_takes_names_of_different_attributes(names: list[Any]) -> None:
     with pytest.raises(TypeError, match="names of different attributes"):
         Unique(*names)
+
+
+class Color(str, Enum):
+    RED = "red"
+
+
+#: By the attribute, constants that can be its default.
+CONSTANTS: dict[type[FormAttribute[Any]], list[Any]] = {
+    TextAttribute: ["", "red", Color.RED],
+    IntegerAttribute: [0, 7],
+    DecimalAttribute: [Decimal(0), Decimal("1.5"), 2],
+    BooleanAttribute: [False, True],
+    DateAttribute: [date(2026, 11, 21)],
+    DateTimeAttribute: [datetime(2026, 11, 21, tzinfo=UTC)],
+    JSONAttribute: [
+        "a",
+        1.5,
+        (),
+        ("a",),
+        Decimal(1),
+        date(2026, 1, 1),
+        time(8),
+        timedelta(1),
+        UUID(int=1),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "default"), [(kind, each) for kind in CONSTANTS for each in CONSTANTS[kind]]
+)
+def test_a_constant_default_is_the_value_of_new_items_and_of_stored_ones_that_lack_it(
+    kind: Any, default: Any
+) -> None:
+    thing = declared(value=kind(default=default))
+
+    assert thing().value == thing.from_raw_data({"pk": {"S": "a"}}).value == default
+    # JSON has fewer types.
+    again = thing.from_raw_data(thing().serialize()).value
+    assert again == default or kind is JSONAttribute
+
+
+@pytest.mark.parametrize("kind", CONSTANTS)
+@pytest.mark.parametrize("option", ["default", "default_for_new"])
+@pytest.mark.parametrize("default", [[], {}, set(), bytearray(), ([],)], ids=repr)
+def test_a_default_that_can_change_is_refused(kind: Any, option: str, default: Any) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"default=lambda: {default!r}")):
+        kind(**{option: default})
+
+
+def test_an_attribute_has_one_default() -> None:
+    with pytest.raises(ValueError, match="one default"):
+        TextAttribute(default=str, default_for_new=str)
 
 
 def test_an_index_of_an_attribute_that_guard_items_have_needs_a_table_for_them() -> None:
