@@ -59,7 +59,12 @@ from dynamo.unique import (
 _ERRORS = ("Taken", "Stale", "DoesNotExist", "AlreadyExists", "RequestIdReused")
 
 #: The right calls instead of writes that a caller composes.
-_RIGHT = {"put": "create(…, write=write)", "update": "change(…, write=write)"}
+_RIGHT = {
+    "put": "create(…, write=write)",
+    "update": "change(…, write=write)",
+    "delete": "delete(write=write)",
+    "check": "require(write=write)",
+}
 
 
 class ModelMeta(MetaModel):
@@ -238,8 +243,8 @@ class Model(AltersData, Writable, metaclass=ModelMeta):
 
     def refuse_raw_write(self, verb: str, *_arguments: Any, **_options: Any) -> None:
         raise TypeError(
-            f"{verb}: call {type(self).__name__}.{_RIGHT.get(verb, 'delete(write=write)')}, which "
-            "also writes the guard items and the version."
+            f"{verb}: call {type(self).__name__}.{_RIGHT[verb]}, which keeps the guard items and "
+            "the version right."
         )
 
     get_save_kwargs_from_instance: Any = partialmethod(refuse_raw_write, "put")

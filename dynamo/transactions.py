@@ -25,16 +25,16 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
 from dynamo._internal.altering import AltersData
 from dynamo._internal.client.sending import send
-from dynamo._internal.items import Item, PlainModel
+from dynamo._internal.items import ITEM_MAX_BYTES, Item, PlainModel, item_bytes, not_supported
 from dynamo._internal.updates import Update, conditional
 from dynamo.exceptions import (
     AlreadyDone,
@@ -48,6 +48,11 @@ from dynamo.exceptions import (
 )
 
 _PLAIN = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem"}
+
+#: What a transaction takes.
+#: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+MAX_WRITES = 100
+MAX_BYTES = 4 * 1024 * 1024
 
 #: How many items to read at most with one `read_together`. DynamoDB takes 100 since 2022; before
 #: that it took 25, as moto and older engines still do. The read units are the same.
@@ -230,6 +235,17 @@ class Write:
         )
 
     @property
+    def sent_bytes(self) -> int:
+        """The size of the item that it puts; of other writes, of what they send.
+
+        The item that an update changes may be larger.
+        """
+        request = self.request
+        if "Item" in request:
+            return item_bytes(request["Item"])
+        return item_bytes(request["Key"] | request.get("ExpressionAttributeValues", {}))
+
+    @property
     def _stored_key(self) -> Item:
         if self.kind != "Put":
             return self.request["Key"]
@@ -278,6 +294,23 @@ class Write:
         return send("GetItem", request).get("Item") or None
 
 
+_Method = TypeVar("_Method", bound=Callable[..., None])
+
+
+def _composed(method: _Method) -> _Method:
+    """A write that its caller composes. Of a model that keeps promises it names the right call."""
+    verb = method.__name__
+
+    @wraps(method)
+    def call(self: Transaction, item: PlainModel, *args: Any, **options: Any) -> None:
+        # A check breaks no promise, but how it is called does not tell what it should mean.
+        if verb != "check" or "otherwise" not in options:
+            item.refuse_raw_write(verb)
+        method(self, item, *args, **options)
+
+    return cast(_Method, call)
+
+
 class Transaction(AltersData):
     """Collects writes and commits them at the end of its `with` block (or by `commit`).
 
@@ -294,6 +327,7 @@ class Transaction(AltersData):
 
     Raises (at the end of the block, or from `commit`):
         the `otherwise` error of the refused write; Refused, a group of them, if there are several.
+        ValueError: it is too large. Nothing was sent.
         AlreadyDone: some writes had been done before, so the others were not written.
         Unavailable, Rejected, TableMissing, TransactionConflict: see `client.sending`.
             Unavailable also if the reply to a single write was lost and the item changed since.
@@ -320,27 +354,33 @@ class Transaction(AltersData):
         """The collected writes, for `sequences.issue(…, also=…)`."""
         return iter(self._writes)
 
+    @_composed
     def put(self, item: PlainModel, condition: Condition, *, otherwise: Otherwise) -> None:
         """Put the whole `item` if `condition` holds."""
-        item.refuse_raw_write("put")
         self.add(Write.put(item, condition, otherwise=otherwise))
 
+    @_composed
     def update(
         self, item: PlainModel, changes: Changes, condition: Condition, *, otherwise: Otherwise
     ) -> None:
         """Make `changes` to the stored item with the key of `item` if `condition` holds."""
-        item.refuse_raw_write("update")
         self.add(Write.update(item, changes, condition, otherwise=otherwise))
 
+    @_composed
     def delete(self, item: PlainModel, condition: Condition, *, otherwise: Otherwise) -> None:
         """Delete the stored item with the key of `item` if `condition` holds."""
-        item.refuse_raw_write("delete")
         request = conditional(item._address(), condition)
         self.add(Write(item, {"Delete": request}, otherwise))
 
+    @_composed
     def check(self, item: PlainModel, condition: Condition, *, otherwise: Exception) -> None:
         """Write nothing, but require `condition` of the stored item with the key of `item`."""
         self.add(Write.check(item, condition, otherwise=otherwise))
+
+    # PynamoDB's.
+    save = condition_check = not_supported(
+        "A model's own calls join a transaction: create(…, write=write), change(…, write=write)."
+    )
 
     def add(self, *writes: Write) -> None:
         """Add writes that were made before.
@@ -351,6 +391,8 @@ class Transaction(AltersData):
         """
         added, places = [*self._writes], {**self._places}
         for write in writes:
+            if refuse := getattr(write, "refuse_raw_write", None):
+                refuse("put")  # it is an item
             if key := write.key:
                 place = places.setdefault(key, len(added))
                 if place < len(added):
@@ -420,6 +462,7 @@ class Transaction(AltersData):
 
     def _send(self, writes: list[Write]) -> Item | None:
         """Send `writes`; the item that a single update leaves, if a callback needs it."""
+        _check_size(writes)
         plain = writes[0].plain if len(writes) == 1 and self._repeat_conflicts else None
         if plain is not None:
             [write], (operation, request) = writes, plain
@@ -465,6 +508,22 @@ class Transaction(AltersData):
     def refusal_of(self, about: object) -> Refusal | None:
         """The refusal of the write for `about` (the same object), if it was refused."""
         return next((each for each in self.refusals if each.write.about is about), None)
+
+
+def _check_size(writes: list[Write]) -> None:
+    if (count := len(writes)) > MAX_WRITES:
+        raise ValueError(
+            f"This transaction has {count} writes, with those of guard items. At most {MAX_WRITES} "
+            "can be done together: split it. Nothing was written."
+        )
+    # As many items of any size fit.
+    if count <= MAX_BYTES // ITEM_MAX_BYTES:
+        return
+    if (size := sum(write.sent_bytes for write in writes)) > MAX_BYTES:
+        raise ValueError(
+            f"The items of this transaction have {size:,} bytes, with guard items. At most "
+            f"{MAX_BYTES:,} can be written together: split it. Nothing was written."
+        )
 
 
 @contextmanager

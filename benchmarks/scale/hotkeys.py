@@ -14,7 +14,7 @@ from benchmarks.scale.clock import Gate, Task
 from benchmarks.scale.outcomes import Outcomes
 from benchmarks.scale.partitions import REFUSED_SECONDS, Sender, Steps, Table, Use
 from dynamo._internal.client.deadline import OPERATION_SECONDS
-from sequences._internal.groups import MAX_ACTIONS
+from dynamo.transactions import MAX_WRITES
 from sequences._internal.pace import Pace
 
 KEY = 0.3
@@ -116,7 +116,7 @@ class HotSeries:
 class IssuingProcess(Combined):
     """A process that issues groups as `sequences.issue` does, with the same pauses."""
 
-    most = (MAX_ACTIONS - 1) // 2
+    most = (MAX_WRITES - 1) // 2
 
     def __init__(self, series: HotSeries) -> None:
         super().__init__(series.sender, series.outcomes)

@@ -13,10 +13,10 @@ from decimal import Decimal
 from typing import Any
 
 from dynamo._internal.client.sending import send
-from dynamo._internal.items import Item, item_bytes
+from dynamo._internal.items import Item
 from dynamo._internal.updates import Update
 from dynamo.exceptions import DamagedItem
-from dynamo.transactions import Transaction, Write, read_together
+from dynamo.transactions import MAX_WRITES, Transaction, Write, read_together
 from sequences._internal.combining import Caller
 from sequences.exceptions import DamagedSeries, OutOfOrder, SeriesError
 from sequences.models import Counter, NumberedModel
@@ -25,8 +25,6 @@ Model = type[NumberedModel]
 #: A value of `ordered_by` as on the wire: `{"S": "2026-03-14"}`.
 Order = dict[str, str]
 
-#: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
-MAX_ACTIONS = 100
 #: Below the 4 MB of a transaction, because DynamoDB counts sizes a little differently.
 MAX_BYTES = 3_000_000
 #: A partition takes 1,000 write units a second; a group takes at most half of them.
@@ -110,11 +108,13 @@ def choose(callers: list[ItemCaller], head: Head) -> list[ItemCaller]:
         if not keys.isdisjoint(own_keys):
             held_back = caller
             continue
-        sizes = [ask.size_bytes, GUARD_BYTES, *map(_bytes_of, ask.also)]
+        # An item that `also` updates may be larger. If so, DynamoDB rejects a group that is too
+        # large, and its items are sent one by one.
+        sizes = [ask.size_bytes, GUARD_BYTES, *(write.sent_bytes for write in ask.also)]
         actions += len(sizes)
         size_bytes += sum(sizes)
         units += sum(2 * math.ceil(each / 1024) for each in sizes)
-        too_much = actions > MAX_ACTIONS or size_bytes > MAX_BYTES or units > MAX_UNITS
+        too_much = actions > MAX_WRITES or size_bytes > MAX_BYTES or units > MAX_UNITS
         if chosen and (too_much or ask.is_alone):
             break
         chosen.append(caller)
@@ -122,18 +122,6 @@ def choose(callers: list[ItemCaller], head: Head) -> list[ItemCaller]:
         if ask.is_alone:
             break
     return chosen
-
-
-def _bytes_of(write: Write) -> int:
-    """The size of the item that `write` puts; of other writes, of what they send.
-
-    The item that they change may be larger. If that makes a group too large, DynamoDB rejects it,
-    and its items are sent one by one.
-    """
-    request = write.request
-    if "Item" in request:
-        return item_bytes(request["Item"])
-    return item_bytes(request["Key"] | request.get("ExpressionAttributeValues", {}))
 
 
 def is_before(order: Order | None, other: Order | None) -> bool:

@@ -128,8 +128,8 @@ def issue(
         the `otherwise` of a refused write of `also`.
         Unavailable: no answer in time. The item may be stored: call again with the same request id.
         Rejected, TableMissing: see `client.sending`.
-        ValueError: `series` or `request_id` cannot be part of a key, or an attribute is missing or
-            not usable. No request was sent.
+        ValueError: `series` or `request_id` cannot be part of a key, an attribute is missing or not
+            usable, or `also` is too large. Nothing was written.
     """
     request_id = str(uuid.uuid4()) if request_id is None else str(request_id)
     guard_key = _checked_guard_key(type(item), series, request_id)
@@ -238,7 +238,7 @@ def _send_group(key: Key, callers: list[ItemCaller]) -> None:
             pace.slowed(now) if conflict.throttled else pace.lost(now, now - began, told=False)
         )
         return
-    except Rejected as error:
+    except (Rejected, ValueError) as error:
         # One item is at fault, or the head from which it was numbered. From now on each goes alone,
         # and that item gets the error.
         known.head = read_head(model, series)

@@ -185,7 +185,7 @@ def test_a_unique_takes_names_of_different_attributes(names: list[Any]) -> None:
         Unique(*names)
 
 
-class Color(str, Enum):
+class Color(str, Enum):  # noqa: UP042 - its str is "Color.RED"
     RED = "red"
 
 

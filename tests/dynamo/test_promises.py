@@ -292,6 +292,18 @@ RAW_WRITES: dict[str, tuple[Callable[[Member], Any], str]] = {
     "write.put": (_in_transaction("put"), "create"),
     "write.update": (_in_transaction("update", [Member.card.set("A")]), "change"),
     "write.delete": (_in_transaction("delete"), "delete"),
+    **{
+        f"write.{verb} alone": (lambda m, verb=verb: getattr(Transaction(), verb)(m), advice)
+        for verb, advice in {
+            "put": "Member.create",
+            "update": "Member.change",
+            "delete": "Member.delete",
+            "check": "Member.require",
+            "add": "Member.create",
+            "save": "create",
+            "condition_check": "change",
+        }.items()
+    },
     "PynamoDB's transaction": (_with_pynamodb("save"), "create"),
     "PynamoDB's deletion": (_with_pynamodb("delete"), "delete"),
     "setting and adding": (lambda m: m.change(visits=2, add={"visits": 1}), "not both"),

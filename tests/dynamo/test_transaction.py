@@ -76,6 +76,29 @@ def test_a_method_of_pynamodb_without_a_condition_is_not_supported(method: str) 
     assert texts() == {"1": "old"}
 
 
+@pytest.mark.parametrize(
+    ("count", "text_bytes", "reason"),
+    [
+        (100, 1, None),
+        (101, 1, "101 writes.*At most 100"),
+        (11, 380_000, None),
+        (11, 382_000, r"4,20\d,\d{3} bytes.*At most 4,194,304"),
+    ],
+)
+def test_a_transaction_that_is_too_large_is_refused_before_it_is_sent(
+    count: int, text_bytes: int, reason: str | None, requests_sent: Requests
+) -> None:
+    write = Transaction()
+    for number in range(count):
+        write.put(Page(str(number), text="x" * text_bytes), ABSENT, otherwise=Torn())
+
+    with nullcontext() if reason is None else pytest.raises(ValueError, match=reason):
+        write.commit()
+
+    assert requests_sent.operations == ([] if reason else ["TransactWriteItems"])
+    assert len(stored_items(Page.table())) == (0 if reason else count)
+
+
 @pytest.mark.parametrize("missing", [None, "changed", "deleted", "checked"])
 def test_one_request_makes_all_writes_or_none_and_raises_the_error_of_the_refused_one(
     missing: str | None, requests_sent: Requests

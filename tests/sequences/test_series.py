@@ -255,7 +255,7 @@ GROUPS: dict[str, tuple[list[Callable[[str], Ticket]], list[Any]]] = {
     ),
     "too many further writes": (
         [lambda series: ticket(series, also=[note(f"{series} {n}") for n in range(100)]), ticket],
-        [Rejected, 3],
+        [ValueError, 3],
     ),
 }
 

@@ -325,7 +325,7 @@ class Writable(Readable):
 
         def otherwise(refusal: Refusal) -> Exception:
             if condition is not None and holds(refusal.stored):
-                return ConditionFailed("UpdateItem", refusal.repeated, refusal.stored)
+                return ConditionFailed("UpdateItem", refusal.repeated, refusal.stored, type(self))
             return self._stale(is_deleted=not self._is_this(refusal.stored))
 
         with joined(write) as write:
