@@ -390,4 +390,4 @@ def test_createtables_says_which_index_it_waits_for(
     *waited, done = out.getvalue().splitlines()
     assert "The index by_city" in waited[0]
     assert "CREATING" in waited[0]
-    assert done == "Nothing to do: all 1 tables exist."
+    assert done == "Nothing to do: the table exists."

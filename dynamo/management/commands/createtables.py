@@ -17,4 +17,5 @@ class Command(DynamoCommand):
                 is_done = True
                 self.stdout.write(sentence)
         if not is_done:
-            self.stdout.write(f"Nothing to do: all {len(tables)} tables exist.")
+            exist = f"all {len(tables)} tables exist" if len(tables) > 1 else "the table exists"
+            self.stdout.write(f"Nothing to do: {exist}.")
