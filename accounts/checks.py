@@ -5,6 +5,7 @@ accounts.W001   behind a proxy, all visitors count as one client
 accounts.W002   mail is not configured: users cannot confirm an address or reset a password
 accounts.W003   a sign-up tells whether an email address is known
 accounts.W004   a new email address counts before its owner has confirmed it
+accounts.W005   a limit refuses every attempt
 """
 
 from typing import Any
@@ -42,6 +43,10 @@ _TEXTS = {
         "A new email address takes effect before it is confirmed.",
         "Set ACCOUNTS_EMAIL_CHANGE=confirm.",
     ),
+    "W005": (
+        "Limits of 0 times refuse every attempt: {limits}.",
+        "Give them a number of times in ACCOUNTS_LIMITS, or None for no limit.",
+    ),
 }
 
 
@@ -53,16 +58,19 @@ def check_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         "DJANGO_FROM_EMAIL": settings.DEFAULT_FROM_EMAIL.endswith("@localhost"),
     }
     missing = " and ".join(name for name, is_unset in unset.items() if is_unset)
+    allowed = settings.ACCOUNTS_LIMITS.items()
+    limits = ", ".join(name for name, limit in allowed if limit and not limit[0])
     wrong = {
         "E001": not settings.ACCOUNTS_SITE_ORIGIN,
         "W001": bool(settings.SECURE_PROXY_SSL_HEADER) and not settings.ACCOUNTS_TRUSTED_HOPS,
         "W002": missing,
         "W003": not settings.ACCOUNTS_PREVENT_ENUMERATION,
         "W004": settings.ACCOUNTS_EMAIL_CHANGE != "confirm",
+        "W005": limits,
     }
     return [
         (Error if each.startswith("E") else Warning)(
-            text, hint=hint.format(missing=missing), id=f"accounts.{each}"
+            text.format(limits=limits), hint=hint.format(missing=missing), id=f"accounts.{each}"
         )
         for each, (text, hint) in _TEXTS.items()
         if wrong[each]

@@ -92,7 +92,10 @@ class Slot:
 
 @dataclass(frozen=True)
 class Limit:
-    """At most `times` attempts of each `subject` within `seconds`. No limit if `times` is None."""
+    """At most `times` attempts of each `subject` within `seconds`. No limit if `times` is None.
+
+    With 0 `times`, every attempt is refused.
+    """
 
     name: str
     times: int | None
@@ -109,6 +112,8 @@ class Limit:
         """
         if self.times is None:
             return Slot()
+        if not self.times:
+            raise TooManyAttempts(self.seconds, self.name)
         key = self._key(subject)
         for _attempt in range(_ATTEMPTS):
             ends_ms = _now_ms() + self.seconds * 1000
