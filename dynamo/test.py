@@ -1,6 +1,10 @@
 """Tests of one's own app, on a local engine that they alone use.
 
     class MemberTests(TestCase):                    TEST_RUNNER = "dynamo.test.Runner"
+        @classmethod
+        def setUpTestData(cls):
+            cls.ann = Member.create(email="ann@example.org")
+
         def test_the_page_of_a_member(self):
             …
             with self.max_requests(2):
@@ -15,17 +19,19 @@ RuntimeError. Child processes inherit it.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 from django.test import SimpleTestCase
 from django.test.runner import DiscoverRunner
+from django.test.testcases import TestData  # type: ignore[attr-defined]  # absent from the stubs
 
 from dynamo._internal import engine
 from dynamo._internal.bulk import query_pages, write_batches
 from dynamo._internal.client import sending
 from dynamo._internal.client.addressing import TEST_ENDPOINT
+from dynamo._internal.items import Item
 from dynamo._internal.processes import PerProcess
 from dynamo._internal.tables import Table, all_tables, create
 from dynamo._internal.tally import Tally
@@ -79,6 +85,24 @@ class Tables:
         finally:
             _lead_to(*before)
 
+    def items(self) -> dict[str, list[Item]]:
+        """All items, by table. Costs 1 request per table."""
+        with self._reached():
+            return {
+                table.name: [
+                    item
+                    for items, _has_more in query_pages({"TableName": table.name}, "Scan")
+                    for item in items
+                ]
+                for table in self.all
+            }
+
+    def put(self, items: Mapping[str, list[Item]]) -> None:
+        """Store `items`, by table. Costs 1 request per 25 items."""
+        with self._reached():
+            for name, each in items.items():
+                write_batches(name, [{"PutRequest": {"Item": item}} for item in each])
+
     def empty(self, names: Iterable[str] | None = None) -> None:
         """Delete all items, and what this process remembers of them. Costs 1 request per table.
 
@@ -127,23 +151,51 @@ def max_requests(most: int) -> Iterator[Tally]:
 
 
 class TablesMixin:
-    """Each test has the project's tables, empty. For Django's test cases, before their class."""
+    """Each test has the project's tables, with the items that its class has made before the tests.
+
+    For Django's test cases, before their class.
+    """
 
     max_requests: Callable[[int], AbstractContextManager[Tally]] = staticmethod(max_requests)
 
+    #: The items that the class has made; None until its first test.
+    _made: ClassVar[dict[str, list[Item]] | None] = None
+
     @classmethod
-    def setUpClass(cls) -> None:
-        super().setUpClass()  # type: ignore[misc]  # unittest's
+    def setUpClass(cls: Any) -> None:
+        cls._made = None
         # Here an error of the engine belongs to the class; in `run` it would end the whole run.
-        tables_of_process()
+        cls.enterClassContext(tables_of_process().open())
+        super().setUpClass()  # type: ignore[misc]  # unittest's
 
     def run(self, result: Any = None) -> Any:
-        with tables_of_process().open():
+        tables, made = tables_of_process(), self._made
+        if made is None:
+            type(self)._made = tables.items()
+        else:
+            tables.put(made)
+        with tables.open():
             return super().run(result)  # type: ignore[misc]  # unittest's
 
 
 class TestCase(TablesMixin, SimpleTestCase):
-    """Django's, with DynamoDB instead of a database; it has no `setUpTestData`."""
+    """Django's, with DynamoDB instead of a database."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        before = dict(vars(cls))
+        cls.setUpTestData()
+        for name, value in dict(vars(cls)).items():
+            if value is not before.get(name):
+                setattr(cls, name, TestData(name, value))
+
+    @classmethod
+    def setUpTestData(cls) -> None:
+        """Make items for all tests of the class, as in Django: each test has them as made here.
+
+        Attributes that this sets on the class are copied for each test.
+        """
 
 
 class Runner(DiscoverRunner):

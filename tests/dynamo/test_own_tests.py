@@ -128,6 +128,37 @@ class Tables:
         pass
 
 
+class Made:
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        Member.create(email="bob@example.org")
+
+    @classmethod
+    def setUpTestData(cls):
+        cls.ann = Member.create(email="ann@example.org")
+        cls.friends = [cls.ann]
+
+    @classmethod
+    def tearDownClass(cls):
+        assert list(Member.scan()) == []
+        super().tearDownClass()
+
+    def test_one(self):
+        emails = [each.email for each in Member.scan()]
+        self.assertEqual(sorted(emails), ["ann@example.org", "bob@example.org"])
+        self.assertIs(self.friends[0], self.ann)
+        self.ann.change(email="new@example.org")
+        Member.find(email="bob@example.org").delete()
+        Member.create(email="carl@example.org")
+
+    test_two = test_one
+
+
+class OfOursMade(Made, TestCase):
+    pass
+
+
 class OfOurs(Tables, TestCase):
     pass
 
@@ -136,13 +167,32 @@ class WithoutTables(django.test.SimpleTestCase):
     def test_it_is_refused(self):
         with self.assertRaisesMessage(RuntimeError, "dynamo.test.TestCase"):
             Member.create(email="bob@example.org")
+
+
+class MadeTooEarly(TestCase):
+    @classmethod
+    def setUpClass(cls):
+        try:
+            Member.create(email="bob@example.org")
+        except RuntimeError as error:
+            assert "super().setUpClass() first" in str(error)
+        else:
+            raise AssertionError
+        super().setUpClass()
+
+    def test_it_is_refused(self):
+        pass
 """
 
 WITH_A_DATABASE = """
 import django.test
 from django.db import connection
 from dynamo.test import TablesMixin
-from members.test_units import Tables
+from members.test_units import Made, Tables
+
+
+class MadeBesidesADatabase(Made, TablesMixin, django.test.TestCase):
+    pass
 
 
 class BesidesADatabase(Tables, TablesMixin, django.test.TestCase):
@@ -159,7 +209,7 @@ RUNNER = ("manage.py", "test", "--parallel", "2")
 
 
 @pytest.mark.parametrize(
-    ("command", "said"), [(PYTEST, "16 passed"), (RUNNER, "Ran 5 tests")], ids=["pytest", "runner"]
+    ("command", "said"), [(PYTEST, "21 passed"), (RUNNER, "Ran 10 tests")], ids=["pytest", "runner"]
 )
 def test_tests_reach_their_own_engine_only(
     tmp_path: Path, elsewhere: dict[str, str], command: tuple[str, ...], said: str

@@ -127,7 +127,7 @@ def _destination() -> tuple[str | None, ProcessCredentials, str | None]:
         if not tested:
             raise RuntimeError(
                 "This test has no tables in DynamoDB: give it the fixture `dynamodb`, or derive it "
-                "from dynamo.test.TestCase."
+                "from dynamo.test.TestCase. Its setUpClass calls super().setUpClass() first."
             )
         return "us-east-1", ProcessCredentials(credentials.LOCAL), tested
     if settings.DYNAMODB_LOCAL:
