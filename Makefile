@@ -15,6 +15,9 @@ ENGINE := .venv/node_modules/$(DYNOXIDE)/dynoxide
 # The django-stubs plugin imports the settings, which refuse to load without a key.
 MYPY_ENV := DJANGO_DEBUG=on DJANGO_SECRET_KEY=read-by-the-type-checker-only
 
+# The types of an app that uses the library. It has the settings of an example.
+APP_ENV := PYTHONPATH=../../examples/admin MYPYPATH=../../examples/admin DJANGO_SETTINGS_MODULE=club.settings
+
 .PHONY: run test compiled test-library lambda coverage test-slow torture engines bench scale lint size messages samples install lock
 .DELETE_ON_ERROR:
 
@@ -84,6 +87,7 @@ lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(MYPY_ENV) $(BIN)/mypy
+	cd tests/library && $(APP_ENV) ../../$(BIN)/mypy --cache-dir ../../.mypy_cache/apps documented.py
 	$(BIN)/lint-imports
 
 # The product's lines of code, by package.

@@ -25,7 +25,7 @@ import re
 import uuid
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from django import forms
 from django.core import signing
@@ -73,7 +73,13 @@ DONE = _("Part of this was done before, so nothing was done now.")
 STORED = _("Stored now: %(value)s")
 TOO_LARGE = _("This is too large to be stored.")
 
-M = TypeVar("M", bound=Model)
+if TYPE_CHECKING:
+    # Python has defaults since 3.13. They let apps leave the model out: `class Members(ListView)`.
+    from typing_extensions import TypeVar as WithDefault
+
+    M = WithDefault("M", bound=Model, default=Any)
+else:
+    M = TypeVar("M")
 
 
 def _as_returned(field: forms.Field, value: Any) -> Any:

@@ -1,12 +1,15 @@
-"""Mixins for Django's generic views of a `Model`, one each, and `get_object_or_404`.
+"""Django's generic views for a `Model`, and `get_object_or_404`.
 
-    class MemberCreate(CreateMixin, CreateView):
+    class MemberCreate(CreateView[Member]):
         model = Member
         fields = ["email", "club"]
         success_url = "/members/{pk}/"
 
     path("members/<pk>/", MemberDetail.as_view())
     path("halls/<hall>/<int:row>/", SeatDetail.as_view())  # a sort key
+
+Each is Django's view with a mixin, for views of one's own. `[Member]` is for type checkers; a form
+follows it, as in `CreateView[Member, MemberForm]`.
 
 Everything else is Django's: `form_class`, `template_name`, `get_context_data`, `form_valid`. If a
 write is refused, also one of an overridden `form_valid`, the page shows the form again with the
@@ -15,32 +18,43 @@ reasons (`dynamo.forms`). Templates are found as in Django: `club/member_form.ht
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from django import forms
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.core.signing import BadSignature
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as djangos_text
+from django.views import generic
 from pynamodb.attributes import UnicodeAttribute
 
 from dynamo._internal.errors import ErrorWithValues
 from dynamo.attributes import TextAttribute
 from dynamo.exceptions import BadCursor, Refused
-from dynamo.forms import ModelForm, key_names, modelform_factory, storable
+from dynamo.forms import M, ModelForm, key_names, modelform_factory, storable
 from dynamo.models import Model
 from dynamo.pages import Page
 
 __all__ = [
     "CreateMixin",
+    "CreateView",
     "DeleteMixin",
+    "DeleteView",
     "DetailMixin",
+    "DetailView",
     "ListMixin",
+    "ListView",
     "UpdateMixin",
+    "UpdateView",
     "get_object_or_404",
 ]
 
-M = TypeVar("M", bound=Model)
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as WithDefault
+
+    F = WithDefault("F", bound=ModelForm[Any], default=Any)
+else:
+    F = TypeVar("F")
 
 SUCCESS_URL = "success_url"
 
@@ -95,10 +109,14 @@ def _converted(model: type[Model], values: Mapping[str, Any]) -> dict[str, Any]:
     return converted
 
 
-class _TemplateMixin(_View):  # type: ignore[misc]  # Any
+class _TemplateMixin(Generic[M], _View):  # type: ignore[misc]  # Any
+    def __class_getitem__(cls, types: Any) -> type[Self]:
+        # Generic's would need all types.
+        return cls
+
     def get_template_names(self) -> list[str]:
         """The names that Django finds, and `<app>/<model><suffix>.html` unless one is given."""
-        opts = self.model and self.model._meta
+        opts: Any = self.model and self.model._meta
         if not opts or not opts.app_config or self.template_name:
             return list(super().get_template_names())
         names = []
@@ -107,13 +125,13 @@ class _TemplateMixin(_View):  # type: ignore[misc]  # Any
         return [*names, f"{opts.app_label}/{opts.model_name}{self.template_name_suffix}.html"]
 
 
-class DetailMixin(_TemplateMixin):
+class DetailMixin(_TemplateMixin[M]):
     """For `DetailView`: the item with the key, or the unique value (`slug_field`), of the URL.
 
     The arguments of the URL are named as the key attributes; a single one may be called `pk`.
     """
 
-    def get_object(self, queryset: Any = None) -> Any:
+    def get_object(self, queryset: Any = None) -> M:
         return get_object_or_404(self.model, **self._wanted())
 
     def _wanted(self) -> dict[str, Any]:
@@ -131,23 +149,28 @@ class DetailMixin(_TemplateMixin):
             f"with {self.slug_url_kwarg}."
         )
 
-    def get_context_object_name(self, obj: Any) -> str | None:
+    def get_context_object_name(self, obj: Any) -> Any:
         return self.context_object_name or type(obj).__name__.lower()
 
 
-class _FormMixin(DetailMixin):
+class _FormMixin(DetailMixin[M], Generic[M, F]):
     """What the pages with a form share."""
 
     _form: ModelForm[Any] | None = None
+
+    if TYPE_CHECKING:
+
+        def form_valid(self, form: F) -> HttpResponse: ...
 
     def get_form_class(self) -> Any:
         if self.form_class or self.fields is None:
             return super().get_form_class()
         return modelform_factory(self.model, fields=self.fields)
 
-    def get_form(self, form_class: Any = None) -> Any:
-        self._form = super().get_form(form_class)
-        return self._form
+    def get_form(self, form_class: Any = None) -> F:
+        form: F = super().get_form(form_class)
+        self._form = form
+        return form
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -165,17 +188,17 @@ class _FormMixin(DetailMixin):
         return str(super().get_success_url())
 
 
-class CreateMixin(_FormMixin):
+class CreateMixin(_FormMixin[M, F]):
     """For `CreateView`: a form that is sent twice creates once."""
 
 
-class UpdateMixin(_FormMixin):
+class UpdateMixin(_FormMixin[M, F]):
     """For `UpdateView`: a page that was overtaken says so.
 
     If the item was deleted meanwhile, the page shows what was typed; `object` has its key alone.
     """
 
-    def get_object(self, queryset: Any = None) -> Any:
+    def get_object(self, queryset: Any = None) -> M:
         try:
             return super().get_object(queryset)
         except Http404:
@@ -187,7 +210,7 @@ class UpdateMixin(_FormMixin):
             return self.object
 
 
-class DeleteMixin(UpdateMixin):
+class DeleteMixin(UpdateMixin[M, F]):
     """For `DeleteView`: a template with `{{ form }}` deletes the item as the page showed it.
 
     If it is deleted already, as by a page that is sent twice, this is a success. Without the form
@@ -204,7 +227,7 @@ class DeleteMixin(UpdateMixin):
     def get_form_kwargs(self) -> dict[str, Any]:
         return {**super().get_form_kwargs(), "instance": self.object}
 
-    def get_form(self, form_class: Any = None) -> Any:
+    def get_form(self, form_class: Any = None) -> F:
         """With a hidden field for the success URL, which an item that is gone cannot tell."""
         form = super().get_form(form_class)
         form.fields[SUCCESS_URL] = forms.CharField(widget=forms.HiddenInput, required=False)
@@ -221,7 +244,7 @@ class DeleteMixin(UpdateMixin):
         return super().form_invalid(form)
 
 
-class ListMixin(_TemplateMixin):
+class ListMixin(_TemplateMixin[M]):
     """For `ListView`: a page of one partition, of the table or of `index` (`Member.by_city`).
 
     The partition is `partition`, or the argument of the URL that is named as the partition key.
@@ -231,11 +254,11 @@ class ListMixin(_TemplateMixin):
 
     index: Any = None
     partition: Any = None
-    paginate_by = 50
+    paginate_by: int | None = 50
     #: The page that is shown; None if `get_queryset` is overridden and returns none.
-    page: Page[Any] | None = None
+    page: Page[M] | None = None
 
-    def get_page(self, **options: Any) -> Page[Any]:
+    def get_page(self, **options: Any) -> Page[M]:
         """The page; `options` are those of `Model.page`, such as `scope`."""
         hash_name, *range_names = key_names(self.model, self.index)
         ordering = str(self.get_ordering() or "")
@@ -249,7 +272,7 @@ class ListMixin(_TemplateMixin):
             )
         typed = _converted(self.model, {hash_name: partition})
         try:
-            page: Page[Any] = (self.index or self.model).page(
+            page: Page[M] = (self.index or self.model).page(
                 typed[hash_name],
                 after=self.request.GET.get(self.page_kwarg),
                 limit=self.get_paginate_by(None),
@@ -278,5 +301,39 @@ class ListMixin(_TemplateMixin):
             )
         return super().paginate_queryset(queryset, page_size)
 
-    def get_context_object_name(self, object_list: Any) -> str | None:
+    def get_context_object_name(self, object_list: Any) -> Any:
         return self.context_object_name or f"{self.model.__name__.lower()}_list"
+
+
+class ListView(ListMixin[M], generic.ListView):
+    """Django's, with `ListMixin`."""
+
+    model: type[M]
+
+
+class DetailView(DetailMixin[M], generic.DetailView):
+    """Django's, with `DetailMixin`."""
+
+    model: type[M]
+    object: M
+
+
+class CreateView(CreateMixin[M, F], generic.CreateView):
+    """Django's, with `CreateMixin`."""
+
+    model: type[M]
+    object: M
+
+
+class UpdateView(UpdateMixin[M, F], generic.UpdateView):
+    """Django's, with `UpdateMixin`."""
+
+    model: type[M]
+    object: M
+
+
+class DeleteView(DeleteMixin[M, F], generic.DeleteView):
+    """Django's, with `DeleteMixin`."""
+
+    model: type[M]
+    object: M

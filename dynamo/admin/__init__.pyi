@@ -1,5 +1,4 @@
 from django.contrib.admin.decorators import display as display
-from django.contrib.admin.sites import site as site
 
 from dynamo.admin.actions import action as action
 from dynamo.admin.modeladmin import ModelAdmin as ModelAdmin, UserAdmin as UserAdmin
@@ -10,4 +9,9 @@ from dynamo.admin.models import (
     month_of as month_of,
     record as record,
 )
-from dynamo.admin.sites import AdminSite as AdminSite, Right as Right, register as register
+from dynamo.admin.sites import (
+    AdminSite as AdminSite,
+    Right as Right,
+    register as register,
+    site as site,
+)

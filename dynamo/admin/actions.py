@@ -1,8 +1,8 @@
 """Actions on items: the pages that ask for confirmation, and the writes with their audit log."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from django import forms
 from django.contrib import messages
@@ -30,6 +30,7 @@ from dynamo.admin.changelist import ListAdmin
 from dynamo.admin.models import LogEntry
 from dynamo.admin.shown import DamagedRow, id_of, id_of_key, name_of, with_id
 from dynamo.exceptions import Refused, Stale
+from dynamo.forms import M
 from dynamo.models import Model
 from dynamo.transactions import Transaction
 
@@ -39,6 +40,25 @@ REASON_MAX_LENGTH = 200
 
 OVERTAKEN = _("It was changed after this page was opened, so nothing was done.")
 GONE = _("It was deleted after this page was opened.")
+
+
+_Action = TypeVar("_Action", bound=Callable[..., Any])
+
+
+@overload
+def action(
+    function: _Action,
+    *,
+    permissions: Sequence[str] | None = ...,
+    description: Any = ...,
+    dangerous: bool = ...,
+) -> _Action: ...
+
+
+@overload
+def action(
+    *, permissions: Sequence[str] | None = ..., description: Any = ..., dangerous: bool = ...
+) -> Callable[[_Action], _Action]: ...
 
 
 def action(
@@ -92,7 +112,7 @@ def as_stored(item: Any) -> Any:
     return item.from_raw_data(item.stored) if item.stored else item
 
 
-class ActionAdmin(ListAdmin):
+class ActionAdmin(ListAdmin[M]):
     """The actions of a ModelAdmin, deletion among them."""
 
     def __init__(self, model: type[Model], admin_site: Any) -> None:

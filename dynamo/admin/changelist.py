@@ -23,7 +23,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from dynamo.admin.options import Options
 from dynamo.admin.shown import DamagedRow, id_of, name_of
 from dynamo.exceptions import BadCursor, DamagedItem
-from dynamo.forms import key_names
+from dynamo.forms import M, key_names
 from dynamo.models import Model
 from dynamo.pages import Page, scan_page
 from dynamo.unique import SEARCH_LETTERS
@@ -160,7 +160,7 @@ class ChangeList:
         return str(self.model_admin.url("change", result))
 
 
-class ListAdmin(Options):
+class ListAdmin(Options[M]):
     """The list of a ModelAdmin, as far as one Query serves it."""
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:

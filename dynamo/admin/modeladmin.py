@@ -27,7 +27,7 @@ from dynamo.admin.actions import DELETE, REASON, ActionAdmin, as_stored
 from dynamo.admin.models import journal_of, list_entries
 from dynamo.admin.shown import Shown, is_sensitive, name_of, with_id
 from dynamo.exceptions import DamagedItem, Refused
-from dynamo.forms import ModelForm
+from dynamo.forms import M, ModelForm
 from dynamo.transactions import Transaction
 
 
@@ -48,7 +48,7 @@ class LinesField(forms.CharField):
         return all(text.splitlines() == [text.strip()] for text in value or ())
 
 
-class ModelAdmin(ActionAdmin):
+class ModelAdmin(ActionAdmin[M]):
     """The pages of a registered model: its list, its actions, and the forms of its items."""
 
     fields: Sequence[Any] | None = None
@@ -78,7 +78,7 @@ class ModelAdmin(ActionAdmin):
 
     # Writing --------------------------------------------------------------------------------------
 
-    def get_object(self, request: HttpRequest, object_id: str, from_field: None = None) -> Any:
+    def get_object(self, request: HttpRequest, object_id: str, from_field: None = None) -> M | None:
         """The item with this id (`dynamo.admin.shown`); None if there is none."""
         item: Any = with_id(self.model, object_id)
         with suppress(self.model.DoesNotExist):
@@ -86,12 +86,12 @@ class ModelAdmin(ActionAdmin):
         return None
 
     def save_model(
-        self, request: HttpRequest, obj: Any, form: ModelForm[Any], change: bool, write: Transaction
+        self, request: HttpRequest, obj: M, form: ModelForm[M], change: bool, write: Transaction
     ) -> None:
         """Add the writes of a valid form to `write`."""
         form.save(write=write)
 
-    def delete_model(self, request: HttpRequest, obj: Any, write: Transaction) -> None:
+    def delete_model(self, request: HttpRequest, obj: M, write: Transaction) -> None:
         """Add the writes of a deletion to `write`."""
         obj.delete(write=write)
 
@@ -153,7 +153,8 @@ class ModelAdmin(ActionAdmin):
         extra_context: Any = None,
     ) -> HttpResponse:
         """The form that adds or changes an item. Costs 1 request to read it and 1 to write it."""
-        obj, add, is_post = None, object_id is None, request.method == "POST"
+        obj: Any = None
+        add, is_post = object_id is None, request.method == "POST"
         if object_id is None:
             may_write = may_see = self.has_add_permission(request)
         else:
@@ -335,7 +336,7 @@ class ModelAdmin(ActionAdmin):
 _RIGHTS = ("is_staff", "is_superuser", "permissions", "groups")
 
 
-class UserAdmin(ModelAdmin):
+class UserAdmin(ModelAdmin[M]):
     """For users of `dynamo.auth`: a new one gets a password, and no page shows its hash.
 
     Only a superuser grants rights, and changes or deletes a superuser.

@@ -5,7 +5,7 @@ the form fields of attributes come from there.
 """
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 from django import forms
 from django.contrib import messages
@@ -20,11 +20,12 @@ from django.utils.translation import gettext as djangos_text
 
 from dynamo.admin.shown import id_of
 from dynamo.exceptions import DamagedItem
+from dynamo.forms import M
 from dynamo.models import Model
 
 
 # Its stubs know relational models only.
-class Options(cast(Any, BaseModelAdmin)):  # type: ignore[misc]  # Any
+class Options(cast(Any, BaseModelAdmin), Generic[M]):  # type: ignore[misc]  # Any
     """What a ModelAdmin may set, and the page that each of its views answers with."""
 
     model: Any
@@ -59,6 +60,16 @@ class Options(cast(Any, BaseModelAdmin)):  # type: ignore[misc]  # Any
     def __init__(self, model: type[Model], admin_site: Any) -> None:
         self.model, self.opts, self.admin_site = model, model._meta, admin_site
         super().__init__()
+
+    if TYPE_CHECKING:
+        # Contrib's, which ask `user.has_perm`.
+        def has_add_permission(self, request: HttpRequest) -> bool: ...
+
+        def has_change_permission(self, request: HttpRequest, obj: M | None = None) -> bool: ...
+
+        def has_delete_permission(self, request: HttpRequest, obj: M | None = None) -> bool: ...
+
+        def has_view_permission(self, request: HttpRequest, obj: M | None = None) -> bool: ...
 
     def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
         return self.list_display

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Self, TypeVar, cast
 
-from django.contrib.admin.sites import AdminSite as ContribsSite, site as default_site
+from django.contrib.admin import sites as contribs
 from django.contrib.auth import update_session_auth_hash
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest
@@ -29,16 +29,6 @@ from dynamo.models import Model
 from dynamo.transactions import Transaction
 
 AdminClass = TypeVar("AdminClass", bound=type[ModelAdmin])
-
-
-def register(*models: type[Model], site: Any = default_site) -> Callable[[AdminClass], AdminClass]:
-    """`@admin.register(Member)` before a ModelAdmin registers the models."""
-
-    def registered(admin_class: AdminClass) -> AdminClass:
-        site.register(models, admin_class)
-        return admin_class
-
-    return registered
 
 
 class RightsLost(DynamoError):
@@ -81,7 +71,7 @@ class Right:
         )
 
 
-class AdminSite(ContribsSite):
+class AdminSite(contribs.AdminSite):
     """Contrib's, for models of this library; those of a relational database are left out."""
 
     _registry: dict[type[Model], ModelAdmin]  # type: ignore[assignment]  # contrib's ModelAdmin
@@ -266,3 +256,17 @@ class _NewestEntries:
     def __getitem__(self, some: slice) -> list[LogEntry]:
         entries = list_entries(month_of(datetime.now(UTC))).actions
         return [each for each in entries if self.by in {None, each.by}][some]
+
+
+#: The site of the project, which `default_site` of its AppConfig replaces.
+site = cast(AdminSite, contribs.site)
+
+
+def register(*models: type[Model], site: AdminSite = site) -> Callable[[AdminClass], AdminClass]:
+    """`@admin.register(Member)` before a ModelAdmin registers the models."""
+
+    def registered(admin_class: AdminClass) -> AdminClass:
+        site.register(models, admin_class)
+        return admin_class
+
+    return registered

@@ -32,6 +32,8 @@ INSTALLED_WITH_IT = {"asgiref", "boto3", "botocore", "django", "pynamodb", "urll
 PYTEST_PLUGIN = ROOT / "dynamo" / "pytest_plugin.py"
 #: Modules that import the package of an extra when it is needed.
 OF_EXTRAS = {PYTEST_PLUGIN: {"pytest"}, ROOT / "dynamo" / "auth" / "addresses.py": {"idna"}}
+#: Modules that import, for the type checker alone, what it brings.
+OF_TYPES = {ROOT / "dynamo" / name: {"typing_extensions"} for name in ("forms.py", "views.py")}
 
 MOST_BYTES = 100_000_000
 
@@ -70,7 +72,7 @@ def test_the_library_imports_nothing_but_its_dependencies() -> None:
             elif isinstance(node, ast.ImportFrom):
                 names = [node.module or ""]
             found = {name.partition(".")[0] for name in names}
-            assert found <= allowed | OF_EXTRAS.get(file, set()), file
+            assert found <= allowed | (OF_EXTRAS | OF_TYPES).get(file, set()), file
 
 
 @pytest.mark.parametrize("lock", [LOCK, DEVELOPMENT_LOCK], ids=lambda lock: lock.name)
@@ -223,7 +225,33 @@ def test_the_tests_of_a_project_run_on_the_engine_that_the_extra_brings(
     assert "2 passed" in printed
     with_runner, printed = run("python", "manage.py", "test", "members.tests")
     assert with_runner == 0, printed
-    assert "Ran 1 test" in printed
+    assert "Ran 3 tests" in printed
+
+
+@fetches_packages
+def test_the_types_of_apps_that_use_the_library_pass_strict_checks(
+    wheel: Path, tmp_path: Path
+) -> None:
+    """Those of the tutorial, and what else the docs show."""
+    tools = ["mypy", "django-stubs[compatible-mypy]"]
+    versions = locked(DEVELOPMENT_LOCK, tmp_path)
+    made = new_environment(tmp_path / "venv", *versions, str(wheel), *tools)
+    library = ROOT / "tests" / "library"
+    examples = shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    shutil.copy(library / "documented.py", examples / "admin")
+    for project in examples.iterdir():
+        [settings] = project.glob("*/settings.py")
+        module = f"{settings.parent.name}.settings"
+        ended = subprocess.run(
+            [made.programs / "mypy", "--config-file", library / "mypy.ini", "."],
+            cwd=project,
+            env=clean_environment(PYTHONPATH=str(project), DJANGO_SETTINGS_MODULE=module),
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=600,
+        )
+        assert ended.stdout.startswith("Success"), ended.stdout
 
 
 @fetches_packages

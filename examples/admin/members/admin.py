@@ -1,9 +1,11 @@
-from dynamo import admin
+from django.http import HttpRequest
+
+from dynamo import Transaction, admin
 from members.models import Editor, Member
 
 
 @admin.register(Member)
-class MemberAdmin(admin.ModelAdmin):
+class MemberAdmin(admin.ModelAdmin[Member]):
     list_display = ["name", "email", "club"]
     list_filter = ["club"]
     search_fields = ["email"]
@@ -12,7 +14,7 @@ class MemberAdmin(admin.ModelAdmin):
     actions = ["move_to_go"]
 
     @admin.action(description="Move to the go club", permissions=["change"])
-    def move_to_go(self, request, obj, write):
+    def move_to_go(self, request: HttpRequest, obj: Member, write: Transaction) -> None:
         obj.change(club="go", write=write)
 
 

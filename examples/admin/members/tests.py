@@ -3,7 +3,7 @@ from members.models import Editor, Member
 
 
 class Pages(TestCase):
-    def test_a_member_is_added_listed_and_changed(self):
+    def test_a_member_is_added_listed_and_changed(self) -> None:
         self.client.force_login(Editor.objects.create_superuser("boss", "boss@example.org"))
         page = self.client.get("/admin/members/member/add/")
         self.assertContains(page, "admin/css/base.css")

@@ -5,4 +5,3 @@ DEBUG = True
 SECRET_KEY = "only for development"
 ROOT_URLCONF = "shop.urls"
 INSTALLED_APPS = ["dynamo", "sequences"]
-DATABASES = {}

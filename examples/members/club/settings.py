@@ -4,4 +4,3 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 DEBUG = True
 SECRET_KEY = "only for development"
 INSTALLED_APPS = ["dynamo", "members"]
-DATABASES = {}

@@ -4,7 +4,6 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 DEBUG = True
 SECRET_KEY = "only for development"
 ROOT_URLCONF = "club.urls"
-DATABASES = {}
 INSTALLED_APPS = [
     "dynamo",
     "dynamo.auth",  # before django.contrib.auth

@@ -1,3 +1,5 @@
+from typing import Any
+
 from django.core import mail
 from django.test import override_settings
 
@@ -6,14 +8,14 @@ from dynamo.test import TestCase
 
 @override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"])
 class Visitor(TestCase):
-    def send(self, url, **typed):
+    def send(self, url: str, **typed: str) -> Any:
         """Open a page, send its form, and return the page that follows."""
         form = self.client.get(url, follow=True)
         hidden = {field.html_name: field.value() for field in form.context["form"].hidden_fields()}
         here = form.redirect_chain[-1][0] if form.redirect_chain else url
         return self.client.post(here, hidden | typed, follow=True)
 
-    def test_from_sign_up_to_reset(self):
+    def test_from_sign_up_to_reset(self) -> None:
         first, second, third = "old and rusty", "new and shiny", "never seen before"
         names = {"username": "Ann", "email": "ann@example.org"}
         page = self.send("/signup/", **names, password1=first, password2=first)

@@ -6,54 +6,55 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import include, path
-from django.views.generic import CreateView, DeleteView, DetailView, ListView, UpdateView
+from django.views import generic
 
 from dynamo import admin
 from dynamo.forms import ModelForm, modelform_factory
 from dynamo.transactions import Transaction
 from dynamo.views import (
-    CreateMixin,
-    DeleteMixin,
-    DetailMixin,
-    ListMixin,
+    CreateView,
+    DeleteView,
+    DetailView,
+    ListView,
     UpdateMixin,
+    UpdateView,
     get_object_or_404,
 )
 from tests.dynamo.desk.models import Badge, Customer, Seat
 
 
-class CustomerCreate(CreateMixin, CreateView):
+class CustomerCreate(CreateView[Customer]):
     model = Customer
     fields = ("email", "club", "card")
 
     def form_valid(self, form: ModelForm[Customer]) -> HttpResponse:
-        answer: HttpResponse = super().form_valid(form)
+        answer = super().form_valid(form)
         messages.success(self.request, "The customer was added.")
         return answer
 
 
-class Detail(DetailMixin, DetailView):
+class Detail(DetailView):
     slug_field = "email"
 
 
-class CustomerUpdate(UpdateMixin, UpdateView):
+class CustomerUpdate(UpdateView[Customer, ModelForm[Customer]]):
     model = Customer
     fields = ("email", "club", "card")
 
 
-class CustomerDelete(DeleteMixin, DeleteView):
+class CustomerDelete(DeleteView[Customer]):
     model = Customer
     success_url = "/clubs/{club}/"
 
 
-class CustomersOfClub(ListMixin, ListView):
+class CustomersOfClub(ListView[Customer]):
     model = Customer
     index = Customer.by_club
     ordering = "-joined"
     paginate_by = 2
 
 
-class Seats(ListMixin, ListView):
+class Seats(ListView[Seat]):
     model = Seat
     allow_empty = False
 
@@ -67,7 +68,7 @@ class ListedSeats(Seats):
         return self.items()
 
 
-class SeatUpdate(UpdateMixin, UpdateView):
+class SeatUpdate(UpdateMixin, generic.UpdateView):
     model = Seat
     form_class = modelform_factory(Seat, fields=["hall", "row", "guest"])
     template_name = "desk/any_form.html"

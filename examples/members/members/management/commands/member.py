@@ -1,4 +1,6 @@
-from django.core.management.base import CommandError
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
 
 from dynamo.management.base import DynamoCommand
 from members.models import Member
@@ -7,14 +9,14 @@ from members.models import Member
 class Command(DynamoCommand):
     help = "Let a member join or leave; change or show a member."
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("action", choices=["join", "change", "leave", "show"])
         parser.add_argument("who", metavar="EMAIL")
         parser.add_argument("--email", help="another address")
         parser.add_argument("--card")
         parser.add_argument("--name")
 
-    def handle(self, *args, action, who, **options):
+    def handle(self, *args: Any, action: str, who: str, **options: Any) -> None:
         given = {name: options[name] for name in ("email", "card", "name")}
         values = {name: value for name, value in given.items() if value}
         try:
