@@ -18,7 +18,7 @@ PynamoDB's own attributes work as well. They have no options, so forms derive th
 import json
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime
-from decimal import Context, Decimal, Inexact, InvalidOperation, Rounded
+from decimal import Context, Decimal, Inexact, InvalidOperation, Subnormal
 from typing import Any, TypeVar
 
 from django.core.serializers.json import DjangoJSONEncoder
@@ -27,8 +27,8 @@ from pynamodb.constants import BOOLEAN, NUMBER, STRING
 
 Value = TypeVar("Value")
 
-#: DynamoDB's numbers: 38 digits, 1E-130 to 9.99E+125.
-_NUMBERS = Context(prec=38, Emin=-130, Emax=125, traps=[InvalidOperation, Inexact, Rounded])
+#: DynamoDB's numbers: 38 digits, 1E-130 to 9.99E+125. Too large a number is inexact.
+_NUMBERS = Context(prec=38, Emin=-130, Emax=125, traps=[InvalidOperation, Inexact, Subnormal])
 
 
 class FormAttribute(Attribute[Value]):
@@ -120,7 +120,7 @@ class IntegerAttribute(FormAttribute[int]):
     value_types = (int,)
 
     def stored(self, value: int) -> str:
-        return str(int(value))
+        return number_text(value)
 
     def deserialize(self, value: str) -> int:
         exact = Decimal(value)
@@ -155,25 +155,30 @@ class DecimalAttribute(FormAttribute[Decimal]):
         self.decimal_places = decimal_places
 
     def stored(self, value: Decimal | int) -> str:
-        return number_text(Decimal(value))
+        return number_text(value)
 
     def deserialize(self, value: str) -> Decimal:
         return Decimal(value)
 
 
-def number_text(number: Decimal) -> str:
-    """The one text of a number in DynamoDB: `1.5` for 1.50, `100` for 1E+2.
+def number_text(number: Decimal | float | str) -> str:
+    """The one text of a number, which DynamoDB returns: `1.5` for 1.50, `100` for 1E+2, `0` for -0.
 
     Raises:
         ValueError: DynamoDB cannot store it exactly.
     """
     try:
-        if not number.is_finite():
-            raise InvalidOperation
+        # A float is the number that it is written as.
+        number = Decimal(float.__repr__(number) if isinstance(number, float) else number)
         exact = number.normalize(_NUMBERS)
-    except (Inexact, InvalidOperation, Rounded):
-        raise ValueError(f"DynamoDB cannot store {number}: it takes 38 digits.") from None
-    return f"{exact:f}" if abs(exact.adjusted()) < 38 else str(exact)
+        if not exact.is_finite():
+            raise InvalidOperation
+    except ArithmeticError:
+        raise ValueError(
+            f"DynamoDB cannot store {number}: a number has up to 38 digits, and its magnitude is 0 "
+            "or 1E-130 to 9.99E+125."
+        ) from None
+    return f"{exact or Decimal():f}"
 
 
 class BooleanAttribute(FormAttribute[bool]):
@@ -232,7 +237,7 @@ class JSONAttribute(FormAttribute[Any]):
     value_types = (object, bool)
 
     def stored(self, value: Any) -> str:
-        return json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False)
+        return json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False, allow_nan=False)
 
     def deserialize(self, value: str) -> Any:
         return json.loads(value)

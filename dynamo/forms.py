@@ -24,7 +24,6 @@ fields. `null=True` and `default=""` mean that a field is not required. Unlike i
 import re
 import uuid
 from datetime import datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from django import forms
@@ -49,7 +48,6 @@ from dynamo._internal.altering import AltersData
 from dynamo._internal.errors import ErrorWithValues
 from dynamo._internal.fields import AttributeField
 from dynamo._internal.model.objects import VERSION
-from dynamo.attributes import number_text
 from dynamo.models import Model, becomes
 from dynamo.transactions import Transaction
 
@@ -92,15 +90,12 @@ def _as_returned(field: forms.Field, value: Any) -> Any:
     return value
 
 
-def storable(attribute: Attribute[Any], value: Any) -> dict[str, Any]:
+def storable(attribute: Attribute[Any], value: Any) -> dict[str, Any] | None:
     """The value as stored. Raises ValueError or TypeError if DynamoDB cannot store it."""
-    stored = attribute.serialize(value)
-    if attribute.attr_type == "N":
-        number_text(Decimal(stored))
-    elif isinstance(stored, str):
-        # JSON can hold half of a surrogate pair.
-        stored.encode()
-    return {attribute.attr_type: stored}
+    typed = items.typed_value(attribute, value)
+    # JSON can hold half of a surrogate pair.
+    (typed or {}).get("S", "").encode()
+    return typed
 
 
 def key_names(model: type[Model], index: Any = None) -> tuple[str, ...]:
@@ -239,7 +234,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
             return
         attribute = model_field.attribute
         try:
-            typed = None if value is None else storable(attribute, value)
+            typed = storable(attribute, value)
             self.instance._check_index_keys({str(attribute.attr_name): typed})
         except (ArithmeticError, TypeError, ValueError):
             self._add_djangos(name, Invalid(INVALID, "invalid"))

@@ -34,7 +34,14 @@ from pynamodb.expressions.update import Action
 
 from dynamo._internal.altering import AltersData
 from dynamo._internal.client.sending import send
-from dynamo._internal.items import ITEM_MAX_BYTES, Item, PlainModel, item_bytes, not_supported
+from dynamo._internal.items import (
+    ITEM_MAX_BYTES,
+    Item,
+    PlainModel,
+    is_same_value,
+    item_bytes,
+    not_supported,
+)
 from dynamo._internal.updates import Update, conditional
 from dynamo.exceptions import (
     AlreadyDone,
@@ -264,7 +271,7 @@ class Write:
     def is_done(self, stored: Item | None) -> bool:
         """Whether `stored` is exactly what this write stores."""
         if self.kind == "Put":
-            return bool(stored == self.request["Item"])
+            return is_same_value({"M": stored or {}}, {"M": self.request["Item"]})
         if self.kind == "Delete":
             return stored is None
         return self.changes is not None and self.changes.is_done(stored)

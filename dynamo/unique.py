@@ -39,14 +39,19 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
 from django.conf import settings
 from pynamodb.attributes import Attribute, JSONAttribute
 
-from dynamo._internal.items import PARTITION_KEY_MAX_BYTES, SORT_KEY_MAX_BYTES, Item, as_written
+from dynamo._internal.items import (
+    PARTITION_KEY_MAX_BYTES,
+    SORT_KEY_MAX_BYTES,
+    Item,
+    as_written,
+    typed_value,
+)
 from dynamo.attributes import JSONAttribute as OwnJSONAttribute, TextAttribute, number_text
 from dynamo.transactions import Otherwise, Refusal, Write
 
@@ -149,9 +154,9 @@ class UniqueKey:
     def wire(self, values: Mapping[str, Any]) -> Item:
         """The `values`, by attribute name, as stored; None and absent ones are left out."""
         return {
-            str(each.attr_name): {each.attr_type: each.serialize(values[name])}
+            str(each.attr_name): typed
             for name, each in zip(self.names, self.attributes, strict=True)
-            if values.get(name) is not None
+            if (typed := typed_value(each, values.get(name)))
         }
 
     def values(self, item: Item) -> dict[str, Any]:
@@ -226,7 +231,7 @@ class UniqueKey:
 
     def _text(self, attribute: Attribute[Any], value: Any) -> str:
         if attribute.attr_type == "N":
-            return number_text(Decimal(value))
+            return number_text(value)
         if attribute.attr_type == "B":
             return bytes(value).hex()
         # Checked before normalizing as well: that takes minutes for a million characters.

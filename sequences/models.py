@@ -16,12 +16,11 @@ The table of a `NumberedItem`:
 Counters are written and read as on the wire, because PynamoDB's numbers are floats.
 """
 
-from decimal import Decimal
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo._internal.items import Item, PlainModel, digest_of, ordered
+from dynamo._internal.items import Item, PlainModel, canonical, digest_of
 from dynamo.attributes import IntegerAttribute, TextAttribute
 from dynamo.models import Model
 from dynamo.unique import GuardTable
@@ -102,12 +101,11 @@ class NumberedModel(Model):
         """Check that a value of `ordered_by`, as on the wire, can be ordered.
 
         Raises:
-            ValueError: its type is not that of the attribute, or it is not finite.
+            ValueError: its type is not that of the attribute.
         """
         own = cls.get_attributes().values()
         kinds = {each.attr_type for each in own if each.attr_name == cls.ordered_by} or {"S", "N"}
-        ((kind, value),) = order.items()
-        if kind not in kinds & {"S", "N"} or (kind == "N" and not Decimal(value).is_finite()):
+        if not order.keys() & kinds & {"S", "N"}:
             raise ValueError(f"A series cannot be ordered by {order!r}.")
 
     @classmethod
@@ -133,7 +131,7 @@ class NumberedModel(Model):
             and (callable(attribute.default) or callable(attribute.default_for_new))
         }
         own = self.to_wire()
-        return {name: ordered(value) for name, value in own.items() if name not in left_out}
+        return {name: canonical(typed) for name, typed in own.items() if name not in left_out}
 
     def digest(self) -> str:
         """The SHA-256 of `contents`, in hex."""

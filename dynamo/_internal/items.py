@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from django.conf import settings
 from django.utils.functional import classproperty
-from pynamodb.attributes import Attribute, ListAttribute, MapAttribute
+from pynamodb.attributes import Attribute, JSONAttribute, ListAttribute, MapAttribute
 from pynamodb.connection import Connection
 from pynamodb.connection.base import MetaTable
 from pynamodb.connection.table import TableConnection
@@ -63,6 +63,10 @@ class SharedConnection(Connection):
             operation_kwargs.pop("ConsistentRead", None)
             if self.may_miss_writes and operation_name in CONSISTENT:
                 operation_kwargs["ConsistentRead"] = False
+        for name in {"Key", "ExpressionAttributeValues"} & operation_kwargs.keys():
+            # PynamoDB's attributes write numbers as JSON does.
+            values = operation_kwargs[name]
+            operation_kwargs[name] = {each: canonical(typed) for each, typed in values.items()}
         return send(operation_name, operation_kwargs)
 
 
@@ -148,13 +152,12 @@ class PlainModel(PynamoModel):
         key: Item = {}
         read = self.stored or self._addressed
         for name, stored_name, attribute in self._key_attributes():
-            value = self.attribute_values.get(name)
-            if value is None:
+            typed = typed_value(attribute, self.attribute_values.get(name))
+            if typed is None:
                 raise AttributeNullError(name)
-            key[stored_name] = typed = {attribute.attr_type: attribute.serialize(value)}
             before = read.get(stored_name, typed)
-            if before != typed and as_written(attribute, before) == typed:
-                key[stored_name] = before
+            is_same = before != typed and as_written(attribute, before) == typed
+            key[stored_name] = before if is_same else typed
         return key
 
     @classmethod
@@ -163,7 +166,7 @@ class PlainModel(PynamoModel):
         texts = []
         for name in cls.key_attribute_names():
             ((kind, value),) = item[name].items()
-            number = number_text(Decimal(value)) if kind == "N" else ""
+            number = number_text(value) if kind == "N" else ""
             texts.append(number or (bytes(value).hex() if kind == "B" else value))
         return texts
 
@@ -172,12 +175,12 @@ class PlainModel(PynamoModel):
         """The key of which `key_texts` made `texts`.
 
         Raises:
-            ValueError, ArithmeticError: an item cannot have it.
+            ValueError: an item cannot have it.
         """
         key: Item = {}
         for (_name, stored_name, attribute), text in zip(cls._key_attributes(), texts, strict=True):
             kind: Any = attribute.attr_type
-            number = number_text(Decimal(text)) if kind == "N" else ""
+            number = number_text(text) if kind == "N" else ""
             key[stored_name] = {kind: number or (bytes.fromhex(text) if kind == "B" else text)}
         return key
 
@@ -315,11 +318,10 @@ class PlainModel(PynamoModel):
         for name, stored_name, attribute in self._named_attributes():
             value = self.attribute_values.get(name)
             if isinstance(attribute, (ListAttribute, MapAttribute)) and value is not None:
-                return super().serialize(null_check)
-            # An empty set is not stored either: its value is None.
-            stored = None if value is None else attribute.serialize(value)
-            if stored is not None:
-                item[stored_name] = {attribute.attr_type: stored}
+                item = super().serialize(null_check)
+                return {name: canonical(typed) for name, typed in item.items()}
+            if typed := typed_value(attribute, value):
+                item[stored_name] = typed
             elif null_check and not attribute.null:
                 raise AttributeNullError(name)
         return item
@@ -366,46 +368,52 @@ def as_written(attribute: Attribute[Any], typed: dict[str, Any]) -> dict[str, An
         ValueError: it is not a value of the attribute.
     """
     try:
-        value = attribute.serialize(attribute.deserialize(attribute.get_value(typed)))
+        return typed_value(attribute, attribute.deserialize(attribute.get_value(typed))) or {}
     except UNUSABLE as error:
         raise ValueError(f"The stored value of {attribute.attr_name} is not valid.") from error
-    return {attribute.attr_type: value}
+
+
+def typed_value(attribute: Attribute[Any], value: Any) -> dict[str, Any] | None:
+    """The `value` of `attribute` in its one stored form; None if it is not stored.
+
+    Raises:
+        ValueError, TypeError: it cannot be stored.
+    """
+    # An empty set is not stored either: its value is None.
+    stored = None if value is None else attribute.serialize(value)
+    if stored is None:
+        return None
+    if isinstance(attribute, JSONAttribute):
+        # PynamoDB's writes NaN, which is not JSON.
+        json.loads(stored, parse_constant=number_text)
+    return canonical({attribute.attr_type: stored})
+
+
+def canonical(typed: dict[str, Any]) -> dict[str, Any]:
+    """The one form of a typed value: `{"N": "1"}` for `{"N": "1.0"}`; sets are sorted.
+
+    Raises:
+        ValueError: DynamoDB cannot store a number in it.
+    """
+    ((kind, value),) = typed.items()
+    match kind:
+        case "N":
+            value = number_text(value)
+        case "NS":
+            value = sorted(map(number_text, value))
+        case "SS" | "BS":
+            value = sorted(value)
+        case "L":
+            value = list(map(canonical, value))
+        case "M":
+            value = {name: canonical(each) for name, each in value.items()}
+    return {kind: value}
 
 
 def is_same_value(one: Any, other: Any) -> bool:
     """Whether two typed values, `{"N": "1.0"}`, are equal for DynamoDB; None is an absent one."""
     are_two = one is not None and other is not None
-    return bool(one == other) or (are_two and _comparable(one) == _comparable(other))
-
-
-def _comparable(typed: dict[str, Any]) -> Any:
-    ((kind, value),) = typed.items()
-    match kind:
-        case "N":
-            value = Decimal(value)
-        case "SS" | "BS":
-            value = set(value)
-        case "NS":
-            value = set(map(Decimal, value))
-        case "L":
-            value = list(map(_comparable, value))
-        case "M":
-            value = {name: _comparable(each) for name, each in value.items()}
-    return kind, value
-
-
-def ordered(value: Any) -> Any:
-    """A value as on the wire, with its sets sorted: two sets are equal in any order."""
-    if isinstance(value, list):
-        return [ordered(each) for each in value]
-    if isinstance(value, dict):
-        return {
-            kind: sorted(each)
-            if kind in {"SS", "NS", "BS"} and isinstance(each, list)
-            else ordered(each)
-            for kind, each in value.items()
-        }
-    return value
+    return bool(one == other) or (are_two and canonical(one) == canonical(other))
 
 
 def digest_of(value: Any) -> str:
@@ -456,9 +464,11 @@ def _value_bytes(value: dict[str, Any]) -> int:
 
 
 def fits_key(value: Any, limit_bytes: int = PARTITION_KEY_MAX_BYTES) -> bool:
-    """Whether a key can have this value: if text or binary, not empty nor too long."""
+    """Whether a key can have this value: a number of DynamoDB, or bytes of a text within limits."""
     try:
+        if isinstance(value, (Decimal, float, int)):
+            number_text(value)
         content = value.encode() if isinstance(value, str) else value
-    except UnicodeEncodeError:
+    except ValueError:
         return False
     return value is not None and (not isinstance(content, bytes) or 0 < len(content) <= limit_bytes)

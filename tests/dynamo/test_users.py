@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.contrib.auth import get_user_model
-from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
+from django.contrib.auth.forms import PasswordChangeForm
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.auth.models import User as DjangosUser
 from django.core.exceptions import ImproperlyConfigured, ValidationError

@@ -86,8 +86,8 @@ REFUSED: list[tuple[Callable[[str], Any], str]] = [
     (lambda _series: ticket(2026), "'2026'"),  # type: ignore[arg-type]
     (lambda series: issue(Ticket(), series=series), "subject"),
     (lambda series: issue(Entry(), series=series), "order"),
-    (lambda series: issue(Reading(value=float("nan")), series=series), "order"),
-    (lambda series: issue(Reading(value=float("inf")), series=series), "order"),
+    (lambda series: issue(Reading(value=float("nan")), series=series), "cannot store NaN"),
+    (lambda series: issue(Reading(value=float("inf")), series=series), "cannot store Infinity"),
 ]
 
 

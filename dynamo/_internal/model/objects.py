@@ -14,7 +14,6 @@ import json
 import secrets
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
 
 from pynamodb.attributes import Attribute
@@ -29,12 +28,14 @@ from dynamo._internal.items import (
     Item,
     PlainModel,
     as_hex,
+    canonical,
     fits_key,
     is_same_value,
     per_class,
+    typed_value,
     with_binary,
 )
-from dynamo.attributes import IntegerAttribute, TextAttribute, number_text
+from dynamo.attributes import IntegerAttribute, TextAttribute
 from dynamo.unique import REQUESTS, GuardTable, UniqueKey
 
 VERSION = "version"
@@ -230,9 +231,7 @@ class ItemObject(PlainModel):
         typed = [item[name] for name in cls.key_attribute_names()]
         if len(typed) == 1 and "S" in typed[0]:
             return str(typed[0]["S"])
-        # 1.0 and 1 are one key.
-        typed = [{"N": number_text(Decimal(each["N"]))} if "N" in each else each for each in typed]
-        return json.dumps(typed, default=as_hex)
+        return json.dumps([*map(canonical, typed)], default=as_hex)
 
     @classmethod
     def _key_of_owner(cls, owner: str) -> Item | None:
@@ -335,7 +334,7 @@ class ItemObject(PlainModel):
             attribute = attributes[name]
             if removals and attribute.attr_name in self._fixed:
                 raise TypeError(f"The {name} of an item cannot be changed.")
-            typed = _typed(attribute, value)
+            typed = typed_value(attribute, value)
             if typed is None and not attribute.null:
                 raise AttributeNullError(name)
             if removals or typed is not None:
@@ -347,7 +346,7 @@ class ItemObject(PlainModel):
         if stored_name in self.stored:
             return self.stored[stored_name]
         attribute = self.get_attributes()[self._dynamo_to_python_attr(stored_name)]
-        return None if callable(attribute.default) else _typed(attribute, attribute.default)
+        return None if callable(attribute.default) else typed_value(attribute, attribute.default)
 
     def _assigned(
         self, before: Item, among: Iterable[tuple[str, str, Attribute[Any]]] | None = None
@@ -366,7 +365,7 @@ class ItemObject(PlainModel):
             if not _is_stored_as(attribute, value, stored):
                 # A value can be stored in another form, and a constant stands for an absent one.
                 read = read or type(self).from_raw_data(before)
-                typed = _typed(attribute, read.attribute_values.get(name))
+                typed = typed_value(attribute, read.attribute_values.get(name))
                 if not _is_stored_as(attribute, value, typed):
                     assigned[name] = value
         return assigned
@@ -461,12 +460,6 @@ class ItemObject(PlainModel):
 
 def _is_stored_as(attribute: Any, value: Any, typed: dict[str, Any] | None) -> bool:
     try:
-        return is_same_value(_typed(attribute, value), typed)
+        return is_same_value(typed_value(attribute, value), typed)
     except UNUSABLE:
         return False
-
-
-def _typed(attribute: Any, value: Any) -> dict[str, Any] | None:
-    # An empty set is not stored either: its value is None.
-    stored = None if value is None else attribute.serialize(value)
-    return None if stored is None else {attribute.attr_type: stored}

@@ -9,7 +9,7 @@ from typing import Any, Never, Self, cast
 from pynamodb.expressions.condition import Condition
 
 from dynamo._internal.client.sending import send
-from dynamo._internal.items import Item, digest_of, is_same_value, ordered, text_of
+from dynamo._internal.items import Item, digest_of, is_same_value, text_of
 from dynamo._internal.model.objects import (
     VERSION,
     WRITE_ID,
@@ -177,7 +177,7 @@ class Writable(Readable):
             # Items of two classes are never the same.
             own = self.attribute_values.get(self._discriminator)
             asked = {**asked, self._discriminator: own}
-        digest = {"S": digest_of(ordered(self._wire_of(asked)))}
+        digest = {"S": digest_of(self._wire_of(asked))}
         marks: Item = {REQUEST_DIGEST: digest}
         if self._has_default_key() and "pk" not in asked:
             self.pk = str(uuid.uuid5(REQUEST_IDS, request_id))
