@@ -46,14 +46,7 @@ from dynamo._internal.items import (
 from dynamo._internal.model.objects import ItemObject
 from dynamo._internal.threads import in_thread
 from dynamo.exceptions import BadCursor, DamagedItem
-from dynamo.unique import (
-    GUARD_ATTRIBUTES,
-    OWNER,
-    SEARCH_INDEX,
-    SEARCH_LETTERS,
-    SEARCH_PREFIX,
-    SEARCH_VALUE,
-)
+from dynamo.unique import GUARD_ATTRIBUTES, OWNER, SEARCH_INDEX, SEARCH_PREFIX, SEARCH_VALUE
 
 logger = logging.getLogger(__name__)
 
@@ -232,17 +225,15 @@ class Paged(ItemObject):
 
         Raises:
             TypeError: `name` has no searchable `Unique`.
-            ValueError: fewer than 2 letters, or `limit` is below 1.
+            ValueError: fewer than 2 letters, once they are normalized, or `limit` is below 1.
             BadCursor: as `page`.
         """
         unique = cls._unique_of({name: letters}, "search")
         if not unique.searchable:
             raise TypeError(f"search: Unique({', '.join(unique.names)}) needs searchable=True.")
-        if limit < 1 or len(letters) < SEARCH_LETTERS:
-            raise ValueError(f"search needs {SEARCH_LETTERS} letters, and a limit of at least 1.")
-        try:
-            beginning = unique.beginning(letters)
-        except ValueError:
+        if limit < 1:
+            raise ValueError("limit must be at least 1.")
+        if not (beginning := unique.beginning(letters)):
             return Page([], None)
         guards = cls._guard_table()
         partition, value = unique.search_attributes(beginning).values()

@@ -202,17 +202,24 @@ class UniqueKey:
         return None
 
     def beginning(self, letters: str) -> str:
-        """The beginning of the keys of all values that begin with `letters`, for a single text.
+        """How the keys of all values begin that begin with `letters`; empty if no value does.
 
         Raises:
-            ValueError: no value begins with them.
+            ValueError: `letters` are too few, once they are normalized.
         """
-        return f"{self.prefix}{self._text(self.attributes[0], letters)}"
+        try:
+            text = self._normalized(letters)
+        except ValueError:
+            return ""
+        if len(text) < SEARCH_LETTERS:
+            raise ValueError(f"search needs {SEARCH_LETTERS} letters.")
+        return f"{self.prefix}{text}"
 
     def begins(self, item: Item, letters: str) -> bool:
-        """Whether the stored value, of a single text, begins with `letters`."""
+        """Whether a search by `letters` finds the stored `item`."""
         with suppress(ValueError):
-            return (self.key(item) or "").startswith(self.beginning(letters))
+            beginning, key = self.beginning(letters), self.key(item)
+            return bool(key and beginning) and key.startswith(beginning)
         return False
 
     def search_attributes(self, key: str) -> Item:
@@ -234,13 +241,16 @@ class UniqueKey:
             return number_text(value)
         if attribute.attr_type == "B":
             return bytes(value).hex()
-        # Checked before normalizing as well: that takes minutes for a million characters.
-        if len(value) > PARTITION_KEY_MAX_BYTES:
-            raise self._too_long()
-        text = value if self.normalize is None else self.normalize(value)
+        text = self._normalized(value)
         if not text:
             raise ValueError(f"The value of {attribute.attr_name} is empty when it is normalized.")
-        return str(text)
+        return text
+
+    def _normalized(self, text: str) -> str:
+        # Checked before normalizing as well: that takes minutes for a million characters.
+        if len(text) > PARTITION_KEY_MAX_BYTES:
+            raise self._too_long()
+        return text if self.normalize is None else str(self.normalize(text))
 
     def _too_long(self) -> ValueError:
         return ValueError(f"The value of {', '.join(self.names)} is too long to be kept unique.")

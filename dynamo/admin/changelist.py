@@ -26,7 +26,6 @@ from dynamo.exceptions import BadCursor, DamagedItem
 from dynamo.forms import M, key_names
 from dynamo.models import Model
 from dynamo.pages import Page, scan_page
-from dynamo.unique import SEARCH_LETTERS
 from dynamo.views import _converted
 
 
@@ -245,7 +244,12 @@ class ListAdmin(Options[M]):
             return Page([], None) if source is None else self._partition(source, text, after)
         found = [] if after else self._find(name, text)
         unique = self._searchable(name)
-        if unique is None or len(text) < SEARCH_LETTERS:
+        try:
+            begins = unique is not None and unique.beginning(text)
+        except ValueError:
+            # Too few letters.
+            begins = ""
+        if not begins:
             return Page(found, None)
         page: Page[Any] = self.model.search(name, text, **self._page_options(after))
         return Page([*found, *page], page.next)

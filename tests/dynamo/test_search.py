@@ -76,7 +76,7 @@ def nicks(letters: str, **options: Any) -> list[str]:
 def test_a_search_finds_items_by_their_first_letters_in_order(
     make: Callable[..., Fan | Stand], requests_sent: Requests
 ) -> None:
-    names = ["anton", "Ann", "Bob", "an", "ANNA-2", "Änne", "annabel"]
+    names = ["anton", "Ann", "Bob", "an", "ANNA-2", "Änne", "annabel", "SS-1"]
     [model] = {type(make(each)) for each in names}
     requests_sent.clear()
 
@@ -87,6 +87,8 @@ def test_a_search_finds_items_by_their_first_letters_in_order(
     assert requests_sent.operations == ["Query", "BatchGetItem"]
     assert found("AN") == ["an", "Ann", "ANNA-2", "annabel", "anton"]
     assert found("a\u0308n") == found("Än") == ["Änne"]
+    # One letter, which is two when it is normalized.
+    assert found("ß") == ["SS-1"]
     assert found("annx") == found("zz") == []
 
 
@@ -193,6 +195,9 @@ def test_a_cursor_of_another_search_is_refused(
     ("search", "error", "message"),
     [
         (lambda: Fan.search("nick", "a"), ValueError, "2 letters"),
+        (lambda: Fan.search("nick", ""), ValueError, "2 letters"),
+        # Two code points, which are one letter when they are normalized.
+        (lambda: Fan.search("nick", "E\u0301"), ValueError, "2 letters"),
         (lambda: Fan.search("nick", "ann", limit=0), ValueError, "at least 1"),
         (lambda: Fan.search("card", "A-"), TypeError, "searchable=True"),
         (lambda: Fan.search("age", "12"), TypeError, "Fan.search takes"),

@@ -70,7 +70,7 @@ class TeamAdmin(admin.ModelAdmin):
 @admin.register(Locker)
 class LockerAdmin(admin.ModelAdmin):
     list_display = ("floor", "code", "owner", "marks", "parts", "labels")
-    search_fields = ("owner",)
+    search_fields = ("owner", "floor")
     list_per_page = 3
     dangerous = ("delete",)
     reason_required = True
