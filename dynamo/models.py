@@ -39,7 +39,14 @@ from dynamo._internal.declarations import (
     check_indexes,
     check_meta,
 )
-from dynamo._internal.items import not_supported
+from dynamo._internal.items import (
+    PARTITION_KEY_MAX_BYTES,
+    SORT_KEY_MAX_BYTES,
+    UNUSABLE,
+    fits_key,
+    not_supported,
+    typed_value,
+)
 from dynamo._internal.model.objects import VERSION, WRITE_ID, new_key
 from dynamo._internal.model.writing import Writable
 from dynamo._internal.threads import in_thread
@@ -199,6 +206,27 @@ class Model(AltersData, Writable, metaclass=ModelMeta):
         for index in cls._indexes.values():
             for name, limit in complete_index(cls, index).items():
                 cls._index_keys[name] = min(limit, cls._index_keys.get(name, limit))
+        cls._check_defaults()
+
+    @classmethod
+    def _check_defaults(cls) -> None:
+        """Raise TypeError if no item can have the constant default of an attribute."""
+        limits = PARTITION_KEY_MAX_BYTES, SORT_KEY_MAX_BYTES
+        keys = cls._index_keys | dict(zip(cls.key_attribute_names(), limits, strict=False))
+        for name, stored_name, attribute in cls._named_attributes():
+            # A MapAttribute has neither.
+            for option in ("default", "default_for_new"):
+                default = getattr(attribute, option, None)
+                try:
+                    typed = None if callable(default) else typed_value(attribute, default)
+                except UNUSABLE as error:
+                    raise TypeError(f"the default of {name} cannot be stored: {error}") from error
+                limit = keys.get(stored_name)
+                if limit and not all(fits_key(each, limit) for each in (typed or {}).values()):
+                    raise TypeError(
+                        f"the key {name}, of the table or an index, cannot be {default!r}: give it "
+                        "another default, or null=True without one."
+                    )
 
     # Asynchronously, in threads -------------------------------------------------------------------
 

@@ -78,6 +78,10 @@ def hash_on(name: str) -> Any:
     return TextAttribute(hash_key=True, attr_name=name)
 
 
+def range_on(name: str) -> Any:
+    return TextAttribute(range_key=True, attr_name=name)
+
+
 class Local(LocalSecondaryIndex[Any]):
     class Meta:
         projection = AllProjection()
@@ -144,10 +148,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         A | {"i": index_on(hash_on("a"), projection=IncludeProjection(["note"]))},
         "name note",
     ),
-    "an index without a partition": (
-        A | {"i": index_on(TextAttribute(range_key=True, attr_name="a"))},
-        "hash_key",
-    ),
+    "an index without a partition": (A | {"i": index_on(range_on("a"))}, "hash_key"),
     "an index whose name is too short": (A | {"i": index_on(hash_on("a"), name="by")}, "3 to 255"),
     "a local index": ({"city": TextAttribute(), "i": Local()}, "GlobalSecondaryIndex"),
     **{
@@ -168,6 +169,23 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a declaration before a comma": (A | {"unique": (Unique("a"),)}, "unique is a tuple"),
     "a list of declarations": (A | {"unique": [Unique("a")]}, "unique is a list"),
     "a Unique called as a method": (A | {"find": Unique("a")}, "cannot be called find"),
+    **{
+        f"a key of {kind} with {default}": ({"a": key} | names, "key a, .* cannot be ''")
+        for default in ({"default": ""}, {"default": "", "null": True}, {"default_for_new": ""})
+        for kind, key, names in (
+            ("an index", TextAttribute(**default), {"i": index_on(hash_on("a"))}),
+            ("the table", TextAttribute(hash_key=True, **default), {}),
+        )
+    },
+    "a default that is too long for a sort key of an index": (
+        A | {"b": TextAttribute(default="x" * 1025), "i": index_on(hash_on("a"), range_on("b"))},
+        "key b",
+    ),
+    "a default that is not a number of DynamoDB": (
+        {"n": IntegerAttribute(default=10**126)},
+        "default of n.*38 digits",
+    ),
+    "a default of another type": ({"n": IntegerAttribute(default="0")}, "default of n.*int"),
 }
 
 
