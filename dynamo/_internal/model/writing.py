@@ -345,7 +345,7 @@ class Writable(Readable):
         return {
             name: typed
             for name, typed in self._wire_of(values, removals=True).items()
-            if not is_same_value(self._stored_value(name), typed)
+            if not is_same_value(self.stored.get(name), typed)
         }
 
     def moves_guard(self, changed: Mapping[str, dict[str, Any] | None]) -> bool:
