@@ -87,6 +87,7 @@ def form_of(model: Any, typed: dict[str, str], instance: Any = None) -> Any:
     return FORMS[model](hidden | typed, instance=instance)
 
 
+@pytest.mark.fault_of("moto", "cannot update an item with a number of 39 digits")
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.Meta.table_name)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(texts=spellings())
