@@ -34,6 +34,7 @@ from pynamodb.expressions.update import Action
 
 from dynamo._internal.altering import AltersData
 from dynamo._internal.client.sending import send
+from dynamo._internal.conditions import with_defaults
 from dynamo._internal.items import (
     ITEM_MAX_BYTES,
     Item,
@@ -170,6 +171,7 @@ class Write:
     @classmethod
     def check(cls, item: PlainModel, condition: Condition, *, otherwise: Otherwise) -> Self:
         """Write nothing, but require `condition` of the stored item with the key of `item`."""
+        condition = with_defaults(type(item), condition)
         action = {"ConditionCheck": conditional(item._address(), condition)}
         return cls(item, action, otherwise, condition=condition)
 

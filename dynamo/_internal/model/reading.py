@@ -10,6 +10,7 @@ from pynamodb.pagination import ResultIterator
 
 from dynamo._internal import bulk
 from dynamo._internal.client.sending import send
+from dynamo._internal.conditions import with_defaults
 from dynamo._internal.items import Damaged, Item, PlainModel, text_of
 from dynamo.pages import Paged
 from dynamo.unique import OWNER, is_reserved
@@ -161,8 +162,14 @@ class Readable(Paged):
         yield from cls._made(bulk.read_batches(cls.table(), list(keys.values())), damaged)
 
     @classmethod
-    def query(
-        cls, hash_key: Any, *args: Any, damaged: Damaged | None = None, **options: Any
+    def query(  # type: ignore[override]
+        cls,
+        hash_key: Any,
+        range_key_condition: Condition | None = None,
+        filter_condition: Condition | None = None,
+        *,
+        damaged: Damaged | None = None,
+        **options: Any,
     ) -> ResultIterator[Self]:
         """PynamoDB's: the items of a partition, or of an index. Guard items are left out.
 
@@ -170,7 +177,8 @@ class Readable(Paged):
         """
         if not cls.is_partition(hash_key, options.get("index_name")):
             options["limit"] = 0
-        found = super().query(hash_key, *args, **cls._read_options(options))
+        given = cls._read_options(options | {"filter_condition": filter_condition})
+        found = super().query(hash_key, range_key_condition, **given)
         return cls._results(found, options, damaged)
 
     @classmethod
@@ -187,15 +195,21 @@ class Readable(Paged):
         what `damaged(stored, error)` returns instead, or nothing if that is None; `limit` counts
         the damaged items.
         """
+        given = cls._read_options(options | {"filter_condition": filter_condition})
         if not cls._guard_table().is_own and options.get("index_name") is None:
             key = Path([cls.key_attribute_names()[0]])
             for prefix in cls._guard_prefixes():
-                filter_condition &= ~key.startswith(prefix)
-        found = super().scan(filter_condition, **cls._read_options(options))
-        return cls._results(found, options, damaged)
+                given["filter_condition"] &= ~key.startswith(prefix)
+        return cls._results(super().scan(**given), options, damaged)
 
     @classmethod
-    def count(cls, hash_key: Any = None, *args: Any, **options: Any) -> int:
+    def count(
+        cls,
+        hash_key: Any = None,
+        range_key_condition: Condition | None = None,
+        filter_condition: Condition | None = None,
+        **options: Any,
+    ) -> int:
         """PynamoDB's: the number of items of a partition, or of an index."""
         if hash_key is None:
             raise TypeError(
@@ -204,18 +218,21 @@ class Readable(Paged):
             )
         if not cls.is_partition(hash_key, options.get("index_name")):
             return 0
-        return super().count(hash_key, *args, **cls._read_options(options))
+        given = cls._read_options(options | {"filter_condition": filter_condition})
+        return super().count(hash_key, range_key_condition, **given)
 
     @classmethod
     def _read_options(cls, options: dict[str, Any]) -> dict[str, Any]:
         """Reads are consistent, except of an index and where the caller asks otherwise.
 
-        A part of an item has its key.
+        A part of an item has its key. A filter finds defaults, but not those of a part.
         """
         consistent = options.get("consistent_read")
         if consistent is None:
             consistent = options.get("index_name") is None
         options = {**options, "consistent_read": consistent}
+        if (condition := options.get("filter_condition")) is not None and cls._is_whole(options):
+            options["filter_condition"] = with_defaults(cls, condition)
         if (names := options.get("attributes_to_get")) is not None:
             own = [each.attr_name for each in [cls._get_discriminator_attribute()] if each]
             options["attributes_to_get"] = [*{*names, *own, *cls.key_attribute_names()}]
@@ -226,11 +243,15 @@ class Readable(Paged):
         cls, found: ResultIterator[Self], options: Mapping[str, Any], damaged: Damaged | None
     ) -> ResultIterator[Self]:
         """What `found` gives. Results that were read in part are marked: they cannot be written."""
-        index = cls._indexes.get(str(options.get("index_name")))
-        is_whole = index is None or index.Meta.projection.projection_type == "ALL"
-        if options.get("attributes_to_get") is not None or not is_whole:
+        if options.get("attributes_to_get") is not None or not cls._is_whole(options):
             found._map_fn = cls._from_part
         return found if damaged is None else Results(cls, found, damaged)
+
+    @classmethod
+    def _is_whole(cls, options: Mapping[str, Any]) -> bool:
+        """Whether the table or index that is read has all attributes."""
+        index = cls._indexes.get(str(options.get("index_name")))
+        return index is None or index.Meta.projection.projection_type == "ALL"
 
     @classmethod
     def _from_part(cls, data: Item) -> Self:

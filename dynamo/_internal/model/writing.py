@@ -9,6 +9,7 @@ from typing import Any, Never, Self, cast
 from pynamodb.expressions.condition import Condition
 
 from dynamo._internal.client.sending import send
+from dynamo._internal.conditions import with_defaults
 from dynamo._internal.items import Item, digest_of, is_same_value, text_of
 from dynamo._internal.model.objects import (
     VERSION,
@@ -266,6 +267,8 @@ class Writable(Readable):
                 reply was lost and the item changed since.
         """
         self._check_writable("change")
+        if condition is not None:
+            condition = with_defaults(type(self), condition)
         if both := values.keys() & (add or {}).keys():
             raise TypeError(f"change sets {', '.join(both)} or adds to it, not both.")
         changed = self._changed(values)
