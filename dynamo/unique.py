@@ -218,8 +218,8 @@ class UniqueKey:
     def begins(self, item: Item, letters: str) -> bool:
         """Whether a search by `letters` finds the stored `item`."""
         with suppress(ValueError):
-            beginning, key = self.beginning(letters), self.key(item)
-            return bool(key and beginning) and key.startswith(beginning)
+            beginning = self.beginning(letters)
+            return bool(beginning) and (self.key(item) or "").startswith(beginning)
         return False
 
     def search_attributes(self, key: str) -> Item:

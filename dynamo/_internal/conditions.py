@@ -51,9 +51,9 @@ def with_defaults(model: type[PlainModel], condition: Condition) -> Condition:
         )
     [default] = defaults.values()
     if _is_met(condition.operator, default, [canonical(each.value) for each in others]):
-        return condition | NotExists(path)
+        return condition | path.does_not_exist()
     # Of an absent attribute, only this one is true.
-    return condition & Exists(path) if condition.operator == "<>" else condition
+    return condition & path.exists() if condition.operator == "<>" else condition
 
 
 def _names(operand: Any) -> list[str]:

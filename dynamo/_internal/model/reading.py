@@ -203,7 +203,7 @@ class Readable(Paged):
         return cls._results(super().scan(**given), options, damaged)
 
     @classmethod
-    def count(
+    def count(  # type: ignore[override]
         cls,
         hash_key: Any = None,
         range_key_condition: Condition | None = None,
