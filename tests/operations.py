@@ -9,11 +9,12 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
+from decimal import Decimal
 from enum import Enum
 from functools import cache, partial
 from typing import Any
 
-from dynamo import IntegerAttribute, Model, TextAttribute, Unique, casefolded
+from dynamo import DecimalAttribute, IntegerAttribute, Model, TextAttribute, Unique, casefolded
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import Item, PlainModel
 from dynamo._internal.model.objects import WRITE_ID, is_random
@@ -216,6 +217,26 @@ class Other(Model):
     text = TextAttribute(default="")
 
 
+class Plate(Model):
+    """Its key and its unique value are numbers, which have several spellings."""
+
+    class Meta:
+        table_name = "tests-registered-plates"
+
+    rack = TextAttribute(hash_key=True)
+    place = DecimalAttribute(range_key=True)
+    number = DecimalAttribute()
+
+    unique_number = Unique("number")
+
+
+class PlateGuard(PlainModel):
+    class Meta:
+        table_name = "tests-registered-plates-guards"
+
+    pk = TextAttribute(hash_key=True)
+
+
 def ann(_none: None = None, **more: Any) -> Member:
     return Member.create(**{"email": "ann@example.org", "name": "Ann"} | more)
 
@@ -254,6 +275,19 @@ def _same_since(**values: Any) -> Refusals:
     return {"the same since": (lambda member: Member.get(member.pk).change(**values), Member.Stale)}
 
 
+def _plate(_none: None = None, place: str = "-0", number: str = "1E+38", **more: Any) -> Plate:
+    return Plate.create(rack="a", place=Decimal(place), number=Decimal(number), **more)
+
+
+def _assert_plates_match() -> None:
+    guards = {
+        Decimal(key.removeprefix("number#")): Decimal(json.loads(item["owner"]["S"])[1]["N"])
+        for key, item in stored_items(PlateGuard.table()).items()
+        if key.startswith("number#")
+    }
+    assert guards == {plate.number: plate.place for plate in Plate.scan()}
+
+
 def _insist(item: Model, **write: Any) -> None:
     item.delete(missing_ok=False, **write)
 
@@ -262,6 +296,12 @@ def _member(name: str, api: str, act: Callable[..., object], **more: Any) -> Ope
     values = {"given": ann, "units": 4 if api == TRANSACTION else 1, "refusals": STALE} | more
     sound = _assert_guards_match
     return Operation(f"Model.{name}", api, act, [Member], assert_sound=sound, **values)
+
+
+def _numbered(name: str, units: int, act: Callable[..., object], **more: Any) -> Operation:
+    values = {"given": _plate, "assert_sound": _assert_plates_match} | more
+    models = [Plate, PlateGuard]
+    return Operation(f"Model.{name}", TRANSACTION, act, models, units=units, **values)
 
 
 def _lease() -> Lease:
@@ -382,6 +422,44 @@ LIBRARY = [
         units=2,
         needs_token=True,
         refusals={"deleted since": (lambda job: Job.get(job.pk).delete(), Job.Stale)},
+    ),
+    _numbered(
+        "create with numbers",
+        6,
+        partial(_plate, request_id="r"),
+        given=nothing,
+        refusals={
+            "the value is taken": (
+                lambda _none: _plate(place="1", number=f"1{'0' * 38}"),
+                Plate.Taken,
+            ),
+            "the key is used": (
+                lambda _none: _plate(place="0E+5", number="1"),
+                Plate.AlreadyExists,
+            ),
+            "the request had other values": (
+                partial(_plate, number="1", request_id="r"),
+                Plate.RequestIdReused,
+            ),
+        },
+    ),
+    _numbered(
+        "change of a unique number",
+        6,
+        lambda plate, **write: plate.change(number=Decimal("-0.0"), **write),
+        refusals={
+            "the same since": (
+                lambda _plate: Plate.get("a", Decimal(0)).change(number=Decimal(0)),
+                Plate.Stale,
+            ),
+            "taken": (lambda _given: _plate(place="1", number="0"), Plate.Taken),
+        },
+    ),
+    _numbered(
+        "delete with numbers",
+        4,
+        Plate.delete,
+        refusals={"deleted since": (lambda _given: Plate.get("a", Decimal(0)).delete(), None)},
     ),
     Operation(
         "sequences.issue",

@@ -12,6 +12,7 @@ from tests.torture.clients.client import Plan
 from tests.torture.clients.copies import CopyClient
 from tests.torture.clients.inspector import wrong_guards, wrong_series
 from tests.torture.clients.invoices import InvoiceClient
+from tests.torture.clients.numbers import NumberClient, Plate
 from tests.torture.history import Journal
 
 STEPS = 150
@@ -22,7 +23,7 @@ def test_random_calls_end_as_the_checkers_of_torture_allow(engine: str, tmp_path
     clients = [
         make(journal, random.Random(seed), plan, threading.Event())
         for seed, make in enumerate(
-            [AccountClient, AccountClient, InvoiceClient, CopyClient, CopyClient], 1
+            [AccountClient, AccountClient, InvoiceClient, CopyClient, CopyClient, NumberClient], 1
         )
     ]
     for _step in range(STEPS):
@@ -34,8 +35,10 @@ def test_random_calls_end_as_the_checkers_of_torture_allow(engine: str, tmp_path
     assert invoices.check(calls, result.stored_invoices()) == []
     assert copies.check(calls, result.sold_seats()) == []
     assert (wrong_guards(), wrong_series()) == ([], [])
+    numbers = [plate.number for plate in Plate.scan()]
+    assert len(numbers) == len({*numbers})
     ends = {(call.do, call.outcome) for call in calls}
-    some = ("register", "change", "find")
+    some = ("register", "change", "find", "make", "look up", "renumber")
     assert ends >= {(do, outcome) for do in some for outcome in ("ok", "refused")}
     others = ("edit", "other", "delete", "issue", "void", "read", "sell", "claim", "take")
     assert ends >= {(do, "ok") for do in others}

@@ -31,6 +31,7 @@ from tests.torture.clients.copies import CopyClient  # noqa: E402
 from tests.torture.clients.inspector import Inspector  # noqa: E402
 from tests.torture.clients.invoices import InvoiceClient  # noqa: E402
 from tests.torture.clients.locks import LockClient  # noqa: E402
+from tests.torture.clients.numbers import NumberClient  # noqa: E402
 from tests.torture.clients.pages import Visitor  # noqa: E402
 from tests.torture.history import Journal  # noqa: E402
 
@@ -43,6 +44,7 @@ CLIENTS: dict[str, tuple[type[Client], float]] = {
     "invoices-1": (InvoiceClient, 0.15),
     "copies-0": (CopyClient, 0.2),
     "copies-1": (CopyClient, 0.2),
+    "numbers": (NumberClient, 0.15),
     "locks": (LockClient, 0.2),
     "visitor": (Visitor, 1.0),
     "inspector": (Inspector, 6.0),

@@ -5,6 +5,7 @@ from dynamo._internal.checking.guards import FAULTS, check_guards
 from invoices.store.check import check_invoices
 from tests.torture.clients.client import Client
 from tests.torture.clients.invoices import shared_account
+from tests.torture.clients.numbers import Plate
 
 
 class Inspector(Client):
@@ -21,13 +22,16 @@ class Inspector(Client):
 
 
 def wrong_guards() -> list[str]:
-    """What `checkguards` reports."""
-    with check_guards(User) as report:
-        return [
-            f"{fault} {key} of {pk}"
-            for fault in FAULTS
-            for pk, key, _outcome in report.findings(fault)
-        ]
+    """What `checkguards`, and `checkunique` of plates, report."""
+    wrong = []
+    for model in (User, Plate):
+        with check_guards(model) as report:
+            wrong += [
+                f"{fault} {key} of {pk}"
+                for fault in FAULTS
+                for pk, key, _outcome in report.findings(fault)
+            ]
+    return wrong
 
 
 def wrong_series(account: str | None = None) -> list[str]:
