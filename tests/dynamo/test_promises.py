@@ -615,7 +615,7 @@ def test_a_repeated_request_is_recognized_although_its_model_has_random_keys() -
     assert Place.create(email="ann@example.org", request_id="form-1") == first
 
 
-@pytest.mark.parametrize("number", [1.0, 1e2, 1e-05, 1e22])
+@pytest.mark.parametrize("number", [1.0, 1e2, 1e-05, 1e22, 1e38, -0.0])
 def test_the_guard_items_of_a_number_in_any_form_are_freed(number: float) -> None:
     place = Place.create(id=number, email="ann@example.org", size=number)
 

@@ -247,7 +247,7 @@ class Writable(Readable):
         """Give the stored item `values`, by attribute name (None removes one), and this object too.
 
         `add` counts up: `{"views": 1}`. Without other values it counts also if the item changed
-        since it was read. `condition` must hold for the stored item as well.
+        since it was read. `condition` must hold for the stored item as well, and its defaults.
 
         After the commit this object is what is stored; what was assigned to other attributes stays,
         for a later `save`. If the item has all values already, they are not written, but the item
