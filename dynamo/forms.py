@@ -106,6 +106,13 @@ def key_names(model: type[Model], index: Any = None) -> tuple[str, ...]:
     return tuple(model._dynamo_to_python_attr(str(each.attr_name)) for each in parts)
 
 
+class HiddenField(forms.CharField):
+    """The request id or the version, which is not typed: a blank form of a formset has it too."""
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return False
+
+
 class ModelFormMetaclass(djangos.ModelFormMetaclass):
     """Django's, which keeps the fields that are attributes of the model."""
 
@@ -173,7 +180,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
             self._defaults = self.instance.serialize(null_check=False)
         # Otherwise Firefox keeps the old value when the page is loaded again.
         widget = forms.HiddenInput(attrs={"autocomplete": "off"})
-        self.fields[self._hidden] = forms.CharField(widget=widget, required=False)
+        self.fields[self._hidden] = HiddenField(widget=widget, required=False)
         self.initial[self._hidden] = self._signed()
 
     # The hidden field -----------------------------------------------------------------------------

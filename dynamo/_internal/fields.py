@@ -60,10 +60,6 @@ class AttributeField(models.Field):
 
     attribute: pynamodb.Attribute[Any]
 
-    def formfield(self, *args: Any, **options: Any) -> Any:
-        """The field of the attribute in a form; None if forms have none for its type."""
-        return super().formfield(*args, **{"show_hidden_initial": False, **options})
-
 
 class _Number(models.FloatField):
     def formfield(self, *args: Any, **options: Any) -> Any:

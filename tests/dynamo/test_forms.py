@@ -1,9 +1,11 @@
 """Forms of models keep the promises of the model across pages."""
 
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from secrets import randbelow
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django import forms
@@ -14,10 +16,11 @@ from pynamodb import attributes as pynamodb
 
 from dynamo._internal.client.sending import send
 from dynamo._internal.fields import NumberField, field_of
-from dynamo.attributes import IntegerAttribute
+from dynamo.attributes import DateTimeAttribute, IntegerAttribute, TextAttribute
 from dynamo.exceptions import AlreadyDone, Refused, RequestIdReused, Stale, Taken
 from dynamo.forms import ModelForm, modelform_factory
 from dynamo.transactions import Transaction
+from tests.dynamo.adminpages import Form
 from tests.dynamo.desk.models import Badge, Chair, Customer, Seat
 from tests.items import stored_items
 from tests.requests import Requests
@@ -71,7 +74,7 @@ def test_a_form_has_the_fields_of_the_attributes_in_the_order_of_their_declarati
         ("details", "JSONField", False),
         ("notes", "CharField", False),
         ("region", "CharField", False),
-        ("request_id", "CharField", False),
+        ("request_id", "HiddenField", False),
     ]
     assert form.fields["email"].label == "Email address"
     assert form.fields["card"].help_text == "On the back."
@@ -534,6 +537,36 @@ def test_an_item_of_an_older_release_can_be_edited_once_per_form(version: int | 
     assert Customer.get("old").club == "chess"
     late = CustomerForm({**data, "club": "bridge"}, instance=Customer.get("old"))
     assert late.errors["club"] == ["Stored now: chess"]
+
+
+class Visit(Customer):
+    """Has attributes whose defaults differ each time."""
+
+    class Meta:
+        table_name = "tests-customers"
+
+    began = DateTimeAttribute(default=lambda: datetime.now(UTC) + timedelta(days=randbelow(10**4)))
+    number = TextAttribute(default_for_new=lambda: str(uuid4()))
+
+
+@pytest.mark.parametrize("prefix", [None, "rows"])
+def test_a_blank_extra_form_of_a_formset_is_unchanged_whatever_its_fields(
+    prefix: str | None,
+) -> None:
+    form = modelform_factory(Visit, fields="__all__")
+    formset = forms.formset_factory(form, extra=3, can_order=True, can_delete=True)
+    values = Form(str(formset(prefix=prefix))).values
+    name = f"{prefix or 'form'}-1"
+    typed = {f"{name}-email": "ann@example.org", f"{name}-club": "chess"}
+
+    [blank, filled, incomplete] = [
+        formset(values | each, prefix=prefix) for each in ({}, typed, {f"{name}-club": "chess"})
+    ]
+
+    assert (blank.is_valid(), blank.has_changed(), filled.is_valid()) == (True, False, True)
+    assert [each.has_changed() for each in filled] == [False, True, False]
+    assert [each.save().email for each in filled if each.has_changed()] == ["ann@example.org"]
+    assert (incomplete.is_valid(), [*incomplete.errors[1]]) == (False, ["email"])
 
 
 def test_the_key_of_a_stored_item_cannot_be_edited() -> None:
