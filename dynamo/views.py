@@ -16,7 +16,7 @@ write is refused, also one of an overridden `form_valid`, the page shows the for
 reasons (`dynamo.forms`). Templates are found as in Django: `club/member_form.html`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
@@ -26,6 +26,8 @@ from django.core.signing import BadSignature
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as djangos_text
 from django.views import generic
+from django.views.generic.detail import SingleObjectMixin
+from django.views.generic.list import MultipleObjectMixin
 from pynamodb.attributes import UnicodeAttribute
 
 from dynamo._internal.errors import ErrorWithValues
@@ -57,6 +59,9 @@ else:
     F = TypeVar("F")
 
 SUCCESS_URL = "success_url"
+
+#: What a page of DynamoDB does not ask.
+_PAGINATION = ("paginate_orphans", "get_paginate_orphans", "paginator_class", "get_paginator")
 
 #: For the type checker: the generic view that a mixin is used with.
 _View: Any = object
@@ -109,14 +114,33 @@ def _converted(model: type[Model], values: Mapping[str, Any]) -> dict[str, Any]:
     return converted
 
 
-class _TemplateMixin(Generic[M], _View):  # type: ignore[misc]  # Any
+class _ModelMixin(Generic[M], _View):  # type: ignore[misc]  # Any
+    """What the pages share."""
+
     def __class_getitem__(cls, types: Any) -> type[Self]:
         # Generic's would need all types.
         return cls
 
+    def _known_model(self) -> Any:
+        """The view's model, or that of the object that its own `get_object` returned, if any."""
+        shown = getattr(self, "object", None)
+        return self.model or (shown.__class__ if isinstance(shown, Model) else None)
+
+    def _model(self) -> Any:
+        if model := self._known_model():
+            return model
+        raise ImproperlyConfigured(f"{type(self).__name__} needs the attribute `model`.")
+
+    def _refuse(self, base: type, names: Sequence[str], advice: str) -> None:
+        """Refuse options and methods of Django's `base` that would change nothing."""
+        for name in names:
+            if vars(self).get(name, getattr(type(self), name)) is not getattr(base, name):
+                text = f"{type(self).__name__}.{name} would change nothing: {advice}."
+                raise ImproperlyConfigured(text)
+
     def get_template_names(self) -> list[str]:
         """The names that Django finds, and `<app>/<model><suffix>.html` unless one is given."""
-        opts: Any = self.model and self.model._meta
+        opts = getattr(self._known_model(), "_meta", None)
         if not opts or not opts.app_config or self.template_name:
             return list(super().get_template_names())
         names = []
@@ -125,18 +149,28 @@ class _TemplateMixin(Generic[M], _View):  # type: ignore[misc]  # Any
         return [*names, f"{opts.app_label}/{opts.model_name}{self.template_name_suffix}.html"]
 
 
-class DetailMixin(_TemplateMixin[M]):
+class DetailMixin(_ModelMixin[M]):
     """For `DetailView`: the item with the key, or the unique value (`slug_field`), of the URL.
 
     The arguments of the URL are named as the key attributes; a single one may be called `pk`.
     """
 
     def get_object(self, queryset: Any = None) -> M:
-        return get_object_or_404(self.model, **self._wanted())
+        if queryset is not None:
+            raise TypeError("get_object takes no queryset. Override it, and read the item there.")
+        self._refuse(SingleObjectMixin, ("queryset", "get_queryset"), "override get_object")
+        model = self._model()
+        item: M = get_object_or_404(model, **self._wanted())
+        if self.query_pk_and_slug and self.slug_url_kwarg in self.kwargs:
+            name = self.get_slug_field()
+            slug = _converted(model, {name: self.kwargs[self.slug_url_kwarg]})[name]
+            if getattr(item, name) != slug:
+                raise _not_found(model)
+        return item
 
     def _wanted(self) -> dict[str, Any]:
-        """What the URL says of the item."""
-        names = key_names(self.model)
+        """What the URL says of the item: its key, or else the unique value."""
+        names = key_names(self._model())
         key = {name: self.kwargs[name] for name in names if name in self.kwargs}
         if len(names) == 1 and self.pk_url_kwarg in self.kwargs:
             key = {names[0]: self.kwargs[self.pk_url_kwarg]}
@@ -150,7 +184,7 @@ class DetailMixin(_TemplateMixin[M]):
         )
 
     def get_context_object_name(self, obj: Any) -> Any:
-        return self.context_object_name or type(obj).__name__.lower()
+        return self.context_object_name or str(obj._meta.model_name)
 
 
 class _FormMixin(DetailMixin[M], Generic[M, F]):
@@ -163,11 +197,20 @@ class _FormMixin(DetailMixin[M], Generic[M, F]):
         def form_valid(self, form: F) -> HttpResponse: ...
 
     def get_form_class(self) -> Any:
-        if self.form_class or self.fields is None:
+        if self.form_class:
             return super().get_form_class()
-        return modelform_factory(self.model, fields=self.fields)
+        model = self._model()
+        if self.fields is None:
+            raise ImproperlyConfigured(f"{type(self).__name__} needs `fields` or `form_class`.")
+        return modelform_factory(model, fields=self.fields)
 
     def get_form(self, form_class: Any = None) -> F:
+        form_class = form_class or self.get_form_class()
+        if not issubclass(form_class, ModelForm):
+            raise ImproperlyConfigured(
+                f"{type(self).__name__} needs a form of `from dynamo.forms import ModelForm`, not "
+                f"{form_class.__name__}."
+            )
         form: F = super().get_form(form_class)
         self._form = form
         return form
@@ -204,7 +247,8 @@ class UpdateMixin(_FormMixin[M, F]):
         except Http404:
             if self.request.method != "POST":
                 raise
-            self.object = self.model(**_converted(self.model, self._wanted()))
+            model = self._model()
+            self.object = model(**_converted(model, self._wanted()))
             if self.get_form().hidden_value() is None:
                 raise
             return self.object
@@ -220,7 +264,7 @@ class DeleteMixin(UpdateMixin[M, F]):
     def get_form_class(self) -> Any:
         if self.form_class is not forms.Form:
             return self.form_class
-        form = modelform_factory(self.model, fields=[])
+        form = modelform_factory(self._model(), fields=[])
         form.version_optional = True
         return form
 
@@ -244,7 +288,7 @@ class DeleteMixin(UpdateMixin[M, F]):
         return super().form_invalid(form)
 
 
-class ListMixin(_TemplateMixin[M]):
+class ListMixin(_ModelMixin[M]):
     """For `ListView`: a page of one partition, of the table or of `index` (`Member.by_city`).
 
     The partition is `partition`, or the argument of the URL that is named as the partition key.
@@ -260,8 +304,13 @@ class ListMixin(_TemplateMixin[M]):
 
     def get_page(self, **options: Any) -> Page[M]:
         """The page; `options` are those of `Model.page`, such as `scope`."""
-        hash_name, *range_names = key_names(self.model, self.index)
-        ordering = str(self.get_ordering() or "")
+        self._refuse(MultipleObjectMixin, ("queryset",), "override get_page or get_queryset")
+        model = self._model()
+        hash_name, *range_names = key_names(model, self.index)
+        ordering = self.get_ordering() or ""
+        if isinstance(ordering, (list, tuple)) and len(ordering) == 1:
+            [ordering] = ordering
+        ordering = str(ordering)
         if ordering and ordering.removeprefix("-") not in range_names:
             raise ImproperlyConfigured(f"{type(self).__name__}.ordering must be the sort key.")
         partition = self.kwargs.get(hash_name) if self.partition is None else self.partition
@@ -270,18 +319,26 @@ class ListMixin(_TemplateMixin[M]):
                 f"{type(self).__name__} needs the partition that it lists: set `partition`, or "
                 f"take {hash_name} from the URL. With `index` it lists a partition of an index."
             )
-        typed = _converted(self.model, {hash_name: partition})
+        limit = self.get_paginate_by(None)
+        if not limit:
+            raise ImproperlyConfigured(
+                f"{type(self).__name__}.paginate_by must be a number: a list shows one page."
+            )
+        typed = _converted(model, {hash_name: partition})
         try:
-            page: Page[M] = (self.index or self.model).page(
+            page: Page[M] = (self.index or model).page(
                 typed[hash_name],
-                after=self.request.GET.get(self.page_kwarg),
-                limit=self.get_paginate_by(None),
+                after=self._after(),
+                limit=limit,
                 scan_index_forward=not ordering.startswith("-"),
                 **options,
             )
         except BadCursor as error:
             raise Http404(str(error)) from error
         return page
+
+    def _after(self) -> str | None:
+        return self.kwargs.get(self.page_kwarg) or self.request.GET.get(self.page_kwarg)
 
     def get_queryset(self) -> Any:
         self.page = self.get_page()
@@ -291,10 +348,10 @@ class ListMixin(_TemplateMixin[M]):
         if isinstance(queryset, Page):
             self.page, queryset = queryset, queryset.items
         if self.page is not None:
-            is_paginated = self.page.next is not None or self.page_kwarg in self.request.GET
-            return None, self.page, queryset, is_paginated
+            self._refuse(MultipleObjectMixin, _PAGINATION, "pages of DynamoDB have no numbers")
+            return None, self.page, queryset, bool(self.page.next or self._after())
         if not hasattr(queryset, "__len__"):
-            name = self.model.__name__
+            name = self._model().__name__
             raise ImproperlyConfigured(
                 f"{type(self).__name__}.get_queryset returned a {type(queryset).__name__}, which "
                 f"has no length. Return {name}.page(…), a page of an index, or a list."
@@ -302,7 +359,8 @@ class ListMixin(_TemplateMixin[M]):
         return super().paginate_queryset(queryset, page_size)
 
     def get_context_object_name(self, object_list: Any) -> Any:
-        return self.context_object_name or f"{self.model.__name__.lower()}_list"
+        model = self._known_model()
+        return self.context_object_name or (model and f"{model._meta.model_name}_list")
 
 
 class ListView(ListMixin[M], generic.ListView):
