@@ -122,11 +122,6 @@ def _guard_view(key: str, user: User, stored: Item | None) -> dict[str, str]:
     return {"key": key, "owner": text_of(snapshot.guard, "owner"), "state": state}
 
 
-def may_act_on(staff: User, user: User) -> bool:
-    """Whether `staff` has the rights to act on `user`, as both were read."""
-    return bool(staff.is_superuser or not (user.is_staff or user.is_superuser))
-
-
 def _action(name: str, title: Any, label: Any) -> Callable[[Any], Any]:
     """An action on accounts, by its name in URLs and in the audit log, where it has the `label`.
 
@@ -138,7 +133,7 @@ def _action(name: str, title: Any, label: Any) -> Callable[[Any], Any]:
         def checked(self: Any, request: HttpRequest, user: User, write: Transaction) -> Any:
             if user == signed_in(request):
                 raise ValidationError(_("You cannot do this to your own account."))
-            if not may_act_on(signed_in(request), user):
+            if not self.admin_site.may_write(request, user):
                 raise ValidationError(_("Only a superuser can do this to a staff account."))
             return function(self, request, user, write)
 
@@ -259,12 +254,12 @@ class UserAdmin(StaffAdmin):
             shown = self.admin_site.admin_view(view.as_view())
             return path(f"<uuid:pk>/invoices/{to}", shown, name=f"accounts_user_{name}")
 
-        kept = {f"accounts_user_{each}" for each in ("changelist", "change", "history", "action")}
+        left_out = {"accounts_user_add", "accounts_user_delete"}
         return [
             page("", views.AccountInvoicesView, "invoices"),
             page("<str:label>/", views.AccountInvoiceView, "invoice"),
             page("<str:label>.pdf", views.AccountInvoicePdfView, "invoice_pdf"),
-            *(each for each in super().get_urls() if each.name in kept),
+            *(each for each in super().get_urls() if each.name not in left_out),
         ]
 
     def get_page(self, request: HttpRequest, changelist: Any) -> Page[Any]:
@@ -319,7 +314,7 @@ class UserAdmin(StaffAdmin):
                 "values": [(label, value) for label, value in values if value],
                 "sessions": [(each, browser_name(each.browser)) for each in sessions.alive(user)],
                 "is_own": user == signed_in(request),
-                "may_act": may_act_on(signed_in(request), user),
+                "may_act": self.admin_site.may_write(request, user),
             }
         return super().change_view(request, object_id, form_url, context)
 

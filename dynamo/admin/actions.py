@@ -1,6 +1,7 @@
 """Actions on items: the pages that ask for confirmation, and the writes with their audit log."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar, overload
 
@@ -197,9 +198,11 @@ class ActionAdmin(ListAdmin[M]):
         named = dict(self.admin_site.actions)
         for each in self.actions or ():
             name = each if isinstance(each, str) else each.__name__
-            own = each if callable(each) else getattr(type(self), each, None)
-            named[name] = own or self.admin_site.get_action(name)
-        return named
+            named[name] = each if callable(each) else getattr(type(self), name, None)
+            with suppress(KeyError):
+                named[name] = named[name] or self.admin_site.get_action(name)
+        # `check` reports names without a function.
+        return {name: function for name, function in named.items() if function}
 
     @decorators.display(description=mark_safe('<input type="checkbox" id="action-toggle">'))
     def action_checkbox(self, obj: Any) -> Any:
@@ -211,7 +214,10 @@ class ActionAdmin(ListAdmin[M]):
     def _asked(self, request: HttpRequest, actions: dict[str, Any]) -> HttpResponse:
         """Ask for confirmation of an action on the selected items, or run it."""
         selected = request.POST.getlist(ACTION_CHECKBOX_NAME)
-        name, back = request.POST.get("action", ""), request.get_full_path()
+        # Of the menus above and below the list, that of the button.
+        names = request.POST.getlist("action") or [""]
+        name = names[-1 if request.POST.get("index") == "1" else 0]
+        back = request.get_full_path()
         # A search shows at most a page and the exact value of each field.
         most = (self.list_per_page + 1) * (len(self.get_search_fields(request)) or 1)
         if len(selected) > most:
@@ -255,7 +261,7 @@ class ActionAdmin(ListAdmin[M]):
             raise PermissionDenied
         if obj is None:
             return self._gone(request, object_id)
-        back = self.url("changelist") if is_deletion else self.url("change", obj)
+        back = self._home(request) if is_deletion else self.url("change", obj)
         return self._confirmed(request, actions[name], items, back)
 
     def _confirmed(

@@ -13,12 +13,13 @@ from django.core.checks import CheckMessage
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.forms import modelform_factory
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import path, reverse
+from django.urls import path
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext as djangos_text, gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters
+from django.views.generic import RedirectView
 from pynamodb.attributes import UnicodeSetAttribute
 
 from dynamo._internal.errors import ErrorWithValues
@@ -71,9 +72,13 @@ class ModelAdmin(ActionAdmin[M]):
             "delete": ("<path:object_id>/delete/", self.delete_view),
             "change": ("<path:object_id>/change/", self.change_view),
         }
+        change = RedirectView.as_view(pattern_name=f"{self.admin_site.name}:{name}_change")
         return [
-            path(to, self.admin_site.admin_view(view), name=f"{name}_{page}")
-            for page, (to, view) in views.items()
+            *(
+                path(to, self.admin_site.admin_view(view), name=f"{name}_{page}")
+                for page, (to, view) in views.items()
+            ),
+            path("<path:object_id>/", self.admin_site.admin_view(change)),
         ]
 
     # Writing --------------------------------------------------------------------------------------
@@ -95,6 +100,14 @@ class ModelAdmin(ActionAdmin[M]):
         """Add the writes of a deletion to `write`."""
         obj.delete(write=write)
 
+    def get_view_on_site_url(self, obj: Any = None) -> str | None:
+        """The page of an item on the site; `view_on_site` may be a function of the item."""
+        if obj is None or not self.view_on_site:
+            return None
+        if callable(self.view_on_site):
+            return str(self.view_on_site(obj))
+        return obj.get_absolute_url() if hasattr(obj, "get_absolute_url") else None
+
     # Fields -----------------------------------------------------------------------------------
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[Any]:
@@ -113,10 +126,10 @@ class ModelAdmin(ActionAdmin[M]):
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """Contrib's, with overrides by the class of the attribute."""
-        kind = type(db_field.attribute)
-        if kind is UnicodeSetAttribute:
-            kwargs = {"form_class": LinesField, "empty_value": "", **kwargs}
-        kwargs = {**self.formfield_overrides.get(kind, {}), **kwargs}
+        for kind in type(db_field.attribute).__mro__:
+            kwargs = {**self.formfield_overrides.get(kind, {}), **kwargs}
+        if isinstance(db_field.attribute, UnicodeSetAttribute) and "form_class" not in kwargs:
+            kwargs |= {"form_class": LinesField, "empty_value": ""}
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def get_form(
@@ -190,6 +203,7 @@ class ModelAdmin(ActionAdmin[M]):
                 return respond(request, form.instance)
         adminform = helpers.AdminForm(form, fieldsets, {}, readonly, model_admin=self)
         verb = operation.capitalize() if may_write else "View"
+        absolute_url = self.get_view_on_site_url(obj)
         context = {
             "title": djangos_text(f"{verb} %s") % self.opts.verbose_name,
             "subtitle": None if obj is None else name_of(obj),
@@ -205,8 +219,8 @@ class ModelAdmin(ActionAdmin[M]):
             "has_delete_permission": self.has_delete_permission(request, obj),
             "has_editable_inline_admin_formsets": False,
             "has_file_field": form.is_multipart(),
-            "has_absolute_url": self.view_on_site and hasattr(obj, "get_absolute_url"),
-            "absolute_url": getattr(obj, "get_absolute_url", str)(),
+            "has_absolute_url": bool(absolute_url),
+            "absolute_url": absolute_url,
             "item_actions": [
                 (self.url("action", obj, name), text)
                 for name, text in self.get_action_choices(request, [])
@@ -295,17 +309,16 @@ class ModelAdmin(ActionAdmin[M]):
     def _saved(self, request: HttpRequest, obj: Any, done: str, after: Any = None) -> HttpResponse:
         """Redirect to the page that the button names, with contrib's message."""
         text = f"The {{name}} “{{obj}}” was {done} successfully."
-        to, said = after or self.url("change", obj), name_of(obj)
+        to, said = self._home(request), name_of(obj)
         if self.has_change_permission(request, obj):
             said = format_html('<a href="{}">{}</a>', self.url("change", obj), said)
         if "_addanother" in request.POST:
             text, to = djangos_text(f"{text} You may add another {{name}} below."), self.url("add")
-        elif "_continue" in request.POST:
+        elif "_continue" in request.POST and self.has_view_or_change_permission(request, obj):
             text = f"{djangos_text(text)} {djangos_text('You may edit it again below.')}"
+            to = after or self.url("change", obj)
         else:
-            text, to = djangos_text(text), reverse("admin:index", current_app=self.admin_site.name)
-            if self.has_view_or_change_permission(request):
-                to = self.url("changelist")
+            text = djangos_text(text)
         message = format_html(text, name=self.opts.verbose_name, obj=said)
         self.message_user(request, message, messages.SUCCESS)
         return HttpResponseRedirect(to)
@@ -339,22 +352,20 @@ _RIGHTS = ("is_staff", "is_superuser", "permissions", "groups")
 class UserAdmin(ModelAdmin[M]):
     """For users of `dynamo.auth`: a new one gets a password, and no page shows its hash.
 
-    Only a superuser grants rights, and changes or deletes a superuser.
+    Only a superuser grants rights, and changes or deletes another member of staff.
     """
 
     list_display = ("username", "email", "is_active", "is_staff", "is_superuser")
     search_fields = ("username", "email")
     add_fields: Sequence[Any] = ("username", "email", "password1", "password2")
 
-    def _may_touch(self, request: HttpRequest, obj: Any) -> bool:
-        is_superuser = getattr(obj and as_stored(obj), "is_superuser", False)
-        return bool(cast(Any, request.user).is_superuser or not is_superuser)
-
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self._may_touch(request, obj) and super().has_change_permission(request, obj)
+        may_write = self.admin_site.may_write(request, obj)
+        return may_write and super().has_change_permission(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self._may_touch(request, obj) and super().has_delete_permission(request, obj)
+        may_write = self.admin_site.may_write(request, obj)
+        return may_write and super().has_delete_permission(request, obj)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[Any]:
         fields = super().get_readonly_fields(request, obj)

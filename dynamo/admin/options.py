@@ -105,6 +105,12 @@ class Options(cast(Any, BaseModelAdmin), Generic[M]):  # type: ignore[misc]  # A
         key = () if item is None else (id_of(item),)
         return reverse(name, args=[*key, *args], current_app=self.admin_site.name)
 
+    def _home(self, request: HttpRequest) -> str:
+        """The list, or the index page if the user may not see the list."""
+        if self.has_view_or_change_permission(request):
+            return self.url("changelist")
+        return reverse("admin:index", current_app=self.admin_site.name)
+
     def message_user(
         self, request: Any, message: Any, level: Any = messages.INFO, *args: Any, **options: Any
     ) -> None:

@@ -49,13 +49,13 @@ def with_id(model: type[M], text: str) -> M | None:
     return None
 
 
-def name_of(item: Model) -> str:
-    """What pages and the audit log call an item: its text if its class makes one, else its key."""
+def name_of(item: Model, *, is_new: bool = False) -> str:
+    """What pages and the audit log call an item that is stored, or new; of a mere key, the key."""
     # `__str__` may need values that are not there: an index may lack some, a mere key lacks all.
-    if item.stored and type(item).__str__ is not object.__str__:
+    if item.stored or is_new:
         with suppress(AttributeError, TypeError):
             return str(item)
-    return f"{item._noun()} {id_of(item)}"
+    return item._called()
 
 
 class DamagedRow:

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.i18n import JavaScriptCatalog
 from pynamodb.expressions.condition import Condition
 
-from dynamo.admin.actions import delete_selected
+from dynamo.admin.actions import as_stored, delete_selected
 from dynamo.admin.modeladmin import ModelAdmin
 from dynamo.admin.models import LogEntry, list_entries, month_of, record
 from dynamo.admin.shown import name_of
@@ -29,6 +29,10 @@ from dynamo.models import Model
 from dynamo.transactions import Transaction
 
 AdminClass = TypeVar("AdminClass", bound=type[ModelAdmin])
+
+
+#: The kinds of writes that are not only a condition.
+_WRITES = ("Put", "Update", "Delete")
 
 
 class RightsLost(DynamoError):
@@ -131,6 +135,21 @@ class AdminSite(contribs.AdminSite):
                 ]
         return [Right(user, values)]
 
+    def may_write(self, request: HttpRequest, item: object) -> bool:
+        """Whether the user of `request` may write `item`, whatever the permission and the page.
+
+        Only a superuser writes the account of another member of staff: a new email address, for
+        example, is enough to get its password. `commit` asks this of each write.
+        """
+        # It needs the apps, which are loaded later.
+        from dynamo.auth.models import AbstractUser
+
+        user = cast(Any, request.user)
+        if user.is_superuser or not isinstance(item, AbstractUser) or item == user:
+            return True
+        stored = as_stored(item)
+        return not (item.stored and (stored.is_staff or stored.is_superuser))
+
     def known_rights(self, request: HttpRequest, permission: str) -> list[Right]:
         """As `rights`, read once per request."""
         known: dict[str, list[Right]] = vars(request).setdefault("_rights", {})
@@ -161,13 +180,16 @@ class AdminSite(contribs.AdminSite):
         """
         user = cast(Any, request.user)
         written: list[Any] = [each.about for each in write]
+        if not all(self.may_write(request, each.about) for each in write if each.kind in _WRITES):
+            raise PermissionDenied
+        is_new = any(each.kind == "Put" and each.about is on for each in write)
         record(
             write,
             action,
             by=str(user.pk),
             by_name=user.get_username(),
             on=on,
-            on_name="" if on is None else name_of(on),
+            on_name="" if on is None else name_of(on, is_new=is_new),
             address=self.client_address(request),
             **about,
         )

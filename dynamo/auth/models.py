@@ -18,7 +18,7 @@ session auth hash: a new epoch ends every session.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import copy
 from datetime import UTC, datetime, timedelta
@@ -48,6 +48,7 @@ from dynamo._internal.threads import in_thread
 from dynamo.attributes import BooleanAttribute, DateTimeAttribute, TextAttribute
 from dynamo.auth.addresses import EMAIL_MAX_LENGTH, clean_new_email, comparable_email
 from dynamo.auth.passwords import check_new_password, check_password, make_password, verify_password
+from dynamo.auth.permissions import check_groups, check_permissions
 from dynamo.auth.usernames import (
     USERNAME_MAX_LENGTH,
     as_uuid,
@@ -62,6 +63,14 @@ from dynamo.unique import Unique
 def new_session_epoch() -> str:
     """A random value for `session_epoch`."""
     return secrets.token_urlsafe(16)
+
+
+class NamesAttribute(UnicodeSetAttribute):
+    """A set of names that exist: a form asks `validator`, with the set or with lines of text."""
+
+    def __init__(self, validator: Callable[[Any], None]) -> None:
+        super().__init__(null=True)
+        self.validators = [validator]
 
 
 class _Models(dict[str, Any]):
@@ -228,8 +237,8 @@ class AbstractUser(Model):
         editable=False,
         sensitive=True,
     )
-    permissions = UnicodeSetAttribute(null=True)
-    groups = UnicodeSetAttribute(null=True)
+    permissions = NamesAttribute(check_permissions)
+    groups = NamesAttribute(check_groups)
 
     unique_username = Unique("username", normalize=comparable_username)
     unique_email = Unique("email", normalize=comparable_email)
@@ -526,7 +535,7 @@ class AbstractGroup(Model):
     """A group of users, which have its permissions. Its key is its name, which never changes."""
 
     name = TextAttribute(djangos_lazy("name"), hash_key=True, max_length=150)
-    permissions = UnicodeSetAttribute(null=True)
+    permissions = NamesAttribute(check_permissions)
 
     def __str__(self) -> str:
         return str(self.name)

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from html import unescape
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 import pytest
@@ -196,6 +198,31 @@ def clerk_with(*names: str, **values: Any) -> Clerk:
     return made
 
 
+def test_a_user_who_may_only_delete_is_led_where_he_may_look(project: None) -> None:
+    client = browser_of(clerk_with("delete_customer", "add_customer"))
+    ann, bob, delete = make(0), make(1), partial(page_of, page="delete")
+
+    for page, typed, leads_to in (
+        (delete(ann), {}, "/admin/"),
+        (f"{CUSTOMERS}add/", {**ANN, "_continue": ""}, "/admin/"),
+        (f"{CUSTOMERS}add/", {**ANN, "email": "new@example.org"}, "/admin/"),
+    ):
+        answer = submit(client, page, **typed)
+        assert answer.url == leads_to
+        said = "Deleted." if "delete" in page else "was added successfully."
+        assert said in client.get(leads_to).text
+    assert f'href="{leads_to}" class="button cancel-link"' in client.get(delete(bob)).text
+
+
+def test_the_address_of_an_item_leads_to_its_form(client: Client) -> None:
+    badge = Badge.create(code="a/b ü")
+
+    shown = client.get(page_of(badge).removesuffix("change/"), follow=True)
+
+    assert shown.redirect_chain == [(iri_to_uri(page_of(badge)), 302)]
+    assert shown.status_code == 200
+
+
 def test_an_action_without_permissions_needs_the_right_to_change(project: None) -> None:
     badge, client = Badge.create(code="b"), browser_of(clerk_with("view_badge"))
     action = page_of(badge, "action/stamp")
@@ -205,7 +232,7 @@ def test_an_action_without_permissions_needs_the_right_to_change(project: None) 
     assert Badge.get("b").email is None
 
 
-def test_a_clerk_grants_no_rights_and_neither_changes_nor_deletes_a_superuser(
+def test_a_clerk_grants_no_rights_and_neither_changes_nor_deletes_other_staff(
     project: None,
 ) -> None:
     boss = Clerk.objects.create_superuser("boss", "boss@example.org", PASSWORD)
@@ -221,12 +248,88 @@ def test_a_clerk_grants_no_rights_and_neither_changes_nor_deletes_a_superuser(
     assert (stored.email, stored.is_superuser, stored.groups) == ("new@example.org", False, None)
     assert stored.permissions == clerk.permissions
 
-    assert 'name="_save"' not in client.get(page_of(boss)).text
-    assert client.post(page_of(boss), form).status_code == 403
-    assert client.post(page_of(boss, "delete")).status_code == 403
-    refused = run_action(client, "/admin/desk/clerk/", "delete_selected", [boss.pk])
-    assert "You do not have the right to do this." in refused.text
-    assert Clerk.get(boss.pk).is_active
+    for other in (boss, Clerk.objects.create_user("eve", "eve@x.org", PASSWORD, is_staff=True)):
+        assert 'name="_save"' not in client.get(page_of(other)).text
+        assert client.post(page_of(other), form).status_code == 403
+        assert client.post(page_of(other, "delete")).status_code == 403
+        refused = run_action(client, "/admin/desk/clerk/", "delete_selected", [other.pk])
+        assert "You do not have the right to do this." in refused.text
+        assert Clerk.get(other.pk).stored == other.stored
+
+
+NEW = "new@example.org"
+
+
+def commit_by_a_page_of_the_project(client: Client, clerk: Clerk) -> None:
+    write, request, site = Transaction(), RequestFactory().get("/"), cast(Any, default_site)
+    request.user = Clerk.get(client.session["_auth_user_id"])  # type: ignore[assignment]  # a Model
+    clerk.change(email=NEW, write=write)
+    with suppress(PermissionDenied):
+        site.commit(request, write, "move", "desk.change_clerk", on=clerk)
+
+
+#: Each way to another email address of an account, and its deletion.
+WAYS: dict[str, Callable[[Client, Clerk], object]] = {
+    "the form": lambda client, clerk: client.post(
+        page_of(clerk), opened(client, page_of(clerk)) | {"username": clerk.username, "email": NEW}
+    ),
+    "the page that deletes": lambda client, clerk: client.post(
+        page_of(clerk, "delete"), Form(client.get(page_of(clerk, "delete")).text).values
+    ),
+    "a deletion in the list": lambda client, clerk: run_action(
+        client, "/admin/desk/clerk/", "delete_selected", [clerk.pk]
+    ),
+    "an action for those who change accounts": lambda client, clerk: run_action(
+        client, "/admin/desk/clerk/", "move", [clerk.pk]
+    ),
+    "an action for those who see accounts": lambda client, clerk: run_action(
+        client, "/admin/desk/clerk/", "move_seen", [clerk.pk]
+    ),
+    "an action on another item": lambda client, clerk: run_action(
+        client, "/admin/desk/badge/", "move", [Badge.create(code=clerk.pk).code]
+    ),
+    "a page of the project": commit_by_a_page_of_the_project,
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize(
+    ("rights", "may_write_it"),
+    [
+        ({}, True),
+        ({"is_staff": True}, False),
+        ({"is_superuser": True}, False),
+        ({"is_staff": True, "is_superuser": True}, False),
+        ({"is_staff": True, "is_active": False}, False),
+    ],
+)
+def test_only_a_superuser_writes_the_account_of_another_member_of_staff(
+    rights: dict[str, Any], may_write_it: bool, way: Any, project: None
+) -> None:
+    names = ("change_clerk", "delete_clerk", "view_clerk", "change_badge")
+    editor = clerk_with(*names)
+    boss = Clerk.objects.create_superuser("boss", "boss@example.org", PASSWORD)
+
+    for user, may_write in ((editor, may_write_it), (boss, True)):
+        other = Clerk.objects.create_user("eve", "eve@example.org", PASSWORD, **rights)
+        way(browser_of(user), other)
+
+        stored = Clerk.get_or_none(other.pk)
+        assert (stored is None or stored.email == NEW) is may_write
+        logged = list_entries(month_of(datetime.now(UTC))).actions
+        assert (user.pk in {each.by for each in logged}) is may_write
+        if stored:
+            stored.delete()
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_staff_writes_its_own_account(way: Any, project: None) -> None:
+    editor = clerk_with("change_clerk", "delete_clerk", "view_clerk", "change_badge")
+
+    way(browser_of(editor), editor)
+
+    may_write = way not in (WAYS["the page that deletes"], WAYS["a deletion in the list"])
+    assert (Clerk.get(editor.pk).email == NEW) is may_write
 
 
 def run_action(client: Client, listed: str, action: str, keys: list[str], **typed: str) -> Any:
@@ -641,8 +744,8 @@ def test_an_action_asks_reports_each_result_and_never_acts_on_an_overtaken_item(
     assert "Are you sure?" in asked.text
     assert "This is not your password." in wrong.text
     assert re.findall(r'<li class="(\w+)">(.*?)</li>', done.text) == [
-        ("success", f"Customer {ann.pk}: Done."),
-        ("error", f"Customer {bob.pk}, customer {dan.pk}: {OVERTAKEN}"),
+        ("success", "C0@example.org: Done."),
+        ("error", f"C1@example.org, c3@example.org: {OVERTAKEN}"),
         ("warning", f"Customer {eve.pk}: It was deleted after this page was opened."),
     ]
     assert [Customer.get(each.pk).is_known for each in (ann, bob)] == [True, False]
@@ -745,12 +848,36 @@ def test_a_form_of_a_new_user_that_is_sent_twice_adds_once_and_is_logged_once(
 def test_rights_are_granted_by_lines(client: Client) -> None:
     clerk = clerk_with()
     lines = {"permissions": f"{CHANGE}\r\n desk.view_seat \r\n", "groups": "crew"}
+    Team.create(name="crew")
 
     assert submit(client, page_of(clerk), **lines).status_code == 302
     stored = Clerk.get(clerk.pk)
     assert (stored.permissions, stored.groups) == ({CHANGE, "desk.view_seat"}, {"crew"})
     assert submit(client, page_of(clerk), permissions="").status_code == 302
     assert Clerk.get(clerk.pk).permissions is None
+
+
+@pytest.mark.parametrize("name", ["crew", "n" * 3000, "#"])
+def test_a_permission_or_a_group_that_does_not_exist_is_refused_at_its_field(
+    name: str, client: Client, max_requests: Any
+) -> None:
+    team, clerk = Team.create(name="others"), clerk_with()
+    lines = f"others\r\n{name}\r\nothers"
+
+    for page, typed in (
+        (page_of(clerk), {"groups": lines}),
+        (page_of(clerk), {"permissions": f"{CHANGE}\r\n{name}.x"}),
+        (page_of(team), {"permissions": f"{CHANGE}\r\n{name}.x"}),
+    ):
+        form = opened(client, page)
+        with max_requests(USER + 1 + len(set(lines.split()))):
+            refused = client.post(page, form | typed)
+        [field] = typed
+        unknown = name if field == "groups" else f"{name}.x"
+        assert refused.status_code == 200
+        assert f"These {field} do not exist: {unknown}." in content(refused.text)
+    assert Clerk.get(clerk.pk).stored == clerk.stored
+    assert Team.get("others").permissions is None
 
 
 #: Options that list a partition of an index.

@@ -19,7 +19,14 @@ from django.db import models as djangos
 from django.db.models.constraints import BaseConstraint
 from django.db.models.manager import BaseManager
 from django.db.models.options import DEFAULT_NAMES
-from pynamodb.attributes import ListAttribute, TTLAttribute, UnicodeSetAttribute, VersionAttribute
+from pynamodb.attributes import (
+    BinaryAttribute,
+    ListAttribute,
+    TTLAttribute,
+    UnicodeAttribute,
+    UnicodeSetAttribute,
+    VersionAttribute,
+)
 from pynamodb.indexes import AllProjection, IncludeProjection, LocalSecondaryIndex
 from pynamodb.models import Model as PynamoModel
 
@@ -27,6 +34,7 @@ from dynamo._internal.items import all_models
 from dynamo._internal.tables import merged, tables_of
 from dynamo.attributes import (
     BooleanAttribute,
+    ChoiceAttribute,
     DateAttribute,
     DateTimeAttribute,
     DecimalAttribute,
@@ -88,6 +96,62 @@ class Local(LocalSecondaryIndex[Any]):
 
     pk = TextAttribute(hash_key=True)
     city = TextAttribute(range_key=True)
+
+
+T, UNSHOWN = TextAttribute, TextAttribute(editable=False)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "values", "shown"),
+    [
+        ({"title": T()}, {"title": "Chess"}, "Chess"),
+        ({"title": UnicodeAttribute()}, {"title": "Chess"}, "Chess"),
+        ({"n": IntegerAttribute(), "b": T(), "a": T()}, {"n": 1, "b": "B", "a": "A"}, "B"),
+        ({"b": T(null=True), "a": T()}, {"a": " a \n b "}, "a b"),
+        ({"note": T()}, {"note": "x" * 101}, "x" * 99 + "…"),
+        ({"code": T(hash_key=True), "a": T()}, {"code": "c", "a": "A"}, "A"),
+        (
+            {"code": T(hash_key=True), "n": IntegerAttribute(range_key=True)},
+            {"code": "c", "n": 7},
+            "thing c, 7",
+        ),
+        (
+            {"code": BinaryAttribute(hash_key=True, legacy_encoding=False)},
+            {"code": b"z"},
+            "thing 7a",
+        ),
+        ({"owner": UNSHOWN, "a": T()}, {"owner": "o", "a": "A"}, "A"),
+        (
+            {"plan": ChoiceAttribute(choices=[("f", "Free")]), "a": T()},
+            {"plan": "f", "a": "A"},
+            "A",
+        ),
+        ({"code": T(sensitive=True), "a": T()}, {"code": "c", "a": "A"}, "A"),
+        *(
+            ({name: T(), "author": T()}, {name: "of-ann-alone", "author": "A"}, "A")
+            for name in (
+                *(
+                    "password",
+                    "passphrase",
+                    "passwd",
+                    "secret",
+                    "client_secret",
+                    "token",
+                    "accessToken",
+                ),
+                *("api_key", "apikey", "auth_code", "cookie", "hash", "salt", "pin", "otp_seed"),
+                *("signature", "credentials", "private_key"),
+            )
+        ),
+    ],
+)
+def test_an_item_is_called_by_its_first_text_that_is_neither_secret_nor_its_key(
+    attributes: dict[str, Any], values: dict[str, Any], shown: str
+) -> None:
+    item = declared(**attributes)(**values)
+
+    assert (str(item), str(type(item)(**values))) == (shown, shown)
+    assert "of-ann-alone" not in repr(item)
 
 
 ONE = {"name": TextAttribute(), "unique": Unique("name", normalize=casefolded)}

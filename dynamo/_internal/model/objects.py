@@ -11,6 +11,7 @@ stores a random write id, by which a call whose reply was lost recognizes its ow
 
 import copy
 import json
+import re
 import secrets
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -41,6 +42,14 @@ from dynamo.unique import REQUESTS, GuardTable, UniqueKey
 VERSION = "version"
 #: The stored name of the random text that each change leaves.
 WRITE_ID = "writeId"
+
+#: Names of attributes that may hold a secret, like those that Django's error pages hide.
+_SECRET = re.compile(
+    "api|auth(?!or)|cookie|credential|hash|key|pass|salt|secret|signature|token|(^|_)(otp|pin)(_|$)"
+)
+#: How many characters of a text name an item in lists and titles.
+_NAME_MAX_LENGTH = 100
+
 #: Random versions start here. A smaller one was stored by version 0.1, which counted from 1.
 _LEAST_VERSION = 1 << 52
 #: More writes than an item ever gets.
@@ -140,6 +149,39 @@ class ItemObject(PlainModel):
         # PynamoDB's shows every attribute, also passwords.
         key = (str(self.attribute_values.get(name)) for name, *_rest in self._key_attributes())
         return f"<{type(self).__name__}: {', '.join(key)}>"
+
+    def __str__(self) -> str:
+        """The first text that forms can edit and that is neither a key nor a secret; else the key.
+
+        A subclass may return another text. An attribute with `sensitive=True` is never shown.
+        """
+        for name in self._names_of_texts():
+            if text := " ".join(str(self.attribute_values.get(name) or "").split()):
+                is_long = len(text) > _NAME_MAX_LENGTH
+                return f"{text[: _NAME_MAX_LENGTH - 1]}…" if is_long else text
+        return self._called()
+
+    @classmethod
+    @per_class
+    def _names_of_texts(cls) -> list[str]:
+        """The attributes that `__str__` may show, in the order of their declaration."""
+        keys = (cls._hash_keyname, cls._range_keyname)
+        return [
+            name
+            for name, field in cls._meta.fields.items()
+            if field.get_internal_type() == "CharField"
+            and field.editable
+            and not field.choices
+            and not getattr(field.attribute, "sensitive", False)
+            and name not in keys
+            and not _SECRET.search(name.lower())
+        ]
+
+    def _called(self) -> str:
+        """What messages call the item if only its key is known."""
+        key = (self.attribute_values.get(name) for name, *_rest in self._key_attributes())
+        shown = (each.hex() if isinstance(each, bytes) else str(each) for each in key)
+        return f"{self._noun()} {', '.join(shown)}"
 
     @classmethod
     def _noun(cls) -> str:

@@ -37,7 +37,7 @@ class SeatAdmin(admin.ModelAdmin):
 @admin.register(Badge)
 class BadgeAdmin(admin.ModelAdmin):
     list_display = ("code", "email")
-    actions = ("stamp", "sign", "plan")
+    actions = ("stamp", "sign", "plan", "move")
 
     @admin.action(description="Stamp")
     def stamp(self, request: HttpRequest, obj: Any, write: Transaction) -> None:
@@ -56,10 +56,22 @@ class BadgeAdmin(admin.ModelAdmin):
         its_user = Shift(str(request.user.pk))
         write.update(its_user, [pin.set(obj.code)], Shift.pk.exists(), otherwise=obj.DoesNotExist())
 
+    @admin.action(permissions=["change"])
+    def move(self, request: HttpRequest, obj: Any, write: Transaction) -> None:
+        Clerk.get(obj.code).change(email="new@example.org", write=write)
+
 
 @admin.register(Clerk)
 class ClerkAdmin(admin.UserAdmin):
-    pass
+    actions = ("move", "move_seen")
+
+    @admin.action(permissions=["change"])
+    def move(self, request: HttpRequest, obj: Any, write: Transaction) -> None:
+        obj.change(email="new@example.org", write=write)
+
+    @admin.action(permissions=["view"])
+    def move_seen(self, request: HttpRequest, obj: Any, write: Transaction) -> None:
+        obj.change(email="new@example.org", write=write)
 
 
 @admin.register(Team)
