@@ -4,19 +4,66 @@ dynamo.E008   a model of a relational database, or a ModelAdmin of contrib.admin
 dynamo.E009   an option names nothing that the model has, or a sensitive attribute
 dynamo.E010   one Query cannot serve a filter, a search or an order
 dynamo.E011   a setting that the pages need is missing, or a table for guard items
+dynamo.E013   what works in Django's ModelAdmin and not here: an option, a method, an action, a form
 """
 
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
 from django.apps import apps
 from django.conf import settings
+from django.contrib.admin.options import ModelAdmin as ContribsModelAdmin
 from django.contrib.admin.sites import all_sites
 from django.contrib.admin.utils import flatten_fieldsets, label_for_field
 from django.core.checks import CheckMessage, Error
 
 from dynamo.admin.changelist import ListAdmin, source_of, sources
 from dynamo.admin.shown import is_sensitive
+from dynamo.forms import ModelForm
+
+#: Options and methods of contrib's ModelAdmin that no page asks, with what to do instead.
+NOT_ASKED: dict[str, str | None] = {
+    **dict.fromkeys(
+        (
+            *("autocomplete_fields", "checks_class", "date_hierarchy", "filter_horizontal"),
+            *("filter_vertical", "inlines", "list_editable", "list_max_show_all"),
+            *("list_select_related", "paginator", "popup_response_template"),
+            *("prepopulated_fields", "preserve_filters", "raw_id_fields", "save_as"),
+            *("save_as_continue", "show_facets", "sortable_by", "formfield_for_foreignkey"),
+            *("formfield_for_manytomany", "get_action", "get_autocomplete_fields"),
+            *("get_changelist_form", "get_changelist_formset", "get_field_queryset"),
+            *("get_formset_kwargs", "get_formsets_with_inlines", "get_inline_formsets"),
+            *("get_inline_instances", "get_inlines", "get_list_select_related", "get_paginator"),
+            *("get_prepopulated_fields", "get_preserved_filters", "get_sortable_by"),
+            *("lookup_allowed", "save_formset", "to_field_allowed"),
+        )
+    ),
+    "delete_selected_confirmation_template": "Set delete_confirmation_template.",
+    "get_queryset": "Override get_page(request, changelist) for the list, and "
+    "has_view_permission(request, obj) for the page of each item.",
+    "get_changelist": "Override get_changelist_instance(request).",
+    "get_deleted_objects": "Nothing else is deleted with an item.",
+    "delete_queryset": "Override delete_model(request, obj, write), which is called for each item.",
+    **dict.fromkeys(
+        ("render_change_form", "render_delete_form"),
+        "Override changeform_view or delete_view, and pass extra_context.",
+    ),
+    **dict.fromkeys(
+        ("save_form", "save_related"), "Override save_model(request, obj, form, change, write)."
+    ),
+    **dict.fromkeys(
+        (
+            *("construct_change_message", "log_addition", "log_change", "log_deletion"),
+            *("log_deletions", "response_action", "response_delete"),
+        ),
+        "Override commit(request, write, action, obj, permission=…).",
+    ),
+    **dict.fromkeys(
+        ("response_post_save_add", "response_post_save_change"),
+        "Override response_add or response_change.",
+    ),
+}
 
 _APPS = ("django.contrib.auth", "django.contrib.contenttypes", "django.contrib.messages")
 _PROCESSORS = (
@@ -66,7 +113,7 @@ def check_admin(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 
 def check_model_admin(model_admin: Any) -> list[CheckMessage]:
-    kinds = {"E009": _names, "E010": _queries, "E011": _additions}
+    kinds = {"E013": _not_asked, "E009": _names, "E010": _queries, "E011": _additions}
     return [
         Error(text, hint, obj=type(model_admin), id=f"dynamo.{number}")
         for number, problems in kinds.items()
@@ -76,6 +123,53 @@ def check_model_admin(model_admin: Any) -> list[CheckMessage]:
 
 #: Texts, with what to declare instead.
 Problems = Iterator[tuple[str, str | None]]
+
+
+def _not_asked(model_admin: Any) -> Problems:
+    """What Django's ModelAdmin has, and no page of this one calls."""
+    # They need the apps, which are loaded later.
+    from dynamo.admin.modeladmin import UserAdmin
+    from dynamo.auth.models import AbstractUser
+
+    own = type(model_admin)
+    for name, advice in NOT_ASKED.items():
+        default = getattr(ListAdmin, name, getattr(ContribsModelAdmin, name))
+        value = getattr(own, name, default)
+        if (tuple(value) if isinstance(value, list) else value) != default:
+            yield f"{name} changes nothing: the pages of dynamo.admin do not ask it.", advice
+    if not _is_our_form(model_admin):
+        yield "form is not a form of this library.", "from dynamo.forms import ModelForm"
+    named = [each if isinstance(each, str) else each.__name__ for each in own.actions or ()]
+    known = model_admin._named_actions()
+    for name in dict.fromkeys(named):
+        if name not in known:
+            text = f"actions names {name}, which is not a method of {own.__name__}, nor an action "
+            yield f"{text}of the site.", None
+        elif named.count(name) > 1:
+            yield f"actions names {name} twice.", None
+    for name, function in known.items():
+        try:
+            inspect.signature(function).bind(model_admin, None, None, None)
+        except TypeError:
+            hint = f"def {name}(self, request, obj, write): obj.change(…, write=write)"
+            yield (
+                f"The action {name} does not take an item and a transaction: dynamo.admin calls it "
+                "for each selected item, not once for a queryset.",
+                hint,
+            )
+    if unknown := {*model_admin.dangerous} - {"add", "change", "delete"}:
+        yield f"dangerous names {', '.join(sorted(unknown))}, not add, change or delete.", None
+    is_user = issubclass(model_admin.model, AbstractUser) and not isinstance(model_admin, UserAdmin)
+    if is_user and own.has_change_permission is ListAdmin.has_change_permission:
+        yield (
+            f"{own.__name__} would let staff make superusers of themselves.",
+            "Derive it from UserAdmin of `from dynamo import admin`.",
+        )
+
+
+def _is_our_form(model_admin: Any) -> bool:
+    form = model_admin.form
+    return isinstance(form, type) and issubclass(form, ModelForm)
 
 
 def _additions(model_admin: Any) -> Problems:
@@ -90,23 +184,26 @@ def _additions(model_admin: Any) -> Problems:
 
 def _names(model_admin: Any) -> Problems:
     """Errors of options: names that the model does not have, and sensitive attributes."""
-    model, form = model_admin.model, model_admin.form
+    model, declared = model_admin.model, getattr(model_admin.form, "declared_fields", ())
     fieldsets: Any = model_admin.fieldsets or [(None, {"fields": model_admin.fields or ()})]
-    options = ("list_display", "readonly_fields", "list_filter", "search_fields")
-    named = {each: getattr(model_admin, each) for each in options}
+    options = (
+        *("list_display", "list_display_links", "readonly_fields", "list_filter"),
+        *("search_fields", "exclude", "radio_fields"),
+    )
+    named = {each: getattr(model_admin, each) or () for each in options}
     for option, names in {**named, "fields": flatten_fieldsets(fieldsets)}.items():
         for name in names:
             try:
                 label_for_field(name, model, model_admin)
             except (AttributeError, TypeError):
-                if option == "fields" and name in form.declared_fields:
+                if option in {"fields", "exclude"} and name in declared:
                     continue
                 yield (
                     f"{option} names {name}, which is not an attribute of {model.__name__}, nor a "
                     f"method of it or of {type(model_admin).__name__}.",
                     None,
                 )
-            if is_sensitive(model, name):
+            if is_sensitive(model, name) and option != "exclude":
                 text = f"{option} names {name}, which is declared sensitive: it is never shown."
                 yield text, None
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib.admin import site as default_site
+from django.contrib.admin.sites import all_sites
 from django.test import override_settings
 
 from dynamo.admin import AdminSite
@@ -42,3 +43,11 @@ def project() -> Iterator[None]:
     finally:
         vars(default_site)["_wrapped"] = before
         permissions._read.clear()
+
+
+@pytest.fixture
+def site(project: None) -> Iterator[AdminSite]:
+    """A site of its own, which `check` of other tests does not find."""
+    site = AdminSite()
+    yield site
+    all_sites.discard(site)

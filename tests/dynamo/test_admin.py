@@ -1,7 +1,7 @@
 """`dynamo.admin`, end to end over HTTP."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 import pytest
 from django.contrib.admin import ModelAdmin as ContribsModelAdmin, site as default_site
-from django.contrib.admin.sites import all_sites
 from django.contrib.auth.tokens import default_token_generator
 from django.contrib.messages.storage.cookie import CookieStorage
 from django.contrib.sessions.models import Session
@@ -24,7 +23,7 @@ from django.utils.http import urlsafe_base64_encode
 
 from dynamo import Transaction
 from dynamo._internal.client.sending import send
-from dynamo.admin import AdminSite, ModelAdmin
+from dynamo.admin import AdminSite, ModelAdmin, UserAdmin
 from dynamo.admin.actions import OVERTAKEN
 from dynamo.admin.models import LogEntry, journal_of, list_entries, month_of
 from dynamo.admin.shown import id_of, is_sensitive, name_of
@@ -884,14 +883,6 @@ def test_a_permission_or_a_group_that_does_not_exist_is_refused_at_its_field(
 BY_CLUB = {"list_index": Customer.by_club, "list_partition": "a"}
 
 
-@pytest.fixture
-def site(project: None) -> Iterator[AdminSite]:
-    """A site of its own, which `check` of other tests does not find."""
-    site = AdminSite()
-    yield site
-    all_sites.discard(site)
-
-
 @pytest.mark.parametrize(
     ("options", "found"),
     [
@@ -922,8 +913,9 @@ def site(project: None) -> Iterator[AdminSite]:
 def test_check_refuses_what_no_query_can_serve_and_names_what_to_declare(
     options: dict[str, Any], found: str, site: AdminSite
 ) -> None:
-    model = Clerk if "pin" in str(options) else Customer
-    site.register(**{"model_or_iterable": model, **options})
+    of_clerks = {"model_or_iterable": Clerk, "admin_class": UserAdmin}
+    of_customers = {"model_or_iterable": Customer}
+    site.register(**{**(of_clerks if "pin" in str(options) else of_customers), **options})
 
     messages = [f"{each.id}: {each.msg}" for each in site.check(None)]
 

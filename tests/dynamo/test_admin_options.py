@@ -1,0 +1,221 @@
+"""Each option and method of Django's ModelAdmin works in `dynamo.admin`, or `check` reports it."""
+
+import inspect
+import re
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from django import forms
+from django.contrib.admin import HORIZONTAL, ModelAdmin as ContribsModelAdmin
+from django.contrib.admin.helpers import ActionForm
+from django.contrib.admin.sites import all_sites
+from django.test import Client, override_settings
+from django.urls import path
+
+from dynamo.admin import AdminSite, ModelAdmin, UserAdmin
+from dynamo.attributes import TextAttribute
+from dynamo.forms import ModelForm, modelform_factory
+from tests.dynamo.adminpages import submit
+from tests.dynamo.desk.admin import CustomerAdmin
+from tests.dynamo.desk.models import Clerk, Customer
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+LIST, ADD, ANN = (
+    "/admin/desk/customer/",
+    "/admin/desk/customer/add/",
+    "/admin/desk/customer/1/change/",
+)
+DELETION, HISTORY = "/admin/desk/customer/1/delete/", "/admin/desk/customer/1/history/"
+OWN = "desk/badge.html"
+
+
+class Plain(CustomerAdmin):
+    ordering = ()
+
+
+class OwnActionForm(ActionForm):
+    why = forms.CharField()
+
+
+class OwnForm(ModelForm[Customer]):
+    extra = forms.CharField(required=False)
+
+
+#: By option of Django's ModelAdmin: a value, a page, and a text that only this value brings.
+SHOWN: dict[str, tuple[Any, str, str]] = {
+    "action_form": (OwnActionForm, LIST, 'name="why"'),
+    "actions": (None, LIST, ""),
+    "actions_on_bottom": (True, LIST, 'value="1">Go'),
+    "actions_on_top": (False, LIST, ""),
+    "actions_selection_counter": (False, LIST, ""),
+    "add_form_template": (OWN, ADD, ""),
+    "change_form_template": (OWN, ANN, ""),
+    "change_list_template": (OWN, LIST, ""),
+    "delete_confirmation_template": (OWN, DELETION, ""),
+    "exclude": (["club"], ANN, ""),
+    "fields": ([("email", "club")], ANN, "fieldBox"),
+    "fieldsets": ([("Of ann", {"fields": ["email"]})], ANN, "Of ann"),
+    "form": (OwnForm, ANN, 'name="extra"'),
+    "formfield_overrides": ({TextAttribute: {"help_text": "Of texts"}}, ANN, "Of texts"),
+    "list_display": (["visits"], LIST, "Visits"),
+    "list_display_links": (["club"], LIST, 'change/">chess</a>'),
+    "list_filter": (["region"], LIST, "By region"),
+    "list_per_page": (1, LIST, 'rel="next"'),
+    "object_history_template": (OWN, HISTORY, ""),
+    "ordering": (["-joined"], f"{LIST}?club=chess", "descending"),
+    "radio_fields": ({"plan": HORIZONTAL}, ANN, 'type="radio"'),
+    "readonly_fields": (["club"], ANN, '<div class="readonly">chess</div>'),
+    "save_on_top": (True, ANN, ""),
+    "search_fields": (["club"], f"{LIST}?q=chess", "ann@example.org"),
+    "search_help_text": ("By what?", LIST, "By what?"),
+    "view_on_site": (lambda self, obj: f"/of/{obj.pk}/", ANN, 'href="/of/1/"'),
+}
+#: Lists are never counted, as if this were False.
+ALWAYS_SO = {"show_full_result_count"}
+
+
+@pytest.fixture
+def client(project: None) -> Client:
+    Customer.create(pk="1", email="ann@example.org", club="chess")
+    Customer.create(pk="2", email="bob@example.org", club="chess")
+    browser = Client()
+    boss: Any = Clerk.objects.create_superuser("boss", "boss@example.org", "correct horse battery")
+    browser.force_login(boss)
+    return browser
+
+
+def pages_of(site: AdminSite) -> Any:
+    """The pages of `site` in place of those of the test app."""
+    urls = type("urls", (), {"urlpatterns": [path("admin/", site.urls)]})
+    return override_settings(ROOT_URLCONF=urls)
+
+
+def plain(page: str) -> str:
+    """The page without what differs each time."""
+    return re.sub(r'value="[^"]*:[^"]*"', "", page)
+
+
+@pytest.mark.parametrize("option", SHOWN)
+def test_an_option_changes_the_page_as_it_says(
+    option: str, client: Client, site: AdminSite
+) -> None:
+    value, page, text = SHOWN[option]
+    shown = []
+    for options in ({}, {option: value}):
+        own = AdminSite()
+        all_sites.discard(own)
+        own.register(Customer, Plain, **options)
+        assert own.check(None) == []
+        with pages_of(own):
+            answer = client.get(page)
+        assert answer.status_code == 200
+        shown.append(plain(answer.text))
+
+    assert shown[0] != shown[1]
+    assert text in shown[1]
+    assert not text or text not in shown[0]
+
+
+def test_the_menu_below_the_list_works_next_to_the_one_above_it(
+    client: Client, site: AdminSite
+) -> None:
+    site.register(Customer, CustomerAdmin, actions_on_bottom=True)
+    for index in ("0", "1"):
+        menus = ["welcome", ""] if index == "0" else ["", "welcome"]
+        with pages_of(site):
+            chosen = {"_selected_action": "1", "action": menus, "index": index}
+            assert "Are you sure?" in client.post(LIST, chosen).text
+            unknown = client.post(LIST, chosen | {"action": "nothing"}, follow=True)
+        assert "No action selected." in unknown.text
+
+
+PUBLIC = [each for each in dir(ContribsModelAdmin) if not each.startswith("_")]
+METHODS = [each for each in PUBLIC if inspect.isroutine(getattr(ContribsModelAdmin, each))]
+
+
+def not_asked(found: list[Any]) -> set[str]:
+    return {each.msg.split()[0] for each in found if "changes nothing" in each.msg}
+
+
+def test_every_option_and_method_of_djangos_model_admin_works_or_is_reported(
+    client: Client, site: AdminSite
+) -> None:
+    called: set[str] = set()
+
+    def recorded(name: str) -> Any:
+        def method(self: Any, *args: Any, **options: Any) -> Any:
+            called.add(name)
+            return getattr(super(own, self), name)(*args, **options)
+
+        return method
+
+    own: Any = type("Own", (CustomerAdmin,), {each: recorded(each) for each in METHODS})
+    site.register(Customer, own)
+    found = not_asked(site.check(None))
+    with pages_of(site):
+        assert client.get("/admin/").status_code == 200
+        assert submit(client, ADD, email="eve@example.org", club="chess").status_code == 302
+        assert submit(client, ANN, club="go").status_code == 302
+        for page in (LIST, f"{LIST}?q=ann", f"{LIST}?club=chess", HISTORY):
+            assert client.get(page).status_code == 200
+        chosen = {"_selected_action": "2", "action": "welcome"}
+        assert client.post(LIST, chosen).status_code == 200
+        assert submit(client, DELETION).status_code == 302
+    others: dict[str, Any] = dict.fromkeys({*PUBLIC} - {*METHODS} - {"media", "urls"}, "own")
+    reported: set[str] = set()
+    for name, value in others.items():
+        made: Any = type("Own", (ModelAdmin,), {name: value})
+        with suppress(Exception):
+            reported |= not_asked(made(Customer, site).check())
+
+    assert {*METHODS} - found == called & {*METHODS}
+    assert {*others} - reported == {*SHOWN} | ALWAYS_SO
+
+
+def on_query(model_admin: Any, request: Any, queryset: Any) -> None:
+    """As Django's actions."""
+
+
+class DjangosForm(forms.ModelForm):  # type: ignore[type-arg]  # not at run time
+    pass
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"list_editable": ["club"]}, "list_editable changes nothing"),
+        ({"list_editable": []}, ""),
+        ({"raw_id_fields": ("club",)}, "raw_id_fields changes nothing"),
+        ({"get_queryset": lambda self, request: []}, "get_queryset changes nothing"),
+        ({"form": DjangosForm}, "form is not a form of this library."),
+        ({"form": modelform_factory}, "form is not a form of this library."),
+        ({"actions": ["nothing"]}, "actions names nothing, which is not a method of"),
+        ({"actions": [on_query]}, "The action on_query does not take an item and a transaction"),
+        ({"actions": ["on_query"], "on_query": on_query}, "The action on_query does not take"),
+        ({"actions": ["welcome", "welcome"]}, "actions names welcome twice."),
+        ({"actions": ["delete_selected"]}, ""),
+        ({"dangerous": ["change", "remove"]}, "dangerous names remove, not add, change or delete."),
+        ({"exclude": ["emial"]}, "exclude names emial, which is not an attribute"),
+        ({"exclude": ["extra", "joined"], "form": OwnForm}, ""),
+        ({"radio_fields": {"plna": HORIZONTAL}}, "radio_fields names plna, which is not"),
+        ({"list_display_links": None}, ""),
+    ],
+)
+def test_check_reports_what_works_in_django_alone_and_names_that_are_wrong(
+    options: dict[str, Any], said: str, site: AdminSite
+) -> None:
+    site.register(Customer, CustomerAdmin, **options)
+
+    found = [each.msg for each in site.check(None)]
+
+    assert [each.startswith(said) for each in found] == ([True] if said else [])
+
+
+def test_check_refuses_an_admin_of_users_that_would_let_them_grant_rights(site: AdminSite) -> None:
+    site.register(Clerk, ModelAdmin)
+    assert "would let staff make superusers" in site.check(None)[0].msg
+    site.unregister([Clerk])  # type: ignore[arg-type]  # contrib's stubs want its models
+    site.register(Clerk, UserAdmin)
+    assert site.check(None) == []
