@@ -103,11 +103,6 @@ def _described(function: Any, name: str) -> Any:
     return getattr(function, "short_description", name.replace("_", " "))
 
 
-def _needed(function: Any) -> Sequence[str]:
-    """The permissions of which an action needs one."""
-    return getattr(function, "allowed_permissions", None) or ["change"]
-
-
 def as_stored(item: Any) -> Any:
     """The item without what a form has put into it."""
     return item.from_raw_data(item.stored) if item.stored else item
@@ -153,6 +148,11 @@ class ActionAdmin(ListAdmin[M]):
         user: Any = request.user
         return bool(has(request, *on) if has else user.has_perm(self.permission(permission)))
 
+    def _allowing(self, request: HttpRequest, function: Any, item: Any) -> list[str]:
+        """Those permissions of an action that the user has; it needs one."""
+        needed = getattr(function, "allowed_permissions", None) or ["change"]
+        return [each for each in needed if self._may(request, each, item)]
+
     # Fields that ask for a reason and the password ------------------------------------------------
 
     def confirm_fields(self, request: HttpRequest, dangerous: bool) -> dict[str, forms.Field]:
@@ -184,7 +184,7 @@ class ActionAdmin(ListAdmin[M]):
         return {
             name: (function, name, capfirst(str(_described(function, name))))
             for name, function in named.items()
-            if any(self._may(request, each, None) for each in _needed(function))
+            if self._allowing(request, function, None)
         }
 
     def get_action_choices(
@@ -290,12 +290,19 @@ class ActionAdmin(ListAdmin[M]):
                 called = name_of(item) if key in whole else f"{self.opts.verbose_name} {key}"
                 results.setdefault(result, []).append(called)
             for (level, text), names in results.items():
-                self.message_user(request, f"{', '.join(names)}: {text}", level)
+                # In quotation marks, because the page begins a message with a capital letter.
+                called = ", ".join(f"“{each}”" for each in names)
+                self.message_user(request, f"{called}: {text}", level)
             return HttpResponseRedirect(back)
+        may_see = self.has_view_or_change_permission
         context = {
             "title": _("Are you sure?"),
             "subtitle": title % model_format_dict(self.opts),
-            "objects": [(name_of(each), self.url("change", each)) for each in whole.values()],
+            "objects": [
+                (name_of(each), may_see(request, each) and self.url("change", each))
+                for each in whole.values()
+            ],
+            "may_see_list": may_see(request),
             "form": form,
             "action": name,
             "selected": list(items),
@@ -331,7 +338,7 @@ class ActionAdmin(ListAdmin[M]):
         try:
             if seen != str(item.version):
                 raise Stale
-            allowed = [each for each in _needed(function) if self._may(request, each, item)]
+            allowed = self._allowing(request, function, item)
             if not allowed:
                 raise PermissionDenied
             what = function(self, request, item, write)

@@ -204,6 +204,7 @@ class ModelAdmin(ActionAdmin[M]):
         adminform = helpers.AdminForm(form, fieldsets, {}, readonly, model_admin=self)
         verb = operation.capitalize() if may_write else "View"
         absolute_url = self.get_view_on_site_url(obj)
+        actions = {} if obj is None else self.get_actions(request)
         context = {
             "title": djangos_text(f"{verb} %s") % self.opts.verbose_name,
             "subtitle": None if obj is None else name_of(obj),
@@ -223,8 +224,8 @@ class ModelAdmin(ActionAdmin[M]):
             "absolute_url": absolute_url,
             "item_actions": [
                 (self.url("action", obj, name), text)
-                for name, text in self.get_action_choices(request, [])
-                if obj is not None and name != DELETE
+                for name, text in (self.get_action_choices(request, []) if actions else ())
+                if name != DELETE and self._allowing(request, actions[name][0], obj)
             ],
             "save_as": False,
             "save_on_top": self.save_on_top,

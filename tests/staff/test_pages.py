@@ -296,10 +296,10 @@ def test_an_account_is_deactivated_and_activated_on_its_page(client: Any, bob: U
 
     assert act(client, bob, "deactivate").url == page_of(bob)
 
-    assert messages(client, bob) == ["Bob: Done."]
+    assert messages(client, bob) == ["“Bob”: Done."]
     assert theirs.get("/accounts/profile/").status_code == 302
     act(client, bob, "activate")
-    assert messages(client, bob) == ["Bob: Done."]
+    assert messages(client, bob) == ["“Bob”: Done."]
     assert logged_actions() == ["deactivate", "activate"]
 
 
@@ -307,7 +307,7 @@ def test_an_account_is_deactivated_and_activated_on_its_page(client: Any, bob: U
     ("change", "message"),
     [
         (lambda bob: bob.change(full_name="Robert"), "nothing was stored"),
-        (delete, "Bob: This account was deleted meanwhile."),
+        (delete, "“Bob”: This account was deleted meanwhile."),
     ],
 )
 def test_an_account_that_changes_meanwhile_is_not_deactivated(
@@ -333,7 +333,7 @@ def test_a_mail_is_sent_again_with_its_reason_in_the_audit_log(
 
     [mail] = mailoutbox
     assert (mail.to, subject in mail.subject) == ([bob.email], True)
-    assert messages(client, bob) == ["Bob: Done."]
+    assert messages(client, bob) == ["“Bob”: Done."]
     [entry, _of_account] = stored_entries()
     assert (entry["action"]["S"], entry["reason"]["S"]) == (action, "The first one was lost")
     act(client, bob, action)
@@ -356,7 +356,7 @@ def test_a_mail_that_would_be_of_no_use_is_not_sent(
 
     act(client, bob, action)
 
-    assert messages(client, bob) == ["Bob: There was nothing to do."]
+    assert messages(client, bob) == ["“Bob”: There was nothing to do."]
     assert (mailoutbox, logged_actions()) == ([], [])
 
 

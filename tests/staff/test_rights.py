@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client
-from django.utils.text import capfirst
 
 from accounts.models import User
 from accounts.services import deactivate
@@ -110,7 +109,7 @@ def test_staff_cannot_act_on_an_account_above_them(
     for action in actions:
         assert act(client, other, *action).url == page_of(other)
         response = client.get(page_of(other))
-        assert Page(response).messages == [capfirst(f"{other.username}: {message}")]
+        assert Page(response).messages == [f"“{other.username}”: {message}"]
         assert text in Page(response).text
         assert page_of(other, *action) not in response.content.decode()
     assert stored_items()[other.pk] == before
