@@ -22,47 +22,35 @@ from dynamo.admin.changelist import ListAdmin, source_of, sources
 from dynamo.admin.shown import is_sensitive
 from dynamo.forms import ModelForm
 
-#: Options and methods of contrib's ModelAdmin that no page asks, with what to do instead.
-NOT_ASKED: dict[str, str | None] = {
-    **dict.fromkeys(
-        (
-            *("autocomplete_fields", "checks_class", "date_hierarchy", "filter_horizontal"),
-            *("filter_vertical", "inlines", "list_editable", "list_max_show_all"),
-            *("list_select_related", "paginator", "popup_response_template"),
-            *("prepopulated_fields", "preserve_filters", "raw_id_fields", "save_as"),
-            *("save_as_continue", "show_facets", "sortable_by", "formfield_for_foreignkey"),
-            *("formfield_for_manytomany", "get_action", "get_autocomplete_fields"),
-            *("get_changelist_form", "get_changelist_formset", "get_field_queryset"),
-            *("get_formset_kwargs", "get_formsets_with_inlines", "get_inline_formsets"),
-            *("get_inline_instances", "get_inlines", "get_list_select_related", "get_paginator"),
-            *("get_prepopulated_fields", "get_preserved_filters", "get_sortable_by"),
-            *("lookup_allowed", "save_formset", "to_field_allowed"),
-        )
-    ),
-    "delete_selected_confirmation_template": "Set delete_confirmation_template.",
-    "get_queryset": "Override get_page(request, changelist) for the list, and "
-    "has_view_permission(request, obj) for the page of each item.",
-    "get_changelist": "Override get_changelist_instance(request).",
-    "get_deleted_objects": "Nothing else is deleted with an item.",
-    "delete_queryset": "Override delete_model(request, obj, write), which is called for each item.",
-    **dict.fromkeys(
-        ("render_change_form", "render_delete_form"),
-        "Override changeform_view or delete_view, and pass extra_context.",
-    ),
-    **dict.fromkeys(
-        ("save_form", "save_related"), "Override save_model(request, obj, form, change, write)."
-    ),
-    **dict.fromkeys(
-        (
-            *("construct_change_message", "log_addition", "log_change", "log_deletion"),
-            *("log_deletions", "response_action", "response_delete"),
-        ),
-        "Override commit(request, write, action, obj, permission=…).",
-    ),
-    **dict.fromkeys(
-        ("response_post_save_add", "response_post_save_change"),
-        "Override response_add or response_change.",
-    ),
+#: Options and methods of contrib's ModelAdmin that no page asks, by what to do instead.
+NOT_ASKED = {
+    "": """
+        autocomplete_fields checks_class date_hierarchy filter_horizontal filter_vertical inlines
+        list_editable list_max_show_all list_select_related paginator popup_response_template
+        prepopulated_fields preserve_filters raw_id_fields save_as save_as_continue show_facets
+        sortable_by formfield_for_foreignkey formfield_for_manytomany get_action
+        get_autocomplete_fields get_changelist_form get_changelist_formset get_field_queryset
+        get_formset_kwargs get_formsets_with_inlines get_inline_formsets get_inline_instances
+        get_inlines get_list_select_related get_paginator get_prepopulated_fields
+        get_preserved_filters get_sortable_by lookup_allowed save_formset to_field_allowed
+        get_deleted_objects delete_confirmation_max_display
+    """,
+    "Set delete_confirmation_template.": "delete_selected_confirmation_template",
+    "Override get_page(request, changelist) for the list, and has_view_permission(request, obj) "
+    "for the page of each item.": "get_queryset",
+    "Override get_changelist_instance(request).": "get_changelist",
+    "Override changeform_view or delete_view, and pass extra_context.": """
+        render_change_form render_delete_form
+    """,
+    "Override save_model(request, obj, form, change, write).": "save_form save_related",
+    "Override delete_model(request, obj, write), called for each item.": "delete_queryset",
+    "Override commit(request, write, action, obj, permission=…).": """
+        construct_change_message log_addition log_change log_deletion log_deletions
+        response_action response_delete
+    """,
+    "Override response_add or response_change.": """
+        response_post_save_add response_post_save_change
+    """,
 }
 
 _APPS = ("django.contrib.auth", "django.contrib.contenttypes", "django.contrib.messages")
@@ -127,16 +115,18 @@ Problems = Iterator[tuple[str, str | None]]
 
 def _not_asked(model_admin: Any) -> Problems:
     """What Django's ModelAdmin has, and no page of this one calls."""
-    # They need the apps, which are loaded later.
-    from dynamo.admin.modeladmin import UserAdmin
+    # It needs the apps, which are loaded later.
     from dynamo.auth.models import AbstractUser
 
     own = type(model_admin)
-    for name, advice in NOT_ASKED.items():
-        default = getattr(ListAdmin, name, getattr(ContribsModelAdmin, name))
-        value = getattr(own, name, default)
-        if (tuple(value) if isinstance(value, list) else value) != default:
-            yield f"{name} changes nothing: the pages of dynamo.admin do not ask it.", advice
+    for advice, names in NOT_ASKED.items():
+        for name in names.split():
+            # Django 6.1 does not have all, and 5.2 has others.
+            default = getattr(ListAdmin, name, getattr(ContribsModelAdmin, name, None))
+            value = getattr(own, name, default)
+            if (tuple(value) if isinstance(value, list) else value) != default:
+                text = f"{name} changes nothing: the pages of dynamo.admin do not ask it."
+                yield text, advice or None
     if not _is_our_form(model_admin):
         yield "form is not a form of this library.", "from dynamo.forms import ModelForm"
     named = [each if isinstance(each, str) else each.__name__ for each in own.actions or ()]
@@ -159,8 +149,9 @@ def _not_asked(model_admin: Any) -> Problems:
             )
     if unknown := {*model_admin.dangerous} - {"add", "change", "delete"}:
         yield f"dangerous names {', '.join(sorted(unknown))}, not add, change or delete.", None
-    is_user = issubclass(model_admin.model, AbstractUser) and not isinstance(model_admin, UserAdmin)
-    if is_user and own.has_change_permission is ListAdmin.has_change_permission:
+    # UserAdmin overrides the method, and so does a class that lets nobody change an account.
+    is_open = own.has_change_permission is ListAdmin.has_change_permission
+    if is_open and issubclass(model_admin.model, AbstractUser):
         yield (
             f"{own.__name__} would let staff make superusers of themselves.",
             "Derive it from UserAdmin of `from dynamo import admin`.",
@@ -186,11 +177,11 @@ def _names(model_admin: Any) -> Problems:
     """Errors of options: names that the model does not have, and sensitive attributes."""
     model, declared = model_admin.model, getattr(model_admin.form, "declared_fields", ())
     fieldsets: Any = model_admin.fieldsets or [(None, {"fields": model_admin.fields or ()})]
-    options = (
-        *("list_display", "list_display_links", "readonly_fields", "list_filter"),
-        *("search_fields", "exclude", "radio_fields"),
-    )
-    named = {each: getattr(model_admin, each) or () for each in options}
+    options = """
+        list_display list_display_links readonly_fields list_filter search_fields exclude
+        radio_fields
+    """
+    named = {each: getattr(model_admin, each) or () for each in options.split()}
     for option, names in {**named, "fields": flatten_fieldsets(fieldsets)}.items():
         for name in names:
             try:

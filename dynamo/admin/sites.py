@@ -138,8 +138,8 @@ class AdminSite(contribs.AdminSite):
     def may_write(self, request: HttpRequest, item: object) -> bool:
         """Whether the user of `request` may write `item`, whatever the permission and the page.
 
-        Only a superuser writes the account of another member of staff: a new email address, for
-        example, is enough to get its password. `commit` asks this of each write.
+        Only a superuser writes the account of another member of staff: a changed email address is
+        enough to set a password by a reset link. `commit` asks this of each write.
         """
         # It needs the apps, which are loaded later.
         from dynamo.auth.models import AbstractUser
@@ -175,7 +175,8 @@ class AdminSite(contribs.AdminSite):
         of the user's rights.
 
         Raises:
-            PermissionDenied: the user no longer has the right; nothing was written.
+            PermissionDenied: the user no longer has the right, or `may_write` refused an item;
+                nothing was written.
             what `Transaction.commit` raises.
         """
         user = cast(Any, request.user)
