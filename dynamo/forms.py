@@ -84,6 +84,9 @@ def _as_returned(field: forms.Field, value: Any) -> Any:
     """A value as it is compared: browsers drop microseconds and send other line breaks."""
     if isinstance(value, datetime) and not field.widget.supports_microseconds:
         return value.replace(microsecond=0)
+    if isinstance(value, (set, frozenset)):
+        # An empty one is not stored.
+        return value or None
     if isinstance(value, str):
         text = "\n".join(re.split("\r\n?|\n", value))
         return text.strip() if getattr(field, "strip", False) else text

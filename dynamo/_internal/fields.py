@@ -11,6 +11,7 @@ from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.core.serializers.json import DjangoJSONEncoder
 from django.core.validators import EMPTY_VALUES
 from django.db import models
+from django.forms.utils import from_current_timezone
 from django.utils import formats
 from django.utils.functional import keep_lazy_text
 from django.utils.text import camel_case_to_spaces, format_lazy
@@ -66,6 +67,12 @@ class _Number(models.FloatField):
         return super().formfield(*args, **{"form_class": NumberField, **options})
 
 
+class _DateTime(models.DateTimeField):
+    def to_python(self, value: Any) -> Any:
+        """As a form's field does: a time without a zone is in the current one."""
+        return from_current_timezone(super().to_python(value))
+
+
 class _JSON(models.JSONField):
     def __init__(self, **options: Any) -> None:
         super().__init__(encoder=ShownEncoder, **options)
@@ -85,13 +92,13 @@ _KINDS: dict[type, type[models.Field]] = {
     own.DecimalAttribute: models.DecimalField,
     own.BooleanAttribute: models.BooleanField,
     own.DateAttribute: models.DateField,
-    own.DateTimeAttribute: models.DateTimeField,
+    own.DateTimeAttribute: _DateTime,
     own.JSONAttribute: _JSON,
     pynamodb.UnicodeAttribute: models.CharField,
     pynamodb.NumberAttribute: _Number,
     pynamodb.BooleanAttribute: models.BooleanField,
-    pynamodb.UTCDateTimeAttribute: models.DateTimeField,
-    pynamodb.TTLAttribute: models.DateTimeField,
+    pynamodb.UTCDateTimeAttribute: _DateTime,
+    pynamodb.TTLAttribute: _DateTime,
     pynamodb.JSONAttribute: _JSON,
     pynamodb.VersionAttribute: _NotEditable,
     pynamodb.Attribute: _NotEditable,

@@ -360,6 +360,13 @@ class UserAdmin(ModelAdmin[M]):
     search_fields = ("username", "email")
     add_fields: Sequence[Any] = ("username", "email", "password1", "password2")
 
+    def __init__(self, model: Any, admin_site: Any) -> None:
+        super().__init__(model, admin_site)
+        absent = {name for name in ("username", "email") if getattr(model, name) is None}
+        for option in ("list_display", "search_fields", "add_fields"):
+            setattr(self, option, [n for n in getattr(self, option) if n not in absent])
+        self.add_fields = [*dict.fromkeys([*model.needed(), *self.add_fields])]
+
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         may_write = self.admin_site.may_write(request, obj)
         return may_write and super().has_change_permission(request, obj)

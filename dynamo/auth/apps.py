@@ -20,19 +20,24 @@ class AuthConfig(AppConfig):
 
 
 def check_backends(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """dynamo.E012: Django's own backend would look for permissions in a relational database."""
+    """dynamo.E012: Django's own backends look for permissions in a relational database."""
     from django.contrib.auth import get_backends, get_user_model
+    from django.contrib.auth.backends import ModelBackend
 
     from dynamo.auth.backends import UserBackend
     from dynamo.auth.models import AbstractUser
 
-    has_one = any(isinstance(each, UserBackend) for each in get_backends())
-    if has_one or not issubclass(get_user_model(), AbstractUser):
+    if not issubclass(get_user_model(), AbstractUser):
+        return []
+    kinds = (UserBackend, ModelBackend)
+    are_ours = [isinstance(each, UserBackend) for each in get_backends() if isinstance(each, kinds)]
+    if are_ours and all(are_ours):
         return []
     return [
         Error(
-            "No backend in AUTHENTICATION_BACKENDS knows the permissions of AUTH_USER_MODEL.",
-            hint="Add dynamo.auth.backends.UserBackend, or a subclass, instead of ModelBackend.",
+            "AUTHENTICATION_BACKENDS must find the permissions of AUTH_USER_MODEL in DynamoDB.",
+            hint="Name UserBackend or RemoteUserBackend of dynamo.auth.backends, or a subclass, "
+            "instead of Django's backend.",
             id="dynamo.E012",
         )
     ]

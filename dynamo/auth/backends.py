@@ -3,7 +3,7 @@
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.contrib.auth import get_user_model
+from django.contrib.auth import backends, get_user_model
 from django.contrib.auth.backends import BaseBackend
 from django.http import HttpRequest
 from django.views.decorators.debug import sensitive_variables
@@ -23,30 +23,35 @@ class UserBackend(BaseBackend):
         request: HttpRequest | None,
         username: str | None = None,
         password: str | None = None,
-        **_credentials: Any,
+        **credentials: Any,
     ) -> Any:
         """The user with this username or email address, if password and user are right.
 
+        As in Django, the value of USERNAME_FIELD also has the name of that attribute: `email=…`.
         Sends the same requests and hashes the same, whether or not the user exists. Costs 2
         requests and 2 read units.
 
         Raises:
             Busy: too many hashes at once in this process. The password was not checked.
         """
-        if username is None or password is None:
-            return None
         model: Any = get_user_model()
-        user = model.find_in_even_time(username)
+        who = credentials.get(model.USERNAME_FIELD) if username is None else username
+        if who is None or password is None:
+            return None
+        user = model.find_in_even_time(who)
         if user is None:
             model().set_password(password)
             return None
-        return user if user.check_password(password) and user.is_active else None
+        is_right = user.check_password(password) and self.user_can_authenticate(user)
+        return user if is_right else None
+
+    user_can_authenticate: Any = backends.ModelBackend.user_can_authenticate
 
     def get_user(self, user_id: str) -> Any:
         """The user of a session, if active. Costs 1 request and 1 read unit."""
         model: Any = get_user_model()
         user = model.get_or_none(user_id)
-        return user if user and user.is_active else None
+        return user if user and self.user_can_authenticate(user) else None
 
     def get_user_permissions(self, user_obj: Any, obj: object = None) -> set[str]:
         """Those of the user alone; a superuser has all. As in Django, a single `obj` has none."""
@@ -75,3 +80,21 @@ class UserBackend(BaseBackend):
     async def ahas_module_perms(self, user_obj: Any, app_label: str) -> bool:
         """As `has_module_perms`."""
         return await sync_to_async(self.has_module_perms)(user_obj, app_label)
+
+
+class RemoteUserBackend(UserBackend, backends.RemoteUserBackend):
+    """Django's, for users whom the web server signs in, with permissions as `UserBackend`.
+
+    `create_unknown_user`, `clean_username` and `configure_user` are Django's. A new user has no
+    password, and no email address unless that is its USERNAME_FIELD.
+    """
+
+    authenticate: Any = backends.RemoteUserBackend.authenticate
+    aauthenticate: Any = backends.RemoteUserBackend.aauthenticate
+    # Those of ModelBackend need the ORM.
+    aget_user: Any = BaseBackend.aget_user
+    get_all_permissions: Any = BaseBackend.get_all_permissions
+    aget_user_permissions: Any = BaseBackend.aget_user_permissions
+    aget_group_permissions: Any = BaseBackend.aget_group_permissions
+    aget_all_permissions: Any = BaseBackend.aget_all_permissions
+    ahas_perm: Any = BaseBackend.ahas_perm

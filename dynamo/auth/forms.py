@@ -52,7 +52,7 @@ class UserCreationForm(SetPasswordMixin, ModelForm[AbstractUser]):
 
     class Meta:
         model = _model if issubclass(_model, AbstractUser) else None
-        fields = ("username", "email")
+        fields = model.needed() if model else ("username", "email")
         widgets = {  # noqa: RUF012 - as Django's
             "username": forms.TextInput({"autocomplete": "username", "autocapitalize": "none"}),
             "email": forms.EmailInput({"autocomplete": "email"}),

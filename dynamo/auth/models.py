@@ -22,14 +22,16 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import copy
 from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Never, Self
 
 from asgiref.sync import sync_to_async
 from django.apps import apps
-from django.contrib.auth.models import AbstractBaseUser, PermissionsMixin
+from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.contrib.auth.password_validation import password_changed
 from django.contrib.auth.signals import user_logged_in
 from django.core.exceptions import ValidationError
+from django.core.mail import send_mail
 from django.dispatch import receiver
 from django.utils.crypto import salted_hmac
 from django.utils.functional import classproperty
@@ -42,7 +44,7 @@ from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
 from dynamo._internal.altering import AltersData
-from dynamo._internal.fields import Options
+from dynamo._internal.fields import AttributeField, Options
 from dynamo._internal.items import Item, per_class
 from dynamo._internal.threads import in_thread
 from dynamo.attributes import BooleanAttribute, DateTimeAttribute, TextAttribute
@@ -55,6 +57,7 @@ from dynamo.auth.usernames import (
     clean_new_username,
     comparable_username,
 )
+from dynamo.exceptions import Refused
 from dynamo.models import Model
 from dynamo.transactions import Otherwise, Refusal, Transaction, Write, joined
 from dynamo.unique import Unique
@@ -69,7 +72,7 @@ class NamesAttribute(UnicodeSetAttribute):
     """A set of names that exist: a form asks `validator`, with the set or with lines of text."""
 
     def __init__(self, validator: Callable[[Any], None]) -> None:
-        super().__init__(null=True)
+        super().__init__(null=True, default=set)
         self.validators = [validator]
 
 
@@ -90,10 +93,20 @@ class _Models(dict[str, Any]):
 class UserOptions(Options):
     """Of a user model."""
 
+    @cached_property
+    def fields(self) -> dict[str, AttributeField]:
+        """As of every model, but forms require what REQUIRED_FIELDS names."""
+        fields = super().fields
+        for name in self.model.REQUIRED_FIELDS:
+            fields[name].blank = False
+        return fields
+
     def get_field(self, name: Any) -> Any:
-        field: Any = copy(super().get_field(name))
-        # The sign-in form also takes an email address as username.
-        field.max_length = max(field.max_length or EMAIL_MAX_LENGTH, EMAIL_MAX_LENGTH)
+        field: Any = super().get_field(name)
+        if name == self.model.USERNAME_FIELD:
+            field = copy(field)
+            # The sign-in form also takes an email address as username.
+            field.max_length = max(field.max_length or EMAIL_MAX_LENGTH, EMAIL_MAX_LENGTH)
         return field
 
 
@@ -114,11 +127,20 @@ class UserManager(AltersData):
 
     db_manager = using
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Never:
+            model = self.__class__.__name__ if name == "model" else self.model.__name__
+            raise AttributeError(
+                f"The manager of {model} has no {name!r}. Make users with create_user(…), find "
+                f"them with get(…) or {model}.named(…), and read all of them with {model}.scan()."
+            )
+
     @sensitive_variables()
     def create_user(
         self,
-        username: str,
-        email: str,
+        username: str | None = None,
+        email: str | None = None,
         password: str | None = None,
         *,
         request_id: object = None,
@@ -135,12 +157,20 @@ class UserManager(AltersData):
                 validators of AUTH_PASSWORD_VALIDATORS are not asked.
             Taken: other users have them.
             RequestIdReused: the request id made a user with other values.
+            ValueError: a required value is missing.
+            TypeError: the model has no such attribute.
             Busy: too many hashes at once in this process. Nothing was sent.
         """
-        asked = values | self.model.cleaned(username=username, email=email)
+        model = self.model
+        if username is not None and not model.username:
+            needed = ", ".join(f"{name}=…" for name in (*model.needed(), "password"))
+            raise TypeError(f"{model.__name__} has no username: call create_user({needed}).")
+        names = {"username": username, "email": email}
+        asked = values | {name: each for name, each in names.items() if each is not None}
+        asked |= model.cleaned(**{n: asked[n] for n in {*names, model.USERNAME_FIELD} & {*asked}})
         if password is not None:
             check_new_password(password)
-        user = self.model(**asked)
+        user = model(**asked)
         user.set_password(password)
         if request_id is None:
             return user.insert(write=write)
@@ -151,36 +181,91 @@ class UserManager(AltersData):
         return await in_thread(self.create_user, *args, **values)
 
     def create_superuser(
-        self, username: str, email: str, password: str | None = None, **values: Any
+        self,
+        username: str | None = None,
+        email: str | None = None,
+        password: str | None = None,
+        **values: Any,
     ) -> Any:
         """As `create_user`, with all permissions."""
-        rights = {"is_staff": True, "is_superuser": True}
-        return self.create_user(username, email, password, **{**values, **rights})
+        for right in ("is_staff", "is_superuser"):
+            if values.setdefault(right, True) is not True:
+                raise ValueError(f"A superuser must have {right}=True.")
+        return self.create_user(username, email, password, **values)
 
     async def acreate_superuser(self, *args: Any, **values: Any) -> Any:
         """As `create_superuser`."""
         return await in_thread(self.create_superuser, *args, **values)
 
-    def get(self, *, pk: str | None = None, username: str | None = None) -> Any:
-        """The user with this primary key, or the one that `AbstractUser.named` finds.
+    def get(self, **values: Any) -> Any:
+        """The user with this `pk`, or with these values of one `Unique`.
+
+        USERNAME_FIELD takes all that `AbstractUser.named` does.
 
         Raises:
             DoesNotExist
+            TypeError: not the attributes of one `Unique`.
         """
-        if pk is not None:
+        if values.keys() == {"pk"}:
+            pk = values["pk"]
             # From a link, so it may be any text: the key of a guard item, or an invalid key.
             if as_uuid(pk) != pk:
                 raise self.model.DoesNotExist
             return self.model.get(pk)
-        return self.model.named(username or "")
+        if values.keys() == {self.model.USERNAME_FIELD}:
+            return self.model.named(values[self.model.USERNAME_FIELD])
+        return self.model.find(**values)
+
+    async def aget(self, **values: Any) -> Any:
+        """As `get`."""
+        return await in_thread(self.get, **values)
+
+    def get_or_create(
+        self, defaults: Mapping[str, Any] | None = None, **values: Any
+    ) -> tuple[Any, bool]:
+        """The user with these `values` of one `Unique`, and whether this call made it.
+
+        A new one is made as by `create_user`, with `defaults` as well. Of calls at the same time
+        one makes it, and the others return it. Costs 2 requests and 2 read units if it exists, else
+        1 and those of `create_user`.
+
+        Raises:
+            Taken: another user has a value of `defaults`.
+            ValidationError, ValueError, TypeError, Busy: as `create_user`.
+        """
+        with suppress(self.model.DoesNotExist):
+            return self.model.find(**values), False
+        try:
+            return self.create_user(**{**(defaults or {}), **values}), True
+        except (self.model.Taken, Refused):
+            with suppress(self.model.DoesNotExist):
+                return self.model.find(**values), False
+            raise
+
+    async def aget_or_create(self, *args: Any, **values: Any) -> tuple[Any, bool]:
+        """As `get_or_create`."""
+        return await in_thread(self.get_or_create, *args, **values)
 
     def get_by_natural_key(self, username: str) -> Any:
-        return self.model.named(username)
+        return self.model.find(**{self.model.USERNAME_FIELD: username})
 
-    def filter(self, *, email__iexact: str, is_active: bool) -> list[Any]:
+    async def aget_by_natural_key(self, username: str) -> Any:
+        """As `get_by_natural_key`."""
+        return await in_thread(self.get_by_natural_key, username)
+
+    normalize_email = staticmethod(BaseUserManager.normalize_email)
+
+    def filter(self, **values: Any) -> list[Any]:
         """The user with the email address, in a list: for Django's PasswordResetForm."""
-        user = self.model.find_in_even_time(email__iexact) if "@" in email__iexact else None
-        return [user] if user and user.is_active == is_active else []
+        model, name = self.model, self.model.EMAIL_FIELD
+        if {*values} != {f"{name}__iexact", "is_active"} or name not in model.unique_names():
+            raise TypeError(
+                f"filter is for Django's PasswordResetForm, and takes {name}__iexact and is_active "
+                f"of a model whose {name} is unique. Find users with get(…)."
+            )
+        address = values[f"{name}__iexact"]
+        user = model.find_in_even_time(address) if "@" in address else None
+        return [user] if user and user.is_active == values["is_active"] else []
 
 
 # Typed as Any because their methods are annotated for models of `django.db`.
@@ -188,8 +273,26 @@ _user: Any = AbstractBaseUser
 _permissions: Any = PermissionsMixin
 
 
+#: What Django's users have and these do not, and what to do instead.
+_INSTEAD = {
+    **{
+        name: f"Declare it: {name} = TextAttribute(null=True)."
+        for name in ("first_name", "last_name")
+    },
+    **dict.fromkeys(
+        ("get_next_by_date_joined", "get_previous_by_date_joined"),
+        "Declare an index with the sort key date_joined, and read its pages.",
+    ),
+    "user_permissions": "Use permissions, a set of texts.",
+    "username_validator": "Declare username = TextAttribute(…, validators=[…]).",
+}
+
+
 class AbstractUser(Model):
-    """A user with username, email address, password, flags and permissions; see the module."""
+    """A user with username, email address, password, flags and permissions; see the module.
+
+    A subclass with `username = None` and `USERNAME_FIELD = "email"` has no usernames.
+    """
 
     _alters_data: ClassVar[tuple[str, ...]] = (
         *Model._alters_data,
@@ -210,8 +313,12 @@ class AbstractUser(Model):
         max_length=USERNAME_MAX_LENGTH,
         validators=[clean_new_username],
     )
+    # Forms require it, because of REQUIRED_FIELDS. Users that a proxy signs in may lack it.
     email = TextAttribute(
-        djangos_lazy("email address"), max_length=EMAIL_MAX_LENGTH, validators=[clean_new_email]
+        djangos_lazy("email address"),
+        max_length=EMAIL_MAX_LENGTH,
+        null=True,
+        validators=[clean_new_email],
     )
     password = TextAttribute(djangos_lazy("password"), editable=False, sensitive=True)
     is_active = BooleanAttribute(djangos_lazy("active"), attr_name="isActive", default=True)
@@ -257,8 +364,38 @@ class AbstractUser(Model):
     _typed: tuple[str, str] | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
+        # Before the attributes are read.
+        for name in ("username", "email"):
+            if getattr(cls, name) is None:
+                setattr(cls, f"unique_{name}", None)
+        named: Any = getattr(cls, cls.USERNAME_FIELD, None)
+        if named and named.null:
+            named = copy(named)
+            named.null = False
+            setattr(cls, cls.USERNAME_FIELD, named)
+        if "REQUIRED_FIELDS" not in vars(cls):
+            known = (each for each in cls.REQUIRED_FIELDS if getattr(cls, each, None))
+            cls.REQUIRED_FIELDS = [each for each in known if each != cls.USERNAME_FIELD]
         super().__init_subclass__(**options)
         cls.install()
+
+    @classmethod
+    def _complete(cls) -> None:
+        super()._complete()
+        if cls.USERNAME_FIELD not in cls.unique_names():
+            raise TypeError(
+                f"USERNAME_FIELD names {cls.USERNAME_FIELD!r}, which is not unique. Declare "
+                f'Unique({cls.USERNAME_FIELD!r}), or USERNAME_FIELD = "email".'
+            )
+        if unknown := cls._unknown(cls.REQUIRED_FIELDS):
+            raise TypeError(f"REQUIRED_FIELDS: {unknown}")
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Never:
+            kind = type(self).__name__
+            instead = f": {_INSTEAD[name]}" if name in _INSTEAD else "."
+            raise AttributeError(f"{kind} has no {name!r}{instead}", name=name, obj=self)
 
     @classmethod
     def install(cls) -> None:
@@ -270,28 +407,65 @@ class AbstractUser(Model):
             models.users[cls.__name__.lower()] = cls
 
     def __str__(self) -> str:
-        return self.get_username()
+        return str(self.get_username())
 
-    def get_username(self) -> str:
-        return str(self.username)
+    def get_username(self) -> Any:
+        return getattr(self, self.USERNAME_FIELD)
+
+    natural_key = _user.natural_key
+    normalize_username = _user.normalize_username
 
     @classmethod
     def get_email_field_name(cls) -> str:
         return cls.EMAIL_FIELD
 
+    def get_full_name(self) -> str:
+        """`full_name`, or first and last name, as far as the model declares them; else empty."""
+        names = ["first_name", "last_name"]
+        if "full_name" in self.get_attributes():
+            names = ["full_name"]
+        return " ".join(filter(None, (getattr(self, name, None) for name in names)))
+
+    def get_short_name(self) -> str:
+        """`first_name`, if the model declares it, or the full name."""
+        return getattr(self, "first_name", None) or self.get_full_name()
+
+    def email_user(
+        self, subject: str, message: str, from_email: str | None = None, **options: Any
+    ) -> None:
+        """Send a mail to the user, as Django's `send_mail`.
+
+        Raises:
+            ValueError: the user has no email address.
+        """
+        address = getattr(self, self.EMAIL_FIELD)
+        if not address:
+            raise ValueError(f"{self} has no email address.")
+        send_mail(subject, message, from_email, [address], **options)
+
+    def clean(self) -> None:
+        """As Django's: name and email address in one spelling. Every spelling is compared alike."""
+        setattr(self, self.USERNAME_FIELD, self.normalize_username(self.get_username()))
+        if address := getattr(self, self.EMAIL_FIELD, None):
+            setattr(self, self.EMAIL_FIELD, UserManager.normalize_email(address))
+
     @classmethod
-    def cleaned(cls, **typed: str) -> dict[str, Any]:
+    def needed(cls) -> tuple[str, ...]:
+        """The attributes, besides the password, that people type for a new user."""
+        return cls.USERNAME_FIELD, *cls.REQUIRED_FIELDS
+
+    @classmethod
+    def cleaned(cls, **typed: Any) -> dict[str, Any]:
         """The typed values as they are stored, by attribute name.
 
         Raises:
             ValidationError: at the attributes whose rules are broken.
         """
         values, errors = {}, {}
-        for name, text in typed.items():
-            attribute: Any = cls.get_attributes()[name]
-            values[name] = text.strip()
+        for name, value in typed.items():
+            values[name] = value.strip() if isinstance(value, str) else value
             try:
-                for validate in attribute.validators:
+                for validate in getattr(cls.get_attributes()[name], "validators", ()):
                     validate(values[name])
             except ValidationError as error:
                 errors[name] = error
@@ -320,6 +494,8 @@ class AbstractUser(Model):
     def named(cls, who: str) -> Self:
         """The user that `who` names: an email address (with @), a primary key or a username.
 
+        Without usernames it is a value of USERNAME_FIELD.
+
         Costs 2 requests and 2 read units; by primary key 1 and 1.
 
         Raises:
@@ -329,10 +505,14 @@ class AbstractUser(Model):
             return cls.get(pk)
         return cls.find(**{cls.attribute_of(who): who})
 
-    @staticmethod
-    def attribute_of(who: str) -> str:
+    @classmethod
+    def attribute_of(cls, who: str) -> str:
         """The unique attribute that `who`, which is not a primary key, is a value of."""
-        return "email" if "@" in who else "username"
+        unique = cls.unique_names()
+        if "@" in who and "email" in unique:
+            return "email"
+        is_other = cls.USERNAME_FIELD == "email" and "username" in unique
+        return "username" if is_other else cls.USERNAME_FIELD
 
     @classmethod
     def find_in_even_time(cls, who: str) -> Self | None:

@@ -65,6 +65,9 @@ class DynamoCommand(BaseCommand):
     logs them. Processes that it starts count their own.
     """
 
+    # Those of Django that are derived from may require it, but need no relational database here.
+    requires_migrations_checks = False
+
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Run the command.
 

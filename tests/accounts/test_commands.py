@@ -1,6 +1,7 @@
 """The account commands: what they do, what they print, and how they end."""
 
 import json
+import os
 import uuid
 from typing import Any
 
@@ -226,6 +227,33 @@ def test_createsuperuser_refuses_invalid_values_in_one_line(
         assert said.startswith("CommandError")
         assert told.lower() in said.lower()
     assert stored_items() == before
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (f"{PASSWORD}\n", ""),
+        ("", "The input ended"),
+        ("\n", "one line of text"),
+        ("a\0b\n", "one line of text"),
+        ("x" * 5_000, "at most"),
+        ("password\n", "too common"),
+        ("ann@example.org\n", "too similar"),
+        ("\udcff\n", "not valid text"),
+    ],
+)
+def test_createsuperuser_reads_a_password_from_stdin_that_follows_the_rules(
+    typed: str, said: str
+) -> None:
+    outcome = run("createsuperuser", *ANN, "--password-stdin", stdin=typed)
+
+    if said:
+        assert said in failure(outcome)
+        assert stored_items() == {}
+    else:
+        assert outcome == ("Superuser created successfully.\n", "", 0)
+        assert User.named("ann").check_password(PASSWORD)
+        assert "DJANGO_SUPERUSER_PASSWORD" not in os.environ
 
 
 def test_createsuperuser_asks_again_for_invalid_values_before_the_password() -> None:

@@ -245,7 +245,7 @@ def test_a_clerk_grants_no_rights_and_neither_changes_nor_deletes_other_staff(
     assert client.post(page_of(clerk), sent).status_code == 302
     stored = Clerk.get(clerk.pk)
     assert not form.keys() & {*granted, "is_staff"}
-    assert (stored.email, stored.is_superuser, stored.groups) == ("new@example.org", False, None)
+    assert (stored.email, stored.is_superuser, stored.groups) == ("new@example.org", False, set())
     assert stored.permissions == clerk.permissions
 
     for other in (boss, Clerk.objects.create_user("eve", "eve@x.org", PASSWORD, is_staff=True)):
@@ -856,7 +856,7 @@ def test_rights_are_granted_by_lines(client: Client) -> None:
     stored = Clerk.get(clerk.pk)
     assert (stored.permissions, stored.groups) == ({CHANGE, "desk.view_seat"}, {"crew"})
     assert submit(client, page_of(clerk), permissions="").status_code == 302
-    assert Clerk.get(clerk.pk).permissions is None
+    assert Clerk.get(clerk.pk).permissions == set()
 
 
 @pytest.mark.parametrize("name", ["crew", "n" * 3000, "#"])

@@ -9,13 +9,23 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.contrib.auth import get_user_model
+from django.contrib.auth.backends import ModelBackend
+from django.contrib.auth.base_user import BaseUserManager
 from django.contrib.auth.forms import PasswordChangeForm
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
-from django.contrib.auth.models import User as DjangosUser
+from django.contrib.auth.models import (
+    AbstractBaseUser,
+    AbstractUser as DjangosAbstractUser,
+    PermissionsMixin,
+    User as DjangosUser,
+    UserManager as DjangosManager,
+)
+from django.core import mail
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 
 from dynamo._internal.client.sending import send
-from dynamo.auth import AbstractUser, passwords, permissions
+from dynamo.attributes import TextAttribute
+from dynamo.auth import AbstractUser, UserManager, passwords, permissions
 from dynamo.auth.apps import check_backends
 from dynamo.auth.forms import SetPasswordForm, UserCreationForm
 from dynamo.auth.permissions import GROUP_SECONDS, all_permissions, permission
@@ -198,6 +208,121 @@ def test_a_sign_up_form_shows_each_error_at_its_field(
     with pytest.raises(ValueError, match="could not be created"):
         form.save()
     assert stored() == []
+
+
+# Django's names -------------------------------------------------------------------------------
+
+#: What Django's users have and ours refuse, with the right call.
+REFUSED = {
+    "first_name": "first_name = TextAttribute(null=True)",
+    "last_name": "last_name = TextAttribute(null=True)",
+    "get_next_by_date_joined": "sort key date_joined",
+    "get_previous_by_date_joined": "sort key date_joined",
+    "user_permissions": "permissions",
+    "username_validator": "validators=",
+}
+
+
+def public(*kinds: type) -> set[str]:
+    return {name for kind in kinds for name in vars(kind) if not name.startswith("_")}
+
+
+def test_each_name_of_djangos_users_and_managers_exists_or_the_error_names_the_right_call() -> None:
+    ann = make()
+    for name in public(AbstractBaseUser, PermissionsMixin, DjangosAbstractUser) - {"Meta"}:
+        if name not in REFUSED:
+            getattr(ann, name)
+            continue
+        with pytest.raises(AttributeError) as error:
+            getattr(ann, name)
+        assert REFUSED[name] in str(error.value)
+
+    own = public(BaseUserManager, DjangosManager) - {"with_perm", "use_in_migrations"}
+    assert own <= public(UserManager)
+    for name in {each for each in dir(DjangosManager) if each[0] != "_"} - public(UserManager):
+        with pytest.raises(AttributeError, match=r"create_user\(…\).*Clerk\.scan\(\)"):
+            getattr(Clerk.objects, name)
+    with pytest.raises(TypeError, match=r"get\(…\)"):
+        Clerk.objects.filter(email="ann@example.org")
+    with pytest.raises(TypeError, match="one Unique"):
+        Clerk.objects.get(email__iexact="ann@example.org")
+
+
+class Named(AbstractUser):
+    full_name = TextAttribute(null=True)
+
+
+class Parted(AbstractUser):
+    first_name = TextAttribute(null=True)
+    last_name = TextAttribute(null=True)
+
+
+def test_a_user_has_djangos_names_and_gets_mail() -> None:
+    for user, names in (
+        (Clerk(), ("", "")),
+        (Named(full_name="Ann O."), ("Ann O.", "Ann O.")),
+        (Parted(first_name="Ann", last_name="O."), ("Ann O.", "Ann")),
+        (Parted(last_name="O."), ("O.", "O.")),
+    ):
+        assert (user.get_full_name(), user.get_short_name()) == names
+    ann = Clerk(username="ＡＮＮ", email="Ann@EXAMPLE.org")
+    ann.clean()
+    assert (ann.username, ann.email, ann.natural_key()) == ("ANN", "Ann@example.org", ("ANN",))
+    assert (ann.permissions, ann.groups, Team(name="x").permissions) == (set(), set(), set())
+
+    ann.email_user("Hello", "Ann")
+
+    assert mail.outbox[0].to == ["Ann@example.org"]
+    with pytest.raises(ValueError, match="bob has no email address"):
+        Clerk(username="bob").email_user("Hello", "Bob")
+
+
+@pytest.mark.parametrize(
+    ("declared", "told"),
+    [
+        ({"username": None}, r'USERNAME_FIELD = "email"'),
+        ({"USERNAME_FIELD": "pin"}, r"Unique\('pin'\)"),
+        ({"REQUIRED_FIELDS": ["emial"]}, "no attribute emial"),
+    ],
+)
+def test_a_declaration_that_names_no_user_is_refused(declared: dict[str, Any], told: str) -> None:
+    meta = type("Meta", (), {"table_name": "tests-refused"})
+
+    with pytest.raises(TypeError, match=told):
+        type("Refused", (AbstractUser,), {"Meta": meta, "__module__": __name__, **declared})
+
+
+@pytest.mark.parametrize("right", ["is_staff", "is_superuser"])
+def test_a_superuser_has_all_rights_or_is_refused(right: str) -> None:
+    with pytest.raises(ValueError, match=right):
+        Clerk.objects.create_superuser("boss", "boss@example.org", PASSWORD, **{right: False})
+    assert stored() == []
+
+
+def test_calls_at_once_get_or_create_one_user(at_once: Callable[..., list[Any]]) -> None:
+    named = {"username": "ann"}
+    values = {"email": "ann@example.org", "pin": "17"}
+
+    found = at_once(lambda _number: Clerk.objects.get_or_create(values, **named), 16)
+
+    assert sorted(made for _user, made in found) == [False] * 15 + [True]
+    assert {user.pin for user, _made in found} == {"17"}
+    ann = Clerk.named("ann")
+    assert stored() == sorted([ann.pk, "email#ann@example.org", "userName#ann"])
+    assert Clerk.objects.get_or_create({"pin": "18"}, username="ANN") == (ann, False)
+    assert asyncio.run(Clerk.objects.aget_or_create(username="ann")) == (ann, False)
+    with pytest.raises(Clerk.Taken):
+        Clerk.objects.get_or_create(values, username="bob")
+    with pytest.raises(TypeError, match="one Unique"):
+        Clerk.objects.get_or_create(pin="17")
+
+
+def test_a_user_that_a_call_made_is_its_own_although_the_reply_was_lost(proxy: FaultProxy) -> None:
+    proxy.plan("TransactWriteItems", DropReply())
+
+    ann, is_made = Clerk.objects.get_or_create(username="ann")
+
+    assert (is_made, ann) == (True, Clerk.named("ann"))
 
 
 # Changed --------------------------------------------------------------------------------------
@@ -460,9 +585,13 @@ def test_a_check_names_the_backend_that_is_missing(settings: Any) -> None:
     has_users = issubclass(get_user_model(), AbstractUser)
     assert check_backends(None) == []
 
-    settings.AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
-
-    assert [each.id for each in check_backends(None)] == ["dynamo.E012"] * has_users
+    ours, djangos = settings.AUTHENTICATION_BACKENDS[0], ModelBackend.__module__
+    for kind in ("ModelBackend", "RemoteUserBackend"):
+        for others in ([], [ours]):
+            settings.AUTHENTICATION_BACKENDS = [*others, f"{djangos}.{kind}"]
+            assert [each.id for each in check_backends(None)] == ["dynamo.E012"] * has_users
+    settings.AUTHENTICATION_BACKENDS = ["dynamo.auth.backends.RemoteUserBackend"]
+    assert check_backends(None) == []
 
 
 def test_groups_without_a_model_are_an_error_that_says_what_is_missing(

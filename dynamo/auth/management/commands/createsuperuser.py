@@ -1,10 +1,18 @@
+import os
+import sys
 from typing import Any
+from unittest.mock import patch
 
 from django.contrib.auth.management.commands import createsuperuser
+from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
-from dynamo.management.base import DynamoCommand
+from dynamo.auth.passwords import check_new_password
+from dynamo.management.base import DynamoCommand, read_line
+
+#: Where Django's command looks for the password.
+VARIABLE = "DJANGO_SUPERUSER_PASSWORD"
 
 
 class Command(DynamoCommand, createsuperuser.Command):
@@ -12,13 +20,38 @@ class Command(DynamoCommand, createsuperuser.Command):
 
     UserModel: Any
 
-    def handle(self, *args: Any, **options: Any) -> Any:
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--password-stdin",
+            action="store_true",
+            help="read the password from a line of stdin, and ask for nothing",
+        )
+
+    def handle(self, *args: Any, password_stdin: bool = False, **options: Any) -> Any:
+        given = {}
+        if password_stdin:
+            options["interactive"] = False
+            given[VARIABLE] = self._read_password(options)
         try:
-            return super().handle(*args, **options)
+            with patch.dict(os.environ, given):
+                return super().handle(*args, **options)
         except UnicodeEncodeError as error:
             raise CommandError(
                 "The username, email address or password is not valid text."
             ) from error
+
+    def _read_password(self, options: dict[str, Any]) -> str:
+        password = read_line(sys.stdin)
+        if not password.strip() or "\0" in password:
+            raise CommandError("Password: Send it as one line of text.")
+        named = {name: options[name] for name in self.UserModel.needed() if options[name]}
+        try:
+            check_new_password(password)
+            validate_password(password, self.UserModel(**named))
+        except ValidationError as error:
+            raise CommandError(f"Password: {' '.join(error.messages)}") from error
+        return password
 
     def get_input_data(self, field: Any, message: str, default: Any = None) -> Any:
         """Ask for a value. None if it breaks a rule: then Django's command asks again."""
