@@ -31,9 +31,12 @@ class AccountBackend(UserBackend):
 
         Sends the same requests and hashes the same, whether or not the account exists. (An imported
         hash of another kind takes its own time until it is upgraded.) Costs 2 requests and 2 read
-        units for the account; for the limits 2 requests, 3 more after a success, and 1 more for
-        each window that has begun already, with 1 write unit each. Some are sent together: 2
-        round trips, 3 with a success, and 1 more for each window that has begun already.
+        units for the account; for the limits 2 requests, 3 more after a success, 1 more for each
+        window that has begun already, and after a failure 1 more for each limit that is half used
+        up, with 1 write unit each. Some are sent together: 2 round trips, 3 with a success or
+        such a failure, and 1 more for each window that has begun already.
+
+        If too many attempts are made at once, it waits for the others; see `Limit.take`.
 
         Raises:
             TooManyAttempts: too many failed, and the password was not checked; or it is correct,
@@ -43,18 +46,26 @@ class AccountBackend(UserBackend):
         if username is None or password is None:
             return None
         client = counted_client(request) if request else None
-        # The client's slot before the account's: see `accounts.limits.attempts`.
-        pk, of_client = together(
-            partial(User.key_in_even_time, username), partial(attempts.begin_client, client)
+        # The client's slot before the account's: see `accounts.limits.attempts`. The call that may
+        # wait comes first, in this thread, because the others are shared.
+        of_client, pk = together(
+            partial(attempts.begin_client, client), partial(User.key_in_even_time, username)
         )
         user: User | None
-        user, attempt = together(
-            partial(User.get_in_even_time, pk, username),
+        attempt, user = together(
             partial(attempts.begin_sign_in, username, pk, client, of_client),
+            partial(User.get_in_even_time, pk, username),
         )
-        # Hashes the same if there is no account.
-        check = user.check_password if user else User().set_password
-        if not attempt.is_right(check, password) or not user or not user.is_active:
+
+        @sensitive_variables()
+        def is_right(typed: str) -> bool:
+            if user is None:
+                # Hashes the same if there is no account.
+                User().set_password(typed)
+                return False
+            return user.check_password(typed) and user.is_active
+
+        if not attempt.is_right(is_right, password):
             return None
         attempt.succeeded()
         return user

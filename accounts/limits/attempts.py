@@ -3,6 +3,9 @@
 A slot is taken before a password is checked or anything is written, so of simultaneous attempts
 only as many as the limit allows succeed. A client without slots must not use up those of an account
 or of an address: the client's slot is taken first, or the other one is given back.
+
+Limits of wrong passwords do not refuse right ones that are sent at the same time: an attempt waits
+for those before it.
 """
 
 from collections.abc import Callable
@@ -37,16 +40,19 @@ class Attempt:
 
     @sensitive_variables()
     def is_right(self, check: Callable[[str], object], password: str) -> bool:
-        """Whether `check` accepts the password.
+        """Whether `check` accepts the password. If not, note the failure; see `Slot`.
 
         Raises:
             Busy: it was not checked, and does not count.
         """
         try:
-            return bool(check(password))
+            is_right = bool(check(password))
         except Busy:
             self.was_not_made()
             raise
+        if not is_right:
+            together(*(slot.note_failure for slot in self.slots))
+        return is_right
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,7 @@ class SignIn(Attempt):
         try:
             together(clear, of_client.give_back, success)
         except TooManyAttempts:
-            begin_client(self.client)
+            limit("sign_in_client").take(self.client).note_failure()
             raise
 
 
@@ -90,7 +96,7 @@ def begin_client(client: str | None) -> Slot:
     Raises:
         TooManyAttempts: too many failed from the client's address.
     """
-    return limit("sign_in_client").take(client) if client else Slot()
+    return limit("sign_in_client").take(client, waits=True) if client else Slot()
 
 
 def begin_sign_in(who: str, pk: str | None, client: str | None, of_client: Slot) -> SignIn:
@@ -103,7 +109,12 @@ def begin_sign_in(who: str, pk: str | None, client: str | None, of_client: Slot)
         TooManyAttempts: too many failed for the account.
     """
     account = _account(pk) if pk else f"name.{_comparable(who)}"
-    return SignIn([limit("sign_in").take(account), of_client], account, client)
+    try:
+        of_account = limit("sign_in").take(account, waits=True)
+    except TooManyAttempts:
+        of_client.note_failure()
+        raise
+    return SignIn([of_account, of_client], account, client)
 
 
 @sensitive_variables()
@@ -130,14 +141,15 @@ def is_password(user: User, password: str) -> bool:
 
     Failures count for the visitor's session, apart from failed sign-ins. So neither a stranger nor
     somebody with a stolen session can lock the owner out. Costs 2 requests, 1 more after other
-    failures, and those of `User.check_password`.
+    failures (see `Limit.take` and `Slot.note_failure`), and those of `User.check_password`.
 
     Raises:
         TooManyAttempts: too many failed in the session; now even the correct password is refused.
         Busy: the password was not checked.
     """
     wrong, session = limit("reauthentication"), f"{_account(user.pk)}.{user.session_id or ''}"
-    is_right = Attempt([wrong.take(session)]).is_right(user.check_password, password)
+    attempt = Attempt([wrong.take(session, waits=True)])
+    is_right = attempt.is_right(user.check_password, password)
     if is_right:
         wrong.clear(session)
     return is_right

@@ -1,10 +1,15 @@
 """Rate limits: for each limit and each subject (an account, a client), a window in Django's cache.
 
-    limits.<name>.<subject>     the end of the window in epoch ms × 10^12 + the slots taken in it
+    limits.<name>.<subject>     the end of the window in epoch ms × 10^12
+                                + failures that are noted × 10^8 + the slots taken in it
 
 A window begins with the first slot that is taken, and expires. The counted number contains the
 window's end. So the answer to one atomic count tells whether the slot was the last, when the window
 ends, and which window it is. However many attempts are made at once, at most `times` get a slot.
+
+Right passwords give their slots back. So an attempt that finds no slot waits a moment, unless the
+other attempts have failed. To save requests, only failures in the later half of the slots are
+noted: the earlier ones are usually over by then.
 
 After a lost reply nobody can know whether the slot was counted, so another one is counted. The lost
 slot stays taken and may have been the last: in doubt, a limit refuses. After a second lost reply
@@ -13,6 +18,7 @@ in a row there is no third count: in a minute of outage these would take the slo
 
 import hashlib
 import re
+import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -24,6 +30,8 @@ from django.core.cache import cache
 from accounts.exceptions import TooManyAttempts
 from accounts.limits.clients import wider_network
 from dynamo import Unavailable
+from dynamo.auth import passwords
+from dynamo.extending import PerProcess, page_seconds_left, turn_passed_on
 
 #: The limits, unless the environment sets `ACCOUNTS_LIMIT_<NAME>` (also to "off").
 DEFAULTS = {
@@ -51,12 +59,21 @@ DEFAULTS = {
 #: also belong to a provider with many customers.
 WIDER_TIMES = 10
 
-#: More slots than any window can have: 30 years of DynamoDB's 1,000 writes per second to an item.
 _WINDOW = 10**12
+#: More slots than a window of a day can have, at DynamoDB's 1,000 writes per second to an item.
+_FAILURE = 10**8
+_MOST_FAILURES = _WINDOW // _FAILURE
 #: A slot is not given back this near the end of its window: its key may soon have the next window.
 _NEAR_MS = 10_000
 #: How often a slot is tried for while windows end or are cleared.
 _ATTEMPTS = 8
+
+#: How many attempts may wait for a slot in a process; `project.middleware` has places for 64 more.
+MOST_WAITING = 32
+#: How often one looks at its window.
+_LOOK_SECONDS = 0.05
+
+_waiting = PerProcess(lambda: threading.Semaphore(MOST_WAITING))
 
 _PLAIN = re.compile(r"[!-~]{1,100}")
 
@@ -70,24 +87,44 @@ class Slot:
 
     key: str = ""
     ends_ms: int = 0
+    #: The how many-th slot it is of how many.
+    number: int = 0
+    times: int = 0
     #: The slot of the wider network that was taken with it.
     wider: Self | None = None
 
-    def give_back(self) -> None:
-        """Free the slot, and that of the wider network. Costs 1 request each.
+    @property
+    def is_free(self) -> bool:
+        """Whether the limit allows the attempt."""
+        return self.number <= self.times
 
-        It must not free a slot of a later window. So near the end of its window it frees none; and
-        if the answer shows that the request came too late anyway (clocks differ, the limit was
-        cleared too), the slot is counted again with 1 request more.
+    def give_back(self) -> None:
+        """Free the slot, and that of the wider network. Costs 1 request each."""
+        self._add(-1)
+
+    def note_failure(self) -> None:
+        """Tell those who wait for a slot that this one stays taken.
+
+        Costs 1 request in the later half of the slots, else none; the same for the wider network.
         """
+        self._add(_FAILURE)
+
+    def _add(self, number: int) -> None:
+        """Add to the counted number.
+
+        It must not change a later window. So near the end of its window it adds nothing; and if
+        the answer shows that the request came too late anyway (clocks differ, the limit was
+        cleared too), it is undone with 1 request more.
+        """
+        is_late = self.number > self.times // 2 and self.times < _MOST_FAILURES
         # The window may have ended. A lost slot is better than an error after a success.
         with suppress(ValueError, Unavailable):
-            if self.ends_ms - _now_ms() >= _NEAR_MS:
-                ends_ms, _taken = divmod(cache.incr(self.key, -1), _WINDOW)
+            if (number < 0 or is_late) and self.ends_ms - _now_ms() >= _NEAR_MS:
+                ends_ms = cache.incr(self.key, number) // _WINDOW
                 if ends_ms != self.ends_ms:
-                    cache.incr(self.key)
+                    cache.incr(self.key, -number)
         if self.wider:
-            self.wider.give_back()
+            self.wider._add(number)
 
 
 @dataclass(frozen=True)
@@ -101,32 +138,76 @@ class Limit:
     times: int | None
     seconds: int
 
-    def take(self, subject: str) -> Slot:
+    def take(self, subject: str, *, waits: bool = False) -> Slot:
         """Take a slot of `subject`.
 
-        Costs 1 request for the first in a window, else 2; after a lost reply 1 and a slot more.
+        With `waits`, for a limit of failures: if all slots are taken, but not all of their attempts
+        have failed yet, wait for a slot as long as for a password hash. Costs 1 request for the
+        first in a window, else 2; after a lost reply 1 and a slot more. While it waits, some 20
+        requests a second.
 
         Raises:
-            TooManyAttempts: all are taken.
+            TooManyAttempts: all are taken; or `MOST_WAITING` wait already.
             Unavailable: see `dynamo.extending.send`.
+            Busy: after it waited, the page did not get its turn.
         """
         if self.times is None:
             return Slot()
         if not self.times:
             raise TooManyAttempts(self.seconds, self.name)
-        key = self._key(subject)
+        slot = self._count(self._key(subject), self.times, waits)
+        return slot if slot.is_free else self._take_later(slot)
+
+    def _take_later(self, slot: Slot) -> Slot:
+        if not _waiting().acquire(blocking=False):
+            raise TooManyAttempts(1, self.name)
+        try:
+            left = page_seconds_left()
+            seconds = passwords.WAIT_SECONDS if left is None else min(passwords.WAIT_SECONDS, left)
+            until = time.monotonic() + seconds
+            while not slot.is_free:
+                self._wait(slot, until)
+                slot = self._count(slot.key, slot.times, waits=True)
+            return slot
+        finally:
+            _waiting().release()
+
+    def _count(self, key: str, times: int, waits: bool) -> Slot:
+        """Count an attempt. If the slot is not free, it was given back, and another may become so.
+
+        Raises:
+            TooManyAttempts: none becomes free before the window ends, or the caller does not wait.
+        """
         for _attempt in range(_ATTEMPTS):
             ends_ms = _now_ms() + self.seconds * 1000
             if cache.add(key, ends_ms * _WINDOW + 1, self.seconds):
-                return Slot(key, ends_ms)
+                return Slot(key, ends_ms, 1, times)
             try:
-                ends_ms, taken = divmod(_counted(key), _WINDOW)
+                counted = _counted(key)
             except ValueError:
                 # The window ended or was cleared after `add` was refused.
                 continue
-            if taken > self.times:
-                raise TooManyAttempts(max(0, ends_ms - _now_ms()) // 1000 + 1, self.name)
-            return Slot(key, ends_ms)
+            slot = Slot(key, counted // _WINDOW, counted % _FAILURE, times)
+            if not slot.is_free:
+                if not waits or _all_failed(counted, times):
+                    left_ms = max(0, slot.ends_ms - _now_ms())
+                    raise TooManyAttempts(left_ms // 1000 + 1, self.name)
+                slot.give_back()
+            return slot
+        raise TooManyAttempts(1, self.name)
+
+    def _wait(self, slot: Slot, until: float) -> None:
+        """Wait until a slot may be free, or all attempts have failed.
+
+        Raises:
+            TooManyAttempts: neither was so `until` then.
+        """
+        with turn_passed_on():
+            while (left := until - time.monotonic()) > 0:
+                time.sleep(min(left, _LOOK_SECONDS))
+                counted = cache.get(slot.key, 0)
+                if counted % _FAILURE < slot.times or _all_failed(counted, slot.times):
+                    return
         raise TooManyAttempts(1, self.name)
 
     def clear(self, subject: str) -> None:
@@ -144,19 +225,19 @@ class Limit:
 class ClientLimit(Limit):
     """A limit of clients. An IPv6 client, which is a /64, also takes a slot of its /48."""
 
-    def take(self, subject: str) -> Slot:
+    def take(self, subject: str, *, waits: bool = False) -> Slot:
         """Take a slot of a client, and for IPv6 one of its /48, which costs the same again.
 
         Raises:
             TooManyAttempts: all are taken. If those of the /48 are, the client's slot stays taken.
-            Unavailable: as `Limit.take`.
+            Unavailable, Busy: as `Limit.take`.
         """
-        slot = super().take(subject)
+        slot = super().take(subject, waits=waits)
         network = wider_network(subject)
         if self.times is None or network is None:
             return slot
         wider = Limit(self.name, self.times * WIDER_TIMES, self.seconds)
-        return replace(slot, wider=wider.take(network))
+        return replace(slot, wider=wider.take(network, waits=waits))
 
 
 def limit(name: str) -> Limit:
@@ -165,6 +246,11 @@ def limit(name: str) -> Limit:
     times, seconds = allowed or (None, 0)
     kind = ClientLimit if name.endswith("_client") else Limit
     return kind(name, times, seconds)
+
+
+def _all_failed(counted: int, times: int) -> bool:
+    """Whether all later slots have failed, as `Slot.note_failure` notes."""
+    return counted % _WINDOW // _FAILURE >= times - times // 2
 
 
 def _counted(key: str) -> int:

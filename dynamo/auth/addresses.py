@@ -3,6 +3,8 @@
 An address is stored and shown as typed. A domain with letters beyond ASCII needs the package idna.
 """
 
+import unicodedata
+
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.core.validators import EmailValidator
 
@@ -34,13 +36,23 @@ def clean_email(address: str) -> str:
 
 
 def clean_new_email(address: str) -> str:
-    """An email address that an account may get: as `clean_email`, but without quotes.
+    """An email address that an account may get: as `clean_email`, with one spelling per mailbox.
 
-    `"ann"@example.org` is the mailbox of `ann@example.org`, but would be another account. Accounts
-    that older versions gave such an address can keep it.
+    `"ann"@example.org` is the mailbox of `ann@example.org`, but would be another account. `sam`
+    with a long s (U+017F) is another mailbox, but compared as `sam`, so letters beyond ASCII that
+    fold into ASCII are refused. Accounts that older versions gave such an address can keep it.
     """
-    if '"' in clean_email(address):
+    local, _at, _domain = clean_email(address).rpartition("@")
+    if '"' in local:
         raise ValidationError(INVALID_EMAIL, code="invalid")
+    for char in local:
+        folded = char.casefold() + unicodedata.normalize("NFC", char)
+        if not char.isascii() and any(map(str.isascii, folded)):
+            raise ValidationError(
+                _("The character “%(character)s” is not allowed in email addresses."),
+                "character",
+                {"character": char},
+            )
     return address
 
 

@@ -10,6 +10,7 @@ from django.core.checks import run_checks
 
 from accounts.exceptions import TooManyAttempts
 from accounts.limits.windows import DEFAULTS, WIDER_TIMES, ClientLimit, Limit, limit
+from dynamo.auth import passwords
 from dynamo.exceptions import Unavailable
 from tests.faults.kinds import CloseBefore, DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
@@ -203,6 +204,50 @@ def test_a_slot_is_not_given_back_shortly_before_its_window_ends(
     slot.give_back()
 
     assert requests_sent.operations == []
+
+
+# Waiting ------------------------------------------------------------------------------------------
+
+
+def test_an_attempt_waits_a_moment_for_others_and_not_after_they_failed(
+    monkeypatch: pytest.MonkeyPatch, requests_sent: Requests
+) -> None:
+    monkeypatch.setattr(passwords, "WAIT_SECONDS", 0.1)
+    slots = [LIMIT.take("ann", waits=True) for _attempt in range(3)]
+
+    with pytest.raises(TooManyAttempts) as refused:
+        LIMIT.take("ann", waits=True)
+    assert refused.value.retry_after_seconds == 1
+    # The one that waited does not count.
+    slots[0].give_back()
+    slots[0] = LIMIT.take("ann", waits=True)
+
+    for slot in slots:
+        slot.note_failure()
+    requests_sent.clear()
+    with pytest.raises(TooManyAttempts) as refused:
+        LIMIT.take("ann", waits=True)
+    assert refused.value.retry_after_seconds > 800
+    assert requests_sent.operations == ["PutItem", "UpdateItem"]
+
+
+def test_a_failure_is_noted_in_the_later_half_and_not_in_another_window(
+    clock: Clock, requests_sent: Requests
+) -> None:
+    slots = [FIVE.take("ann") for _attempt in range(5)]
+    requests_sent.clear()
+
+    for slot in slots:
+        slot.note_failure()
+
+    assert requests_sent.operations == ["UpdateItem"] * 3
+    FIVE.clear("ann")
+    clock.seconds += 0.002
+    assert taken(FIVE, 4) == 4
+    before = stored_counts()
+    slots[4].note_failure()
+    assert [item["value"] for item in stored_counts()] == [item["value"] for item in before]
+    assert taken(FIVE, 9) == 1
 
 
 # Races --------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Rate limits over HTTP: on passwords, sign-ups and mails; the pages that refuse, the ways back."""
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,7 +15,9 @@ from accounts.limits.middleware import in_words
 from accounts.limits.windows import DEFAULTS
 from accounts.models import User
 from dynamo._internal.client.sending import send
+from dynamo.auth import passwords
 from dynamo.cache import CacheItem
+from tests.conftest import PATIENCE_SECONDS
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.faults.kinds import Answer, DropReply
 from tests.faults.proxy import FaultProxy
@@ -138,6 +141,60 @@ def test_a_refusal_costs_the_same_for_known_and_unknown_names(
         costs.append(sorted(requests_sent.operations))
 
     assert costs == [["GetItem"] * 2 + ["PutItem"] * 2 + ["UpdateItem"] * 2] * 2
+
+
+# Attempts at once ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hashes of a slow machine take their time."""
+    monkeypatch.setattr(passwords, "WAIT_SECONDS", PATIENCE_SECONDS)
+
+
+#: The limits of wrong passwords.
+OF_FAILURES = ("sign_in", "sign_in_client", "reauthentication")
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("name", OF_FAILURES)
+def test_right_passwords_at_once_are_all_accepted(
+    ann: User, client: Client, limits: dict[str, Any], at_once: Callable[..., list[int]], name: str
+) -> None:
+    limits[name] = (TRIES, 900)
+    client.force_login(ann)
+    session = client.cookies["sessionid"].value
+
+    def answer(_number: int) -> int:
+        if name == "reauthentication":
+            return re_enter(Client(headers={"Cookie": f"sessionid={session}"}), PASSWORD)
+        return int(attempt("ann", PASSWORD).status_code)
+
+    assert at_once(answer, 30) == [302] * 30
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("name", OF_FAILURES)
+def test_of_wrong_passwords_at_once_only_as_many_as_the_limit_are_checked(
+    ann: User,
+    client: Client,
+    limits: dict[str, Any],
+    at_once: Callable[..., list[int]],
+    hashings: list[str],
+    name: str,
+) -> None:
+    limits[name] = (TRIES, 900)
+    client.force_login(ann)
+    session = client.cookies["sessionid"].value
+    hashings.clear()
+
+    def answer(_number: int) -> int:
+        if name == "reauthentication":
+            return re_enter(Client(headers={"Cookie": f"sessionid={session}"}), WRONG)
+        return int(attempt("ann").status_code)
+
+    assert sorted(at_once(answer, 50)) == [200] * TRIES + [429] * (50 - TRIES)
+    assert hashings == [WRONG] * TRIES
 
 
 # The limits of a client ---------------------------------------------------------------------------

@@ -1,9 +1,11 @@
 """The rules of single values, each of which is declared once and cleaned once."""
 
 import itertools
+import sys
 import unicodedata
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,7 @@ from accounts.attributes import (
 from accounts.forms import AccountForm, ProfileForm
 from accounts.models import VALUES, User
 from accounts.personal_data import SHOWN
-from accounts.services import change_username, register
+from accounts.services import change_email, change_username, register
 from dynamo.auth.addresses import comparable_email
 from dynamo.auth.usernames import (
     _scripts as scripts,
@@ -34,6 +36,7 @@ from dynamo.auth.usernames import (
     check_new_username,
     comparable_username,
 )
+from dynamo.unique import casefolded
 from tests.commands import run
 from tests.factories import PASSWORD, assert_guards_match_users, make_user, stored_items
 from tests.pages import ANN, Page, sign_in, sign_up, signed_in_as
@@ -117,6 +120,61 @@ def test_a_value_is_stored_as_it_was_typed_or_refused() -> None:
         for text in texts:
             with pytest.raises(ValidationError):
                 VALUES[name].clean(text)
+
+
+def folds_into_ascii(char: str) -> bool:
+    forms = (char.casefold(), unicodedata.normalize("NFC", char), casefolded(char))
+    return any(map(str.isascii, "".join(forms)))
+
+
+#: Of all characters beyond ASCII, these fold into ASCII; some of them into more than one letter.
+FOLDING = [char for char in map(chr, range(0x80, sys.maxunicode + 1)) if folds_into_ascii(char)]
+
+
+def test_a_new_address_has_no_letter_that_folds_into_ascii() -> None:
+    assert {*"ſ\u212aİßﬁ"} <= {*FOLDING}
+    codes = {}
+    for char in FOLDING:
+        with pytest.raises(ValidationError) as refused:
+            VALUES["email"].clean(f"s{char}m@example.org")
+        codes[char] = refused.value.code
+    # Django's validator refuses the others, and allows one that does not fold.
+    assert {char for char, code in codes.items() if code == "character"} == {*"ſ\u212aİ"}
+    assert VALUES["email"].clean("sım@example.org") == "sım@example.org"
+    # Accounts that have one keep it, and no other account can have what it is compared as.
+    assert EMAIL.clean("ſam@example.org") == "ſam@example.org"
+    assert comparable_email("ſÉ@example.org") == comparable_email("sé@example.org")
+
+
+def test_each_way_to_a_new_address_says_at_its_field_why_it_is_refused(
+    engine: str, client: Client, tmp_path: Path, settings: Any
+) -> None:
+    user = make_user(username="ann")
+    sign_in(client, user)
+    before, ways = stored_items(), {}
+    address, said = "ſam@example.org", "The character “ſ” is not allowed in email addresses."
+
+    for mode in ("immediate", "confirm"):
+        settings.ACCOUNTS_EMAIL_CHANGE = mode
+        typed = {"email": address, "password": PASSWORD}
+        ways[f"change, {mode}"] = Page(client.post("/accounts/email/", typed)).errors["email"]
+    ways["sign-up"] = Page(sign_up(Client(), username="sam", email=address)).errors["email"]
+    for create in (register, User.objects.create_user, partial(change_email, user)):
+        names = {} if isinstance(create, partial) else {"username": "sam"}
+        with pytest.raises(ValidationError) as error:
+            create(email=address, **names)
+        ways[str(create)] = error.value.messages
+    for name in ("createuser", "createsuperuser"):
+        options = ("--username=sam", f"--email={address}", "--password-stdin")
+        ways[name] = [run(name, *options, stdin=f"{PASSWORD}\n")[1]]
+    ways["changeemail"] = [run("changeemail", "ann", address)[1]]
+    file = tmp_path / "users.csv"
+    file.write_text(f"username,email\nsam,{address}\n", encoding="utf-8")
+    run("importusers", str(file))
+    ways["importusers"] = [(tmp_path / "users.rejected.csv").read_text(encoding="utf-8")]
+
+    assert [way for way, texts in ways.items() if said not in " ".join(texts)] == []
+    assert stored_items() == before
 
 
 def test_a_quoted_address_of_an_older_version_stays_valid() -> None:
