@@ -207,7 +207,7 @@ class UserManager(AltersData):
             TypeError: not the attributes of one `Unique`.
         """
         if values.keys() == {"pk"}:
-            pk = values["pk"]
+            pk = str(values["pk"])
             # From a link, so it may be any text: the key of a guard item, or an invalid key.
             if as_uuid(pk) != pk:
                 raise self.model.DoesNotExist

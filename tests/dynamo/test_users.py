@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.apps import apps
@@ -246,6 +247,7 @@ def test_each_name_of_djangos_users_and_managers_exists_or_the_error_names_the_r
         Clerk.objects.filter(email="ann@example.org")
     with pytest.raises(TypeError, match="one Unique"):
         Clerk.objects.get(email__iexact="ann@example.org")
+    assert Clerk.objects.get(pk=UUID(ann.pk)) == Clerk.objects.get(email="ANN@example.org") == ann
 
 
 class Named(AbstractUser):
