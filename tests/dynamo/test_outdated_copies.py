@@ -131,16 +131,23 @@ def test_a_save_with_nothing_assigned_sends_nothing(requests_sent: Requests) -> 
     assert requests_sent.operations == []
 
 
+@pytest.mark.parametrize("is_alone", [True, False])
 @pytest.mark.parametrize("since", SINCE)
-def test_require_lets_changes_pass_but_not_another_item_under_the_key(since: str) -> None:
+def test_require_lets_changes_pass_but_not_another_item_under_the_key(
+    since: str, is_alone: bool
+) -> None:
     member = ann(card="A-17")
     SINCE[since](Member.get(member.pk))
+    before = stored_items(Member.table())
     write = Transaction()
     member.require(write=write)
-    Parcel.create(name="for a member", write=write)
+    if not is_alone:
+        Parcel.create(name="for a member", write=write)
 
     with nullcontext() if since in {"nothing", "changed"} else pytest.raises(Member.Stale):
         write.commit()
+
+    assert stored_items(Member.table()) == before
 
 
 def test_a_transaction_that_makes_or_changes_an_item_can_require_it(

@@ -56,10 +56,16 @@ class _Marked(Write):
 
 
 class _Check(Write):
-    """Requires that an item still exists. Alone it is an update that changes nothing."""
+    """Requires that an item still exists.
+
+    If it stands for a change to what is stored, it is alone an update that changes nothing: it
+    requires the version, and stores it again.
+    """
 
     @property
-    def plain(self) -> tuple[str, dict[str, Any]]:
+    def plain(self) -> tuple[str, dict[str, Any]] | None:
+        if not self.is_idle:
+            return None
         item: Any = self.about
         same = Update({VERSION: item.stored.get(VERSION)})
         return "UpdateItem", same.request(item._address(), cast(Condition, self.condition))
