@@ -137,7 +137,7 @@ class Model(AltersData, Writable, metaclass=ModelMeta):
     """
 
     _alters_data: ClassVar[tuple[str, ...]] = (
-        *("create", "insert", "insert_for", "save", "change", "delete", "refresh"),
+        *("create", "insert", "insert_for", "save", "change", "require", "delete", "refresh"),
         *("deserialize", "expect_version"),
     )
 

@@ -171,7 +171,7 @@ class Write:
     @classmethod
     def check(cls, item: PlainModel, condition: Condition, *, otherwise: Otherwise) -> Self:
         """Write nothing, but require `condition` of the stored item with the key of `item`."""
-        condition = with_defaults(type(item), condition)
+        condition = with_defaults(item.__class__, condition)
         action = {"ConditionCheck": conditional(item._address(), condition)}
         return cls(item, action, otherwise, condition=condition)
 

@@ -879,7 +879,7 @@ def test_a_permission_or_a_group_that_does_not_exist_is_refused_at_its_field(
         assert refused.status_code == 200
         assert f"These {field} do not exist: {unknown}." in content(refused.text)
     assert Clerk.get(clerk.pk).stored == clerk.stored
-    assert Team.get("others").permissions is None
+    assert Team.get("others").permissions == set()
 
 
 #: Options that list a partition of an index.

@@ -38,10 +38,10 @@ def filled(form: type[forms.BaseForm], values: dict[str, str]) -> forms.BaseForm
     }
     more: dict[str, Any] = {}
     if "user" in asked:
-        more["user"] = User(pk="x")
+        more["user"] = User(pk="x", username="x")
     if "request" in asked:
         more["request"] = RequestFactory().get("/")
-        more["request"].user = User(pk="x")
+        more["request"].user = User(pk="x", username="x")
     if "today" in asked:
         more["today"] = date(2026, 3, 14)
     if "seller" in asked:
