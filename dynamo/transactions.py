@@ -497,7 +497,11 @@ class Transaction(AltersData):
 
     def _is_done(self) -> bool:
         """Whether the refused writes, and all that had to be written, are done."""
-        if any(each.write.is_drawn and each.write.is_proven(each.stored) for each in self.refusals):
+        # A caller that builds a new transaction after a conflict may have sent the same mark before,
+        # with other writes.
+        if self._repeat_conflicts and any(
+            each.write.is_drawn and each.write.is_proven(each.stored) for each in self.refusals
+        ):
             return True
         done = {refusal.write for refusal in self.refusals if refusal.is_done}
         needed = [write for write in self._writes if write.must_be_done]

@@ -18,7 +18,7 @@ from dynamo import DecimalAttribute, IntegerAttribute, Model, TextAttribute, Uni
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import Item, PlainModel
 from dynamo._internal.model.objects import WRITE_ID, is_random
-from dynamo.transactions import Write
+from dynamo.transactions import Transaction, Write
 from locks._internal.leases import Lease
 from locks._internal.lock import claim_once
 from locks._internal.registry import break_lock
@@ -339,6 +339,12 @@ def _noted(_none: None, request_id: str | None = None) -> object:
     return ticket("tickets", also=[note], request_id=request_id)
 
 
+def _issue_and_change(member: Member) -> object:
+    write = Transaction()
+    member.change(visits=5, write=write)
+    return ticket("tickets", also=write, request_id="r")
+
+
 def _lose_counter(_none: None) -> None:
     ticket("tickets")
     remove_counter(Ticket, "tickets")
@@ -484,6 +490,19 @@ LIBRARY = [
         units=9,
         reads=["GetItem"],
         refusals={"the further write is refused": (_noted, KeyError)},
+    ),
+    Operation(
+        "sequences.issue with a change",
+        TRANSACTION,
+        _issue_and_change,
+        [Ticket, Counter, Member],
+        ann,
+        units=9,
+        reads=["GetItem"],
+        refusals={
+            "changed since": STALE["changed since"],
+            "the same since": (lambda member: Member.get(member.pk).change(visits=5), Member.Stale),
+        },
     ),
     Operation(
         "sequences.issue with a further write and no request id",

@@ -97,7 +97,7 @@ RACES: dict[str, Race] = dict(
     [
         *_twice(),
         *_beside_another(),
-        *_pairs(LIBRARY[2:7], LIBRARY[2].given),
+        *_pairs(LIBRARY[2:9], LIBRARY[2].given),
         *_pairs([each for each in ACCOUNTS if each.name in PAIRED], ann),
         *_pairs(INVOICES[1:5], INVOICES[1].given),
         *ACCOUNT_RACES.items(),
