@@ -497,8 +497,8 @@ class Transaction(AltersData):
 
     def _is_done(self) -> bool:
         """Whether the refused writes, and all that had to be written, are done."""
-        # A caller that builds a new transaction after a conflict may have sent the same mark before,
-        # with other writes.
+        # A caller that builds new transactions after conflicts may have sent the mark before, with
+        # other writes.
         if self._repeat_conflicts and any(
             each.write.is_drawn and each.write.is_proven(each.stored) for each in self.refusals
         ):

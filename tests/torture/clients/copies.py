@@ -23,7 +23,7 @@ RIVALS = 3
 
 class Seats(Model):
     class Meta:
-        table_name = "torture-seats"
+        table_name = "tests-torture-seats"
 
     sold = IntegerAttribute(default=0)
 
@@ -32,7 +32,7 @@ class Job(Model):
     """Its creation has a token, so that a late copy of the request does not bring it back."""
 
     class Meta:
-        table_name = "torture-jobs"
+        table_name = "tests-torture-jobs"
 
     name = TextAttribute()
     state = TextAttribute(default="ready")

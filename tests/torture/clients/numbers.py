@@ -15,7 +15,7 @@ SPELLINGS = [
 
 class Plate(Model):
     class Meta:
-        table_name = "torture-plates"
+        table_name = "tests-torture-plates"
 
     number = DecimalAttribute()
 
