@@ -13,6 +13,7 @@ from accounts.limits import attempts
 from accounts.limits.clients import counted_client
 from accounts.models import User
 from dynamo.auth.backends import UserBackend
+from dynamo.auth.passwords import queued
 from dynamo.extending import together
 
 
@@ -41,11 +42,17 @@ class AccountBackend(UserBackend):
         Raises:
             TooManyAttempts: too many failed, and the password was not checked; or it is correct,
                 but too many sign-ins succeeded from the client's address.
-            Busy: too many hashes at once. The password was not checked, and does not count.
+            Busy: too many hashes at once; a `GateFull` if the client itself has too many. The
+                password was not checked, and does not count.
         """
         if username is None or password is None:
             return None
         client = counted_client(request) if request else None
+        with queued():
+            return self._authenticate(username, password, client)
+
+    @sensitive_variables()
+    def _authenticate(self, username: str, password: str, client: str | None) -> User | None:
         # The client's slot before the account's: see `accounts.limits.attempts`. The call that may
         # wait comes first, in this thread, because the others are shared.
         of_client, pk = together(

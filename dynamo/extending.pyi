@@ -38,6 +38,7 @@ from dynamo._internal.client.retries import (
 from dynamo._internal.client.sending import send as send
 from dynamo._internal.clock import now as now
 from dynamo._internal.errors import ErrorWithValues as ErrorWithValues
+from dynamo._internal.gates import Gate as Gate, GateFull as GateFull
 from dynamo._internal.items import Item as Item, PlainModel as PlainModel, text_of as text_of
 from dynamo._internal.processes import PerProcess as PerProcess, begin_process as begin_process
 from dynamo._internal.tables import all_tables as all_tables

@@ -2,6 +2,8 @@
 
 import gc
 import os
+import socket
+from contextlib import closing, suppress
 from typing import Any
 
 import django
@@ -13,6 +15,9 @@ from django.urls import reverse
 from django.utils import translation
 
 from project.checks import stop_without_static_files
+
+#: A connection is closed when its client has taken nothing for so long of what was sent to it.
+READER_SECONDS = 30
 
 
 def start() -> None:
@@ -43,6 +48,21 @@ def load_pages() -> None:
     gc.set_threshold(20_000)
 
 
+def cut_off_slow_readers() -> None:
+    """Let the system close connections to this server whose clients take nothing, on Linux.
+
+    A reader that takes nothing holds a thread of the server, and none of its options limits that.
+    Later connections inherit the limit of the socket that listens, which exists at the first request
+    and not before. Connections to DynamoDB get it, too; their requests give up earlier.
+    """
+    with suppress(AttributeError, OSError):  # other systems
+        option = socket.TCP_USER_TIMEOUT
+        for number in os.listdir("/proc/self/fd"):
+            # Some are not TCP sockets, and that of the list is closed.
+            with suppress(OSError), closing(socket.socket(fileno=os.dup(int(number)))) as each:
+                each.setsockopt(socket.IPPROTO_TCP, option, READER_SECONDS * 1000)
+
+
 class _Request(HttpRequest):
     def _set_content_type_params(self, meta: dict[str, Any]) -> None:
         """Read only the type.
@@ -64,6 +84,13 @@ class _AsgiRequest(_Request, ASGIRequest):
 
 class WsgiApplication(WSGIHandler):
     request_class = _WsgiRequest
+    _is_first = True
+
+    def __call__(self, environ: Any, start_response: Any) -> Any:
+        if self._is_first:
+            self._is_first = False
+            cut_off_slow_readers()
+        return super().__call__(environ, start_response)
 
 
 class AsgiApplication(ASGIHandler):

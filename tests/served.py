@@ -3,7 +3,7 @@
     with Server(checkout, engine_url) as server:
         reply = server.get("/livez")
 
-Granian imports this module, too. Its `application` is the site with one more page. Each process of
+Granian imports this module, too. Its `application` is the site with two more pages. Each process of
 Granian has a thread that holds a lock until the process ends.
 """
 
@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +35,8 @@ BEHIND_A_PROXY = {"DJANGO_BEHIND_TLS_PROXY": "on", "ACCOUNTS_TRUSTED_HOPS": "1"}
 
 #: A page that acquires the lock `of a request` and reads an item while it holds it.
 LOCKED = "/under-a-lock"
+#: A page without an end. When it is closed, the log says so.
+ENDLESS = "/endless"
 
 
 @dataclass(frozen=True)
@@ -131,12 +133,24 @@ def documented_options(port: int) -> list[str]:
 
 
 def _serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    if environ["PATH_INFO"] == ENDLESS:
+        _site(environ, lambda *_answer: None)
+        start_response("200 OK", [("Content-Type", "text/plain")])
+        return _endless()
     if environ["PATH_INFO"] != LOCKED:
         return _site(environ, start_response)
     with Lock("of a request"):
         send("GetItem", {"TableName": "cache", "Key": {"key": {"S": "held"}}})
     start_response("200 OK", [("Content-Type", "text/plain")])
     return [b"done"]
+
+
+def _endless() -> Iterator[bytes]:
+    try:
+        while True:
+            yield b"x" * 65_536
+    finally:
+        print("The endless page was closed.", flush=True)
 
 
 def _hold() -> None:
@@ -147,6 +161,9 @@ def _hold() -> None:
 if "granian" in sys.modules:
     from dynamo._internal.client.sending import send
     from locks._internal.lock import Lock
+    from project import start
+
+    start.READER_SECONDS = 3
     from project.wsgi import application as _site
 
     application = _serve

@@ -51,6 +51,6 @@ def ann(engine: str) -> User:
 def _nothing_is_left_behind() -> Iterator[None]:
     """Neither an open download, nor a mail server that hangs, nor the module of AWS Lambda."""
     yield
-    downloads._running.reset()
+    downloads._gate.reset()
     mailserver._of_process.reset()
     helper._is_here = False

@@ -21,6 +21,7 @@ from accounts.models import User
 from dynamo import Busy, Unavailable
 from dynamo.auth import check_password
 from dynamo.auth.addresses import comparable_email
+from dynamo.auth.passwords import queued
 from dynamo.auth.usernames import comparable_username
 from dynamo.extending import together
 
@@ -127,9 +128,10 @@ def is_password_of(user: User, password: str, client: str | None) -> bool:
         TooManyAttempts: see `begin_client` and `begin_sign_in`.
         Busy: the password was not checked, and does not count.
     """
-    attempt = begin_sign_in(user.username, user.pk, client, begin_client(client))
-    # Without an upgrade of an outdated hash: the caller's copy of the account would lack it.
-    is_right = attempt.is_right(lambda typed: check_password(typed, user.password), password)
+    with queued():
+        attempt = begin_sign_in(user.username, user.pk, client, begin_client(client))
+        # Without an upgrade of an outdated hash: the caller's copy of the account would lack it.
+        is_right = attempt.is_right(lambda typed: check_password(typed, user.password), password)
     if is_right:
         attempt.succeeded()
     return is_right
@@ -148,8 +150,9 @@ def is_password(user: User, password: str) -> bool:
         Busy: the password was not checked.
     """
     wrong, session = limit("reauthentication"), f"{_account(user.pk)}.{user.session_id or ''}"
-    attempt = Attempt([wrong.take(session, waits=True)])
-    is_right = attempt.is_right(user.check_password, password)
+    with queued():
+        attempt = Attempt([wrong.take(session, waits=True)])
+        is_right = attempt.is_right(user.check_password, password)
     if is_right:
         wrong.clear(session)
     return is_right

@@ -1,4 +1,4 @@
-"""The page that says when to try again after too many attempts."""
+"""The page that says when to try again after too many attempts, or too much at once."""
 
 import logging
 
@@ -8,15 +8,22 @@ from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext, ngettext
 
 from accounts.exceptions import TooManyAttempts
+from dynamo.extending import GateFull
 from web.refusals import logged
 
 logger = logging.getLogger(__name__)
 
 
+#: After a page that was one too many at once, of its account or client.
+RETRY_AFTER_SECONDS = 5
+
+
 class TooManyAttemptsMiddleware(MiddlewareMixin):
-    """Answers 429 if a view raises TooManyAttempts."""
+    """Answers 429 if a view raises TooManyAttempts, or the GateFull of an account or a client."""
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        if isinstance(error, GateFull) and error.is_own:
+            error = TooManyAttempts(RETRY_AFTER_SECONDS, error.operation)
         if not isinstance(error, TooManyAttempts):
             return None
         context = {

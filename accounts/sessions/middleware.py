@@ -23,9 +23,11 @@ from django.utils.functional import SimpleLazyObject
 from accounts import cookies
 from accounts.backends import AccountBackend
 from accounts.languages import language_of, zone_of
+from accounts.limits.clients import counted_client
 from accounts.models import User
 from accounts.sessions import services as sessions, visitor
 from dynamo import TableMissing, Unavailable
+from dynamo.auth import passwords
 from dynamo.extending import within
 from dynamo.sessions import SessionStore
 
@@ -39,6 +41,7 @@ class AuthenticationMiddleware(middleware.AuthenticationMiddleware):
     """Django's. A session that has ended, or has no id (version 0.1), is deleted."""
 
     def process_request(self, request: HttpRequest) -> None:
+        passwords.hashing_for.set(counted_client(request))
         request.user = SimpleLazyObject(lambda: _user_of(request))  # type: ignore[assignment]  # as Django does
         request.auser = partial(_auser_of, request)  # type: ignore[assignment]  # as above
 

@@ -35,17 +35,17 @@ class _Turn:
 
     def __init__(self, turns: threading.Semaphore) -> None:
         self._turns = turns
-        self._is_held = False
+        self.is_held = False
 
     def take(self, *, waits: bool = True) -> None:
-        self._is_held = self._turns.acquire(waits, page_seconds_left() if waits else None)
-        if waits and not self._is_held:
+        self.is_held = self._turns.acquire(waits, page_seconds_left() if waits else None)
+        if waits and not self.is_held:
             raise TooManyPages
 
     def end(self) -> None:
         # A page that passed its turn on may not have got another one.
-        if self._is_held:
-            self._is_held = False
+        if self.is_held:
+            self.is_held = False
             self._turns.release()
 
 
@@ -76,13 +76,14 @@ def turn_passed_on(*, waits_after: bool = True) -> Iterator[None]:
     Without `waits_after` the page goes on in any case, with a turn if one is free. This is for a
     body that cannot be undone, after which a 503 would be wrong.
 
-    Do not hold a lock meanwhile: the other page may need it. Does nothing outside a page.
+    Do not hold a lock meanwhile: the other page may need it. Does nothing outside a page, and in
+    the body of another call.
 
     Raises:
         TooManyPages: after the body, none was free before the page's deadline.
     """
     turn = _turn.get()
-    if turn is None:
+    if turn is None or not turn.is_held:
         yield
         return
     turn.end()

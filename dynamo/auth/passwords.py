@@ -1,11 +1,14 @@
 """Password hashing: only a few hashes at once in each process.
 
 A hash takes memory and a core on purpose. Without a bound, many sign-ins at once take the memory of
-the whole machine. With it they wait, and the last ones get a 503. So hash and check passwords with
-this module, not with Django's functions.
+the whole machine. With it they wait, and the last ones get a 503. A client that has many waits for
+its own: clients take turns. So hash and check passwords with this module, not with Django's
+functions.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
 from django.contrib.auth import hashers
@@ -13,11 +16,15 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
+from dynamo._internal.gates import Gate, Place
 from dynamo._internal.processes import PerProcess
-from dynamo._internal.turns import result_in_turn, threads_after_pages
+from dynamo._internal.turns import threads_after_pages, turn_passed_on
 
 #: Hashes at once in a process: 38 MiB. Two cores make about 80 of them per second.
 AT_ONCE = 2
+
+#: How many wait in a process, and how many of one client: those of an office at nine o'clock.
+WAITING, WAITING_OF_CLIENT = 96, 30
 
 #: Longer passwords are refused before they are hashed.
 PASSWORD_MAX_LENGTH = 1024
@@ -28,6 +35,13 @@ WAIT_SECONDS = 3.0
 # Threads of their own, because glibc keeps the memory of a hash for the thread that made it: with
 # 24 request threads it kept 450 MB.
 _threads = PerProcess(lambda: threads_after_pages(AT_ONCE, "password hash"))
+
+_gate = PerProcess(
+    lambda: Gate("a password hash", AT_ONCE, WAITING, per=WAITING_OF_CLIENT, each=AT_ONCE)
+)
+#: The client that hashes are made for. Without one, each counts as a client of its own.
+hashing_for: ContextVar[str | None] = ContextVar("hashing_for", default=None)
+_place: ContextVar[Place | None] = ContextVar("place", default=None)
 
 Result = TypeVar("Result")
 
@@ -68,13 +82,34 @@ def check_new_password(password: str) -> None:
         raise ValidationError(_("Use at most %(limit)s characters."), "max_length", limit)
 
 
+@contextmanager
+def queued() -> Iterator[Place]:
+    """Take a place among those who wait, for the hashes of the body.
+
+    So a client with too many is refused before the body sends requests. May be nested.
+
+    Raises:
+        GateFull: `WAITING` wait, or `WAITING_OF_CLIENT` of this client.
+    """
+    if place := _place.get():
+        yield place
+        return
+    with _gate().place(hashing_for.get() or object()) as place:
+        token = _place.set(place)
+        try:
+            yield place
+        finally:
+            _place.reset(token)
+
+
 @sensitive_variables()
 def make_password(password: str | None) -> str:
     """The hash of `password` by the first of PASSWORD_HASHERS; for None, one that nothing matches.
 
     Raises:
-        Busy: no turn to hash was free within `WAIT_SECONDS` or the page's deadline. Or the page,
-            which lets another page have its turn meanwhile, got no other turn in time.
+        Busy: no turn to hash was free within `WAIT_SECONDS` or the page's deadline, or too many
+            wait: then a `GateFull`. Or the page, which lets another page have its turn meanwhile,
+            got no other turn in time.
     """
     if password is None:
         return hashers.make_password(None)
@@ -99,6 +134,7 @@ def check_password(password: str, encoded: str) -> bool:
 
 
 def _in_turn(function: Callable[..., Result], *arguments: str) -> Result:
-    # Marked here too, because a crash report shows the frames of this thread.
-    work = _threads().submit(sensitive_variables()(function), *arguments)
-    return result_in_turn(work, WAIT_SECONDS, "a password hash")
+    # A page without a turn must not hold up those that wait for a hash.
+    with turn_passed_on(), queued() as place, place.inside(WAIT_SECONDS):
+        # Marked here too, because a crash report shows the frames of this thread.
+        return _threads().submit(sensitive_variables()(function), *arguments).result()

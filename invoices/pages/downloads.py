@@ -2,12 +2,11 @@
 
 With `EXPORTS_BUCKET`, on AWS Lambda, a page starts an export, which stores the file in S3, and then
 leads there. Otherwise the file is made while it is sent. This takes a thread of the server until
-the last byte is read, and the reader may be slow. So a process sends one file at a time to each
-account, and a few in total.
+the last byte is read, and the reader may be slow (`project.start` says how slow). So a process
+sends one file at a time to each account, and a few in total.
 """
 
 import logging
-import threading
 import time
 from collections.abc import Iterator
 from itertools import chain
@@ -28,7 +27,7 @@ from accounts.pages.account import AccountDeleteView
 from accounts.pages.base import signed_in
 from accounts.pages.signin import FreshSignInMixin
 from accounts.sessions.visitor import is_fresh
-from dynamo.extending import PerProcess
+from dynamo.extending import Gate, GateFull, PerProcess
 from invoices.exceptions import ExportUnavailable
 from invoices.output import exports as stored_exports
 from invoices.output.exports import Export
@@ -38,8 +37,9 @@ from invoices.store.issuing import today
 from invoices.store.lists import all_records, list_invoices, years_of
 from web.refusals import logged
 
-#: Downloads at once in a process: fewer than the server has threads.
-AT_ONCE = 3
+#: Downloads at once in a process. Each takes one of the server's threads, of which pages leave 24
+#: (`project.middleware`).
+AT_ONCE = 16
 
 RETRY_AFTER_SECONDS = 10
 
@@ -52,10 +52,7 @@ LEAST_REFRESH_SECONDS, MOST_REFRESH_SECONDS = 2, 15
 
 logger = logging.getLogger(__name__)
 
-
-#: The accounts that this process sends a file to.
-_running: PerProcess[set[str]] = PerProcess(set)
-_beginning = threading.Lock()
+_gate = PerProcess(lambda: Gate("a download", AT_ONCE, 0, per=0))
 
 
 class DownloadView(OwnInvoicesMixin, View):
@@ -94,25 +91,20 @@ class DownloadView(OwnInvoicesMixin, View):
         Answers 429 instead if this process already sends a file to the account, 503 if it sends
         too many to others.
         """
-        running, account = _running(), export.account
-        with _beginning:
-            is_own = account in running
-            if is_own or len(running) >= AT_ONCE:
-                return _refused(self.request, is_own=is_own)
-            running.add(account)
 
         def pieces() -> Iterator[bytes]:
-            try:
+            with _gate().inside(export.account):
                 made = self.pieces(export.year)
                 yield b""
                 yield from made
-            finally:
-                running.discard(account)
 
-        # A generator that has begun runs its `finally` even if it is neither read nor closed: for
+        # A generator that has begun leaves the gate even if it is neither read nor closed: for
         # example, if a middleware replaces the response by the 503 of a session that was not saved.
         begun = pieces()
-        next(begun)
+        try:
+            next(begun)
+        except GateFull as error:
+            return _refused(self.request, is_own=error.is_own)
         return StreamingHttpResponse(
             begun,
             content_type=export.content_type,

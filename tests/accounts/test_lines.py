@@ -1,4 +1,7 @@
-"""Pages that take long: an account gets one at a time, and others wait or are refused."""
+"""Pages that take long: an account gets one at a time, and others wait or are refused.
+
+What is true of each `Gate` is tested here and with password hashes.
+"""
 
 import threading
 from collections.abc import Iterator
@@ -6,12 +9,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from accounts.exceptions import TooManyAttempts
 from accounts.limits import lines
-from accounts.limits.lines import MOST_WAITING, in_line
+from accounts.limits.lines import AT_ONCE, MOST_IN_LINES, MOST_WAITING, in_line
 from dynamo._internal.client.deadline import page
+from dynamo._internal.gates import GateFull
 from dynamo._internal.turns import in_turn
-from dynamo.exceptions import Busy
 from tests.forked import in_a_child
 from tests.waiting import wait_until
 
@@ -39,18 +41,18 @@ class Pages:
 
 def places(account: str) -> int:
     """How many pages of the account are being made or wait."""
-    return len(lines._lines()._lines.get(account, []))
+    return lines._lines().held(account)
 
 
 @pytest.fixture
 def pages() -> Iterator[Pages]:
-    with ThreadPoolExecutor(MOST_WAITING + 2) as pool:
+    with ThreadPoolExecutor(AT_ONCE + MOST_IN_LINES) as pool:
         made = Pages(pool)
         try:
             yield made
         finally:
-            made.may_end.release(100)
-    assert lines._lines()._lines == {}
+            made.may_end.release(1_000)
+    assert lines._lines()._places == []
 
 
 def test_pages_of_an_account_are_made_one_after_the_other(pages: Pages) -> None:
@@ -68,10 +70,10 @@ def test_a_few_pages_wait_and_further_ones_are_refused_at_once(pages: Pages) -> 
     for number in range(1 + MOST_WAITING):
         pages.start("ann", number)
 
-    with page(60), pytest.raises(TooManyAttempts) as refused, in_line("ann"):
+    with page(60), pytest.raises(GateFull) as refused, in_line("ann"):
         pass
 
-    assert refused.value.retry_after_seconds > 0
+    assert refused.value.is_own
     assert places("ann") == 1 + MOST_WAITING
     with in_line("bob"):
         assert places("bob") == 1
@@ -80,23 +82,55 @@ def test_a_few_pages_wait_and_further_ones_are_refused_at_once(pages: Pages) -> 
 def test_a_page_that_waits_until_its_deadline_is_refused_and_leaves_the_line(pages: Pages) -> None:
     pages.start("ann")
 
-    with page(0.1), pytest.raises(TooManyAttempts), in_line("ann"):
+    with page(0.1), pytest.raises(GateFull) as refused, in_line("ann"):
         pass
 
+    assert refused.value.is_own
     assert places("ann") == 1
 
 
-def test_the_lines_of_all_accounts_are_bounded(
-    pages: Pages, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lines, "MOST_IN_LINES", 2)
-    pages.start("ann")
-    pages.start("bob")
+def test_a_few_accounts_leave_places_to_those_that_have_none(pages: Pages) -> None:
+    """However many pages they request, of which the first ones are made."""
+    refused = 0
+    for account in "abcdefg":
+        for _page in range(1 + MOST_WAITING):
+            if places(account) and total() >= AT_ONCE + MOST_IN_LINES // 2:
+                with page(60), pytest.raises(GateFull) as error, in_line(account):
+                    pass
+                assert error.value.is_own
+                refused += 1
+            else:
+                pages.start(account)
+    assert refused
 
-    with page(60), pytest.raises(Busy), in_line("eve"):
+    others = [f"other {number}" for number in range(AT_ONCE + MOST_IN_LINES - total())]
+    for other in others:
+        pages.start(other)
+    with page(60), pytest.raises(GateFull) as error, in_line("one too many"):
         pass
+    assert not error.value.is_own
+    assert len(others) >= 10
 
-    assert places("eve") == 0
+
+def test_an_account_that_rarely_comes_does_not_wait_for_those_that_often_come(
+    pages: Pages,
+) -> None:
+    for number, account in enumerate("abcabcabc"):
+        pages.start(account, number)
+    for _page in range(3):
+        pages.may_end.release()
+    wait_until(lambda: len(pages.made) == 3 + AT_ONCE)
+
+    rare = pages.start("rare", 100)
+    pages.may_end.release()
+
+    wait_until(lambda: len(pages.made) == 4 + AT_ONCE)
+    assert pages.made[-1] == 100
+    assert not rare.done()
+
+
+def total() -> int:
+    return len(lines._lines()._places)
 
 
 def test_a_page_that_fails_leaves_the_line() -> None:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from multiprocessing import get_context
 from pathlib import Path
@@ -37,6 +38,7 @@ from web.helper import computed
 LABEL = f"{DAY.year}-000001"
 PAGE = f"/invoices/{LABEL}/"
 PDF, XML = f"/invoices/{LABEL}.pdf", f"/invoices/{LABEL}.xml"
+BOOK = [f"/invoices/customers/{page}" for page in ("", "names/?name=b", f"new/?from={LABEL}")]
 
 
 @pytest.fixture(autouse=True)
@@ -169,18 +171,21 @@ def test_kept_pdfs_are_bounded_and_the_last_used_stay(monkeypatch: pytest.Monkey
 
 
 def test_too_many_long_pages_of_an_account_at_once_are_a_429(
-    client: Client, issuer: User, monkeypatch: pytest.MonkeyPatch
+    client: Client, issuer: User
 ) -> None:
-    # As if others were being made; how they wait: tests/accounts/test_lines.py.
-    monkeypatch.setattr(lines, "MOST_WAITING", -1)
-    urls = (PDF, XML, PAGE, NEW, f"{NEW}?from={LABEL}")
+    urls = (PDF, XML, PAGE, NEW, f"{NEW}?from={LABEL}", *BOOK)
 
-    for refused in (*map(client.get, urls), client.post(NEW, typed())):
-        assert refused.status_code == 429
-        assert int(refused["Retry-After"]) > 0
-        assert "Nothing was stored or sent." in Page(refused).text
+    # As if others waited; how they wait: tests/accounts/test_lines.py.
+    with ExitStack() as waiting:
+        for _page in range(1 + lines.MOST_WAITING):
+            waiting.enter_context(lines._lines().place(issuer.pk))
+        for refused in (*map(client.get, urls), client.post(NEW, typed())):
+            assert refused.status_code == 429
+            assert int(refused["Retry-After"]) > 0
+            assert "Nothing was stored or sent." in Page(refused).text
+        assert client.get("/invoices/").status_code == 200
 
-    assert client.get("/invoices/").status_code == 200
+    assert client.get(PAGE).status_code == 200
     assert len(stored_invoices(issuer.pk)) == 1
 
 

@@ -9,6 +9,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +27,7 @@ from tests.engines import free_port, is_listening
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.production import HOST
-from tests.served import LOCKED, VISITOR, Server
+from tests.served import ENDLESS, LOCKED, VISITOR, Server
 from tests.waiting import wait_until
 
 
@@ -118,6 +119,16 @@ def held_among(names: set[str]) -> set[str]:
 
 
 # Clients that hold their connections --------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="The system of others has no such limit.")
+def test_a_reader_that_takes_nothing_is_cut_off(server: Server) -> None:
+    with closing(socket.create_connection(("127.0.0.1", server.port))) as reader:
+        reader.sendall(f"GET {ENDLESS} HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
+
+        wait_until(lambda: "The endless page was closed." in server.log)
+
+        assert server.get("/livez").status == 200
 
 
 CLIENTS = 300
