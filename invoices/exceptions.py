@@ -11,6 +11,7 @@ InvoiceError (a SequenceError)
 ├── NotPaid              the invoice is not marked as paid on this day
 ├── SendingReused        the request id sent the invoice to another address
 ├── TooManySendings      the invoice was sent too often within two days
+├── AddressBookFull      the account has as many customers as it may
 ├── ExportUnavailable    of an export that is stored in S3: S3 or Lambda refused, or did not answer
 └── ExportTooSlow        of such an export: the function's time is not enough to make the file
 """
@@ -113,6 +114,14 @@ class TooManySendings(InvoiceError):
     number: str
 
     text = "Invoice {number} was sent too often. Try again in two days."
+
+
+class AddressBookFull(InvoiceError):
+    """The account has `limit` customers already."""
+
+    limit: int
+
+    text = "The address book has {limit} customers, and INVOICES_MAX_CUSTOMERS allows no more."
 
 
 class ExportUnavailable(InvoiceError):

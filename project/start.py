@@ -4,6 +4,7 @@ import gc
 import os
 import socket
 from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any
 
 import django
@@ -52,14 +53,14 @@ def cut_off_slow_readers() -> None:
     """Let the system close connections to this server whose clients take nothing, on Linux.
 
     A reader that takes nothing holds a thread of the server, and none of its options limits that.
-    Later connections inherit the limit of the socket that listens, which exists at the first request
-    and not before. Connections to DynamoDB get it, too; their requests give up earlier.
+    Later connections inherit the limit of the socket that listens, which exists when the first
+    request comes, and not before. Connections to DynamoDB get it, too, and give up earlier.
     """
     with suppress(AttributeError, OSError):  # other systems
         option = socket.TCP_USER_TIMEOUT
-        for number in os.listdir("/proc/self/fd"):
+        for file in Path("/proc/self/fd").iterdir():
             # Some are not TCP sockets, and that of the list is closed.
-            with suppress(OSError), closing(socket.socket(fileno=os.dup(int(number)))) as each:
+            with suppress(OSError), closing(socket.socket(fileno=os.dup(int(file.name)))) as each:
                 each.setsockopt(socket.IPPROTO_TCP, option, READER_SECONDS * 1000)
 
 

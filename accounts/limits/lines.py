@@ -4,7 +4,7 @@ Further ones of the account wait in its line. While they wait, they give up thei
 pages of other accounts are made. Nothing is sent to DynamoDB.
 """
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from django.http import HttpRequest
@@ -21,7 +21,9 @@ MOST_WAITING = 5
 #: more.
 MOST_IN_LINES = 32
 
-_lines = PerProcess(lambda: Gate("a page that takes long", AT_ONCE, MOST_IN_LINES, per=MOST_WAITING))
+_lines = PerProcess(
+    lambda: Gate("a page that takes long", AT_ONCE, MOST_IN_LINES, per=MOST_WAITING)
+)
 
 
 def in_line(account: str) -> AbstractContextManager[None]:
@@ -35,12 +37,12 @@ def in_line(account: str) -> AbstractContextManager[None]:
 
 
 class InLineMixin:
-    """A page that takes long. As a base it stands after the mixin that asks for a sign-in."""
+    """A page that takes long. A visitor who is not signed in has no line."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Make the page, including its template, when it is first in the line of the account."""
         account: Any = request.user
-        with in_line(account.pk):
+        with in_line(account.pk) if account.is_authenticated else nullcontext():
             response: HttpResponseBase = super().dispatch(request, *args, **kwargs)  # type: ignore[misc]  # a View's
             if isinstance(response, SimpleTemplateResponse):
                 # Django would render it after the view, outside the line.

@@ -17,6 +17,9 @@ from web.choices import is_currency
 from web.kinds import Choice
 
 MAX_LINES = 200
+#: Characters of all descriptions. The PDF takes 0.3 s of CPU time with so many, in any script, and
+#: 0.1 s with few; with the 200,000 that the fields alone allow it took 1.3 s.
+MAX_DESCRIBED = 20_000
 #: In minor units. It is below 2^53, so programs whose numbers are floats read it exactly.
 GROSS_MAX = 10**15
 
@@ -186,8 +189,22 @@ def line_nets(
     return nets
 
 
-def check_line_count(lines: Sequence[Line]) -> None:
-    """Raises ValidationError if there are too many lines."""
+def check_described(descriptions: Iterable[str]) -> None:
+    """Raises ValidationError if the lines together say too much."""
+    if sum(map(len, descriptions)) > MAX_DESCRIBED:
+        raise ValidationError(
+            _(
+                "The descriptions of all lines together have more than %(limit)s characters. "
+                "Shorten them, or split the invoice into two."
+            ),
+            "too_long",
+            {"limit": MAX_DESCRIBED},
+        )
+
+
+def check_lines(lines: Sequence[Line]) -> None:
+    """Raises ValidationError if there are too many lines, or if they say too much."""
+    check_described(line.description for line in lines)
     if len(lines) > MAX_LINES:
         raise ValidationError(
             _("An invoice has at most %(limit)s lines."), "max_lines", {"limit": MAX_LINES}

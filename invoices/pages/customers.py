@@ -12,6 +12,7 @@ from django.views import View
 from django.views.generic import TemplateView
 
 from accounts.limits.clients import counted_client
+from accounts.limits.lines import InLineMixin
 from invoices.document.fields import fields_of
 from invoices.document.invoice import NAME_MAX_LENGTH, Customer, typed_customer
 from invoices.models import CustomerItem
@@ -54,12 +55,13 @@ CustomerForm.base_fields |= {name: each.form_field() for name, each in _FIELDS.i
 
 
 class SearchForm(forms.Form):
-    """The query of the list: `?name=bob`."""
+    """The query of the list: `?name=bob&after=<id>`."""
 
     name = search_field(gettext_lazy("Name or number"))
+    after = forms.UUIDField(required=False)
 
 
-class CustomerListView(OwnInvoicesMixin, TemplateView):
+class CustomerListView(OwnInvoicesMixin, InLineMixin, TemplateView):
     template_name = "invoices/customer_list.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -67,11 +69,11 @@ class CustomerListView(OwnInvoicesMixin, TemplateView):
         if not form.is_valid():
             raise Http404("The query of the list is not valid.")
         name = form.cleaned_data["name"]
-        found = book.list_customers(self.account, name)
+        found = book.list_customers(self.account, name, after=str(form.cleaned_data["after"] or ""))
         return super().get_context_data(form=form, name=name, found=found, **kwargs)
 
 
-class CustomerNewView(OwnFormView):
+class CustomerNewView(InLineMixin, OwnFormView):
     """Adds a customer; with `?from=2026-000042`, the form has the customer of that invoice."""
 
     template_name = "invoices/customer.html"
@@ -103,7 +105,7 @@ class CustomerNewView(OwnFormView):
         return self.redirect(text, "customer_list", number=item.number)
 
 
-class CustomerNamesView(OwnInvoicesMixin, View):
+class CustomerNamesView(OwnInvoicesMixin, InLineMixin, View):
     """The customers that match `?name=`, as JSON, for the form of an invoice: id by name."""
 
     http_method_names = ("get", "options")
@@ -131,7 +133,7 @@ class CustomerFormView(OwnFormView):
         return super().get_context_data(item=self.item, **kwargs)
 
 
-class CustomerView(CustomerFormView):
+class CustomerView(InLineMixin, CustomerFormView):
     """Changes a customer."""
 
     template_name = "invoices/customer.html"

@@ -24,6 +24,7 @@ from invoices.document.amounts import (
     WITHOUT_VAT,
     Line,
     Totals,
+    check_described,
     check_line,
     check_totals,
     price_field,
@@ -130,6 +131,14 @@ class _Lines(BaseFormSet):
     def clean(self) -> None:
         if not any(form.has_changed() for form in self.forms):
             self.forms[0].add_error("description", _("An invoice needs at least one line."))
+        said = [form.cleaned_data.get("description", "") for form in self.forms]
+        for count, form in enumerate(self.forms, 1):
+            try:
+                check_described(said[:count])
+            except ValidationError as error:
+                # At the line that is one too many.
+                form.add_error("description", error)
+                break
 
     def lines(self) -> list[Line]:
         """Those that were typed, as far as they are known."""

@@ -301,7 +301,7 @@ class InvoiceNewView(InLineMixin, OwnFormView):
         """The form with the values in `sent`, changed as the pressed button says."""
         values = {name: sent.get(name, "") for name in forms.InvoiceForm.base_fields}
         lines = forms.typed_lines(sent)
-        focus, customers = None, None
+        focus, customers, id_ = None, None, sent.get("use_customer")
         # Without the script, the key Enter does not say in which field it was pressed.
         is_search = "enter" in sent and values["customer_name"] and not forms.any_typed(lines)
         if sent.keys() & {"add_line", "enter"} and not is_search:
@@ -315,9 +315,8 @@ class InvoiceNewView(InLineMixin, OwnFormView):
         elif "find_customer" in sent or is_search:
             customers = list_customers(self.account, values["customer_name"]).customers
             if len(customers) == 1:
-                values |= self.values_of(customers[0])
-                customers = None
-        elif id_ := sent.get("use_customer"):
+                id_, customers = customers[0].id, None
+        if id_:
             try:
                 values |= self.values_of(CustomerItem.get(self.account, id_))
             except CustomerItem.DoesNotExist:
@@ -444,6 +443,10 @@ _REFUSALS: dict[type[SequenceError], Any] = {
     exceptions.SendingReused: gettext_lazy(
         "This form has already sent the invoice to %(to)s. To send it to another address, too, "
         "send the form again."
+    ),
+    exceptions.AddressBookFull: gettext_lazy(
+        "Your address book has %(limit)s customers, and more are not allowed. Delete some that you "
+        "do not need."
     ),
     exceptions.TooManySendings: gettext_lazy(
         "This invoice was sent too often. You can send it again in two days."

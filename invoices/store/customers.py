@@ -1,47 +1,91 @@
-"""Reading and changing the customers of an account."""
+"""Reading and changing the customers of an account.
 
+An account has at most `INVOICES_MAX_CUSTOMERS`, because a list reads the whole address book.
+"""
+
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from dynamo import Transaction, ensure
-from dynamo.extending import bulk
+from django.conf import settings
+from pynamodb.expressions.operand import Path
+
+from dynamo import Busy, Refused, Transaction, ensure
+from dynamo.extending import bulk, pause_seconds, query_pages, text_of
 from invoices.document.fields import fields_of
 from invoices.document.invoice import Customer
+from invoices.exceptions import AddressBookFull
 from invoices.models import CustomerItem
 from sequences import next_value
+from sequences.extending import Counter
 from web.kinds import folded
 
-#: A list reads at most so many customers: more than the 5 MB of a page.
-MOST_READ = 100_000
 #: How many customers a page shows.
 SHOWN = 200
+#: How often a customer is tried for while others are added to the address book.
+_ATTEMPTS = 12
 #: How many customers of a deleted account are in memory.
 DELETED_TOGETHER = 1_000
 
 
 @dataclass(frozen=True)
-class Found:
-    """Customers in the order of their names. `has_more`: others match, too."""
+class Listed:
+    """What lists show of a customer."""
 
-    customers: list[CustomerItem]
-    has_more: bool
+    id: str
+    number: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """Customers in the order of their names. `next`: the `after` of others that match, if any."""
+
+    customers: list[Listed]
+    next: str | None
+
+
+class _Overtaken(Exception):
+    """Another customer was added meanwhile."""
 
 
 def add_customer(account: str, customer: Customer, *, request_id: str) -> CustomerItem:
     """Add `customer` under the next customer number of the account.
 
     `request_id` makes the call repeatable: a later call with the same id returns the stored
-    customer, as it is by then. Its `number` is not used. Costs 2 requests and 2 write units; a
-    repeated call 3 requests.
+    customer, as it is by then. Its `number` is not used. Costs 2 requests and 5 write units; a
+    repeated call 3 requests. If the account ever had `INVOICES_MAX_CUSTOMERS`, 1 request more per
+    MB to count them, and 1 read unit per 4 KB. Calls of an account at the same time cost as much
+    again.
+
+    Raises:
+        AddressBookFull: the account has as many customers as it may.
+        Busy: too many others were added at the same time.
     """
-    number = str(next_value(f"customers of {account}"))
-    values = _values_of(replace(customer, number=number))
-    try:
-        return CustomerItem(account, request_id, **values).insert()
-    except CustomerItem.AlreadyExists:
-        return CustomerItem.get(account, request_id)
+    counter, most = f"customers of {account}", settings.INVOICES_MAX_CUSTOMERS
+    for attempt in range(_ATTEMPTS):
+        number = next_value(counter)
+        is_full = number > most and CustomerItem.count(account) >= most
+        try:
+            if is_full:
+                raise AddressBookFull(most)
+            values = _values_of(replace(customer, number=str(number)))
+            with Transaction() as write:
+                item = CustomerItem(account, request_id, **values).insert(write=write)
+                # All that were counted had lower numbers, and each addition draws one. So nothing
+                # was added since.
+                is_last = Path("currentValue") == number
+                write.check(Counter(counter), is_last, otherwise=_Overtaken())
+            return item
+        except (AddressBookFull, CustomerItem.AlreadyExists, Refused, _Overtaken):
+            if known := CustomerItem.get_or_none(account, request_id):
+                return known
+            if is_full:
+                raise
+        time.sleep(pause_seconds(attempt))
+    raise Busy("an addition to an address book")
 
 
 def change_customer(
@@ -57,23 +101,44 @@ def change_customer(
     ensure(item, write=write, **_values_of(replace(customer, number=item.number)))
 
 
-def list_customers(account: str, search: str = "", *, limit: int = SHOWN) -> Found:
+def list_customers(account: str, search: str = "", *, after: str = "", limit: int = SHOWN) -> Found:
     """The customers whose name or number contains `search`, ordered by name.
 
-    The comparison ignores case, width and how letters are composed. Costs 1 request per MB of the
-    address book, at most 5 as each `Model.page`, and 1 read unit per 4 KB.
+    The comparison ignores case, width and how letters are composed. `after` is the id of the last
+    customer of the page before; if that was deleted, the list begins again. Costs 1 request per MB
+    of the address book, and 1 read unit per 4 KB.
     """
     wanted = folded(search)
-    page = CustomerItem.page(account, limit=MOST_READ)
-    matching = [each for each in page if wanted in folded(f"{each.number} {each.name}")]
-    matching.sort(key=lambda each: (folded(each.name), each.id))
-    return Found(matching[:limit], page.next is not None or len(matching) > limit)
+    matching = sorted(
+        (folded(each.name), each.id, each)
+        for each in _all_listed(account)
+        if wanted in folded(f"{each.number} {each.name}")
+    )
+    found = [each for _name, _id, each in matching]
+    start = next((at for at, each in enumerate(found, 1) if each.id == after), 0)
+    shown = found[start : start + limit]
+    return Found(shown, shown[-1].id if len(found) > start + limit else None)
 
 
-def customer_named(account: str, name: str) -> CustomerItem | None:
+def customer_named(account: str, name: str) -> Listed | None:
     """The account's first customer with this name, compared and at the cost as by a search."""
-    found = list_customers(account, name).customers
-    return next((each for each in found if folded(each.name) == folded(name)), None)
+    wanted = folded(name)
+    return next((each for each in _all_listed(account) if folded(each.name) == wanted), None)
+
+
+def _all_listed(account: str) -> Iterator[Listed]:
+    """All customers in no order, read without the rest of their data."""
+    request = {
+        "TableName": CustomerItem.table(),
+        "KeyConditionExpression": "account = :account",
+        "ExpressionAttributeValues": {":account": {"S": account}},
+        "ExpressionAttributeNames": {"#id": "id", "#number": "number", "#name": "name"},
+        "ProjectionExpression": "#id, #number, #name",
+        "ConsistentRead": True,
+    }
+    for items, _has_more in query_pages(request):
+        for item in items:
+            yield Listed(*(text_of(item, name) for name in ("id", "number", "name")))
 
 
 def all_customers(account: str) -> Iterator[Customer]:

@@ -112,9 +112,7 @@ def test_a_few_accounts_leave_places_to_those_that_have_none(pages: Pages) -> No
     assert len(others) >= 10
 
 
-def test_an_account_that_rarely_comes_does_not_wait_for_those_that_often_come(
-    pages: Pages,
-) -> None:
+def test_an_account_that_rarely_comes_does_not_wait_for_those_that_often_come(pages: Pages) -> None:
     for number, account in enumerate("abcabcabc"):
         pages.start(account, number)
     for _page in range(3):

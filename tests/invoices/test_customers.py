@@ -2,8 +2,10 @@
 
 import re
 import uuid
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -11,9 +13,10 @@ from django.utils import timezone
 
 from accounts.models import User
 from invoices.document.invoice import Customer
+from invoices.exceptions import AddressBookFull
 from invoices.models import CustomerItem
 from invoices.pages.customers import CustomerForm
-from invoices.store import lists
+from invoices.store import customers as book, lists
 from invoices.store.customers import add_customer, change_customer, customer_of, list_customers
 from invoices.store.issuing import today
 from invoices.store.lists import all_invoices
@@ -46,13 +49,13 @@ def test_a_customer_gets_the_next_number_of_the_account(
 ) -> None:
     first, second = added(account), added(account, "Carol")
 
-    assert requests_sent.operations == ["UpdateItem", "PutItem"] * 2
+    assert requests_sent.operations == ["UpdateItem", "TransactWriteItems"] * 2
     assert (first.number, second.number, added(new_account()).number) == ("1", "2", "1")
     assert customer_of(CustomerItem.get(account, first.id)) == replace(BOB, number="1")
 
 
 def test_the_same_request_adds_one_customer(account: str, proxy: FaultProxy) -> None:
-    proxy.plan("PutItem", DropReply())
+    proxy.plan("TransactWriteItems", DropReply())
     first = add_customer(account, BOB, request_id="r")
     change_customer(first, replace(BOB, name="Bob & Sons"))
 
@@ -71,7 +74,64 @@ def test_a_list_is_ordered_by_name_and_can_be_searched_and_ends(account: str) ->
     assert names(account, "ガス") == ["株式会社ｶﾞｽ"]
     assert names(account, "2") == ["Bob"]
     found = list_customers(account, limit=3)
-    assert (len(found.customers), found.has_more) == (3, True)
+    rest = list_customers(account, after=found.next or "", limit=3)
+    assert [each.name for each in found.customers + rest.customers] == names(account)
+    assert (len(found.customers), rest.next) == (3, None)
+
+
+def test_a_list_reads_names_and_numbers_only(account: str, requests_sent: Requests) -> None:
+    added(account)
+    requests_sent.clear()
+
+    list_customers(account)
+
+    [request] = requests_sent.of("Query")
+    assert request["ProjectionExpression"] == "#id, #number, #name"
+
+
+# The bound ----------------------------------------------------------------------------------------
+
+
+def test_an_account_has_at_most_so_many_customers_also_if_several_are_added_at_once(
+    account: str, settings: Any, at_once: Callable[..., list[Any]]
+) -> None:
+    settings.INVOICES_MAX_CUSTOMERS = 5
+    first = [added(account) for _customer in range(4)]
+
+    def add(number: int) -> str:
+        try:
+            return add_customer(account, BOB, request_id=str(number)).id
+        except AddressBookFull as error:
+            return f"full at {error.limit}"
+
+    answers = at_once(add, 4)
+
+    assert sorted(answers)[1:] == ["full at 5"] * 3
+    assert len(names(account)) == 5
+    again = add_customer(account, BOB, request_id=min(answers))
+    assert again.id == min(answers)
+    first[0].delete()
+    assert add(9) == "9"
+    assert add(10) == "full at 5"
+
+
+def test_customers_that_are_added_at_once_are_all_added(
+    account: str, at_once: Callable[..., list[Any]]
+) -> None:
+    numbers = at_once(lambda _number: added(account).number, 6)
+
+    assert len(set(numbers)) == len(names(account)) == 6
+
+
+def test_a_full_address_book_is_said_in_the_form(client: Client, ann: User, settings: Any) -> None:
+    settings.INVOICES_MAX_CUSTOMERS = 1
+    added(ann.pk)
+
+    refused = sent(client, BOOK + "new/", name="Carol")
+
+    assert "Your address book has 1 customers, and more are not allowed." in refused.errors[""][0]
+    assert refused.value("name") == "Carol"
+    assert names(ann.pk) == ["Bob Ltd"]
 
 
 # Pages --------------------------------------------------------------------------------------------
@@ -114,9 +174,27 @@ def test_a_vat_id_is_stored_as_its_country_writes_it(client: Client, ann: User) 
         client.post(BOOK + "new/", party | {"request_id": CustomerForm.new_request_id()})
         client.post(NEW, typed(**{f"customer_{name}": text for name, text in party.items()}))
 
-        assert list_customers(ann.pk).customers[-1].vat_id == stored
+        newest = list_customers(ann.pk).customers[-1]
+        assert CustomerItem.get(ann.pk, newest.id).vat_id == stored
         latest = next(iter(all_invoices(ann.pk, timezone.localdate().year)))
         assert latest.customer.vat_id == stored
+
+
+def test_the_pages_of_the_list_lead_through_all_customers(
+    client: Client, ann: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(book, "list_customers", partial(list_customers, limit=2))
+    for name in "edcba":
+        added(ann.pk, name)
+
+    shown, address = "", BOOK
+    while address:
+        text = client.get(address).content.decode()
+        shown += "".join(re.findall(r"<bdi>(.)</bdi>", text))
+        [address] = re.findall(r'rel="next" href="(.*)"', text) or [""]
+        address = address and BOOK + address
+
+    assert shown == "abcde"
 
 
 def test_an_error_is_shown_at_its_field(client: Client, ann: User) -> None:

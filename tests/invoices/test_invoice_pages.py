@@ -21,6 +21,7 @@ from invoices.pages.forms import SHOWN_LINES, InvoiceForm
 from invoices.store.lists import all_invoices
 from sequences.models import Counter
 from tests import numbered
+from tests.commands import run
 from tests.factories import make_user
 from tests.invoice_factories import issued
 from tests.invoices.forms import LINE, LIST, NEW, TODAY, listed, typed
@@ -185,10 +186,16 @@ def test_a_form_with_too_many_or_too_long_lines_is_rejected_and_kept(
         assert len(form.lines.forms) == count
     long = LINE | {"description": "字" * 1000}
 
-    page = refused(client, ann, typed(*[long] * 140))
+    page = refused(client, ann, typed(*[long] * 22))
 
-    assert "The invoice is too long: 418 KB, and 397 KB are allowed." in page.errors[""][0]
-    assert page.value("lines-139-description") == long["description"]
+    told = "The descriptions of all lines together have more than 20000 characters."
+    assert told in page.errors["lines-20-description"][0]
+    assert "lines-21-description" not in page.errors
+    assert page.value("lines-21-description") == long["description"]
+    command = ("issueinvoice", "--user=ann", "--customer=Bob")
+    _out, err, code = run(*command, *["--line", f"{long['description']};1;1;19"] * 21)
+    assert (told in err, code) == (True, 1)
+    assert stored(ann) == []
 
 
 def test_a_line_is_added_and_removed_without_a_script_and_nothing_is_lost(

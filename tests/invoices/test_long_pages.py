@@ -170,9 +170,7 @@ def test_kept_pdfs_are_bounded_and_the_last_used_stay(monkeypatch: pytest.Monkey
 # One at a time ------------------------------------------------------------------------------------
 
 
-def test_too_many_long_pages_of_an_account_at_once_are_a_429(
-    client: Client, issuer: User
-) -> None:
+def test_too_many_long_pages_of_an_account_at_once_are_a_429(client: Client, issuer: User) -> None:
     urls = (PDF, XML, PAGE, NEW, f"{NEW}?from={LABEL}", *BOOK)
 
     # As if others waited; how they wait: tests/accounts/test_lines.py.

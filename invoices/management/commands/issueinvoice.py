@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 
 from accounts.languages import language_of
 from accounts.services import find_user
-from invoices.document.amounts import Line, check_line, check_line_count, check_totals, totals
+from invoices.document.amounts import Line, check_line, check_lines, check_totals, totals
 from invoices.document.fields import Day, Flag, fields_of
 from invoices.document.invoice import DEFAULT_LANGUAGE, TYPED_FIELDS, Draft, draft_of
 from invoices.document.requirements import check_requirements
@@ -109,7 +109,7 @@ def _draft(options: dict[str, Any]) -> Draft:
             values[name] = each.clean(options[name])
     lines = [_line(number, typed) for number, typed in enumerate(options["lines"], 1)]
     with errors_about("Lines"):
-        check_line_count(lines)
+        check_lines(lines)
         check_totals(totals(lines, values["currency"], values["prices_include_tax"]))
     return draft_of(values, lines, options["date"])
 
