@@ -1,22 +1,22 @@
-"""Forms that were sent after their session had ended: kept until their sender signs in again.
+"""Forms that were typed and not sent yet, or sent after their session had ended: they are kept.
 
 Nothing is stored for a visitor who is not signed in. The sign-in page carries the form in one
 hidden field, `FIELD`: signed, compressed, and without passwords, CSRF tokens and files. After the
 sign-in the session has it, and the form's own page shows it again. It is never sent by itself.
 
-A visitor who leaves a page with a form by one of its buttons (`LEAVE`), or switches the language
-there, keeps what was typed in the same way.
+A visitor who leaves a page with a form by one of its buttons (`LEAVE`), switches the language
+there, or looks at the preview of an invoice, keeps what was typed in the same way.
 
 Each form names the account on whose page it was opened, in the hidden field `OWNER`, and is shown
 to this account only. The session cannot tell that: it is gone after a sign-out, and belongs to
 somebody else after their sign-in in another tab.
 
-A session keeps one form, for the URL that it was sent to, until a form is sent to that URL or
-`KEPT_SECONDS` have passed. So the page can be loaded again if its answer was lost. Costs nothing
-besides the session's write at the sign-in; the write that removes the form is 1 request more.
+A session keeps the newest forms (`MOST_KEPT`, `MAX_PACKED`), one for each URL that they were sent
+to, until a form that was sent to that URL has done its work, or a day has passed. So the page can
+be loaded again if its answer was lost. Costs nothing besides the session's write at the sign-in;
+the write that removes the form is 1 request more.
 """
 
-import time
 from dataclasses import dataclass
 
 from django.core import signing
@@ -41,15 +41,18 @@ START_EMPTY = "start_empty"
 #: It is among the kept values if the visitor left the page of the form, instead of sending it.
 LEFT = "left"
 
-#: A session keeps a form for this long after the sign-in.
-KEPT_SECONDS = 60 * 60
+#: A session keeps a form for as long as its request id can be sent.
+KEPT_SECONDS = REQUEST_ID_SECONDS
 
-#: The longest packed form, in characters. 200 lines of 200 random Japanese characters have 130,000,
-#: and a session can hold 400,000.
+#: A session keeps so many forms: every page reads them with the session.
+MOST_KEPT = 5
+
+#: The size of the packed forms of a session, in characters. 200 lines of 200 random Japanese
+#: characters have 130,000, and a session can hold 400,000.
 MAX_PACKED = 250_000
 
 _SALT = "web.keptforms"
-_KEY = "web.kept_form"
+_KEY = "web.kept_forms"
 
 
 @dataclass(frozen=True)
@@ -68,31 +71,33 @@ def owner_field(account: str) -> SafeString:
     )
 
 
-def pack(request: HttpRequest, left: str = "") -> str | None:
+def pack(request: HttpRequest) -> str | None:
     """The form in `request` as text that only this site can make.
-
-    `left` is the URL of its page, if it was sent elsewhere because the visitor left that page.
 
     Empty if there is nothing to keep, or if the form does not name its account: then no page of
     this site sent it. None if it is too large to be kept.
     """
-    fields = [(name, value) for name, value in typed_fields(request.POST) if name != OWNER]
+    fields = _typed(request)
     try:
         account = _owner_signer().unsign(request.POST.get(OWNER, ""))
     except signing.BadSignature:
         return ""
-    if not fields:
-        return ""
-    fields += [(LEFT, "yes")] if left else []
-    kept = [left or request.get_full_path(), fields, account]
-    packed = signing.dumps(kept, salt=_SALT, compress=True)
+    return _packed(request.get_full_path(), fields, account) if fields else ""
+
+
+def _typed(request: HttpRequest) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in typed_fields(request.POST) if name != OWNER]
+
+
+def _packed(path: str, fields: list[tuple[str, str]], account: str) -> str | None:
+    packed = signing.dumps([path, fields, account], salt=_SALT, compress=True)
     return packed if len(packed) <= MAX_PACKED else None
 
 
 def unpack(packed: str) -> KeptForm | None:
     """The form, or None if the text was not made by `pack` within the last day."""
     try:
-        return KeptForm(*signing.loads(packed, salt=_SALT, max_age=REQUEST_ID_SECONDS))
+        return KeptForm(*signing.loads(packed, salt=_SALT, max_age=KEPT_SECONDS))
     except signing.BadSignature:
         return None
 
@@ -100,40 +105,59 @@ def unpack(packed: str) -> KeptForm | None:
 def keep(request: HttpRequest, packed: str, account: str) -> KeptForm | None:
     """Keep a packed form in the session of `account`, unless it belongs to another account.
 
-    Replaces the form that the session has. Returns None if nothing was kept.
+    Replaces the form of the same URL; the oldest make room. Returns None if nothing was kept.
     """
     kept = unpack(packed)
     if kept is None or kept.account != account:
         return None
-    request.session[_KEY] = [int(time.time()) + KEPT_SECONDS, packed]
+    forms = [*_others(request, kept.path), [kept.path, packed]][-MOST_KEPT:]
+    while sum(len(packed) for _path, packed in forms) > MAX_PACKED:
+        del forms[0]
+    request.session[_KEY] = forms
     return kept
 
 
+def _others(request: HttpRequest, path: str) -> list[list[str]]:
+    """The kept forms of other URLs, oldest first."""
+    return [each for each in request.session.get(_KEY, ()) if each[0] != path]
+
+
 def keep_left(request: HttpRequest, url: str, account: str) -> bool:
-    """Keep the form in `request`: the visitor leaves its page, `url`. False if it is too large."""
-    packed = pack(request, left=url)
+    """Keep the form in `request`: the visitor leaves its page, `url`. False if it is too large.
+
+    It is the form of `account`: a sign-in of another account would have changed the CSRF token.
+    """
+    packed = _packed(url, [*_typed(request), (LEFT, "yes")], account)
     keep(request, packed or "", account)
     return packed is not None
 
 
-def kept_for(request: HttpRequest) -> QueryDict | None:
-    """What was sent to the URL of `request` and is kept in its session."""
-    until, packed = request.session.get(_KEY, (0, ""))
-    if not packed:
-        return None
-    if time.time() >= until:
-        del request.session[_KEY]
+def kept_for(request: HttpRequest, url: str = "") -> QueryDict | None:
+    """What was sent to `url`, by default that of `request`, and is kept in its session."""
+    url = url or request.get_full_path()
+    packed = dict(request.session.get(_KEY, ())).get(url)
+    if packed is None:
         return None
     kept = unpack(packed)
-    if kept is None or kept.path != request.get_full_path():
+    if kept is None:
+        forget(request, url)
         return None
     return QueryDict(urlencode(kept.fields), mutable=True)
 
 
-def forget(request: HttpRequest) -> None:
-    """Remove the form that is kept for the URL of `request`, because a form was sent to it."""
-    if kept_for(request) is not None:
-        del request.session[_KEY]
+def newest_url(request: HttpRequest) -> str | None:
+    """The URL of the newest kept form whose URL is that of `request` with a longer query."""
+    here = request.get_full_path()
+    here += "&" if "?" in here else "?"
+    urls = [url for url, _packed in request.session.get(_KEY, ()) if url.startswith(here)]
+    return next((url for url in reversed(urls) if kept_for(request, url)), None)
+
+
+def forget(request: HttpRequest, url: str = "") -> None:
+    """Remove the form that is kept for `url`, by default that of `request`."""
+    others = _others(request, url or request.get_full_path())
+    if len(others) < len(request.session.get(_KEY, ())):
+        request.session[_KEY] = others
 
 
 def _owner_signer() -> signing.Signer:

@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.core.exceptions import SuspiciousOperation
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
@@ -196,10 +196,14 @@ class SignedInFormMixin(LoginRequiredMixin):
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if to := request.POST.get(keptforms.LEAVE):
             return self.leave(request, to)
-        keptforms.forget(request)
         if keptforms.START_EMPTY in request.POST:
+            keptforms.forget(request)
             return redirect(request.get_full_path())
-        return super().post(request, *args, **kwargs)  # type: ignore[misc]  # as above
+        answer: HttpResponse = super().post(request, *args, **kwargs)  # type: ignore[misc]  # as above
+        if isinstance(answer, HttpResponseRedirect):
+            # The form did its work. A refused one stays kept until it is sent again.
+            keptforms.forget(request)
+        return answer
 
     def leave(self, request: HttpRequest, to: str) -> HttpResponse:
         """Keep the form, and lead to another page, which can lead back by its `next`."""

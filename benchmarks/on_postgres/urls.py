@@ -150,6 +150,7 @@ _LINKED = [
     *("account_sessions", "account_export", "account_delete"),
     *("customer_list", "customer_new", "invoice_preview", "how_it_works"),
     *("customer_names", "profile_business", "profile_invoicing", "invoice_preview_pdf"),
+    "invoice_new_preview",
 ]
 _LINKED_OF_INVOICES = [
     *("invoice_pdf", "invoice_xml", "invoice_credit", "invoice_void", "invoice_paid"),

@@ -33,6 +33,7 @@ urlpatterns = [
         )
         for ending, name in downloads.YEAR_URLS.items()
     ),
+    path("new/preview/", views.InvoiceNewPreviewView.as_view(), name="invoice_new_preview"),
     path("new/preview.pdf", views.InvoicePreviewPdfView.as_view(), name="invoice_preview_pdf"),
     path("preview/", views.PreviewView.as_view(), name="invoice_preview"),
     path("customers/", customers.CustomerListView.as_view(), name="customer_list"),

@@ -1,6 +1,7 @@
 """The pages of invoices. They show the invoices of the signed-in account; others are 404."""
 
 import logging
+import uuid
 from datetime import date, timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils.cache import get_conditional_response
 from django.utils.formats import date_format
 from django.utils.http import content_disposition_header, quote_etag
@@ -25,7 +27,7 @@ from accounts.limits.lines import InLineMixin
 from accounts.models import User
 from accounts.pages.base import FormPageMixin, SignedInFormMixin, signed_in
 from dynamo import Unavailable
-from dynamo.middleware import as_unavailable, typed_fields
+from dynamo.middleware import as_unavailable
 from invoices import exceptions
 from invoices.document.amounts import MAX_LINES
 from invoices.document.invoice import DEFAULT_LANGUAGE, Invoice, draw_up, series_of, typed_values_of
@@ -36,7 +38,7 @@ from invoices.output.pdf import name_of, pdf_of
 from invoices.output.sending import sendings_of
 from invoices.pages import forms
 from invoices.store.customers import customer_of, list_customers
-from invoices.store.issuing import issue_invoice, must_confirm, today
+from invoices.store.issuing import issue_invoice, label_issued_with, must_confirm, today
 from invoices.store.lists import Listed, latest_invoices, list_invoices, search_invoices, sums_of
 from invoices.store.records import STANDINGS, find_invoice, find_record
 from sequences import DamagedSeries, ItemTooLarge, SequenceError
@@ -54,10 +56,11 @@ RECENT = 5
 
 logger = logging.getLogger(__name__)
 
-#: Buttons of the form that change it and issue nothing.
+#: Buttons of the form that change it and issue nothing. `change` is of previews that were opened
+#: before they had a URL.
 _FORM_BUTTONS = ("add_line", "enter", "remove_line", "find_customer", "use_customer", "change")
-#: Fields that the buttons of a preview do not send again.
-_NOT_TYPED = {keptforms.OWNER, "preview"}
+#: Fields of a kept form that its preview does not send again.
+_NOT_TYPED = {keptforms.LEFT, "preview"}
 
 
 class OwnInvoicesMixin(LoginRequiredMixin):
@@ -248,7 +251,11 @@ class InvoiceXmlView(OwnInvoicesMixin, InLineMixin, View):
 
 
 class InvoiceNewView(InLineMixin, OwnFormView):
-    """Issues an invoice. Lines are added and removed by a script, or by buttons of the form."""
+    """Issues an invoice. Lines are added and removed by a script, or by buttons of the form.
+
+    The form is sent to a URL with its request id (`?draft=`). There it is kept when its preview is
+    shown, so that each tab has its own.
+    """
 
     template_name = "invoices/invoice_new.html"
     form_class = forms.InvoiceForm
@@ -260,8 +267,10 @@ class InvoiceNewView(InLineMixin, OwnFormView):
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """A form with one line; with `?from=`, a form with the contents of that invoice."""
-        if kept := self.kept_form_page():
-            return kept
+        if shown := self.kept_form_page() or self.issued_page():
+            return shown
+        if "draft" not in request.GET and (there := keptforms.newest_url(request)):
+            return redirect(there)
         values, lines = self.defaults(), []
         if id_ := request.GET.get("customer"):
             values |= self.values_of(CustomerItem.get(self.account, id_))
@@ -282,20 +291,35 @@ class InvoiceNewView(InLineMixin, OwnFormView):
         return super().post(request, *args, **kwargs)
 
     def preview(self) -> HttpResponse:
-        """The invoice as it would be issued now, without a number. Nothing is stored."""
+        """Keep the form, and lead to its preview."""
         form = forms.InvoiceForm(is_preview=True, **self.get_form_kwargs())
         if not form.is_valid():
             return self.form_invalid(form)
-        values = form.draft(), self.account, form.seller, self.today
-        invoice = draw_up(*values, form.cleaned_data["request_id"], _language_of(form))
-        return self.show_drawn_up(form, invoice)
+        page = self.page_of(form)
+        if not keptforms.keep_left(self.request, page, self.account):
+            messages.error(self.request, _("This invoice is too long for a preview."))
+            return self.show_sent(self.request.POST)
+        return redirect(f"{reverse('invoice_new_preview')}?{page.partition('?')[2]}")
 
-    def show_drawn_up(self, form: forms.InvoiceForm, invoice: Invoice) -> HttpResponse:
-        sent = [each for each in typed_fields(self.request.POST) if each[0] not in _NOT_TYPED]
-        context = self.get_context_data(
-            form=form, invoice=invoice, required=form.lacking(), sent_fields=sent
+    def page_of(self, form: forms.InvoiceForm) -> str:
+        """The URL that the form is sent to."""
+        query = self.request.GET.copy()
+        query["draft"] = str(form["request_id"].value() or "").partition(":")[0]
+        return f"{reverse('invoice_new')}?{query.urlencode()}"
+
+    def issued_page(self) -> HttpResponse | None:
+        """The way to the invoice if it was already issued with the form of this URL."""
+        try:
+            id_ = str(uuid.UUID(self.request.GET.get("draft", "")))
+        except ValueError:
+            return None
+        number = label_issued_with(id_, self.account)
+        text = _("This form has issued invoice %(number)s.")
+        return (
+            self.redirect(text, "invoice", number, level=messages.INFO, number=number)
+            if number
+            else None
         )
-        return TemplateResponse(self.request, "invoices/invoice_preview.html", context)
 
     def show_sent(self, sent: QueryDict) -> HttpResponse:
         """The form with the values in `sent`, changed as the pressed button says."""
@@ -357,6 +381,7 @@ class InvoiceNewView(InLineMixin, OwnFormView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         context = super().get_context_data(must_confirm=must_confirm(self.user), **kwargs)
         form = context["form"]
+        context["page"] = self.page_of(form)
         if form.seller.country and form.seller.country not in EU:
             return context
         shown = draw_up(form.draft(), self.account, form.seller, form.issued_on, "")
@@ -377,15 +402,36 @@ class InvoiceNewView(InLineMixin, OwnFormView):
         return self.redirect(_("Invoice %(number)s was issued."), "invoice", number, number=number)
 
 
-class InvoicePreviewPdfView(InvoiceNewView):
-    """The PDF of a form that is not issued: a draft without a number. Nothing is stored."""
+class InvoiceNewPreviewView(InvoiceNewView):
+    """The invoice of a kept form as it would be issued now, without a number."""
+
+    http_method_names = ("get", "head", "options")
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """The form that was kept: a sign-in leads here if the session had ended."""
-        return self.kept_form_page() or redirect("invoice_new")
+        """The preview; the invoice if it was issued meanwhile."""
+        page = f"{reverse('invoice_new')}?{request.GET.urlencode()}"
+        sent = keptforms.kept_for(request, page)
+        if sent is None:
+            text = _("This preview is no longer kept. The invoice was not issued.")
+            return self.issued_page() or self.redirect(text, page, level=messages.WARNING)
+        form = forms.InvoiceForm(is_preview=True, **self.get_form_kwargs() | {"data": sent})
+        if not form.is_valid():
+            # The profile was changed meanwhile, or midnight has passed.
+            return self.form_invalid(form)
+        values = form.draft(), self.account, form.seller, self.today
+        invoice = draw_up(*values, form.cleaned_data["request_id"], _language_of(form))
+        return self.show_drawn_up(form, invoice)
 
-    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        return self.preview()
+    def show_drawn_up(self, form: forms.InvoiceForm, invoice: Invoice) -> HttpResponse:
+        sent = [each for each in form.data.items() if each[0] not in _NOT_TYPED]
+        context = self.get_context_data(
+            form=form, invoice=invoice, required=form.lacking(), sent_fields=sent
+        )
+        return TemplateResponse(self.request, "invoices/invoice_preview.html", context)
+
+
+class InvoicePreviewPdfView(InvoiceNewPreviewView):
+    """The PDF of a preview: a draft without a number. Nothing is stored."""
 
     def show_drawn_up(self, form: forms.InvoiceForm, invoice: Invoice) -> HttpResponse:
         return shown_pdf(pdf_of(invoice, keep=False), "draft")

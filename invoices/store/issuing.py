@@ -23,6 +23,7 @@ from invoices.document.invoice import (
     check_dates,
     draw_up,
     label_of,
+    series_of,
 )
 from invoices.exceptions import DateTooEarly, InvoiceRequestReused
 from invoices.models import InvoiceItem
@@ -97,6 +98,14 @@ def issue_invoice(
                 continue
             raise DateTooEarly(invoice.issued_at, date.fromisoformat(error.last)) from error
         return from_item(issued.stored)
+
+
+def label_issued_with(request_id: str, account: str) -> str | None:
+    """The number of the invoice that `account` has issued with this request id. Costs 1 read."""
+    guard_key = InvoiceItem.guard_key(series_of(account, 0), request_id)
+    [guard] = read_together([InvoiceItem(guard_key, 0)])
+    place = InvoiceItem.place_of(guard) if guard else None
+    return label_of(int(place.series.rpartition("#")[2]), place.number) if place else None
 
 
 def _issued_before(item: InvoiceItem, request_id: str) -> Invoice | None:

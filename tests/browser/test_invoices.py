@@ -307,3 +307,39 @@ def test_the_header_stays_where_it_is(page: Page, ann: User) -> None:
         boxes = [page.locator(each).bounding_box() for each in (".brand", ".site-nav")]
         places.add(tuple((box["x"], box["y"]) for box in boxes if box))
     assert len(places) == 1
+
+
+@pytest.mark.parametrize("scripted", [True, False])
+def test_back_reload_and_menu_keep_what_a_preview_shows_and_lead_to_the_issued_invoice(
+    open_page: Callable[..., Page], browser: Browser, ann: User, scripted: bool
+) -> None:
+    page = open_page(browser, ann, java_script_enabled=scripted)
+    name = page.get_by_label("Customer’s name")
+    for name_typed in ("Bob", "Carl"):
+        page.goto(f"/invoices/new/?tab={name_typed}")
+        name.fill(name_typed)
+        page.get_by_label("Currency").select_option("EUR")
+        fill_line(page, 0, LINES[0])
+        page.get_by_role("button", name="Preview").click()
+        expect(page.get_by_role("heading", name="Preview")).to_be_visible()
+        page.reload()
+        expect(page.get_by_role("main")).to_contain_text(name_typed)
+        page.go_back()
+        expect(name).to_have_value(name_typed)
+        page.go_forward()
+    page.get_by_role("link", name="Invoices", exact=True).click()
+    page.get_by_role("link", name="New invoice").first.click()
+    expect(name).to_have_value("Carl")
+    page.go_back()
+    page.go_back()
+    page.get_by_role("link", name="Change").click()
+    expect(name).to_have_value("Carl")
+    page.get_by_role("button", name="Preview").click()
+
+    send(page)
+
+    expect(page).to_have_url(FIRST)
+    page.go_back()
+    expect(page).to_have_url(FIRST)
+    expect(page.get_by_role("status")).to_contain_text("has issued invoice")
+    assert the_invoice(ann).customer.name == "Carl"

@@ -3,7 +3,7 @@
 import io
 import os
 import re
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -20,13 +20,15 @@ from invoices.document.requirements import rates_of
 from invoices.pages import views
 from invoices.pages.forms import preview
 from invoices.store.records import from_item, to_item
-from tests.factories import PASSWORD
+from tests.clocks import hold_the_day
+from tests.factories import PASSWORD, make_user
 from tests.invoice_factories import stored_invoices
 from tests.invoices import forms
 from tests.invoices.forms import LINE, NEW
 from tests.invoices.samples import CURRENCIES, PLAIN_LINES
-from tests.pages import Page
+from tests.pages import Page, sign_in
 from tests.requests import Requests
+from web import keptforms
 from web.identifiers import EU
 from web.locallimits import LocalLimit
 
@@ -124,7 +126,18 @@ def previewed(client: Client, line: dict[str, str] | None = None, **values: str)
     """The page of a preview."""
     address = "1 Main Street\nLeeds"
     customer = {"customer_name": "Bob & Sons", "customer_address": address}
-    return client.post(NEW, forms.typed(line or LINE, preview="1", **customer | values))
+    sent = forms.typed(line or LINE, preview="1", **customer | values)
+    return client.get(client.post(NEW, sent)["Location"])
+
+
+def pdf_of(client: Client, preview: Any) -> Any:
+    """The PDF that the page of a preview links to."""
+    return client.get(f"{PDF}?{preview.request['QUERY_STRING']}")
+
+
+def page_of(preview: Any) -> str:
+    """The URL of the form of a preview."""
+    return f"{NEW}?{preview.request['QUERY_STRING']}"
 
 
 def sent_again(response: Any) -> dict[str, str]:
@@ -145,28 +158,87 @@ def test_a_preview_shows_page_and_pdf_without_a_number_and_stores_nothing(
     requests_sent.clear()
 
     response = previewed(client)
-    page, pdf = Page(response).text, text_of(client.post(PDF, sent_again(response)))
+    page, pdf = Page(response).text, text_of(pdf_of(client, response))
 
     assert "Draft without a number" in page
     assert "€119.00" in page
     assert "Draft of an invoice" in pdf
     assert "DRAFT" in pdf
     assert "-000000" not in page + pdf
-    # Both requests read only who is signed in.
-    assert set(requests_sent.operations) <= {"GetItem", "BatchGetItem"}
+    # The session keeps the form. Besides, the requests read only who is signed in.
+    writes = [each for each in requests_sent.operations if each not in {"GetItem", "BatchGetItem"}]
+    assert writes == ["PutItem"]
     assert stored_invoices(ann.pk) == []
 
 
-def test_a_preview_is_issued_once_or_leads_back_to_the_form(client: Client, ann: User) -> None:
-    values = sent_again(previewed(client))
+def test_the_form_of_a_preview_is_kept_until_it_is_issued_and_then_leads_to_the_invoice(
+    client: Client, ann: User
+) -> None:
+    shown = previewed(client)
+    values, urls = sent_again(shown), (page_of(shown), shown.request["PATH_INFO"])
+    preview = f"{urls[1]}?{shown.request['QUERY_STRING']}"
 
-    form = Page(client.post(NEW, values | {"change": "1"}))
-    first, second = (client.post(NEW, values)["Location"] for _again in range(2))
+    # The link "Change", Back, and the menu.
+    for url in (urls[0], NEW):
+        form = Page(client.get(url, follow=True))
+        for name in ("customer_address", "lines-0-unit_price", "request_id"):
+            assert form.value(name) == values[name]
+    # A reload in another language.
+    client.post(f"/i18n/setlang/?next={preview}", {"language": "ja"})
+    assert "番号のない下書き" in Page(client.get(preview)).text
+    first, second = (client.post(page_of(shown), values)["Location"] for _again in range(2))
 
-    for name in ("customer_address", "lines-0-unit_price", "request_id"):
-        assert form.value(name) == values[name]
     assert first == second
+    assert len(stored_invoices(ann.pk)) == 1
     assert "Bob &amp; Sons" in client.get(first).content.decode()
+    for url in (urls[0], preview, preview.replace("preview/", "preview.pdf")):
+        assert client.get(url)["Location"] == first
+    assert Page(client.get(NEW)).value("customer_name") == ""
+
+
+def test_each_tab_has_its_own_preview_and_another_account_has_none(
+    client: Client, ann: User
+) -> None:
+    tabs = [previewed(client, customer_name=name) for name in ("Bob", "Carl")]
+
+    for tab, name in zip(tabs, ("Bob", "Carl"), strict=True):
+        again = client.get("/invoices/new/preview/?" + tab.request["QUERY_STRING"])
+        assert name in Page(again).text
+        assert Page(client.get(page_of(tab))).value("customer_name") == name
+    # The menu leads to the newest.
+    assert client.get(NEW)["Location"] == page_of(tabs[1])
+    client.post(page_of(tabs[1]), {"start_empty": "1"})
+    assert client.get(NEW)["Location"] == page_of(tabs[0])
+
+    sign_in(client, make_user(username="dan", email="dan@example.org"))
+    gone = client.get("/invoices/new/preview/?" + tabs[0].request["QUERY_STRING"], follow=True)
+    assert Page(gone).messages == ["This preview is no longer kept. The invoice was not issued."]
+    assert Page(gone).value("customer_name") == ""
+
+
+def test_a_form_that_is_too_long_to_be_kept_has_no_preview(
+    client: Client, ann: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keptforms, "MAX_PACKED", 200)
+
+    page = Page(client.post(NEW, forms.typed(preview="1")))
+
+    assert page.messages == ["This invoice is too long for a preview."]
+    assert page.value("customer_name") == "Bob Ltd"
+
+
+@pytest.mark.parametrize("path", ["preview/", "preview.pdf"])
+def test_a_preview_that_became_wrong_at_midnight_shows_its_form(
+    client: Client, ann: User, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    hold_the_day(forms.TODAY, monkeypatch)
+    shown = previewed(client, due_date=forms.TODAY.isoformat())
+    hold_the_day(forms.TODAY + timedelta(days=1), monkeypatch)
+
+    page = Page(client.get(f"{NEW}{path}?{shown.request['QUERY_STRING']}"))
+
+    assert page.errors["due_date"]
+    assert page.value("customer_name") == "Bob & Sons"
 
 
 def test_a_preview_says_what_law_and_standard_require_and_then_cannot_be_issued(
@@ -185,24 +257,22 @@ def test_a_preview_says_what_law_and_standard_require_and_then_cannot_be_issued(
         assert unsaid not in text
 
 
-def test_the_pdf_of_a_form_whose_session_ended_leads_to_this_form(
+def test_a_preview_whose_session_ended_leads_to_its_form_when_it_is_issued(
     client: Client, ann: User
 ) -> None:
-    values = sent_again(previewed(client))
+    shown = previewed(client)
     client.logout()
-    sent = sent_again(client.post(PDF, values)) | {"username": ann.username, "password": PASSWORD}
+    asked = sent_again(client.post(page_of(shown), sent_again(shown)))
+    asked |= {"username": ann.username, "password": PASSWORD}
 
-    answer = client.post("/accounts/login/", sent, follow=True)
+    answer = client.post("/accounts/login/", asked, follow=True)
 
-    assert answer.redirect_chain == [(PDF, 302)]
+    assert answer.redirect_chain == [(page_of(shown), 302)]
     assert Page(answer).value("customer_name") == "Bob & Sons"
 
 
-@pytest.mark.parametrize("url", [NEW, PDF])
-def test_a_preview_of_a_form_with_errors_shows_the_form(
-    client: Client, ann: User, url: str
-) -> None:
-    page = Page(client.post(url, forms.typed(preview="1", currency="??")))
+def test_a_preview_of_a_form_with_errors_shows_the_form(client: Client, ann: User) -> None:
+    page = Page(client.post(NEW, forms.typed(preview="1", currency="??")))
 
     assert page.errors["currency"]
     assert page.value("customer_name") == "Bob Ltd"
@@ -219,7 +289,7 @@ def test_a_line_has_a_unit_and_the_rates_of_the_sellers_country_are_offered(
     offered = re.findall(r'<option value="([\d.]+)"></option>', page)
     assert offered == ["20", "10", "5.5", "2.1", "0"]
     assert 'list="vat-rates"' in page
-    for text in (Page(preview).text, text_of(client.post(PDF, sent_again(preview)))):
+    for text in (Page(preview).text, text_of(pdf_of(client, preview))):
         assert "2\N{NO-BREAK SPACE}h" in text
     assert Page(client.post(NEW, forms.typed(LINE | {"unit": "XX"}))).errors
 

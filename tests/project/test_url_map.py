@@ -181,7 +181,9 @@ ROWS = {
     # Invoices
     "invoice_list": own(),
     "invoice_new": own("invoice", sent=lambda _user: typed(), but={"POST unconfirmed": 200}),
-    "invoice_preview_pdf": own(200, get="invoice_new", sent=lambda _user: typed()),
+    # Nothing is kept.
+    "invoice_new_preview": own(405, get="invoice_new"),
+    "invoice_preview_pdf": own(405, get="invoice_new"),
     "invoice_preview": page((405, 405), post=(200, 200)),
     "invoices_csv": own(405, DAY.year),
     "invoices_lines": own(405, DAY.year),

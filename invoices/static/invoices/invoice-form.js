@@ -11,6 +11,9 @@ const addButton = form.querySelector("[name=add_line]");
 const maxLines = Number(form.dataset.maxLines);
 const noTotals = totals.innerHTML;
 
+// Back from the preview leads to the form of this tab.
+history.replaceState(null, "", form.getAttribute("action"));
+
 // Amounts
 
 const WAIT_MS = 250;
