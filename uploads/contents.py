@@ -8,6 +8,7 @@ https://docs.aws.amazon.com/AmazonS3/latest/userguide/checking-object-integrity.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -28,6 +29,13 @@ MOST_PARTS = 10_000
 
 #: How much is read and sent at a time.
 CHUNK_BYTES = MIB // 4
+
+# O_NONBLOCK: opening a pipe that replaced the file would wait for a writer.
+_READ = os.O_RDONLY | os.O_NONBLOCK
+# O_PATH, on Linux: a folder that may be entered need not be readable.
+_ENTER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
+#: What the system says of a link in place of a file, or of a folder.
+_REPLACED = {errno.ELOOP, errno.ENOTDIR}
 
 
 def is_small(size: int) -> bool:
@@ -198,17 +206,23 @@ class Span:
 
 
 @contextmanager
-def opened(path: str) -> Iterator[OpenFile]:
-    """Open a file for the block.
+def opened(path: str, real: str | None = None) -> Iterator[OpenFile]:
+    """Open a file for the block: the absolute path `real`, in which no symbolic link is followed.
+
+    Without `real`, `path` is opened, and links are followed.
 
     Raises:
-        Unreadable: it does not exist, may not be read, or is not a regular file.
+        Unreadable: it does not exist, may not be read, is not a regular file, or a symbolic link
+            has replaced it or a folder of its path.
     """
     try:
-        # O_NONBLOCK: opening a pipe that replaced the file would wait for a writer.
-        descriptor = os.open(os.fsencode(path), os.O_RDONLY | os.O_NONBLOCK)
+        descriptor = (
+            os.open(os.fsencode(path), _READ) if real is None else _open_without_links(real)
+        )
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
+        if real is not None and isinstance(error, OSError) and error.errno in _REPLACED:
+            reason = "it or its folder was replaced, perhaps by a symbolic link"
         raise Unreadable(path, reason or str(error)) from error
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -216,6 +230,20 @@ def opened(path: str) -> Iterator[OpenFile]:
         yield OpenFile(descriptor, path)
     finally:
         os.close(descriptor)
+
+
+def _open_without_links(path: str) -> int:
+    # O_NOFOLLOW concerns only the last name of a path, so each folder is opened in the one before.
+    *folders, name = os.fsencode(path).split(b"/")[1:]
+    folder = os.open(b"/", _ENTER)
+    try:
+        for each in folders:
+            inner = os.open(each, _ENTER, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        return os.open(name, _READ | os.O_NOFOLLOW, dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def _identity(found: os.stat_result) -> tuple[int, ...]:

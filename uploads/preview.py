@@ -37,8 +37,8 @@ def preview_files(
     """
     summary = Summary()
     remaining = iter(sources)
-    #: The paths of the files that would be uploaded, by their keys.
-    first_paths: dict[str, str] = {}
+    #: The files that would be uploaded, by their keys.
+    first: dict[str, Source] = {}
 
     def foretold(job: Job, row: Item | None) -> Result | None:
         if stop.is_set():
@@ -62,10 +62,10 @@ def preview_files(
             for job, result in zip(jobs, results, strict=True):
                 if result is None:
                     continue
-                if result.outcome == "uploaded" and job.key in first_paths:
-                    result = _result(job, _skipped_after, first_paths[job.key], job)
+                if result.outcome == "uploaded" and job.key in first:
+                    result = _result(job, _skipped_after, first[job.key], job)
                 elif result.outcome == "uploaded":
-                    first_paths[job.key] = job.source.path
+                    first[job.key] = job.source
                 note(result)
     return summary
 
@@ -87,7 +87,7 @@ def _skipped(job: Job, item: Item | None, bucket: str) -> str:
         Conflict: the key belongs to another object.
     """
     row = UploadItem.from_raw_data(item) if item is not None else None
-    with opened(job.source.path) as file:
+    with opened(job.source.path, job.source.real) as file:
         if row is not None and row.state == DONE:
             if (row.size, row.sha256) != (file.size, file.sha256):
                 raise Conflict(job.key, transfer.ANOTHER_STORED)
@@ -101,9 +101,13 @@ def _skipped(job: Job, item: Item | None, bucket: str) -> str:
         return transfer.ADOPTED
 
 
-def _skipped_after(first: str, job: Job) -> str:
+def _skipped_after(first: Source, job: Job) -> str:
     """The same, once an earlier file with the same key is uploaded."""
-    with opened(first) as earlier, opened(job.source.path) as later:
+    later_file = job.source
+    with (
+        opened(first.path, first.real) as earlier,
+        opened(later_file.path, later_file.real) as later,
+    ):
         if earlier.size != later.size or earlier.sha256 != later.sha256:
             raise Conflict(job.key, transfer.ANOTHER_STORED)
     return transfer.STORED_BEFORE

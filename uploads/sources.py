@@ -1,17 +1,20 @@
 """Finds the files to upload below given paths, and their keys in the bucket.
 
-A folder is read while its files are uploaded: only a few thousand names are in memory. Symbolic
-links are followed. What cannot be uploaded is reported with its reason, and the rest continues.
+A folder is read while its files are uploaded: only a few thousand names are in memory. A symbolic
+link is followed if it leads to something in the same folder. Another process may replace a file or
+a folder by a link at any time, so `opened` in `uploads.contents` decides, not what is seen here.
+What cannot be uploaded is reported with its reason, and the rest continues.
 """
 
 import fnmatch
+import mimetypes
 import os
 import random
 import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, replace
+from typing import Literal, Self
 
 from dynamo.extending import printable
 from uploads.exceptions import BadDestination, BadKey
@@ -27,13 +30,29 @@ _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 
 _SCHEME = "s3://"
 
+#: The types of compressed files, by the encoding that `mimetypes` tells. As a Content-Encoding it
+#: would let browsers unpack them, so they would not get the bytes that are stored.
+_COMPRESSED = {
+    "br": "application/x-brotli",
+    "bzip2": "application/x-bzip2",
+    "compress": "application/x-compress",
+    "gzip": "application/gzip",
+    "xz": "application/x-xz",
+}
+
+LINK_LEAVES = "It is a symbolic link that leaves the folder; --follow-links follows it"
+
 
 @dataclass(frozen=True)
 class Destination:
-    """A bucket and a prefix of keys; the prefix may be empty, and has no `/` at its ends."""
+    """A bucket and a prefix of keys; the prefix may be empty, and has no `/` at its ends.
+
+    `content_type`: that of all objects; if empty, the name of each file decides.
+    """
 
     bucket: str
     prefix: str
+    content_type: str = ""
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -77,6 +96,14 @@ class Destination:
             raise BadKey(key, f"it has {size_bytes:,} bytes, at most {KEY_MAX_BYTES:,} are allowed")
         return key
 
+    def content_type_for(self, key: str) -> str:
+        """The content type of the object; "" if the name does not tell it."""
+        if self.content_type:
+            return self.content_type
+        # With `./` a name that looks like a URL is not read as one.
+        kind, encoding = mimetypes.guess_type(f"./{key}")
+        return (_COMPRESSED.get(encoding, "") if encoding else kind) or ""
+
     def url_for(self, key: str) -> str:
         """The key of the object's row in the table `uploads`."""
         return f"{_SCHEME}{self.bucket}/{key}"
@@ -87,23 +114,26 @@ class Source:
     """A file to upload.
 
     `path`: as `os.fsdecode` returns it (bytes that are not UTF-8 are surrogates). `size`: in bytes,
-    when it was found; it is read later.
+    when it was found; it is read later. `real`: the absolute path that is opened, in which no link
+    is followed; None: `path` is opened, and links are followed.
     """
 
     path: str
     key: str
     size: int
+    real: str | None = None
 
 
 @dataclass(frozen=True)
 class Unusable:
-    """A file, folder or link that cannot be uploaded.
+    """A file, folder or link that cannot be uploaded, or a link that is not followed (`skipped`).
 
     `name` is printable; `reason` is a sentence without its period.
     """
 
     name: str
     reason: str
+    outcome: Literal["failed", "skipped"] = "failed"
 
 
 class Selection:
@@ -133,11 +163,15 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
 
 
 def sources(
-    paths: Iterable[str], destination: Destination, selection: Selection | None = None
+    paths: Iterable[str],
+    destination: Destination,
+    selection: Selection | None = None,
+    *,
+    follow_links: bool = False,
 ) -> Iterator[Source | Unusable]:
     """As `walk`, in random order."""
     waiting: list[Source | Unusable] = []
-    for found in walk(paths, destination, selection):
+    for found in walk(paths, destination, selection, follow_links=follow_links):
         if len(waiting) < WINDOW:
             waiting.append(found)
             continue
@@ -149,7 +183,11 @@ def sources(
 
 
 def walk(
-    paths: Iterable[str], destination: Destination, selection: Selection | None = None
+    paths: Iterable[str],
+    destination: Destination,
+    selection: Selection | None = None,
+    *,
+    follow_links: bool = False,
 ) -> Iterator[Source | Unusable]:
     """Every file of `paths` that `selection` takes, in the order in which they are found.
 
@@ -157,28 +195,50 @@ def walk(
     it; that of a path that is a file is its name. Files, folders and links that cannot be uploaded
     are `Unusable`, such as a path that does not exist, a folder that cannot be read, and one whose
     files' keys would all be too long. Files are not opened here.
+
+    A link to something outside of its folder is `Unusable` unless `follow_links`: outside of the
+    folder of `paths` in which it is, or, if it is one of `paths`, of the folder that contains it
+    (`link/` is the folder behind the link).
     """
-    walk = _Walk(destination, selection or Selection())
     for path in paths:
+        # The path is used as the shell gave it: pathlib would change it.
+        folder, name = os.path.split(path)
         try:
-            status = os.stat(path)  # noqa: PTH116 - the path as the shell gave it
+            status = os.stat(path)  # noqa: PTH116
+            root = None if follow_links else os.path.realpath(path)
+            # No link has these names. That `root` is elsewhere is all that tells a link: it may be
+            # replaced between two looks.
+            leaves = name not in {"", ".."} and not _is_in(os.path.realpath(folder), root)
         except (OSError, ValueError) as error:
             yield _unusable(path, error)
             continue
-        name = os.path.basename(path)  # noqa: PTH119 - as above
-        if stat.S_ISDIR(status.st_mode):
-            yield from walk.below(path, "", status, frozenset())
-        elif walk.selection.takes(name):
-            yield walk.file(path, name, status)
+        walk = _Walk(destination, selection or Selection(), root)
+        is_folder = stat.S_ISDIR(status.st_mode)
+        if not is_folder and not walk.selection.takes(name):
+            continue
+        if leaves:
+            yield _unusable(path, LINK_LEAVES)
+        elif is_folder:
+            yield from walk.below(path, root, "", status, frozenset())
+        else:
+            yield walk.file(path, root, name, status)
 
 
 @dataclass(frozen=True)
 class _Walk:
+    """`root`: the folder without links in its path; None if links are followed."""
+
     destination: Destination
     selection: Selection
+    root: str | None
 
     def below(
-        self, path: str, below: str, status: os.stat_result, outer: frozenset[tuple[int, int]]
+        self,
+        path: str,
+        real: str | None,
+        below: str,
+        status: os.stat_result,
+        outer: frozenset[tuple[int, int]],
     ) -> Iterator[Source | Unusable]:
         """The files of a folder; `below` precedes their names, `outer` are the folders around it.
 
@@ -203,21 +263,39 @@ class _Walk:
                             reason = "It is a broken symbolic link" if is_broken else error
                             yield _unusable(entry.path, reason)
                         continue
-                    if not stat.S_ISDIR(found.st_mode):
-                        if self.selection.takes(relative):
-                            yield self.file(entry.path, relative, found)
-                    elif not self.selection.excludes_all_below(relative):
-                        yield from self.below(entry.path, f"{relative}/", found, outer | {identity})
+                    is_folder = stat.S_ISDIR(found.st_mode)
+                    if is_folder and self.selection.excludes_all_below(relative):
+                        continue
+                    if not is_folder and not self.selection.takes(relative):
+                        continue
+                    inner = real and os.path.join(real, entry.name)  # noqa: PTH118
+                    if real is not None and entry.is_symlink():
+                        inner = os.path.realpath(entry.path)
+                        if not _is_in(self.root, inner):
+                            yield replace(_unusable(entry.path, LINK_LEAVES), outcome="skipped")
+                            continue
+                    if is_folder:
+                        within = outer | {identity}
+                        yield from self.below(entry.path, inner, f"{relative}/", found, within)
+                    else:
+                        yield self.file(entry.path, inner, relative, found)
         except (BadKey, OSError) as error:
             yield _unusable(path, error)
 
-    def file(self, path: str, relative: str, status: os.stat_result) -> Source | Unusable:
+    def file(
+        self, path: str, real: str | None, relative: str, status: os.stat_result
+    ) -> Source | Unusable:
         if not stat.S_ISREG(status.st_mode):
             return _unusable(path, "It is not a regular file")
         try:
-            return Source(path, self.destination.key_for(_as_text(relative)), status.st_size)
+            key = self.destination.key_for(_as_text(relative))
         except BadKey as error:
             return _unusable(path, error)
+        return Source(path, key, status.st_size, real)
+
+
+def _is_in(folder: str | None, path: str | None) -> bool:
+    return folder is None or path is None or os.path.commonpath([folder, path]) == folder
 
 
 def _as_text(relative: str) -> str:

@@ -62,23 +62,28 @@ class Result:
 
     @classmethod
     def of_unusable(cls, source: Unusable) -> Self:
-        return cls(source.name, "", "failed", 0, source.reason)
+        return cls(source.name, "", source.outcome, 0, source.reason)
 
 
 @dataclass
 class Summary:
-    """The outcomes of a run. `bytes` counts the files that were uploaded."""
+    """The outcomes of a run. `bytes` counts the files that were uploaded.
+
+    `links` counts those of `skipped` that are symbolic links which were not followed.
+    """
 
     uploaded: int = 0
     skipped: int = 0
     conflicts: int = 0
     failed: int = 0
     bytes: int = 0
+    links: int = 0
 
     def add(self, result: Result) -> None:
         counter = "conflicts" if result.outcome == "conflict" else result.outcome
         setattr(self, counter, getattr(self, counter) + 1)
         self.bytes += result.size if result.outcome == "uploaded" else 0
+        self.links += result.outcome == "skipped" and not result.key
 
 
 @dataclass(frozen=True)
@@ -150,7 +155,7 @@ def store(job: Job, run: Run) -> Result | Holder:
         if run.halt.is_set():
             raise Interrupted
         try:
-            with contents.opened(job.source.path) as file:
+            with contents.opened(job.source.path, job.source.real) as file:
                 return _store(file, job, run)
         except (ClaimLost, LeaseLost) as error:
             lost = error
@@ -211,6 +216,7 @@ class _Storing:
         self._job = job
         self._run = run
         self._place = run.destination.bucket, job.key
+        self._content_type = run.destination.content_type_for(job.key)
         #: Whether CompleteMultipartUpload was sent, so that an object may be the result.
         self._may_be_completed = False
 
@@ -269,7 +275,8 @@ class _Storing:
         file = self._file
         self._claim.lease.check()
         try:
-            return s3.put(*self._place, file.read_whole(), file.sha256), file.sha256, True
+            etag = s3.put(*self._place, file.read_whole(), file.sha256, self._content_type)
+            return etag, file.sha256, True
         except s3.ObjectExists as exists:
             found = self._equal_object()
             if found is None:
@@ -314,7 +321,7 @@ class _Storing:
         self._claim.lease.check()
         # If the reply is lost, there is an upload whose id is unknown.
         self._claim = replace(self._claim, is_only_upload=False)
-        upload_id, was_repeated = s3.create_upload(*self._place)
+        upload_id, was_repeated = s3.create_upload(*self._place, self._content_type)
         try:
             self._claim = claims.record_upload(self._claim, upload_id)
         except (ClaimLost, DynamoError):

@@ -177,7 +177,7 @@ def list_objects(bucket: str, prefix: str) -> Iterator[list[tuple[str, int, str]
         yield [(each["Key"], each["Size"], _bare(each["ETag"])) for each in found]
 
 
-def put(bucket: str, key: str, body: bytes, sha256: str) -> str:
+def put(bucket: str, key: str, body: bytes, sha256: str, content_type: str = "") -> str:
     """Store an object if the key is free. Returns its ETag.
 
     Raises:
@@ -186,7 +186,8 @@ def put(bucket: str, key: str, body: bytes, sha256: str) -> str:
     """
     # botocore wraps bytes in a file, and asks (100 Continue) for each file, however small.
     sent = bytearray(body) if len(body) <= AT_ONCE_BYTES else body
-    answer = _call("PutObject", bucket, Key=key, Body=sent, ChecksumSHA256=sha256, IfNoneMatch="*")
+    request = {"ChecksumSHA256": sha256, "IfNoneMatch": "*", **_typed(content_type)}
+    answer = _call("PutObject", bucket, Key=key, Body=sent, **request)
     return _bare(answer["ETag"])
 
 
@@ -230,10 +231,10 @@ def download(bucket: str, key: str, span: tuple[int, int] | None = None) -> Iter
         yield from body.iter_chunks(DOWNLOAD_CHUNK_BYTES)
 
 
-def create_upload(bucket: str, key: str) -> tuple[str, bool]:
+def create_upload(bucket: str, key: str, content_type: str = "") -> tuple[str, bool]:
     """Start a multipart upload. Returns its id, and whether retries may have started others too."""
     checksums = {"ChecksumAlgorithm": "SHA256", "ChecksumType": "COMPOSITE"}
-    answer = _call("CreateMultipartUpload", bucket, Key=key, **checksums)
+    answer = _call("CreateMultipartUpload", bucket, Key=key, **checksums, **_typed(content_type))
     return answer["UploadId"], answer["ResponseMetadata"].get("RetryAttempts", 0) > 0
 
 
@@ -302,6 +303,10 @@ def list_uploads(bucket: str, key: str) -> list[str]:
             return ids
         request["KeyMarker"] = decoded(answer["NextKeyMarker"])
         request["UploadIdMarker"] = answer["NextUploadIdMarker"]
+
+
+def _typed(content_type: str) -> dict[str, str]:
+    return {"ContentType": content_type} if content_type else {}
 
 
 def _bare(etag: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.uploads.folders import without_privileges, write
+from tests.uploads.samples import Storage
 from uploads.contents import (
     MIB,
     MOST_PARTS,
@@ -20,6 +21,7 @@ from uploads.contents import (
     sha256_of,
 )
 from uploads.exceptions import FileChanged, Unreadable
+from uploads.sources import Destination, Source, walk
 
 
 def _grow(path: Path) -> None:
@@ -97,6 +99,26 @@ def test_a_span_can_be_read_again_and_notices_that_its_file_changed(tmp_path: Pa
         span.seek(0)
         with pytest.raises(FileChanged):
             span.read()
+
+
+@pytest.mark.parametrize("replaced", ["a/b/file", "a/b", "a"])
+def test_a_file_that_was_found_is_not_read_through_a_link_that_replaced_it_or_its_folder(
+    storage: Storage, tmp_path: Path, replaced: str
+) -> None:
+    write(tmp_path / "secret" / "b" / "file", "secret")
+    folder = write(tmp_path / "folder" / "a" / "b" / "file").parents[2]
+    (source,) = walk([str(folder)], Destination(storage.bucket, "in"))
+    assert isinstance(source, Source)
+    rest = replaced.removeprefix("a").strip("/")
+    (folder / replaced).rename(tmp_path / "before")
+    (folder / replaced).symlink_to(tmp_path / "secret" / rest)
+    assert Path(source.path).read_text() == "secret"
+
+    uploaded = storage.upload(source)
+
+    assert uploaded.result.outcome == "failed"
+    assert "was replaced, perhaps by a symbolic link" in uploaded.result.reason
+    storage.assert_untouched(source)
 
 
 @pytest.mark.parametrize("name", ["gone", "a\0b", "secret"])

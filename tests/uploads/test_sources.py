@@ -10,7 +10,7 @@ import pytest
 
 from tests.uploads.folders import without_privileges, write
 from uploads.exceptions import BadDestination
-from uploads.sources import Destination, Selection, Source, Unusable, sources, walk
+from uploads.sources import LINK_LEAVES, Destination, Selection, Source, Unusable, sources, walk
 
 DESTINATION = Destination.parse("s3://bucket/prefix")
 BAD_KEY = "Not a valid S3 key:"
@@ -21,10 +21,13 @@ def _name(source: Source) -> str:
     return source.key.removeprefix("prefix/")
 
 
-def found(*paths: Path | str, **options: tuple[str, ...]) -> dict[str, int]:
+def found(
+    *paths: Path | str, follow_links: bool = False, **options: tuple[str, ...]
+) -> dict[str, int]:
     """The files found, with their sizes; nothing may be unusable."""
     files = {}
-    for each in sources(map(str, paths), DESTINATION, Selection(**options)):
+    chosen = Selection(**options)
+    for each in sources(map(str, paths), DESTINATION, chosen, follow_links=follow_links):
         assert isinstance(each, Source), each
         assert _name(each) not in files
         files[_name(each)] = each.size
@@ -65,16 +68,40 @@ def test_a_name_that_is_not_utf_8_is_reported_with_its_bytes(tmp_path: Path) -> 
     assert found(folder, tmp_path / "fine") == {"below": 1, "fine": 1}
 
 
-def test_symbolic_links_to_files_and_folders_are_followed(tmp_path: Path) -> None:
-    write(tmp_path / "elsewhere" / "a", "123")
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    (folder / "file").symlink_to(tmp_path / "elsewhere" / "a")
-    for name in ("dir", "again"):
-        (folder / name).symlink_to(tmp_path / "elsewhere")
-    (tmp_path / "link").symlink_to(folder)
+def test_symbolic_links_are_followed_within_their_folder_and_elsewhere_on_request(
+    tmp_path: Path,
+) -> None:
+    folder, elsewhere = tmp_path / "outer" / "folder", tmp_path / "elsewhere"
+    write(elsewhere / "a", "123")
+    write(folder / "sub" / "b", "12345")
+    for name, target in {
+        "file": folder / "sub" / "b",
+        "dir": folder / "sub",
+        "left file": elsewhere / "a",
+        "left dir": elsewhere,
+        "sub/above": tmp_path / "outer" / "other",
+    }.items():
+        (folder / name).symlink_to(target)
+    write(tmp_path / "outer" / "other")
+    (tmp_path / "outer" / "inner").symlink_to(folder)
+    (tmp_path / "left").symlink_to("/")
+    inside = {"sub/b": 5, "file": 5, "dir/b": 5}
+    left = ("left*", "*above")
 
-    assert found(tmp_path / "link") == {"file": 3, "dir/a": 3, "again/a": 3}
+    for path in (folder, tmp_path / "outer" / "inner", f"{folder}/", f"{folder}/sub/.."):
+        assert found(path, exclude=left) == inside
+        names = ("left file", "left dir", "sub/above", "dir/above")
+        assert unusable(path) == {os.path.join(path, name): LINK_LEAVES for name in names}  # noqa: PTH118
+    assert unusable(tmp_path / "left") == {f"{tmp_path}/left": LINK_LEAVES}
+    assert found(folder, follow_links=True) == inside | {
+        "left file": 3,
+        "left dir/a": 3,
+        "sub/above": 1,
+        "dir/above": 1,
+    }
+    # A slash names the folder behind a link, as for other commands.
+    (folder / "left dir" / "a").unlink()
+    assert found(f"{folder}/left dir/") == {}
 
 
 def test_links_that_lead_nowhere_are_reported_and_the_rest_continues(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from tests.programs import start
 from tests.requests import Requests
 from tests.uploads.folders import NAMES, write
 from tests.uploads.s3_proxy import S3Answer, S3Proxy, through as s3_at
-from tests.uploads.samples import all_rows, locks, objects_in
+from tests.uploads.samples import LARGE_BYTES, all_rows, locks, objects_in
 from tests.waiting import catches, wait_until
 from uploads.models import DONE, UPLOADING, UploadItem
 from web import s3 as storage
@@ -81,6 +81,61 @@ def test_files_of_every_name_arrive(engine: str, bucket: str, s3: Any, tmp_path:
         f"日本 語%/{name} dir/{name}": name.encode() for name in NAMES
     }
     assert run("checkuploads", f"s3://{bucket}/日本 語%")[2] == 0
+
+
+def test_links_that_leave_the_folder_are_counted_and_followed_on_request(
+    logs: str, bucket: str, s3: Any, tmp_path: Path
+) -> None:
+    secret = write(tmp_path / "secret")
+    folder = write(tmp_path / "logs" / "a").parent
+    (folder / "link").symlink_to(secret)
+    named = f"{folder}/link"
+    reason = "It is a symbolic link that leaves the folder; --follow-links follows it"
+
+    for flags, count in ((["--dry-run"], "uploaded"), ([], "uploaded"), ([], "skipped")):
+        document, err, code = uploaded_as_json(*flags, folder, logs)
+        size = {"bytes": 1} if count == "uploaded" else {}
+        expected = counts(links=1, **size)
+        expected["skipped"] += 1
+        expected[count] += 1
+        assert (document, err, code) == (expected, f"skipped: {named}: {reason}.\n", 0)
+    out, _err, _code = run("uploadfiles", str(folder), logs)
+    assert out.startswith("Uploaded 0, skipped 2 (1 of them links, not followed), conflicts 0, ")
+    assert uploaded_as_json(named, logs)[1:] == (
+        f"failed: {named}: {reason}.\nCommandError: 1 failure.\n",
+        1,
+    )
+    assert objects_in(s3, bucket).keys() == {"logs/a"}
+
+    document, err, code = uploaded_as_json("--follow-links", folder, logs)
+    assert (document, err, code) == (counts(uploaded=1, skipped=1, bytes=1), "", 0)
+
+
+def test_objects_have_the_type_of_their_name_or_the_one_that_was_asked_for(
+    logs: str, bucket: str, s3: Any, tmp_path: Path, small_parts: None
+) -> None:
+    types = {
+        "page.html": "text/html",
+        "log.txt.gz": "application/gzip",
+        "data:text/css,x.pdf": "application/pdf",
+        "large.txt": "text/plain",
+    }
+    for name in types:
+        write(tmp_path / name, "x" * (LARGE_BYTES if name == "large.txt" else 1))
+
+    def stored(prefix: str) -> dict[str, str]:
+        keys = {name: f"{prefix}/{name}" for name in types}
+        return {
+            name: s3.head_object(Bucket=bucket, Key=key)["ContentType"]
+            for name, key in keys.items()
+        }
+
+    run("uploadfiles", str(tmp_path), logs)
+    given = "text/plain; charset=utf-8"
+    run("uploadfiles", "--content-type", given, str(tmp_path), f"s3://{bucket}/given")
+
+    assert stored("logs") == types
+    assert stored("given") == dict.fromkeys(types, given)
 
 
 @pytest.mark.parametrize("flags", [["--verbose"], ["-v", "2"], ["--verbose", "--json"]], ids=str)
@@ -188,6 +243,7 @@ def test_a_dry_run_reads_rows_in_few_requests_and_reports_one_that_is_damaged(
     [
         *("uploadfiles s3://bucket/logs", "uploadfiles folder bucket/logs"),
         "uploadfiles --workers 33 folder s3://bucket/logs",
+        "uploadfiles --content-type text folder s3://bucket/logs",
         *("checkuploads", "checkuploads s3://B/x"),
     ],
 )

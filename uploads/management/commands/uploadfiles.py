@@ -1,11 +1,13 @@
 """`uploadfiles`: uploads files and folders to S3, each file exactly once."""
 
+import argparse
 import json
+import re
 import sys
 import threading
 import time
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -68,6 +70,17 @@ class Command(DynamoCommand):
         for name, effect in _PATTERNS.items():
             parser.add_argument(name, metavar="P", action="append", default=[], help=effect)
         parser.add_argument(
+            "--follow-links",
+            action="store_true",
+            help="follow symbolic links that leave the folder: only if nobody else can write to it",
+        )
+        parser.add_argument(
+            "--content-type",
+            metavar="TYPE",
+            type=_content_type,
+            help="of all objects, such as text/plain; by default it follows from the file's name",
+        )
+        parser.add_argument(
             "--dry-run", action="store_true", help="print what would be done, write nothing"
         )
         parser.add_argument("--verbose", action="store_true", help="one line per file; as -v 2")
@@ -77,8 +90,9 @@ class Command(DynamoCommand):
         self.as_json: bool = options["json"]
         self.dry_run: bool = options["dry_run"]
         self.verbose = options["verbose"] or options["verbosity"] > 1
-        paths, to = options["paths"], options["destination"]
-        selection = Selection(options["include"], options["exclude"])
+        to = replace(options["destination"], content_type=options["content_type"] or "")
+        selected = options["paths"], to, Selection(options["include"], options["exclude"])
+        links = {"follow_links": options["follow_links"]}
         if self.dry_run:
             # HeadObject does not tell a missing bucket from a missing object.
             s3.check_bucket(to.bucket, to.key_prefix)
@@ -89,14 +103,14 @@ class Command(DynamoCommand):
         ):
             self.progress = bar
             if shown:
-                counted = walk(paths, to, selection), stop
+                counted = walk(*selected, **links), stop
                 threading.Thread(
                     target=bar.count, args=counted, name="counting", daemon=True
                 ).start()
             run = preview_files if self.dry_run else upload_files
             began = time.monotonic()
             summary = run(
-                sources(paths, to, selection),
+                sources(*selected, **links),
                 to,
                 workers=options["workers"],
                 on_result=self._note,
@@ -115,7 +129,8 @@ class Command(DynamoCommand):
 
     def _note(self, result: Result) -> None:
         self.progress.add_result(result)
-        if result.outcome in {"conflict", "failed"}:
+        # A link that is not followed has no key.
+        if result.outcome in {"conflict", "failed"} or not result.key:
             with tqdm.external_write_mode(file=sys.stderr):
                 self.stderr.write(f"{result.outcome}: {result.name}: {result.reason}.")
         elif self.verbose or (self.dry_run and not self.as_json):
@@ -130,10 +145,14 @@ class Command(DynamoCommand):
 
     def _print(self, summary: Summary, seconds: float) -> None:
         if self.as_json:
-            self.stdout.write(json.dumps(asdict(summary) | {"seconds": round(seconds, 3)}))
+            document = asdict(summary) | {"seconds": round(seconds, 3)}
+            if not summary.links:
+                del document["links"]
+            self.stdout.write(json.dumps(document))
             return
+        links = f" ({summary.links:,} of them links, not followed)" if summary.links else ""
         counts = (
-            f"uploaded {summary.uploaded:,}, skipped {summary.skipped:,}, "
+            f"uploaded {summary.uploaded:,}, skipped {summary.skipped:,}{links}, "
             f"conflicts {summary.conflicts:,}, failed {summary.failed:,}"
         )
         size = f"{filesizeformat(summary.bytes).replace(NO_BREAK, ' ')} in {seconds:.1f} s"
@@ -178,6 +197,12 @@ class _FilesBar(tqdm):
             done = min(done, self.total)
         self.set_description_str(f"{self._files:,}{of} files", refresh=False)
         self.update(done - self.n)
+
+
+def _content_type(text: str) -> str:
+    if not re.fullmatch(r"[\w.+-]+/[\w.+-]+( *; *[!-~]+)*", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a content type such as text/plain.")
+    return text
 
 
 def _counted_failures(summary: Summary) -> str:
