@@ -1,8 +1,9 @@
 """Files of accounts to import, CSV or JSON Lines: read row by row, rejected rows written back.
 
-Columns (CSV: named in the first line, in any order) or keys (JSON: one object per line) are
-`COLUMNS`; `username` and `email` are required. Blank lines are skipped. So are the columns `line`
-and `reason`, so that a file of rejected rows can be corrected and imported as it is.
+Columns (CSV: named in the first line, in any order and case) or keys (JSON: one object per line)
+are `COLUMNS`; `username` and `email` are required. Blank lines are skipped. So are the columns
+`line` and `reason`, so that a file of rejected rows can be corrected and imported as it is. Files
+are UTF-8, or UTF-16 with a byte order mark.
 """
 
 import csv
@@ -12,11 +13,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import zip_longest
+from io import BufferedReader
+from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, TextIO
 
 from accounts.exceptions import UnreadableFile
+from dynamo.extending import printable
 
 COLUMNS = ("username", "email", "full_name", "phone_number", "password_hash")
 REQUIRED = ("username", "email")
@@ -25,6 +28,15 @@ ADDED = ("line", "reason")
 
 #: Ten times what five columns need. A file without line ends must not fill the memory.
 LINE_MAX_BYTES = 100_000
+
+#: Spreadsheets write the separator of their country, and tabs for "Unicode text".
+SEPARATORS = ",;\t"
+
+#: By the byte order mark, which spreadsheets write for "Unicode text".
+_UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+
+#: How much of a header an error shows.
+_SHOWN_LETTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +65,7 @@ class RowFile(ABC):
     #: The columns in the order of the file.
     columns: tuple[str, ...] = COLUMNS
 
-    def __init__(self, path: Path, file: BinaryIO) -> None:
+    def __init__(self, path: Path, file: BufferedReader) -> None:
         #: Where the rejected rows are written: `users.rejected.csv`.
         self.rejected = path.with_suffix(f".rejected{path.suffix}")
         self.size_bytes = os.fstat(file.fileno()).st_size
@@ -61,6 +73,7 @@ class RowFile(ABC):
         self.line = 0
         self.fault = ""
         self._file = file
+        self._encoding = _UTF_16.get(file.peek(2)[:2], "utf-8")
 
     def __iter__(self) -> Iterator[Row]:
         try:
@@ -78,36 +91,55 @@ class RowFile(ABC):
 
     def _lines(self) -> Iterator[str]:
         # Decoded here, because a text file does not say which line has a wrong byte.
-        while line := self._file.readline(LINE_MAX_BYTES + 1):
+        while line := self._line():
             self.line += 1
             self.read_bytes += len(line)
             if len(line) > LINE_MAX_BYTES:
                 raise UnreadableFile(f"Line {self.line} is longer than {LINE_MAX_BYTES:,} bytes.")
             try:
-                text = line.decode("utf-8-sig" if self.line == 1 else "utf-8")
+                text = line.decode(self._encoding)
             except UnicodeDecodeError as error:
-                raise UnreadableFile(f"Line {self.line} is not UTF-8.") from error
-            yield text
+                name = self._encoding.upper()
+                raise UnreadableFile(f"Line {self.line} is not {name}.") from error
+            yield text.removeprefix("\ufeff") if self.line == 1 else text
+
+    def _line(self) -> bytes:
+        """The next line; its beginning if it is longer than `LINE_MAX_BYTES`."""
+        line, end = bytearray(), "\n".encode(self._encoding)
+        while len(line) <= LINE_MAX_BYTES:
+            # `readline` ends at each byte of a newline, which UTF-16 has in other characters too.
+            is_inside = len(line) % len(end)
+            piece = self._file.read(1) if is_inside else self._file.readline(LINE_MAX_BYTES + 1)
+            line += piece
+            if not piece or (line.endswith(end) and len(line) % len(end) == 0):
+                break
+        return bytes(line)
 
 
 class CsvFile(RowFile):
-    def __init__(self, path: Path, file: BinaryIO) -> None:
+    def __init__(self, path: Path, file: BufferedReader) -> None:
         super().__init__(path, file)
+        lines = self._lines()
+        header = next((text for text in lines if text.strip(f"{SEPARATORS} \r\n")), "")
+        self._separator = max(SEPARATORS, key=lambda each: _fit(header, each))
         # strict: a misplaced quotation mark is an error.
-        self._reader = csv.reader(self._lines(), strict=True)
+        self._reader = csv.reader(chain([header], lines), strict=True, delimiter=self._separator)
         self.columns = self._header()
 
     def _header(self) -> tuple[str, ...]:
         try:
-            fields = next((fields for fields in self._reader if not _is_blank(fields)), [])
+            fields = next(self._reader)
         except csv.Error as error:
             raise UnreadableFile(f"Line {self.line} is not CSV: {error}.") from error
-        columns = tuple(field.strip() for field in fields)
-        _refuse_columns("has no column", [name for name in REQUIRED if name not in columns])
-        unknown = [name for name in columns if name not in COLUMNS + ADDED]
-        _refuse_columns("has an unknown column", unknown)
-        repeated = [name for name in COLUMNS if columns.count(name) > 1]
-        _refuse_columns("repeats the column", repeated)
+        columns = tuple(map(_column, fields))
+        for what, names in {
+            "has no column": [name for name in REQUIRED if name not in columns],
+            "has an unknown column": [name for name in columns if name not in COLUMNS + ADDED],
+            "repeats the column": [name for name in COLUMNS if columns.count(name) > 1],
+        }.items():
+            if names:
+                wrong, found = (", ".join(each)[:_SHOWN_LETTERS] for each in (names, fields))
+                raise UnreadableFile(printable(f"The header {what}: {wrong}. It has: {found}."))
         return columns
 
     def _rows(self) -> Iterator[Row]:
@@ -139,7 +171,7 @@ class CsvFile(RowFile):
 
     def writer(self, file: TextIO) -> Callable[[dict[str, Any]], object]:
         columns = [*(name for name in self.columns if name not in ADDED), *ADDED]
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer = csv.DictWriter(file, columns, lineterminator="\n", delimiter=self._separator)
         writer.writeheader()
         return writer.writerow
 
@@ -171,7 +203,7 @@ class JsonLinesFile(RowFile):
         return lambda row: file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-_BY_ENDING: dict[str, Callable[[Path, BinaryIO], RowFile]] = {
+_BY_ENDING: dict[str, Callable[[Path, BufferedReader], RowFile]] = {
     ".csv": CsvFile,
     ".jsonl": JsonLinesFile,
 }
@@ -208,7 +240,8 @@ def rejected_rows(source: RowFile) -> Iterator[Callable[[Row, str], None]]:
         write(row.cells | {"line": row.line, "reason": reason})
 
     partial = source.rejected.with_name(f"{source.rejected.name}.part")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    # O_NOFOLLOW: others who can write to the folder cannot choose the file that is written.
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:
         # JSON can contain lone surrogates. UTF-8 cannot, so they are written as JSON escapes.
         with os.fdopen(
@@ -225,9 +258,15 @@ def rejected_rows(source: RowFile) -> Iterator[Callable[[Row, str], None]]:
 
 
 def _is_blank(fields: list[str]) -> bool:
-    return len(fields) <= 1 and not "".join(fields).strip()
+    return not "".join(fields).strip()
 
 
-def _refuse_columns(what: str, columns: list[str]) -> None:
-    if columns:
-        raise UnreadableFile(f"The header {what}: {', '.join(columns)}.")
+def _column(field: str) -> str:
+    """`full_name` for "Full Name"."""
+    return "_".join(field.casefold().split())
+
+
+def _fit(header: str, separator: str) -> tuple[int, int]:
+    """How well the separator fits: the columns that are known then, and all columns."""
+    fields = next(csv.reader([header], delimiter=separator), [])
+    return sum(_column(field) in COLUMNS for field in fields), len(fields)

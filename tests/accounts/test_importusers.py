@@ -124,6 +124,27 @@ def test_a_row_becomes_an_account_and_without_json_the_counts_are_a_sentence(fil
             "users.CSV",
             b'\xef\xbb\xbfusername,email\r\n\r\nann,ann@example.org\r\n \r\n"bob",bob@example.org',
         ),
+        # A spreadsheet's table with empty rows, in other countries and as "Unicode text".
+        *(
+            (
+                "users.csv",
+                "\r\n".join(["", ";;", "Username;EMAIL;Full Name", *rows, ";;", ""])
+                .replace(";", separator)
+                .encode(encoding),
+            )
+            for rows in [("ann;ann@example.org;Ċ 上 ਊ", '"bob";bob@example.org;')]
+            for separator in ",;\t"
+            for encoding in ("utf-8", "utf-8-sig", "utf-16")
+        ),
+        (
+            "users.csv",
+            "\ufeffusername;email\nann;ann@example.org\nbob;bob@example.org".encode("utf-16-be"),
+        ),
+        (
+            "users.jsonl",
+            '{"username": "ann", "email": "ann@example.org"}\n'
+            '{"username": "bob", "email": "bob@example.org"}\n'.encode("utf-16"),
+        ),
         (
             "users.jsonl",
             b'{"username": "ann", "email": "ann@example.org"}\n\n'
@@ -225,15 +246,16 @@ def test_rejected_rows_keep_their_columns_and_can_be_corrected_and_imported(
 ) -> None:
     header = ["email", "phone_number", "username"]
     write_csv(file, [["ann@example.org", "+1 202", "Ann, the 1st"]], header)
+    file.write_text(file.read_text().replace(",", ";").replace("Ann; the", "Ann, the"))
     import_file(file)
 
     assert rejected.stat().st_mode & 0o777 == 0o600
     with rejected.open(newline="", encoding="utf-8") as kept:
-        columns, only = csv.reader(kept)
+        columns, only = csv.reader(kept, delimiter=";")
     assert columns == [*header, "line", "reason"]
     assert only[:4] == ["ann@example.org", "+1 202", "Ann, the 1st", "2"]
 
-    text = rejected.read_text(encoding="utf-8").replace('"Ann, the 1st"', "ann")
+    text = rejected.read_text(encoding="utf-8").replace("Ann, the 1st", "ann")
     rejected.write_text(text.replace("+1 202", ""), encoding="utf-8")
     assert import_file(rejected)[0] == counts(created=1)
     # Without rejected rows there is no such file.
@@ -479,10 +501,13 @@ def test_a_dry_run_counts_an_address_that_version_0_1_reserved_as_free(file: Pat
 
 def test_a_wrong_header_ends_the_import_at_once(file: Path) -> None:
     for header, complaint in (
-        ("username,full_name", "The header has no column: email."),
-        ("name,mail", "The header has no column: username, email."),
+        ("username,full_name", "The header has no column: email. It has: username, full_name."),
+        ("name\tMail", "The header has no column: username, email. It has: name, Mail."),
+        (
+            f"{'x' * 40_000},{'y' * 40_000}",
+            f"The header has no column: username, email. It has: {'x' * 200}.",
+        ),
         ("username,email,shoe_size", "The header has an unknown column: shoe_size."),
-        ("username;email", "The header has no column: username, email."),
         ("username,email,email", "The header repeats the column: email."),
         ("username,email,", "The header has an unknown column: ."),
         ('"a"b,username,email', "Line 1 is not CSV: "),
