@@ -8,15 +8,24 @@ from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
-from django.core.exceptions import BadRequest, DisallowedHost, MiddlewareNotUsed
+from django.core.exceptions import (
+    BadRequest,
+    DisallowedHost,
+    MiddlewareNotUsed,
+    RequestDataTooBig,
+    TooManyFieldsSent,
+)
 from django.core.signals import request_finished
 from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
+from django.template.defaultfilters import filesizeformat
 from django.template.loader import render_to_string
 from django.utils.crypto import constant_time_compare
 from django.utils.deprecation import MiddlewareMixin
+from django.utils.formats import number_format
 from django.utils.http import parse_header_parameters
+from django.utils.translation import gettext as _
 
 from dynamo.extending import TooManyPages, in_turn, printable
 from dynamo.middleware import unavailable
@@ -35,11 +44,26 @@ MOST_WAITING = 96
 _REQUEST_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
+#: What the page says of a form that is too long to be read. The limits are those of the settings.
+_TOO_LONG: dict[type | None, Callable[[], str]] = {
+    RequestDataTooBig: lambda: (
+        _("This form has more than %(size)s of text.")
+        % {"size": filesizeformat(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)}
+    ),
+    TooManyFieldsSent: lambda: (
+        _("This form has more than %(count)s fields.")
+        % {"count": number_format(settings.DATA_UPLOAD_MAX_NUMBER_FIELDS, force_grouping=True)}
+    ),
+}
+
+
 def error_page(status: int) -> Callable[..., HttpResponse]:
     """The view of an error. Django's own read the form, and fail if the form is the error."""
 
     def show(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-        return HttpResponse(render_to_string(f"{status}.html"), status=status)
+        too_long = _TOO_LONG.get(type(exception))
+        context = {"too_long": too_long and too_long()}
+        return HttpResponse(render_to_string(f"{status}.html", context), status=status)
 
     return show
 
@@ -152,7 +176,7 @@ def _read_form(request: HttpRequest) -> Exception | None:
 
 def _refused(request: HttpRequest, error: Exception) -> HttpResponse:
     """The page 400. Logs one line, as anybody can send such requests; Django logs a traceback."""
-    return logged(error_page(400)(request), request, log, "%.300s", printable(str(error)))
+    return logged(error_page(400)(request, error), request, log, "%.300s", printable(str(error)))
 
 
 class PagesAtOnceMiddleware(MiddlewareMixin):

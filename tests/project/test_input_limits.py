@@ -2,9 +2,11 @@
 
 import importlib
 import inspect
+import re
 from collections.abc import Iterator
 from datetime import date
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django import forms
@@ -14,7 +16,13 @@ from django.test import Client, RequestFactory
 from accounts.models import User
 from dynamo.forms import ModelForm
 from invoices.document.invoice import Seller
+from invoices.pages.forms import SHOWN_LINES, InvoiceForm
+from project.middleware import MOST_WAITING
+from tests.commands import ROOT
 from tests.factories import make_user
+from uploads.claims import LEASE_SECONDS
+from uploads.contents import PART_BYTES
+from web import helper
 
 TOO_MANY = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS + 1
 LONG = "x" * 100_000
@@ -62,6 +70,69 @@ def test_every_text_field_has_a_maximum_length(form: type[forms.BaseForm]) -> No
 
     assert texts <= set(filled(form, dict.fromkeys(texts, LONG)).errors)
     assert texts <= set(filled(form, dict.fromkeys(texts, "1" * 100_000)).errors)
+
+
+def longest(form: forms.BaseForm) -> dict[str, str]:
+    """As much as a browser sends: texts of characters with the most bytes, and long numbers."""
+    letter = "\N{CJK UNIFIED IDEOGRAPH-20000}"
+    values = {
+        form.add_prefix(name): letter * int(each.widget.attrs.get("maxlength", 0)) or "1" * 50
+        for name, each in form.fields.items()
+    }
+    for line in getattr(getattr(form, "lines", None), "forms", []):
+        values |= longest(line)
+    return values
+
+
+@pytest.mark.parametrize("form", sorted(set(our_forms()), key=str), ids=lambda form: form.__name__)
+def test_what_the_fields_of_a_form_allow_is_read(form: type[forms.BaseForm]) -> None:
+    lines = {f"lines-{SHOWN_LINES - 1}-unit": ""} if form is InvoiceForm else {}
+
+    values = longest(filled(form, lines))
+
+    assert len(values) < settings.DATA_UPLOAD_MAX_NUMBER_FIELDS - 20
+    assert len(urlencode(values)) < settings.DATA_UPLOAD_MAX_MEMORY_SIZE - 100_000
+
+
+#: What pages and files say of limits that the code has.
+STATED = {
+    "docs/configuration.md": (
+        f"at most {settings.DATA_UPLOAD_MAX_MEMORY_SIZE / 2**20} MB "
+        f"and {settings.DATA_UPLOAD_MAX_NUMBER_FIELDS:,} fields",
+    ),
+    "docs/deployment.md": (
+        f"refuse bodies over {settings.DATA_UPLOAD_MAX_MEMORY_SIZE / 2**20} MB",
+        f"up to {MOST_WAITING} hold pages that wait for their turn",
+        f"`DJANGO_PAGES_AT_ONCE` ({settings.PAGES_AT_ONCE})",
+        f"grow to {helper.MOST_BYTES // 2**20} MB",
+    ),
+    "docs/uploads.md": (
+        f"Files over {PART_BYTES // 2**20} MB",
+        f"wait, for {LEASE_SECONDS:.0f} seconds",
+    ),
+}
+
+
+@pytest.mark.parametrize("page", STATED)
+def test_pages_state_the_limits_of_the_code(page: str) -> None:
+    text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+
+    assert [each for each in STATED[page] if each not in text] == []
+
+
+def test_the_server_and_the_proxy_have_room_for_what_the_site_allows() -> None:
+    nginx, unit = (
+        (ROOT / "deploy" / name).read_text(encoding="utf-8")
+        for name in ("nginx.conf", "site.service")
+    )
+    body = int(re.findall(r"client_max_body_size (\d+)k;", nginx)[0]) * 1024
+    threads = int(re.findall(r"--blocking-threads (\d+)", unit)[0])
+
+    # The site answers what is a little too large, with a page.
+    limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    assert limit < body < limit * 1.1
+    assert threads > settings.PAGES_AT_ONCE + MOST_WAITING
+    assert settings.PAGES_AT_ONCE < settings.DYNAMODB_MAX_CONNECTIONS
 
 
 @pytest.mark.usefixtures("engine")

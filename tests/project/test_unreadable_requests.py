@@ -65,6 +65,12 @@ def test_a_form_that_cannot_be_read_is_a_bad_request(
     status, headers, page = ask(kind, body)
 
     assert (status, "Bad request" in page) == (400, True)
+    too_long = {
+        "field0": "This form has more than 1,550 fields.",
+        "a=bbbb": "more than 3.5\xa0MB of text.",
+    }
+    told = too_long.get(body[:6], "could not understand")
+    assert told in page
     assert site.ANSWER_HEADERS.items() <= headers.items()
     [line] = [each for each in caplog.records if each.levelno >= logging.WARNING]
     assert (line.name, line.levelname, line.exc_info) == ("project.middleware", "WARNING", None)
