@@ -4,6 +4,7 @@ InvoiceError (a SequenceError)
 ├── UnknownInvoice       the account has no such invoice
 ├── InvoiceRequestReused the request id issued an invoice with other contents
 ├── DateTooEarly         the issue date is before the last one of its series
+├── DateTooLate          the issue date is after tomorrow
 ├── AlreadyVoided        the invoice was voided before
 ├── AlreadyCredited      a credit note cancels the invoice
 ├── IsCreditNote         only an invoice can be voided, credited or paid
@@ -51,6 +52,17 @@ class DateTooEarly(InvoiceError):
     last: date
 
     text = "The last invoice is dated {last}. {issued_on} is before that day."
+
+
+class DateTooLate(InvoiceError):
+    """The issue date is after tomorrow, and the caller did not say that this is right."""
+
+    issued_on: date
+
+    text = (
+        "{issued_on} is after tomorrow. With it, no other invoice of its year could be issued "
+        "before that day. If it is right, use --force-date (force_date=True)."
+    )
 
 
 class AlreadyVoided(InvoiceError):

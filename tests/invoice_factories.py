@@ -47,9 +47,14 @@ def draft(
 def issued(
     account: str, *, request_id: str | None = None, language: str = "en", **values: Any
 ) -> Invoice:
-    """An invoice of `account`, issued."""
+    """An invoice of `account`, issued, also with a date that is still to come."""
     return issue_invoice(
-        draft(**values), account=account, seller=SELLER, request_id=request_id, language=language
+        draft(**values),
+        account=account,
+        seller=SELLER,
+        request_id=request_id,
+        language=language,
+        force_date=True,
     )
 
 

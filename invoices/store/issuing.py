@@ -3,7 +3,7 @@
 import re
 import uuid
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -25,7 +25,7 @@ from invoices.document.invoice import (
     label_of,
     series_of,
 )
-from invoices.exceptions import DateTooEarly, InvoiceRequestReused
+from invoices.exceptions import DateTooEarly, DateTooLate, InvoiceRequestReused
 from invoices.models import InvoiceItem
 from invoices.store.records import from_item, to_item
 from sequences import DamagedSeries, OutOfOrder, RequestIdReused, issue
@@ -52,6 +52,7 @@ def issue_invoice(
     request_id: str | None = None,
     language: str = DEFAULT_LANGUAGE,
     time_zone: str | None = None,
+    force_date: bool = False,
     also: Sequence[Write] = (),
 ) -> Invoice:
     """Give `draft` the next number of the account's year and store it as an invoice.
@@ -61,19 +62,22 @@ def issue_invoice(
     the account (a random one if none is given): a later call with the same id and contents returns
     the stored invoice. The seller and `language`, the language of the PDF (a tag such as `pt-BR`),
     are not contents in this sense. A draft without a date is dated today in `time_zone`; see
-    `today`. For `also` see `sequences.issue`.
+    `today`. `force_date` allows any later date. For `also` see `sequences.issue`.
 
     Costs 1 request and 6 write units for an invoice of up to 1 KB; see `sequences.issue`.
 
     Raises:
         InvoiceRequestReused: the request id issued an invoice with other contents.
         DateTooEarly: the series already has a later date.
+        DateTooLate: the date is after tomorrow, without `force_date`; nothing was issued.
         ValidationError: see `check_dates`; nothing was issued.
         ItemTooLarge, DamagedSeries, Unavailable: see `sequences.issue`.
     """
     request_id = request_id or str(uuid.uuid4())
     while True:
         day = today(time_zone)
+        if draft.issued_on and draft.issued_on > day + timedelta(days=1) and not force_date:
+            raise DateTooLate(draft.issued_on)
         invoice = draw_up(draft, account, seller, day, request_id, language)
         item = InvoiceItem.prepared(invoice.series, to_item(invoice), draft.digest())
         try:

@@ -26,7 +26,7 @@ from tests.invoice_factories import DAY, issued, stored_invoices, stored_numbers
 ISSUE = "issueinvoice --user ann --customer Bob --line Work;1;1;1"
 LINE_2 = f"{ISSUE} --line "
 FIRST, VOIDED, PAID, CREDITED, NOTE = (f"{DAY.year}-{number:06}" for number in range(1, 6))
-DAY_BEFORE = DAY - timedelta(days=1)
+DAY_BEFORE, LATE = DAY - timedelta(days=1), DAY + timedelta(days=2)
 
 
 def run(*arguments: str, code: int = 0) -> str:
@@ -87,6 +87,7 @@ REFUSALS = {
     f"{ISSUE} --request-id=": "Request id: This field is required.",
     f"{ISSUE} --request-id r": f"This request id issued invoice {FIRST} before, with other",
     f"{ISSUE} --date {DAY_BEFORE}": f"The last invoice is dated {DAY}. {DAY_BEFORE} is before that",
+    f"{ISSUE} --date {LATE}": f"{LATE} is after tomorrow. With it, no other invoice of its year",
     **dict.fromkeys((f"{ISSUE} --user nobody", "listinvoices --user nobody"), "No account has the"),
     **{
         f"{command} --user ann {number}": error
@@ -124,6 +125,20 @@ def test_a_refusal_is_one_line_on_stderr_and_exit_code_1(
     assert stored_invoices(ann.pk) == before
     assert find_record(ann.pk, PAID).state.paid_on == DAY
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_date_may_be_tomorrow_and_later_if_forced(
+    ann: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold_the_day(DAY, monkeypatch)
+    tomorrow = DAY + timedelta(days=1)
+
+    dates = [
+        issue("--date", str(tomorrow))["issuedAt"],
+        issue("--date", str(LATE), "--force-date")["issuedAt"],
+    ]
+
+    assert dates == [str(tomorrow), str(LATE)]
 
 
 def test_wrong_usage_exits_2() -> None:

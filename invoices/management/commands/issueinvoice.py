@@ -62,6 +62,8 @@ class Command(InvoiceCommand):
             help="repeatable; the unit price is net; the description may contain semicolons",
         )
         parser.add_argument("--date", type=_date, help="such as 2026-11-21; default today")
+        late = "allow a --date after tomorrow, before which no other invoice can then be issued"
+        parser.add_argument("--force-date", action="store_true", help=late)
 
     def handle(self, *args: Any, **options: Any) -> None:
         request_id = request_id_of(options, REQUEST_ID.clean)
@@ -84,6 +86,7 @@ class Command(InvoiceCommand):
                 request_id=request_id,
                 language=language,
                 time_zone=user.time_zone,
+                force_date=options["force_date"],
             )
         self.show(invoice, options)
 
