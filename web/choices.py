@@ -18,6 +18,8 @@ _NOT_COUNTRIES = {
     *("AC", "CP", "CQ", "DG", "EA", "EU", "EZ"),
     *("IC", "QO", "TA", "UN", "XA", "XB", "ZZ"),
 }
+#: Currencies that CLDR still has, and what replaced them. Bulgaria has the euro since 2026-01-01.
+_REPLACED = {"BGN": "EUR"}
 
 
 def locale_of_page() -> str:
@@ -50,7 +52,8 @@ def currency_of(country: str) -> str:
     """The code of the country's currency; empty if it has none."""
     from babel.numbers import get_territory_currencies
 
-    return next(iter(get_territory_currencies(country)), "")
+    code = next(iter(get_territory_currencies(country)), "")
+    return _REPLACED.get(code, code)
 
 
 def currency_choices() -> Choices:
@@ -95,6 +98,7 @@ def _currencies() -> frozenset[str]:
         code
         for territory in get_global("territory_currencies")
         for code in get_territory_currencies(territory)
+        if code not in _REPLACED
     )
 
 

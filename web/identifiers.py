@@ -4,6 +4,7 @@ Nothing is looked up: whether a number was given to somebody is not known here. 
 imported by the first check, because few pages check anything.
 """
 
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -17,7 +18,12 @@ EU = frozenset(
         *("IE", "IT", "LT", "LU", "LV", "MT", "NL", "PL", "PT", "RO", "SE", "SI", "SK"),
     }
 )
+#: Where the form and the check digits of VAT IDs are known.
+_CHECKED = EU | {"GB", "CH", "NO"}
 _NOT_VAT_ID = _("“%(text)s” is not a VAT ID of this country.")
+_NOT_VAT_ID_OF_CUSTOMER = _(
+    "“%(text)s” is not a VAT ID. Check it and the customer’s country, or leave it blank."
+)
 _NOT_JAPANESE = _(
     "“%(text)s” is not a registration number. Enter T and 13 digits, with the right check digit."
 )
@@ -38,14 +44,21 @@ def clean_vat_id(text: str, country: str) -> str:
         raise ValidationError(message, "vat_id", {"text": text}) from error
 
 
-def tidy_vat_id(text: str, country: str) -> str:
-    """As `clean_vat_id`, but another text stays. Without a country, the first letters decide."""
+def clean_vat_id_of_customer(text: str, country: str) -> str:
+    """As `clean_vat_id`, or else a VAT ID of the country that its first letters name.
+
+    A customer may have one of another country: a Swiss business, for example, a German one.
+
+    Raises:
+        ValidationError: it is neither.
+    """
     letters = text.strip()[:2].upper()
-    guessed = "GR" if letters == "EL" else letters
-    try:
-        return _normalized(text, country or guessed) if text else ""
-    except ValueError:
-        return text
+    named = {"EL": "GR", "XI": "GB"}.get(letters, letters)
+    for place in dict.fromkeys((country or named, named if named in _CHECKED else country)):
+        with suppress(ValueError):
+            return _normalized(text, place) if text else ""
+    message = _NOT_JAPANESE if country == "JP" else _NOT_VAT_ID_OF_CUSTOMER
+    raise ValidationError(message, "vat_id", {"text": text})
 
 
 def _normalized(text: str, country: str) -> str:
@@ -54,13 +67,15 @@ def _normalized(text: str, country: str) -> str:
 
     if country == "JP":
         return f"T{cn.validate(text.strip().upper().removeprefix('T'))}"
-    module: Any = get_cc_module(country, "vat") if country in EU | {"GB", "CH", "NO"} else None
-    if module is None:
+    if country not in _CHECKED:
         return text
+    module: Any = get_cc_module(country, "vat")
     number: str = module.validate(text)
     if country in {"CH", "NO"}:
         return str(module.format(number))
     prefix = "EL" if country == "GR" else country
+    # Northern Ireland, for goods.
+    prefix = "XI" if country == "GB" and text.strip().upper().startswith("XI") else prefix
     return f"{prefix}{number.removeprefix(prefix)}"
 
 

@@ -11,7 +11,8 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, ClassVar, Literal
 
@@ -32,7 +33,7 @@ from invoices.document.fields import (
     stated,
 )
 from invoices.exceptions import UnknownInvoice
-from web.identifiers import tidy_vat_id
+from web.identifiers import clean_vat_id_of_customer
 from web.kinds import COUNTRY, CURRENCY, Choice
 
 Status = Literal["issued", "voided"]
@@ -140,6 +141,13 @@ class Contents:
     )
     credits: str = stated(SingleLine(20), default="")
     credit_reason: str = stated(SingleLine(500), default="")
+
+    @property
+    def asks_for_payment(self) -> bool:
+        """Whether the customer has something to pay. Lines that are not known yet may cost."""
+        if self.credits or not self.lines:
+            return not self.credits
+        return totals(self.lines, self.currency, self.prices_include_tax).gross > 0
 
 
 @dataclass(frozen=True)
@@ -322,9 +330,23 @@ def draft_of(
 
 
 def typed_customer(values: Mapping[str, Any]) -> Customer:
-    """The customer of clean values by name, with the VAT ID as its country writes it."""
-    vat_id = tidy_vat_id(values["vat_id"], values["country"])
-    return Customer(**{**values, "vat_id": vat_id})
+    """The customer of clean values by name, with the VAT ID as its country writes it.
+
+    A text that is not a VAT ID stays; see `check_customer`.
+    """
+    customer = Customer(**values)
+    with suppress(ValidationError):
+        vat_id = clean_vat_id_of_customer(customer.vat_id, customer.country)
+        return replace(customer, vat_id=vat_id)
+    return customer
+
+
+def check_customer(customer: Customer, prefix: str = "customer_") -> None:
+    """Raises ValidationError at the field `vat_id` if it is not a VAT ID."""
+    try:
+        clean_vat_id_of_customer(customer.vat_id, customer.country)
+    except ValidationError as error:
+        raise ValidationError({f"{prefix}vat_id": error}) from error
 
 
 def check_dates(contents: Contents, issued_at: date) -> None:

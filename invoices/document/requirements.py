@@ -99,9 +99,10 @@ def missing(
         yield Lack(_("The customer’s address"), "customer_address")
     if country in {"DE", "AT", "FR", "GB", "JP"} and not contents.supplied_from:
         yield Lack(_("The date of supply"), "supplied_from")
-    if country == "FR" and not contents.due_date:
+    if country == "FR" and contents.asks_for_payment and not contents.due_date:
         yield Lack(_("The due date"), "due_date")
-    if country == "FR" and customer.vat_id and not contents.payment_terms:
+    is_of_business = customer.vat_id and contents.asks_for_payment
+    if country == "FR" and is_of_business and not contents.payment_terms:
         what = _("The payment terms: discount, interest on late payment, EUR 40 for recovery")
         yield Lack(what, "payment_terms")
     if country not in EU or not is_owed_by_customer:

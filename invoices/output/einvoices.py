@@ -20,12 +20,14 @@ from invoices.document.amounts import Line, VatShare
 from invoices.document.invoice import Invoice, Party
 from invoices.document.money import EXACT, minor_units, plain_amount, plain_decimal
 from invoices.document.requirements import Lack
-from web.choices import is_country
+from web.choices import is_country, is_currency
 
 #: The name of the file within a PDF, which Factur-X fixes.
 XML_NAME = "factur-x.xml"
 #: The unit of a line that names none.
 _ONE = "C62"
+#: Kosovo, which ISO 3166 does not have, in the standard's list of countries.
+_COUNTRIES = {"XK": "1A"}
 # Codes of UNCL 5305 and, where VAT is not charged for a fixed reason, of the VATEX list.
 _CATEGORIES = {
     "standard": ("S", ""),
@@ -38,6 +40,8 @@ _CATEGORIES = {
 }
 #: VAT IDs that do not begin with their country's ISO code: Greece and Northern Ireland.
 _OTHER_VAT_PREFIXES = {"EL", "XI"}
+#: Kosovo and South Sudan, which the standard's list of prefixes does not have.
+_NOT_VAT_PREFIXES = {"XK", "SS"}
 # The standard's amounts have at most two decimals.
 _MOST_MINOR_UNITS = 100
 _PRICE_DECIMALS = Decimal("1e-8")
@@ -59,6 +63,8 @@ def lacks(invoice: Invoice) -> Iterator[Lack]:
     categories = {share.category for share in invoice.totals.shares}
     if invoice.is_voided:
         yield Lack(_("A voided invoice has no electronic invoice."))
+    if not is_currency(invoice.currency):
+        yield Lack(_("A currency that is in use today"), "currency")
     if minor_units(invoice.currency) > _MOST_MINOR_UNITS:
         yield Lack(_("Electronic invoices have amounts of two decimals at most."), "currency")
     if not seller.address:
@@ -71,7 +77,7 @@ def lacks(invoice: Invoice) -> Iterator[Lack]:
         yield Lack(_("The customer’s address"), "customer_address")
     if not customer.country:
         yield Lack(_("The customer’s country"), "customer_country")
-    if not (invoice.due_date or invoice.payment_terms or invoice.is_credit_note):
+    if invoice.asks_for_payment and not (invoice.due_date or invoice.payment_terms):
         yield Lack(_("The due date or the payment terms"), "due_date")
     if (categories & {"zero", "reverse_charge"} and not seller.vat_id) or (
         categories & {"intra_community", "export"} and not _is_vat_id(seller.vat_id)
@@ -118,7 +124,7 @@ def _contents(invoice: Invoice) -> dict[str, Any]:
         # The standard has no other tax number of a customer than a VAT ID.
         "customer": _party(customer, customer.number or ("" if is_identified else customer.vat_id))
         | {"numbers": _numbers(customer.vat_id if is_identified else "")},
-        "shipped_to": customer.country if is_intra_community else "",
+        "shipped_to": _country(customer) if is_intra_community else "",
         "supplied_on": invoice.supplied_to or invoice.supplied_from,
         "taxes": list(_taxes(invoice)),
         "net": _amount(totals.net, invoice),
@@ -164,19 +170,26 @@ def _party(who: Party, identifier: str) -> dict[str, Any]:
     # The address is free text. Its lines go to the standard's three lines, the rest to the last.
     first, second, *others = [*who.address.splitlines(), "", ""]
     address = (first, second, ", ".join(filter(None, others)))
-    return {"id": identifier, "name": who.name, "address": address, "country": who.country}
+    return {"id": identifier, "name": who.name, "address": address, "country": _country(who)}
+
+
+def _country(who: Party) -> str:
+    return _COUNTRIES.get(who.country, who.country)
 
 
 def _numbers(vat_id: str, tax_number: str = "") -> list[tuple[str, str]]:
-    """Tax numbers, each with the name of its scheme."""
-    first = ("VA", vat_id.replace(" ", "").upper()) if _is_vat_id(vat_id) else ("FC", vat_id)
-    return [each for each in (first, ("FC", tax_number)) if each[1]]
+    """Tax numbers, each with the name of its scheme, of which the standard takes one each."""
+    if not _is_vat_id(vat_id):
+        return [("FC", number) for number in (vat_id, tax_number) if number][:1]
+    first = ("VA", vat_id.replace(" ", "").upper())
+    return [first, ("FC", tax_number)] if tax_number else [first]
 
 
 def _is_vat_id(number: str) -> bool:
     """Whether it begins with its country, as BR-CO-09 asks."""
     prefix = number[:2].upper()
-    return is_country(prefix) or prefix in _OTHER_VAT_PREFIXES
+    is_code = is_country(prefix) and prefix not in _NOT_VAT_PREFIXES
+    return is_code or prefix in _OTHER_VAT_PREFIXES
 
 
 def _sign(invoice: Invoice) -> int:

@@ -14,7 +14,7 @@ from django.views.generic import TemplateView
 from accounts.limits.clients import counted_client
 from accounts.limits.lines import InLineMixin
 from invoices.document.fields import fields_of
-from invoices.document.invoice import NAME_MAX_LENGTH, Customer, typed_customer
+from invoices.document.invoice import NAME_MAX_LENGTH, Customer, check_customer, typed_customer
 from invoices.models import CustomerItem
 from invoices.pages.forms import search_field
 from invoices.pages.views import OwnFormView, OwnInvoicesMixin, figure, previews
@@ -41,6 +41,11 @@ class CustomerForm(VersionForm, RequestIdForm):
     """A customer. A new one has a request id, a changed one its version."""
 
     request_id_salt = "invoices.customer"
+
+    def clean(self) -> dict[str, Any]:
+        if not self.errors.keys() & _FIELDS.keys():
+            check_customer(self.customer(), prefix="")
+        return self.cleaned_data
 
     def customer(self) -> Customer:
         return typed_customer({name: self.cleaned_data[name] for name in _FIELDS})

@@ -35,6 +35,7 @@ from invoices.document.invoice import (
     TYPED_FIELDS,
     Draft,
     Invoice,
+    check_customer,
     check_dates,
     draft_of,
 )
@@ -284,6 +285,7 @@ class InvoiceForm(RequestIdForm):
         """Find everything that is wrong at once, as far as what is typed tells it."""
         lines_are_valid, draft = self.lines.is_valid(), self.draft()
         self._refuse_if(check_seller, self.seller)
+        self._refuse_if(check_customer, draft.customer)
         self._refuse_if(check_dates, draft, self.issued_on)
         sums = totals(draft.lines, draft.currency, draft.prices_include_tax)
         self._refuse_if(check_totals, sums)

@@ -32,7 +32,7 @@ from tests.policies import rights, rights_for
 from tests.requests import Requests
 
 BOOK = "/invoices/customers/"
-BOB = Customer("Bob Ltd", "2 Low Road\nLeeds", "GB123456789", "GB", email="bob@example.org")
+BOB = Customer("Bob Ltd", "2 Low Road\nLeeds", "GB980780684", "GB", email="bob@example.org")
 
 
 def added(account: str, customer: Customer | str = BOB) -> CustomerItem:
@@ -168,7 +168,10 @@ def test_a_vat_id_is_stored_as_its_country_writes_it(client: Client, ann: User) 
         ("a", "FR", "fr 40 303 265 045", "FR40303265045"),
         ("b", "", "el 094259216", "EL094259216"),
         ("c", "CH", "CHE107787577MWST", "CHE-107.787.577 MWST"),
-        ("d", "FR", "on request", "on request"),
+        ("d", "CH", "DE136695976", "DE136695976"),
+        ("e", "GB", "xi 980 7806 84", "XI980780684"),
+        ("f", "US", "12-3456789", "12-3456789"),
+        ("g", "", "on request", "on request"),
     ):
         party = {"name": name, "country": country, "vat_id": vat_id}
         client.post(BOOK + "new/", party | {"request_id": CustomerForm.new_request_id()})
@@ -195,6 +198,32 @@ def test_the_pages_of_the_list_lead_through_all_customers(
         address = address and BOOK + address
 
     assert shown == "abcde"
+
+
+@pytest.mark.parametrize(
+    ("country", "vat_id"),
+    [("FR", "FR12345678901"), ("DE", "FR12345678901"), ("", "FR12345678901"), ("FR", "on request")],
+)
+def test_what_is_not_a_vat_id_is_refused_at_the_field(
+    client: Client, ann: User, country: str, vat_id: str
+) -> None:
+    party = {"name": "Bob", "country": country, "vat_id": vat_id}
+    in_book = party | {"request_id": CustomerForm.new_request_id()}
+    on_invoice = typed(**{f"customer_{name}": text for name, text in party.items()})
+    more = [f"--customer-{name.replace('_', '-')}={party[name]}" for name in ("country", "vat_id")]
+
+    for url, form, field in (
+        (BOOK + "new/", in_book, "vat_id"),
+        (NEW, on_invoice, "customer_vat_id"),
+        (NEW, on_invoice | {"preview": "1"}, "customer_vat_id"),
+    ):
+        assert f"“{vat_id}” is not a VAT ID" in Page(client.post(url, form)).errors[field][0]
+    _out, error, code = run(
+        *("issueinvoice", "--user", "ann", "--customer", "Bob", "--line", "Work;1;1;1"), *more
+    )
+    assert (code, f"Customer VAT ID: “{vat_id}” is not" in error) == (1, True)
+    assert names(ann.pk) == []
+    assert list(all_invoices(ann.pk, timezone.localdate().year)) == []
 
 
 def test_an_error_is_shown_at_its_field(client: Client, ann: User) -> None:
@@ -280,10 +309,10 @@ def test_a_customer_is_found_by_a_part_of_its_name_or_chosen_and_what_was_typed_
         added(ann.pk, name)
 
     for name, button, found, text in (
-        ("ltd", {"find_customer": "1"}, BOB.name, "GB123456789"),
+        ("ltd", {"find_customer": "1"}, BOB.name, "GB980780684"),
         ("Zoe", {"find_customer": "1"}, "Zoe", "No customer matches “Zoe”."),
         ("bob", {"find_customer": "1"}, "bob", "Bobby (3)"),
-        ("bob", {"use_customer": item.id}, BOB.name, "GB123456789"),
+        ("bob", {"use_customer": item.id}, BOB.name, "GB980780684"),
         ("Zoe", {"use_customer": "x" * 2_000}, "Zoe", "This customer was deleted meanwhile."),
     ):
         typed = {"currency": "EUR", "note": "Typed", "lines-0-description": "Tea"}

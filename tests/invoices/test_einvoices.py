@@ -2,6 +2,7 @@
 
 import io
 import logging
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -15,8 +16,9 @@ from lxml import etree
 from pypdf import PdfReader
 
 from accounts.models import User
-from invoices.document.amounts import Line
-from invoices.document.invoice import Customer, Draft, Invoice, Seller, draw_up
+from invoices.document.amounts import LINE_FIELDS, WITHOUT_VAT, Line
+from invoices.document.fields import Field
+from invoices.document.invoice import TYPED_FIELDS, Customer, Draft, Invoice, Seller, draw_up
 from invoices.document.money import in_major_units, readable_amount
 from invoices.output.einvoices import XML_NAME, as_xml, missing
 from invoices.output.pdf import render, with_metadata
@@ -26,6 +28,7 @@ from tests.invoices import samples
 from tests.invoices.en16931 import broken_rules
 from tests.invoices.samples import FULL_SELLER as SELLER, PLAIN_LINES, a_line
 from tests.sample_invoices import SAMPLES
+from web.kinds import Choice
 
 CUSTOMER = Customer("Bob SA", "1 rue Basse\n75001 Paris", "FR40303265045", "FR")
 RAM = "{urn:un:unece:uncefact:data:standard:ReusableAggregateBusinessInformationEntity:100}"
@@ -90,6 +93,51 @@ def test_an_electronic_invoice_follows_the_standard(invoice: Invoice) -> None:
     assert broken_rules(as_xml(invoice)) == []
 
 
+def with_every_code() -> Iterator[tuple[str, Invoice]]:
+    """For each code that a form offers, an invoice that has it."""
+
+    def offered(field: Field) -> list[str]:
+        kind = field.kind
+        assert isinstance(kind, Choice)
+        return [code for code, _name in kind.choices() if code]
+
+    for code in offered(TYPED_FIELDS["currency"]):
+        yield code, an_invoice(currency=code)
+    for code in offered(TYPED_FIELDS["customer_country"]):
+        place = {"country": code, "vat_id": f"{code}123"}
+        yield (
+            code,
+            an_invoice(seller=replace(SELLER, **place), customer=replace(CUSTOMER, **place)),
+        )
+    for code in offered(LINE_FIELDS["unit"]):
+        yield code, an_invoice(replace(TEA, unit=code))
+    for code in offered(LINE_FIELDS["tax_category"]):
+        rate = "0" if code in WITHOUT_VAT else "19"
+        yield code, an_invoice(a_line(vat_rate=rate, category=code), exemption_reason="§ 4 UStG")
+
+
+def test_every_code_that_a_form_offers_is_in_the_lists_of_the_standard_or_is_refused() -> None:
+    lacking = {}
+    for code, invoice in with_every_code():
+        if lacks := missing(invoice):
+            lacking[code] = lacks
+        else:
+            assert broken_rules(as_xml(invoice)) == [], code
+
+    assert lacking == {
+        code: ["Electronic invoices have amounts of two decimals at most."]
+        for code in ("BHD", "JOD", "KWD", "LYD", "OMR", "TND")
+    }
+
+
+@pytest.mark.parametrize("taken_back", ["-1", "-2"])
+def test_without_anything_to_pay_no_due_date_is_needed(taken_back: str) -> None:
+    invoice = an_invoice(a_line("1"), a_line(taken_back), due_date=None)
+
+    assert missing(invoice) == []
+    assert broken_rules(as_xml(invoice)) == []
+
+
 def test_two_categories_that_the_standard_does_not_tell_apart_are_one() -> None:
     cent = a_line("3", "0.01")
     xml = as_xml(an_invoice(cent, replace(cent, tax_category="reduced")))
@@ -131,6 +179,7 @@ LACKS: list[tuple[dict[str, Any], str]] = [
     ({"due_date": None}, "The due date or the payment terms"),
     ({"supplied_from": None, "category": "intra_community"}, "The date of supply"),
     ({"category": "exempt"}, "The reason why VAT is not charged"),
+    ({"currency": "BGN"}, "A currency that is in use today"),
     ({"currency": "KWD"}, "Electronic invoices have amounts of two decimals at most."),
     ({"status": "voided"}, "A voided invoice has no electronic invoice."),
 ]

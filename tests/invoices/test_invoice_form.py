@@ -61,6 +61,8 @@ def test_a_form_begins_with_what_the_profile_says_and_folds_away_what_is_blank(
 
     assert begun() == ("EUR", "", "", 0)
     assert begun(country="JP") == ("JPY", "", "", 0)
+    # Since 2026-01-01.
+    assert begun(country="BG") == ("EUR", "", "", 0)
     terms = {"payment_days": "14", "payment_terms": "Within 14 days."}
     whole = begun(currency="USD", time_zone="Asia/Tokyo", **terms)
     assert whole == ("USD", "2027-01-15", "Within 14 days.", 1)

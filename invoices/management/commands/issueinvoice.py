@@ -11,7 +11,13 @@ from accounts.languages import language_of
 from accounts.services import find_user
 from invoices.document.amounts import Line, check_line, check_lines, check_totals, totals
 from invoices.document.fields import Day, Flag, fields_of
-from invoices.document.invoice import DEFAULT_LANGUAGE, TYPED_FIELDS, Draft, draft_of
+from invoices.document.invoice import (
+    DEFAULT_LANGUAGE,
+    TYPED_FIELDS,
+    Draft,
+    check_customer,
+    draft_of,
+)
 from invoices.document.requirements import check_requirements
 from invoices.management.base import InvoiceCommand, errors_about, repeatable, request_id_of
 from invoices.store.issuing import (
@@ -114,7 +120,10 @@ def _draft(options: dict[str, Any]) -> Draft:
     with errors_about("Lines"):
         check_lines(lines)
         check_totals(totals(lines, values["currency"], values["prices_include_tax"]))
-    return draft_of(values, lines, options["date"])
+    draft = draft_of(values, lines, options["date"])
+    with errors_about("Customer VAT ID"):
+        check_customer(draft.customer)
+    return draft
 
 
 def _line(number: int, typed: list[str]) -> Line:
