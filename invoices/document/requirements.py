@@ -29,7 +29,7 @@ from django.utils.translation import gettext_lazy as _
 
 from invoices.document.amounts import Line, totals
 from invoices.document.invoice import TYPED_FIELDS, Contents, Customer, Seller
-from invoices.document.money import minor_units
+from invoices.document.money import minor_units, readable_decimal
 from web.identifiers import EU, clean_vat_id
 
 #: The largest gross amount of a small invoice, which needs less, in major units; its currency.
@@ -52,14 +52,18 @@ _NOTHING_TYPED = Contents(
 
 
 class Lack(NamedTuple):
-    """What an invoice should say and does not. `field` belongs to the form or to the profile."""
+    """What an invoice should say and does not, or what may be wrong in it.
+
+    `field` belongs to the form or to the profile or, with `line`, to that one of the lines.
+    """
 
     text: Any
     field: str = ""
+    line: int | None = None
 
     @property
     def in_profile(self) -> bool:
-        return bool(self.field) and self.field not in TYPED_FIELDS
+        return bool(self.field) and self.line is None and self.field not in TYPED_FIELDS
 
 
 def missing(
@@ -76,7 +80,8 @@ def missing(
     is_small = not is_owed_by_customer and _is_small(contents, country)
     # The profile may have an older one, which does not fit the country.
     has_vat_id = _is_vat_id(seller.vat_id, country)
-    lacks_vat_id = not has_vat_id and any(line.vat_rate for line in contents.lines)
+    lines = contents.lines or _NOTHING_TYPED.lines
+    lacks_vat_id = not has_vat_id and any(line.vat_rate for line in lines)
     if country in EU | {"GB", "CH", "JP"} and not is_named:
         yield Lack(_("Your name or the name of your business"), "business_name")
     if country in EU | {"GB", "CH"} and not seller.address:
@@ -152,6 +157,66 @@ def check_requirements(contents: Contents, seller: Seller, *, is_named: bool) ->
         errors.setdefault(field, []).append(error)
     if errors:
         raise ValidationError(errors)
+
+
+# Doubts -------------------------------------------------------------------------------------------
+
+_ZERO_IN_EU = _(
+    "0 % VAT to another country of the European Union? For a business, choose “Reverse charge” "
+    "(services) or “Intra-community supply” (goods), and enter its VAT ID. Others pay VAT."
+)
+_ZERO_ABROAD = _(
+    "0 % VAT to a customer abroad? Choose “Export” for goods or “Reverse charge” for services."
+)
+_ZERO_AT_HOME = _(
+    "0 % VAT? Choose “Exempt from VAT” and give the reason, for example the paragraph of the law. "
+    "Or choose “Zero rate”."
+)
+_CHARGED_IN_EU = _(
+    "VAT to a business in another country of the European Union? Most often the business owes the "
+    "VAT: choose “Reverse charge” (services) or “Intra-community supply” (goods), with 0 %."
+)
+_NOT_EXPORT = _("Export to a country of the European Union? Choose “Intra-community supply”.")
+_BELOW_ZERO = _(
+    "A total below zero? To cancel an invoice, open it and choose “Credit…”. The credit note names "
+    "the invoice."
+)
+
+
+def doubts(seller: Seller, contents: Contents) -> Iterator[Lack]:
+    """What may be wrong, with the way out, each once. It may be right, so nothing is refused."""
+    said = set()
+    for each in _all_doubts(seller.country, contents):
+        if each.text not in said:
+            said.add(each.text)
+            yield each
+
+
+def _all_doubts(country: str, contents: Contents) -> Iterator[Lack]:
+    to = contents.customer.country
+    is_within_eu = country in EU and to in EU - {country}
+    is_abroad = to not in {"", country}
+    usual = {Decimal(rate) for place in (country, to) for rate in rates_of(place)}
+    for at, line in enumerate(contents.lines if rates_of(country) else ()):
+        if not line.vat_rate and not line.tax_category:
+            zero = _ZERO_ABROAD if is_abroad else _ZERO_AT_HOME
+            yield Lack(_ZERO_IN_EU if is_within_eu else zero, "tax_category", at)
+        elif line.vat_rate not in usual:
+            text = _("%(rate)s %% VAT? The rates of your country are %(rates)s %%.")
+            rates = ", ".join(map(_readable, rates_of(country)[:-1]))
+            yield Lack(text % {"rate": _readable(line.vat_rate), "rates": rates}, "vat_rate", at)
+        elif line.vat_rate and is_within_eu and contents.customer.vat_id:
+            yield Lack(_CHARGED_IN_EU, "tax_category", at)
+        elif line.category == "export" and is_within_eu:
+            yield Lack(_NOT_EXPORT, "tax_category", at)
+    if contents.lines:
+        sums = totals(contents.lines, contents.currency, contents.prices_include_tax)
+        if sums.gross < 0:
+            yield Lack(_BELOW_ZERO)
+
+
+def _readable(rate: str | Decimal) -> str:
+    return readable_decimal(Decimal(rate))
 
 
 # VAT rates ----------------------------------------------------------------------------------------

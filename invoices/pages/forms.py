@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain
 from typing import Any, cast
+from urllib.parse import urlencode
 
 from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
@@ -30,19 +31,31 @@ from invoices.document.amounts import (
     price_field,
     totals,
 )
+from invoices.document.fields import fields_of
 from invoices.document.invoice import (
     NAME_MAX_LENGTH,
     TYPED_FIELDS,
     Draft,
     Invoice,
+    Seller,
     check_customer,
     check_dates,
     draft_of,
+    draw_up,
 )
-from invoices.document.requirements import Lack, check_requirements, is_reduced, missing, rates_of
+from invoices.document.requirements import (
+    Lack,
+    check_requirements,
+    doubts,
+    is_reduced,
+    missing,
+    rates_of,
+)
+from invoices.output import einvoices
 from invoices.store.issuing import check_may_issue, check_seller, is_named, seller_of, today
 from invoices.store.records import STANDINGS
 from web.choices import is_currency
+from web.identifiers import EU
 from web.kinds import LongSelect
 from web.requestids import RequestIdForm
 
@@ -56,6 +69,9 @@ LAST_NUMBER = 10**15
 
 _PREFIX = "lines"
 
+
+#: What the law and the standard ask of the profile.
+_SELLER_NEEDED = ("address", "country", "vat_id", "tax_number")
 
 #: What a new line takes from the last one.
 _REPEATED = ("vat_rate", "tax_category", "unit")
@@ -143,8 +159,12 @@ class _Lines(BaseFormSet):
 
     def lines(self) -> list[Line]:
         """Those that were typed, as far as they are known."""
-        known = (form.known() for form in self.forms if form.has_changed())
-        return [line for line in known if line]
+        return [*self.by_position().values()]
+
+    def by_position(self) -> dict[int, Line]:
+        """As `lines`, by their positions in the form."""
+        typed = {at: form.known() for at, form in enumerate(self.forms) if form.has_changed()}
+        return {at: line for at, line in typed.items() if line}
 
 
 LineFormSet = forms.formset_factory(
@@ -185,6 +205,40 @@ def preview(data: Mapping[str, str]) -> tuple[list[int | None], Totals | None]:
         check_totals(sums)
         return amounts, None if is_wrong else sums
     return amounts, None
+
+
+def checks_of(seller: Seller, draft: Draft, lines: _Lines, *, is_named: bool) -> dict[str, Any]:
+    """What pages say about a draft, by its name in templates: what it lacks, what may be wrong."""
+    positions = [*lines.by_position()] if lines.is_bound else []
+    shown = draw_up(draft, "", seller, today(), "")
+    return {
+        "law_of": seller.country,
+        "required": list(missing(seller, draft, is_named=is_named)),
+        "doubts": [
+            each._replace(field=f"{_PREFIX}-{positions[each.line]}-{each.field}")
+            if each.line is not None
+            else each
+            for each in doubts(seller, draft)
+        ],
+        "einvoice_lacks": (list(einvoices.lacks(shown)) if seller.country in EU | {""} else []),
+    }
+
+
+class _TypedForm(forms.Form):
+    """What people type apart from the lines."""
+
+
+def checks(data: Mapping[str, str]) -> dict[str, Any]:
+    """`checks_of` an invoice form that is not sent yet, as far as it is known.
+
+    The page sends what it knows of the seller: see `InvoiceForm.about_seller`.
+    """
+    form, lines = _TypedForm(data), _lines_of(data, {"currency": data.get("currency", "")})
+    form.is_valid()
+    lines.is_valid()
+    about = {each.name: data.get(f"seller_{each.name}", "") for each in fields_of(Seller)}
+    draft = draft_of(_UNKNOWN | form.cleaned_data, lines.lines())
+    return checks_of(Seller(**about), draft, lines, is_named=bool(data.get("seller_is_named")))
 
 
 #: The fields of the form by the parts of the page. Those of a part with a title are folded away
@@ -272,6 +326,13 @@ class InvoiceForm(RequestIdForm):
         return [*chain.from_iterable(above), *lines, *below]
 
     @property
+    def about_seller(self) -> str:
+        """What `checks` needs, in the form of a query."""
+        about = {each: getattr(self.seller, each) for each in _SELLER_NEEDED}
+        about["is_named"] = "yes" if self.is_named else ""
+        return urlencode({f"seller_{name}": text for name, text in about.items() if text})
+
+    @property
     def vat_rates(self) -> list[str]:
         """The rates to offer."""
         return rates_of(self.seller.country)
@@ -310,10 +371,6 @@ class InvoiceForm(RequestIdForm):
             new = {name: each for name, each in errors.items() if name not in wrong}
             self.add_error(None, ValidationError(new))
 
-    def lacking(self) -> list[Lack]:
-        """What the law of the seller's country requires, and this invoice lacks."""
-        return list(missing(self.seller, self.draft(), is_named=self.is_named))
-
     def draft(self) -> Draft:
         """What was typed, as far as it is known, or what a new form begins with, unchecked.
 
@@ -330,7 +387,8 @@ class InvoiceForm(RequestIdForm):
         return len(self.lines.forms) >= MAX_LINES
 
 
-InvoiceForm.base_fields |= {name: each.form_field() for name, each in TYPED_FIELDS.items()}
+for each_form in (InvoiceForm, _TypedForm):
+    each_form.base_fields |= {name: each.form_field() for name, each in TYPED_FIELDS.items()}
 
 
 def line_values_of(invoice: Invoice) -> list[dict[str, str]]:

@@ -45,7 +45,6 @@ from sequences import DamagedSeries, ItemTooLarge, SequenceError
 from web import keptforms
 from web.choices import currency_of, is_currency
 from web.helper import computed
-from web.identifiers import EU
 from web.locallimits import LocalLimit
 
 #: A person who types sends a few questions per second, and an office may share an address.
@@ -382,10 +381,8 @@ class InvoiceNewView(InLineMixin, OwnFormView):
         context = super().get_context_data(must_confirm=must_confirm(self.user), **kwargs)
         form = context["form"]
         context["page"] = self.page_of(form)
-        if form.seller.country and form.seller.country not in EU:
-            return context
-        shown = draw_up(form.draft(), self.account, form.seller, form.issued_on, "")
-        return context | {"einvoice_lacks": list(einvoices.lacks(shown))}
+        about = form.seller, form.draft(), form.lines
+        return context | forms.checks_of(*about, is_named=form.is_named)
 
     def act(self, form: forms.InvoiceForm) -> HttpResponse:
         """Issue it. The same form sent again leads to the same invoice."""
@@ -424,9 +421,7 @@ class InvoiceNewPreviewView(InvoiceNewView):
 
     def show_drawn_up(self, form: forms.InvoiceForm, invoice: Invoice) -> HttpResponse:
         sent = [each for each in form.data.items() if each[0] not in _NOT_TYPED]
-        context = self.get_context_data(
-            form=form, invoice=invoice, required=form.lacking(), sent_fields=sent
-        )
+        context = self.get_context_data(form=form, invoice=invoice, sent_fields=sent)
         return TemplateResponse(self.request, "invoices/invoice_preview.html", context)
 
 
@@ -443,9 +438,10 @@ def _language_of(form: forms.InvoiceForm) -> str:
 
 
 class PreviewView(View):
-    """The amounts of a form that is not sent yet, as JSON: `{"lines": […], "totals": "<dl>…"}`.
+    """The amounts of a form that is not sent yet, and what it lacks, as JSON:
+    `{"lines": […], "totals": "<dl>…", "checks": "<div>…"}`.
 
-    Anybody may ask, with the token of a page: the answer depends on nothing but the numbers sent.
+    Anybody may ask, with the token of a page: the answer depends on nothing but what is sent.
     So it costs no request to DynamoDB.
     """
 
@@ -459,7 +455,8 @@ class PreviewView(View):
         lines = ["" if each is None else readable_amount(each, currency) for each in amounts]
         shown = {"invoice": {"totals": sums, "currency": currency}}
         html = render_to_string("invoices/_totals.html", shown) if sums else ""
-        return JsonResponse({"lines": lines, "totals": html})
+        checks = render_to_string("invoices/_checks.html", forms.checks(request.POST))
+        return JsonResponse({"lines": lines, "totals": html, "checks": checks})
 
 
 _REFUSALS: dict[type[SequenceError], Any] = {

@@ -5,7 +5,9 @@ import os
 import re
 from datetime import date, timedelta
 from decimal import Decimal
+from html import unescape
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from django.test import Client
@@ -88,6 +90,35 @@ def test_the_page_gets_amounts_as_far_as_they_are_known_without_a_request_to_dyn
         "€469.11",
         "€3,038.11",
     ]
+
+
+def test_the_page_gets_what_is_lacking_and_what_may_be_wrong_as_far_as_it_is_typed(
+    client: Client, ann: User, requests_sent: Requests
+) -> None:
+    edit_profile(ann, country="DE", tax_number="1", business_name="Ann", business_address="Way 1")
+    about = re.findall('data-seller="([^"]+)"', client.get(NEW).text)[0]
+    seller = dict(parse_qsl(unescape(about)))
+    blank = {"description": "", "quantity": "", "unit_price": ""}
+
+    def shown(*lines: dict[str, str], **values: str) -> str:
+        answer = client.post(PREVIEW, forms.typed(*lines, **values) | seller)
+        return str(answer.json()["checks"])
+
+    requests_sent.clear()
+    new = shown(blank)
+    assert re.findall('#id_[^"]+', new)[:2] == ["#id_customer_address", "#id_supplied_from"]
+    assert "requires this" not in shown(LINE)  # a small amount
+    large = LINE | {"unit_price": "500"}
+    given = {"customer_address": "Road 2", "supplied_from": "2026-03-14"}
+    assert "requires this" in shown(large)
+    assert "requires this" not in shown(large, **given)
+    zero = shown(LINE, blank, LINE | {"vat_rate": "0"}, customer_country="FR")
+    assert "#id_lines-2-tax_category" in zero
+    assert "0 % VAT to another country of the European Union?" in zero
+    assert requests_sent.operations == []
+    # The preview says the same.
+    form = forms.typed(LINE, blank, LINE | {"vat_rate": "0"}, customer_country="FR", preview="1")
+    assert "#id_lines-2-tax_category" in client.post(NEW, form).text
 
 
 @pytest.mark.parametrize("data", [{}, forms.typed(currency="XXX"), {"lines-239-quantity": "1"}])

@@ -9,7 +9,7 @@ import pytest
 
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Draft, Seller
-from invoices.document.requirements import check_requirements, missing
+from invoices.document.requirements import check_requirements, doubts, missing, rates_of
 from tests.invoices.samples import a_line
 from web.identifiers import EU
 
@@ -177,3 +177,60 @@ def test_terms_are_required_between_businesses_in_france() -> None:
     assert lacks(whole(payment_terms=""), seller("FR")) == {"payment_terms"}
     private = Customer("Bob", "Road 2")
     assert lacks(whole(payment_terms="", customer=private), seller("FR")) == set()
+
+
+# Doubts -------------------------------------------------------------------------------------------
+
+ZERO = a_line("1", "100", "0")
+OWED = a_line("1", "100", "0", category="reverse_charge")
+CREDIT = a_line("-1", "100", "19")
+
+
+def to(country: str, vat_id: str = "") -> Customer:
+    return Customer("Bob", "Road 2", vat_id, country)
+
+
+#: Seller's country, customer, lines, and the beginnings of what is asked.
+DOUBTS: list[tuple[str, Customer, list[Line], list[str]]] = [
+    ("DE", to("DE"), [a_line(), a_line("1", "1", "7")], []),
+    (
+        "DE",
+        to("DE"),
+        [a_line("1", "1", "18")],
+        ["18 % VAT? The rates of your country are 19, 7 %."],
+    ),
+    # A consumer, whose country's rate applies.
+    ("DE", to("FR"), [a_line("1", "1", "5.5")], []),
+    ("DE", to("FR"), [ZERO, ZERO], ["0 % VAT to another country of the European Union?"]),
+    ("DE", to("FR", IDS["FR"]), [OWED], []),
+    ("DE", to("FR", IDS["FR"]), [a_line()], ["VAT to a business in another country"]),
+    ("DE", to("CH"), [ZERO], ["0 % VAT to a customer abroad?"]),
+    ("GB", to("FR"), [ZERO], ["0 % VAT to a customer abroad?"]),
+    ("DE", to(""), [ZERO], ["0 % VAT? Choose “Exempt from VAT”"]),
+    ("GB", to("GB"), [of_category("zero")], []),
+    ("DE", to("FR", IDS["FR"]), [of_category("export")], ["Export to a country of the European"]),
+    ("DE", to("US"), [of_category("export")], []),
+    ("DE", to("DE"), [CREDIT], ["A total below zero?"]),
+    ("", to(""), [CREDIT], ["A total below zero?"]),
+    ("DE", to("DE"), [CREDIT, a_line()], []),
+    ("US", to("FR"), [ZERO, a_line("1", "1", "18")], []),
+]
+
+
+@pytest.mark.parametrize(("country", "customer", "lines", "asked"), DOUBTS)
+def test_what_may_be_wrong_is_asked_once_and_refuses_nothing(
+    country: str, customer: Customer, lines: list[Line], asked: list[str]
+) -> None:
+    draft = whole(*lines, customer=customer)
+    found = [str(each.text) for each in doubts(seller(country), draft)]
+
+    assert [text[: len(start)] for text, start in zip(found, asked, strict=True)] == asked
+    assert not lacks(draft, seller(country)) & {
+        each.field for each in doubts(seller(country), draft)
+    }
+
+
+def test_the_usual_rates_of_each_country_are_not_asked_about_at_home() -> None:
+    for country in sorted(EU | {"GB", "CH", "NO", "JP"}):
+        usual = [a_line("1", "1", rate) for rate in rates_of(country)[:-1]]
+        assert list(doubts(seller(country), whole(*usual, customer=to(country)))) == [], country

@@ -1,6 +1,6 @@
 // Adds and removes lines of the invoice form without a request, and shows the amounts of what is
-// typed so far. The server computes them, by the same rules as those of the stored invoice. Without
-// this script, buttons of the form add and remove lines.
+// typed so far, and what is lacking. The server finds both, by the same rules as for the stored
+// invoice. Without this script, buttons of the form add and remove lines.
 
 "use strict";
 
@@ -9,6 +9,7 @@ const lines = form.querySelector("[data-lines]");
 const totals = form.querySelector("[data-totals]");
 const addButton = form.querySelector("[name=add_line]");
 const maxLines = Number(form.dataset.maxLines);
+const checks = form.querySelector("[data-checks]");
 const noTotals = totals.innerHTML;
 
 // Back from the preview leads to the form of this tab.
@@ -23,11 +24,13 @@ let timer;
 
 const field = (line, name) => line.querySelector(`[name$="-${name}"]`);
 
-/** What the amounts depend on. */
+/** What the amounts depend on, and what is lacking. */
 function previewed() {
   const data = new FormData();
-  const names = ["csrfmiddlewaretoken", "currency", "prices_include_tax"];
-  const fields = names.map((name) => form.elements[name]);
+  for (const [name, text] of new URLSearchParams(form.dataset.seller)) data.append(name, text);
+  const fields = [...form.elements].filter(
+    ({ name, type }) => name && type !== "submit" && !name.startsWith("lines-"),
+  );
   for (const line of lines.children) fields.push(...PREVIEWED.map((name) => field(line, name)));
   for (const { name, value, type, checked } of fields) {
     if (type !== "checkbox" || checked) data.append(name, value);
@@ -38,7 +41,7 @@ function previewed() {
 /** Ask for the amounts. An answer is ignored if there was another question since. */
 async function showAmounts() {
   const number = ++asked;
-  let found = { lines: [], totals: "" };
+  let found = { lines: [], totals: "", checks: checks.innerHTML };
   try {
     const answer = await fetch(form.dataset.preview, { method: "POST", body: previewed() });
     if (answer.ok) found = await answer.json();
@@ -51,6 +54,8 @@ async function showAmounts() {
   });
   totals.innerHTML = found.totals || noTotals;
   totals.removeAttribute("aria-busy");
+  // A link there may have the focus.
+  if (checks.innerHTML !== found.checks) checks.innerHTML = found.checks;
 }
 
 /** A category matters if there is no VAT, or if the seller's country marks reduced rates. */
