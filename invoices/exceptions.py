@@ -8,7 +8,7 @@ InvoiceError (a SequenceError)
 ├── AlreadyVoided        the invoice was voided before
 ├── AlreadyCredited      a credit note cancels the invoice
 ├── IsCreditNote         only an invoice can be voided, credited or paid
-├── AlreadyPaid          the invoice is marked as paid on another day
+├── AlreadyPaid          the invoice is marked as paid, for `mark_paid` on another day
 ├── NotPaid              the invoice is not marked as paid on this day
 ├── SendingReused        the request id sent the invoice to another address
 ├── TooManySendings      the invoice was sent too often within two days
@@ -94,7 +94,7 @@ class IsCreditNote(InvoiceError):
 
 
 class AlreadyPaid(InvoiceError):
-    """The invoice is marked as paid on the day `paid_on`, which is another one."""
+    """The invoice is marked as paid on the day `paid_on`: on another one, or it was to be voided."""
 
     number: str
     paid_on: date

@@ -486,6 +486,7 @@ def _of_customer(name: str, api: str, act: Callable[..., object], deleted: Any) 
 
 VOIDED: Refusals = {"voided": (_void, AlreadyVoided)}
 CREDITED: Refusals = {"credited": (_credit, AlreadyCredited)}
+PAID: Refusals = {"paid": (_pay, AlreadyPaid)}
 LATER = DAY + timedelta(days=1)
 
 INVOICES = [
@@ -503,7 +504,7 @@ INVOICES = [
             "a later one was issued": (lambda _none: issued("ann", day=LATER), DateTooEarly),
         },
     ),
-    _of_invoice("void", _void, again=AlreadyVoided, units=4, refusals=VOIDED | CREDITED),
+    _of_invoice("void", _void, again=AlreadyVoided, units=6, refusals=VOIDED | CREDITED | PAID),
     _of_invoice(
         "credit",
         _credit,

@@ -200,6 +200,11 @@ def sendings_of(state: InvoiceState) -> list[Sending]:
         raise DamagedItem(InvoiceState.table(), key, problem) from error
 
 
+def may_have_arrived(state: InvoiceState) -> bool:
+    """Whether the customer may have a mail with the invoice."""
+    return any(each.outcome in {"sent", "unknown"} for each in sendings_of(state))
+
+
 def _stored(state: InvoiceState) -> dict[str, Any]:
     return state.sendings.as_dict() if state.sendings is not None else {}
 

@@ -18,8 +18,8 @@ from accounts.exceptions import TooManyAttempts
 from accounts.limits.clients import counted_client
 from accounts.limits.middleware import in_words
 from invoices.exceptions import NotPaid
-from invoices.output.sending import MESSAGE, NOT_SENT, TO, send_invoice
-from invoices.pages.views import OwnFormView, OwnInvoicesMixin
+from invoices.output.sending import MESSAGE, NOT_SENT, TO, may_have_arrived, send_invoice
+from invoices.pages.views import OwnFormView, OwnInvoicesMixin, may_void
 from invoices.store.issuing import check_may_issue
 from invoices.store.records import Record, find_record
 from invoices.store.settlement import (
@@ -92,7 +92,7 @@ class ChangeView(OwnFormView):
         return super().get_context_data(
             invoice=self.record.invoice,
             record=self.record,
-            may_void=settings.INVOICES_ALLOW_VOID,
+            may_void=may_void(self.record),
             **kwargs,
         )
 
@@ -108,7 +108,14 @@ class InvoiceVoidView(ChangeView):
             raise Http404("Invoices cannot be voided: INVOICES_ALLOW_VOID is off.")
         return super().dispatch(request, *args, **kwargs)
 
+    @property
+    def is_possible(self) -> bool:
+        return may_void(self.record)
+
     def act(self, form: Form) -> HttpResponse:
+        if may_have_arrived(self.record.state):
+            text = _("This invoice was sent by email. Credit it instead.")
+            raise ValidationError({"reason": text})
         void(self.account, self.label, form.cleaned_data["reason"])
         text = _("Invoice %(number)s was voided.")
         return self.redirect(text, "invoice", self.label, number=self.label)

@@ -111,6 +111,7 @@ class LineForm(forms.Form):
 
     def known(self) -> Line | None:
         """The line as far as it is known, if it has an amount."""
+        self.is_valid()  # a formset that is not whole does not ask
         if not {"quantity", "unit_price"} <= self.cleaned_data.keys():
             return None
         unknown: dict[str, Any] = {"description": "", "vat_rate": Decimal(0)}
@@ -215,10 +216,14 @@ def checks_of(seller: Seller, draft: Draft, lines: _Lines, *, is_named: bool) ->
         "law_of": seller.country,
         "required": list(missing(seller, draft, is_named=is_named)),
         "doubts": [
-            each._replace(field=f"{_PREFIX}-{positions[each.line]}-{each.field}")
-            if each.line is not None
-            else each
-            for each in doubts(seller, draft)
+            {"text": text}
+            if at is None
+            else {
+                "text": text,
+                "field": f"{_PREFIX}-{positions[at]}-{name}",
+                "label": LINE_FIELDS[name].label,
+            }
+            for text, name, at in doubts(seller, draft)
         ],
         "einvoice_lacks": (list(einvoices.lacks(shown)) if seller.country in EU | {""} else []),
     }
@@ -235,7 +240,6 @@ def checks(data: Mapping[str, str]) -> dict[str, Any]:
     """
     form, lines = _TypedForm(data), _lines_of(data, {"currency": data.get("currency", "")})
     form.is_valid()
-    lines.is_valid()
     about = {each.name: data.get(f"seller_{each.name}", "") for each in fields_of(Seller)}
     draft = draft_of(_UNKNOWN | form.cleaned_data, lines.lines())
     return checks_of(Seller(**about), draft, lines, is_named=bool(data.get("seller_is_named")))

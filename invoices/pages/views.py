@@ -35,12 +35,12 @@ from invoices.document.money import readable_amount
 from invoices.models import CustomerItem
 from invoices.output import einvoices
 from invoices.output.pdf import name_of, pdf_of
-from invoices.output.sending import sendings_of
+from invoices.output.sending import may_have_arrived, sendings_of
 from invoices.pages import forms
 from invoices.store.customers import customer_of, list_customers
 from invoices.store.issuing import issue_invoice, label_issued_with, must_confirm, today
 from invoices.store.lists import Listed, latest_invoices, list_invoices, search_invoices, sums_of
-from invoices.store.records import STANDINGS, find_invoice, find_record
+from invoices.store.records import STANDINGS, Record, find_invoice, find_record
 from sequences import DamagedSeries, ItemTooLarge, SequenceError
 from web import keptforms
 from web.choices import currency_of, is_currency
@@ -201,6 +201,12 @@ class InvoiceListView(OwnInvoicesMixin, TemplateView):
         )
 
 
+def may_void(record: Record) -> bool:
+    """Whether pages offer to void an invoice. If the customer may have it, it is credited."""
+    is_offered = settings.INVOICES_ALLOW_VOID and record.can_be_paid
+    return is_offered and not may_have_arrived(record.state)
+
+
 class InvoiceView(OwnInvoicesMixin, InLineMixin, TemplateView):
     template_name = "invoices/invoice.html"
 
@@ -209,7 +215,7 @@ class InvoiceView(OwnInvoicesMixin, InLineMixin, TemplateView):
         return super().get_context_data(
             invoice=record.invoice,
             record=record,
-            may_void=settings.INVOICES_ALLOW_VOID,
+            may_void=may_void(record),
             sendings=sendings_of(record.state),
             einvoice_lacks=einvoices.missing(record.invoice),
             **kwargs,

@@ -57,7 +57,9 @@ ISSUED = (Path("status") == "issued") & Path("credits").does_not_exist()
 def void(account: str, label: str, reason: str, *, write: Transaction | None = None) -> None:
     """Void the invoice. It keeps its number and its contents.
 
-    Costs 1 request, 2 write units per KB of the invoice, and 2 more. After `Unavailable`, a second
+    What was paid can be credited, or is no longer marked as paid first.
+
+    Costs 1 request, 2 write units per KB of the invoice, and 4 more. After `Unavailable`, a second
     call tells whether the first one voided it.
 
     Raises (ValidationError at once, the others when the transaction is refused):
@@ -66,6 +68,7 @@ def void(account: str, label: str, reason: str, *, write: Transaction | None = N
         IsCreditNote: a credit note cannot be voided.
         AlreadyVoided: it was voided before.
         AlreadyCredited: a credit note cancels it.
+        AlreadyPaid: it is marked as paid.
         DamagedItem: its stored item is damaged.
         Unavailable: no answer in time; it may be voided.
     """
@@ -84,6 +87,7 @@ def void(account: str, label: str, reason: str, *, write: Transaction | None = N
 
     with joined(write) as write:
         write.add(_check_not_credited(account, label))
+        write.add(_check_not_paid(account, label))
         write.add(Write.update(invoice_at(account, label), changes, ISSUED, otherwise=refused))
 
 
@@ -261,4 +265,13 @@ def _check_not_credited(account: str, label: str) -> Write:
         guard,
         InvoiceItem.series.does_not_exist(),
         otherwise=lambda refusal: AlreadyCredited(label, label_of_guard(refusal.stored or {})),
+    )
+
+
+def _check_not_paid(account: str, label: str) -> Write:
+    """The check that the invoice is not marked as paid; its refusal means AlreadyPaid."""
+    return Write.check(
+        state_at(account, label),
+        InvoiceState.paid_on.does_not_exist(),
+        otherwise=lambda refusal: AlreadyPaid(label, _state_of(refusal).paid_on),
     )

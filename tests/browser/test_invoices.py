@@ -137,11 +137,16 @@ def test_an_invoice_is_written_issued_printed_voided_and_issued_again(
 def test_totals_are_those_of_the_last_answer_and_unknown_without_one(page: Page, ann: User) -> None:
     edit_profile(ann, country="DE")
     page.goto("/invoices/new/")
-    fill_line(page, 0, ("Design", "1", "100,00", ""))
-    assert totals(page) == ["€100.00", "€100.00"]
     expect(page.get_by_label("Due date")).to_be_hidden()
     page.get_by_role("link", name="The date of supply").click()
     expect(page.get_by_label("Due date")).to_be_visible()
+    fill_line(page, 0, ("Design", "1", "100,00", ""))
+    assert totals(page) == ["€100.00", "€100.00"]
+    # A small amount needs less.
+    expect(page.get_by_role("link", name="The date of supply")).to_be_hidden()
+    fill_line(page, 0, ("Design", "1", "100", "0"))
+    page.locator("[data-checks]").get_by_role("link", name="Tax category").click()
+    expect(page.get_by_label("Tax category")).to_be_focused()
 
     fill_line(page, 0, ("Design", "1", "100", "19"))
     assert totals(page)[-1] == "€119.00"

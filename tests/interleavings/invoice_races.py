@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from invoices.store.issuing import today
-from invoices.store.settlement import credit, void
+from invoices.store.settlement import credit, mark_paid, void
 from sequences._internal.groups import Head
 from tests.interleavings.processes import processes
 from tests.interleavings.races import FORGETFUL, LOSS, Faults, Race
@@ -62,6 +62,10 @@ def voids(reason: str = "Wrong", label: str = FIRST) -> Act:
     return lambda _given: void("ann", label, reason)
 
 
+def pays(_given: object) -> None:
+    mark_paid("ann", FIRST, DAY)
+
+
 _warm, _cold = partial(_race, warm=True), partial(_race, before=1)
 _one_process = partial(_warm, of=(0, 0, 0), quick=LOSS | {"deaths": 1})
 #: Another process issued the second invoice.
@@ -105,6 +109,7 @@ INVOICE_RACES = {
     "a void and a credit note": _warm(
         voids(label=f"{TODAY.year}-000001"), credits_(1), before=1, day=TODAY, slow=FORGETFUL
     ),
+    "a void and a payment": _cold(voids(), pays, slow=FORGETFUL),
     "three processes": _warm(ONE, TWO, THREE, quick=None, slow={}),
     "three processes that have not seen the series": _race(ONE, TWO, THREE, quick=None, slow={}),
     "one request in two of three processes": _warm(ONE, ONE, TWO, quick=None, slow=LOSS),

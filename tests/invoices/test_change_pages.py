@@ -14,7 +14,7 @@ from invoices.store.settlement import credit, mark_paid, void
 from tests.commands import run
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
-from tests.invoice_factories import assert_whole, issued
+from tests.invoice_factories import assert_whole, issued, put_sendings
 from tests.invoices.forms import TODAY
 from tests.pages import Page, arrive, form_values
 from tests.requests import OF_EVERY_PAGE, Requests
@@ -73,6 +73,7 @@ def test_a_refusal_is_an_error_at_the_field_and_a_form_without_a_chance_is_not_s
         ("paid", SECOND, "paid_on", "already credited"),
         *((change, third, "reason", "A credit note cannot be") for change in ("void", "credit")),
         ("paid", third, "paid_on", "A credit note cannot be"),
+        ("void", paid, "reason", "already marked as paid on Nov. 20, 2026"),
         ("paid", paid, "paid_on", "already marked as paid on Nov. 20, 2026"),
     ):
         url = f"/invoices/{label}/{change}/"
@@ -108,13 +109,32 @@ def test_an_invoice_is_voided_with_a_reason_and_shows_it(
 
     assert client.post(f"{PAGE}void/", {"reason": " Wrong customer. "})["Location"] == PAGE
 
-    assert requests_sent.operations == [*OF_EVERY_PAGE, "TransactWriteItems"]
+    writes = ["TransactGetItems", "TransactWriteItems"]
+    assert requests_sent.operations == [*OF_EVERY_PAGE, *writes]
     assert find_invoice(ann.pk, FIRST).void_reason == "Wrong customer."
     shown = client.get(PAGE)
     for text in ("Voided on", "Wrong customer."):
         assert text in words(shown)
     assert f"{PAGE}void/" not in shown.content.decode()
     assert "Bob Voided" in words(client.get("/invoices/"))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "is_offered"),
+    [("sent", False), ("unknown", False), ("refused", True), ("failed", True)],
+)
+def test_an_invoice_that_a_mail_may_have_brought_is_credited_and_not_voided(
+    client: Client, ann: User, outcome: str, is_offered: bool
+) -> None:
+    shown = form_values(client, f"{PAGE}void/", reason="Wrong")
+    entry = {"to": "bob@example.org", "at": "2026-11-20T10:00:00+00:00", "outcome": outcome}
+    put_sendings(ann.pk, FIRST, {"r": entry})
+
+    assert (f"{PAGE}void/" in client.get(PAGE).text) == is_offered
+    assert f"{PAGE}credit/" in client.get(PAGE).text
+    assert client.get(f"{PAGE}void/").status_code == (200 if is_offered else 302)
+    client.post(f"{PAGE}void/", shown)
+    assert find_invoice(ann.pk, FIRST).is_voided == is_offered
 
 
 def test_a_site_without_voiding_hides_it_and_refuses_it(
