@@ -10,13 +10,16 @@ starting Typst.
 """
 
 import atexit
+import fcntl
 import os
 import re
 import shutil
 import struct
 import tempfile
+import time
 import unicodedata
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.util import find_spec
@@ -98,6 +101,10 @@ _REQUIRED = FAMILIES[:2]
 #: Printed in place of a character that no font has.
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
+#: How the folders of links are called, and how long one may be without a lock.
+_PREFIX = "invoice-fonts-"
+_NEW_SECONDS = 60
+
 _LINE_ENDS_AND_TABS = "\n\r\t"
 # Invisible characters of `invoices.document.money`, and variation selectors. They are left out, so
 # that text copied from the PDF is what people read.
@@ -140,9 +147,12 @@ def font_folders() -> list[Path]:
 
 
 def _folder_of_links(files: list[Path]) -> Path:
-    folder, process = Path(tempfile.mkdtemp(prefix="invoice-fonts-")), os.getpid()
+    _remove_folders_left()
+    folder, process = Path(tempfile.mkdtemp(prefix=_PREFIX)), os.getpid()
     for path in files:
         (folder / path.name).symlink_to(path)
+    # Held until this process and its forked children end, however they end.
+    fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_SH)
 
     def remove() -> None:
         # A forked child ends earlier than this process.
@@ -151,6 +161,20 @@ def _folder_of_links(files: list[Path]) -> Path:
 
     atexit.register(remove)
     return folder
+
+
+def _remove_folders_left() -> None:
+    """Remove the folders of processes that were killed: nothing holds the lock of such a folder."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                # A new one may not be locked yet.
+                if os.fstat(handle).st_mtime < time.time() - _NEW_SECONDS:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(folder)
+            finally:
+                os.close(handle)
 
 
 def missing_characters(text: str) -> str:

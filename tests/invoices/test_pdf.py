@@ -158,6 +158,31 @@ def test_an_error_names_the_packages_that_would_add_the_characters(other_fonts: 
     ]
 
 
+def test_the_folder_of_a_killed_process_is_removed_by_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, file = tmp_path / "temporary", tmp_path / "font.ttf"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    program = (
+        "import os, pathlib, tempfile; from invoices.document import fonts; "
+        f"tempfile.tempdir = {str(folder)!r}; fonts._folder_of_links([pathlib.Path({str(file)!r})]); "
+        "os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT)
+    [killed] = folder.iterdir()
+    alive = fonts._folder_of_links([file])
+    # It may still be at work on it.
+    assert killed.exists()
+
+    for each in (killed, alive):
+        os.utime(each, (0, 0))
+    new = fonts._folder_of_links([file])
+
+    assert {*folder.iterdir()} == {alive, new}
+    assert (alive / file.name).is_symlink()
+
+
 def test_fonts_of_debian_are_found_and_change_nothing_else(other_fonts: Path) -> None:
     without = render(an_invoice())
     look_for_fonts_again()
