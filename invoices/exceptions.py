@@ -94,7 +94,7 @@ class IsCreditNote(InvoiceError):
 
 
 class AlreadyPaid(InvoiceError):
-    """The invoice is marked as paid on the day `paid_on`: on another one, or it was to be voided."""
+    """The invoice is marked as paid on `paid_on`: on another day, or it was to be voided."""
 
     number: str
     paid_on: date
