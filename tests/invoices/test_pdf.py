@@ -1,6 +1,7 @@
 """An invoice as a PDF, read back by another library."""
 
 import io
+import os
 import re
 import subprocess
 import sys
@@ -165,11 +166,11 @@ def test_the_folder_of_a_killed_process_is_removed_by_the_next_one(
     folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     program = (
-        "import os, pathlib, tempfile; from invoices.document import fonts; "
-        f"tempfile.tempdir = {str(folder)!r}; fonts._folder_of_links([pathlib.Path({str(file)!r})]); "
+        "import os, pathlib, sys, tempfile; from invoices.document import fonts; "
+        "tempfile.tempdir = sys.argv[1]; fonts._folder_of_links([pathlib.Path(sys.argv[2])]); "
         "os.kill(os.getpid(), 9)"
     )
-    subprocess.run([sys.executable, "-c", program], cwd=ROOT)
+    subprocess.run([sys.executable, "-c", program, folder, file], cwd=ROOT)
     [killed] = folder.iterdir()
     alive = fonts._folder_of_links([file])
     # It may still be at work on it.
