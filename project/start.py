@@ -59,9 +59,11 @@ def cut_off_slow_readers() -> None:
     with suppress(AttributeError, OSError):  # other systems
         option = socket.TCP_USER_TIMEOUT
         for file in Path("/proc/self/fd").iterdir():
-            # Some are not TCP sockets, and that of the list is closed.
-            with suppress(OSError), closing(socket.socket(fileno=os.dup(int(file.name)))) as each:
-                each.setsockopt(socket.IPPROTO_TCP, option, READER_SECONDS * 1000)
+            # Some are not TCP, and that of the list is closed.
+            with suppress(OSError):
+                if file.is_socket():
+                    with closing(socket.socket(fileno=os.dup(int(file.name)))) as each:
+                        each.setsockopt(socket.IPPROTO_TCP, option, READER_SECONDS * 1000)
 
 
 class _Request(HttpRequest):

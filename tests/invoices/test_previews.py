@@ -120,7 +120,7 @@ def test_the_page_gets_what_is_lacking_and_what_may_be_wrong_as_far_as_it_is_typ
     assert requests_sent.operations == []
     # The preview says the same.
     form = forms.typed(LINE, blank, LINE | {"vat_rate": "0"}, customer_country="FR", preview="1")
-    assert "#id_lines-2-tax_category" in client.post(NEW, form).text
+    assert "#id_lines-2-tax_category" in client.post(NEW, form, follow=True).text
 
 
 @pytest.mark.parametrize("data", [{}, forms.typed(currency="XXX"), {"lines-239-quantity": "1"}])
