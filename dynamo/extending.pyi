@@ -56,7 +56,6 @@ from dynamo._internal.turns import (
     TooManyPages as TooManyPages,
     in_turn as in_turn,
     let_pages_go_first as let_pages_go_first,
-    result_in_turn as result_in_turn,
     turn_passed_on as turn_passed_on,
 )
 from dynamo._internal.updates import Update as Update

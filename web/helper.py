@@ -1,7 +1,8 @@
 """One helper process for each process: it computes what takes a core for long, such as a PDF.
 
 The threads of a process share one core, so a crowd of such computations would take it from all
-other pages. The helper makes one after the other, and on Linux the system prefers pages to it.
+other pages. The helper makes one after the other, those of accounts that rarely need it first, and
+on Linux the system prefers pages to it.
 
 It is started with the first computation, and again after it has ended because it exceeded a limit
 or was killed. It ends with its parent. Of the site's settings it has those that texts, dates
@@ -17,7 +18,6 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -25,7 +25,7 @@ import django
 from django.conf import settings
 
 from dynamo import Busy
-from dynamo.extending import PerProcess, let_pages_go_first, result_in_turn
+from dynamo.extending import Gate, PerProcess, let_pages_go_first, turn_passed_on
 
 #: What one computation may take of CPU time. The largest invoice takes one second.
 CPU_SECONDS = 10
@@ -36,6 +36,8 @@ MOST_BYTES = 512 * 1024 * 1024
 
 #: How long a computation waits for others. Pages wait until their deadline, if that is earlier.
 WAIT_SECONDS = 60.0
+#: How many computations wait, and how many of one account: a page, a download, a few mails.
+WAITING, WAITING_OF_ACCOUNT = 96, 16
 
 #: How often an idle helper looks whether its parent lives. Usually the pipe tells it at once.
 LOOK_SECONDS = 5.0
@@ -72,15 +74,15 @@ class HelperFailed(Exception):
 
 
 class _Helper:
-    """The helper of this process. One thread talks to it."""
+    """The helper of this process. One thread at a time talks to it, inside the gate."""
 
     def __init__(self) -> None:
-        self.thread = ThreadPoolExecutor(1, thread_name_prefix="helper")
+        self.gate = Gate("a computation", 1, WAITING, per=WAITING_OF_ACCOUNT)
         self.process: subprocess.Popen[bytes] | None = None
         self._pipe: Any = None
 
     def compute(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """In `thread` only."""
+        """Inside `gate` only."""
         process = self.process
         if is_new := process is None or process.poll() is not None:
             process = self._start()
@@ -129,10 +131,10 @@ def compute_here() -> None:
     _is_here = True
 
 
-def computed(function: Callable[..., Result], *arguments: Any) -> Result:
+def computed(function: Callable[..., Result], *arguments: Any, account: str = "") -> Result:
     """What `function`, which is named in a module, returns for `arguments`, in the helper.
 
-    A page passes its turn on meanwhile.
+    A page passes its turn on meanwhile. Accounts take turns; without one it is another account.
 
     Raises:
         Busy: it did not begin in time.
@@ -142,8 +144,9 @@ def computed(function: Callable[..., Result], *arguments: Any) -> Result:
     if _is_here:
         return function(*arguments)
     helper = _helper()
-    work: Future[Result] = helper.thread.submit(helper.compute, function, *arguments)
-    return result_in_turn(work, WAIT_SECONDS, "a computation")
+    with turn_passed_on(), helper.gate.inside(account or object(), WAIT_SECONDS):
+        result: Result = helper.compute(function, *arguments)
+        return result
 
 
 # The helper process ------------------------------------------------------------------------------

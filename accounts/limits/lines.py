@@ -13,11 +13,11 @@ from django.template.response import SimpleTemplateResponse
 
 from dynamo.extending import Gate, PerProcess
 
-#: How many pages of all accounts are made at once: the helper makes the PDFs one after the other.
-AT_ONCE = 2
+#: How many accounts get a page at once. Most of these pages wait for the helper (`web.helper`).
+AT_ONCE = 16
 #: How many pages of an account may wait for its first one: a person opens a few in tabs.
 MOST_WAITING = 5
-#: How many pages may wait in the lines of all accounts; `project.middleware` has places for 64
+#: How many pages may wait in the lines of all accounts; `project.middleware` has places for 48
 #: more.
 MOST_IN_LINES = 32
 

@@ -10,18 +10,15 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import TypeVar
 
 from dynamo._internal.client.deadline import page_seconds_left
 from dynamo.exceptions import Busy
 
 #: The niceness (nice(2)) of `threads_after_pages`, above that of threads that make pages.
 NICENESS = 10
-
-Result = TypeVar("Result")
 
 
 class TooManyPages(Busy):
@@ -91,24 +88,6 @@ def turn_passed_on(*, waits_after: bool = True) -> Iterator[None]:
         yield
     finally:
         turn.take(waits=waits_after)
-
-
-def result_in_turn(work: Future[Result], seconds: float, name: str) -> Result:
-    """The result of `work`, which waits for its turn in a pool. A page passes its own turn on.
-
-    Raises:
-        Busy: it did not begin within `seconds` or the page's deadline, or the page did not get
-            another turn. `name` says what did not.
-    """
-    left = page_seconds_left()
-    with turn_passed_on():
-        try:
-            return work.result(seconds if left is None else min(seconds, left))
-        except TimeoutError:
-            if work.cancel():
-                raise Busy(name) from None
-        # It has begun, so it ends soon.
-        return work.result()
 
 
 def threads_after_pages(count: int, name: str) -> ThreadPoolExecutor:

@@ -193,7 +193,7 @@ def pdf_of(invoice: Invoice, *, keep: bool = True) -> bytes:
     name, kept = name_of(invoice), _kept()
     content = kept.get(name)
     if content is None:
-        content = computed(render, invoice)
+        content = computed(render, invoice, account=invoice.account)
         if keep:
             kept.put(name, content)
     return content

@@ -251,7 +251,7 @@ class InvoiceXmlView(OwnInvoicesMixin, InLineMixin, View):
         if missing := einvoices.missing(invoice):
             raise Http404(f"Not an electronic invoice: {', '.join(missing)}")
         headers = {"Content-Disposition": content_disposition_header(True, f"{invoice.label}.xml")}
-        xml = computed(einvoices.as_xml, invoice)
+        xml = computed(einvoices.as_xml, invoice, account=self.account)
         return HttpResponse(xml, content_type="application/xml", headers=headers)
 
 

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from accounts.limits import lines
-from accounts.limits.lines import AT_ONCE, MOST_IN_LINES, MOST_WAITING, in_line
+from accounts.limits.lines import MOST_IN_LINES, MOST_WAITING, in_line
 from dynamo._internal.client.deadline import page
 from dynamo._internal.gates import GateFull
 from dynamo._internal.turns import in_turn
@@ -44,8 +44,14 @@ def places(account: str) -> int:
     return lines._lines().held(account)
 
 
+#: How many accounts get a page at once here.
+AT_ONCE = 2
+
+
 @pytest.fixture
-def pages() -> Iterator[Pages]:
+def pages(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pages]:
+    monkeypatch.setattr(lines, "AT_ONCE", AT_ONCE)
+    lines._lines.reset()
     with ThreadPoolExecutor(AT_ONCE + MOST_IN_LINES) as pool:
         made = Pages(pool)
         try:
@@ -53,6 +59,7 @@ def pages() -> Iterator[Pages]:
         finally:
             made.may_end.release(1_000)
     assert lines._lines()._places == []
+    lines._lines.reset()
 
 
 def test_pages_of_an_account_are_made_one_after_the_other(pages: Pages) -> None:

@@ -63,9 +63,9 @@ def typeset(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     made: list[Any] = []
     compute = pdf.computed
 
-    def noted(function: Any, invoice: Any) -> Any:
+    def noted(function: Any, invoice: Any, account: str) -> Any:
         made.append(invoice)
-        return compute(function, invoice)
+        return compute(function, invoice, account=account)
 
     monkeypatch.setattr(pdf, "computed", noted)
     return made
