@@ -5,7 +5,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, ClassVar
 
 import pytest
@@ -16,7 +16,7 @@ from accounts.models import User
 from dynamo._internal.client import deadline
 from dynamo._internal.turns import NICENESS
 from dynamo.auth import passwords
-from dynamo.auth.passwords import AT_ONCE, WAIT_SECONDS, Argon2idHasher
+from dynamo.auth.passwords import AT_ONCE, WAIT_SECONDS, WAITING_OF_CLIENT, Argon2idHasher
 from project import settings as project_settings
 from tests.accounts.test_page_limits import WRONG, attempt
 from tests.commands import run
@@ -35,6 +35,7 @@ from tests.pages import (
     signed_in_as,
 )
 from tests.passwords import password_history
+from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -180,6 +181,23 @@ def test_a_page_that_cannot_hash_in_time_is_a_503_and_changes_nothing(
         assert int(response["Retry-After"]) > 0
         assert "Nothing was stored or sent." in Page(response).text
     assert stored_items() == before
+
+
+def test_a_client_with_too_many_passwords_at_once_is_refused_before_a_request_is_sent(
+    ann: User, requests_sent: Requests
+) -> None:
+    with ExitStack() as queue:
+        for _hash in range(AT_ONCE + WAITING_OF_CLIENT):
+            queue.enter_context(passwords._gate().place("127.0.0.1"))
+
+        refused = attempt("ann", PASSWORD)
+
+        assert (refused.status_code, requests_sent.operations) == (429, [])
+        assert int(refused["Retry-After"]) > 0
+        typed = {"username": "ann", "password": PASSWORD}
+        assert Client(REMOTE_ADDR="192.0.2.9").post(SIGN_IN, typed).status_code == 302
+
+    assert attempt("ann", PASSWORD).status_code == 302
 
 
 def test_waiting_for_a_hash_ends_at_the_deadline_of_the_page(busy: None, settings: Any) -> None:
