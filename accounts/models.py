@@ -44,7 +44,7 @@ from dynamo.auth.addresses import clean_new_email, comparable_email
 from dynamo.auth.usernames import clean_new_username, comparable_username
 from dynamo.extending import Item
 from web import identifiers
-from web.kinds import COUNTRY, MultiLine
+from web.kinds import COUNTRY, MultiLine, SingleLine
 
 #: Never changes, so it distinguishes two accounts that had the same key.
 _JOINED_AT = "joinedAt"
@@ -113,6 +113,10 @@ class User(AbstractUser):
     account_holder = TextValue(_("Account holder"), attributes.NAME)
     iban = TextValue(_("IBAN"), attributes.IBAN, attrs={"spellcheck": "false"})
     bic = TextValue(_("BIC"), attributes.BIC, attrs={"spellcheck": "false"})
+    bank_name = TextValue(_("Bank"), SingleLine(100))
+    bank_branch = TextValue(_("Branch"), SingleLine(100))
+    account_kind = TextValue(_("Kind of account"), SingleLine(20))
+    account_number = TextValue(_("Account number"), SingleLine(34))
     currency = TextValue(_("Currency"), attributes.CURRENCY)
     payment_days = IntegerValue(
         _("Days until payment"), PaymentDays(), help_text=_("From the date of the invoice.")

@@ -55,7 +55,17 @@ LONDON = Seller(
 NEW_YORK = Seller(
     "Example Studio LLC", "100 Sample Street\nNew York, NY 10001", "", "US", tax_number="12-3456789"
 )
-TOKYO = Seller("山田商店", "〒100-0001\n東京都千代田区千代田1-1", "T5835678256246", "JP")
+TOKYO = Seller(
+    "山田商店",
+    "〒100-0001\n東京都千代田区千代田1-1",
+    "T5835678256246",
+    "JP",
+    account_holder="ヤマダシヨウテン",
+    bank_name="見本銀行",
+    bank_branch="千代田支店",
+    account_kind="普通",
+    account_number="1234567",
+)
 
 LYON = Customer("Boulangerie Martin", "7 place Modèle\n69001 Lyon", "FR83404833048", "FR")
 MUNICH = Customer("Muster Handel GmbH", "Ludwigstraße 9\n80539 München", "", "DE", number="K-1042")

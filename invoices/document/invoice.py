@@ -105,6 +105,10 @@ class Seller(Party):
     iban: str = stated(SingleLine(34), default="")
     bic: str = stated(SingleLine(11), default="")
     account_holder: str = stated(SingleLine(NAME_MAX_LENGTH), default="")
+    bank_name: str = stated(SingleLine(100), default="")
+    bank_branch: str = stated(SingleLine(100), default="")
+    account_kind: str = stated(SingleLine(20), default="")
+    account_number: str = stated(SingleLine(34), default="")
 
 
 @dataclass(frozen=True)

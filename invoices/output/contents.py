@@ -1,9 +1,11 @@
 """What the PDF of an invoice says, as texts in the active language."""
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import date
 from itertools import accumulate
 from typing import Any
+from unicodedata import normalize
 
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _, gettext_lazy, pgettext
@@ -28,6 +30,11 @@ _REASONS = {
     "export": gettext_lazy("Export, exempt from VAT."),
 }
 _JAPAN, _REDUCED = "JP", "※"
+# In the names of organizations, which are addressed in another way than persons.
+_ORGANIZATION = re.compile(
+    r"会社|法人|\([株有]\)|商[店会事]|組合|銀行|協会|学[校園]|大学|病院|医院|事務所|役所|役場"
+    r"|[店社部課室局]$|\b(?:Inc|Ltd|Limited|LLC|LLP|Co|Corp|Company|GmbH|AG|KG|SARL|SAS|SA)\b"
+)
 
 
 def contents_of(invoice: Invoice) -> dict[str, Any]:
@@ -38,6 +45,8 @@ def contents_of(invoice: Invoice) -> dict[str, Any]:
     void = pgettext("across the PDF of a voided invoice", "VOID") if invoice.is_voided else ""
     credited = _("This credit note cancels invoice %(number)s.") % {"number": invoice.credits}
     code = payment_code(invoice)
+    # On a credit note, nothing is to be paid.
+    bank = [] if invoice.is_credit_note else bank_account(invoice.seller)
     contents = {
         # Typst takes the language without script and region.
         "language": invoice.language.partition("-")[0],
@@ -53,7 +62,8 @@ def contents_of(invoice: Invoice) -> dict[str, Any]:
             "description": _("Description"),
             "brought": _("Brought forward"),
             "carried": _("Carried forward"),
-            "payment": _("Payment"),
+            "due": _("Amount due"),
+            "payment": pgettext("above a bank account", "Payment") if bank else _("Payment"),
             "pay": _("Pay by QR code"),
             "note": _("Note"),
             "page": _("Page %(number)s of %(count)s") % {"number": "{number}", "count": "{count}"},
@@ -64,15 +74,15 @@ def contents_of(invoice: Invoice) -> dict[str, Any]:
         "credited": _banner(credited, invoice.credit_reason) if invoice.is_credit_note else None,
         "seller": _party(invoice.seller, invoice),
         "customer": _party(invoice.customer, invoice),
+        "due": amount_due(invoice),
         "details": [(label, _lines(text)) for label, text in details_of(invoice, _day)],
         "descriptions": list(_descriptions(invoice)),
         "columns": _columns(invoice),
         "carried": _carried(invoice),
         "totals": _totals(invoice),
         "remarks": [_lines(each) for each in remarks_of(invoice)],
-        # On a credit note, nothing is to be paid.
         "terms": "" if invoice.is_credit_note else _lines(invoice.payment_terms),
-        "bank": [] if invoice.is_credit_note else _bank_account(invoice.seller),
+        "bank": bank,
         # As SVG, as wide as its squares.
         "code": code.svg_inline(border=0) if code else "",
         "note": _lines(invoice.note),
@@ -124,7 +134,10 @@ def _party(party: Party, invoice: Invoice) -> dict[str, Any]:
         below.append(label % {"number": party.tax_number})
     if isinstance(party, Customer) and party.number:
         below.append(_("Customer number %(number)s") % {"number": party.number})
-    return {"name": _lines(party.name), "below": [text for text in below if text]}
+    name = _lines(party.name)
+    if isinstance(party, Customer):
+        name = f"{name} {honorific(invoice)}".rstrip()
+    return {"name": name, "below": [text for text in below if text]}
 
 
 def _descriptions(invoice: Invoice) -> Iterator[tuple[str, str]]:
@@ -195,13 +208,39 @@ def remarks_of(invoice: Invoice) -> Iterator[str]:
 
 def is_marked(category: str, invoice: Invoice) -> bool:
     """Whether Japan asks to mark it as taxed at the reduced rate."""
-    is_japanese = invoice.seller.country == _JAPAN or invoice.language.startswith("ja")
+    is_japanese = invoice.seller.country == _JAPAN or _is_in_japanese(invoice)
     return is_japanese and category == "reduced"
 
 
-def _bank_account(seller: Seller) -> list[tuple[str, str]]:
+def honorific(invoice: Invoice) -> str:
+    """What stands after the customer's name on a Japanese document; empty if the name has it.
+
+    A person is not told apart for certain: `御中` or `様` typed after the name decides.
+    """
+    name = invoice.customer.name.strip()
+    if not _is_in_japanese(invoice) or name.endswith(("御中", "様", "殿", "先生")):
+        return ""
+    return "御中" if _ORGANIZATION.search(normalize("NFKC", name)) else "様"
+
+
+def amount_due(invoice: Invoice) -> str:
+    """What stands at the top of a Japanese invoice; empty on other documents."""
+    if not _is_in_japanese(invoice) or invoice.is_credit_note or invoice.is_voided:
+        return ""
+    return readable_amount(invoice.totals.gross, invoice.currency)
+
+
+def _is_in_japanese(invoice: Invoice) -> bool:
+    return invoice.language.startswith("ja")
+
+
+def bank_account(seller: Seller) -> list[tuple[str, str]]:
     """Labels and texts."""
     rows = [
+        (_("Bank"), seller.bank_name),
+        (_("Branch"), seller.bank_branch),
+        (_("Kind of account"), seller.account_kind),
+        (_("Account number"), seller.account_number),
         (_("Account holder"), seller.account_holder),
         (_("IBAN"), readable_iban(seller.iban)),
         (_("BIC"), seller.bic),

@@ -12,11 +12,10 @@ from django.utils.translation import pgettext
 from invoices.document import money
 from invoices.document.amounts import TAX_CATEGORIES, Line, readable_quantity
 from invoices.document.invoice import details_of
-from invoices.output.contents import is_marked, remarks_of
+from invoices.output.contents import amount_due, bank_account, honorific, is_marked, remarks_of
 from invoices.store.lists import Listed, sums_of
 from invoices.store.records import STANDINGS
 from web.choices import country_name
-from web.identifiers import readable_iban
 
 register = template.Library()
 
@@ -45,10 +44,13 @@ register.filter("details", lambda invoice: list(details_of(invoice, date_format)
 register.filter("is_marked", is_marked)
 #: `{% for text in invoice|remarks %}`: what explains the totals.
 register.filter("remarks", lambda invoice: list(remarks_of(invoice)))
+#: `{{ invoice|honorific }}` and `{{ invoice|amount_due }}`: of Japanese documents, else empty.
+register.filter("honorific", honorific)
+register.filter("amount_due", amount_due)
+#: `{% for label, text in seller|bank_account %}`: where to pay.
+register.filter("bank_account", bank_account)
 #: `{{ party.country|country }}`: the country's name in the language of the page.
 register.filter("country", country_name)
-#: `{{ seller.iban|iban }}`: in groups of four.
-register.filter("iban", readable_iban)
 
 
 @register.filter

@@ -1,6 +1,7 @@
 """A document has the language of its customer or of the page. Stored values have none."""
 
 import io
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,12 @@ from tests.factories import make_user
 from tests.invoice_factories import DAY, issued, stored_invoices
 from tests.invoices.forms import NEW, typed
 from tests.invoices.samples import an_invoice, record_of
+from tests.pages import Page
 from tests.sample_invoices import SAMPLES
 from web.choices import currency_choices
 
 #: Texts that are the same in several languages.
-SAME = {"IBAN", "BIC", "Date", "Description", "h", "kg", "m"}
+SAME = {"Bank", "IBAN", "BIC", "Date", "Description", "h", "kg", "m"}
 
 
 @pytest.mark.parametrize("path", catalogue.DOCUMENTS, ids=lambda path: path.parts[-3])
@@ -174,3 +176,35 @@ def test_files_for_programs_are_the_same_in_every_language() -> None:
             files.add(b"".join(YEAR_FILES["csv"]([record_of(an_invoice())])))
 
     assert len(files) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "addressed"),
+    [
+        *(
+            (name, f"{name} 御中")
+            for name in ("株式会社山田", "（株）山田", "㈱山田", "山田商店", "Bob Ltd")
+        ),
+        ("山田太郎", "山田太郎 様"),
+        *((name, name) for name in ("山田太郎 様", "トヨタ 御中")),
+    ],
+)
+def test_a_japanese_invoice_addresses_the_customer_and_begins_with_the_amount(
+    client: Client, ann: User, name: str, addressed: str
+) -> None:
+    bank = {"bank_name": "見本銀行", "account_kind": "普通", "account_number": "1234567"}
+    edit_profile(ann, **bank)
+    asked = typed(customer_name=name, customer_language="ja", currency="JPY")
+    path = client.post(NEW, asked)["Location"]
+    pdf = PdfReader(io.BytesIO(client.get(f"{path.rstrip('/')}.pdf").content))
+    printed = pdf.pages[0].extract_text()
+
+    for text in (printed, Page(client.get(path)).text):
+        assert re.search(rf"(?<!\S){re.escape(addressed)}(?!\S)", text)
+        assert text.index("119") < text.index("品目")
+        for part in ("ご請求金額", "お振込先", *bank.values()):
+            assert part in text
+    # Not in another language.
+    other = client.post(NEW, asked | typed(customer_name=name, customer_language="de"))["Location"]
+    assert "Zahlbetrag" not in client.get(other).text
+    assert f"{name}</bdi>" in client.get(other).text
