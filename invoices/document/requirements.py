@@ -25,10 +25,17 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import get_language, gettext_lazy as _
 
 from invoices.document.amounts import Line, totals
-from invoices.document.invoice import TYPED_FIELDS, Contents, Customer, Seller
+from invoices.document.invoice import (
+    DEFAULT_LANGUAGE,
+    DOCUMENT_LANGUAGES,
+    TYPED_FIELDS,
+    Contents,
+    Customer,
+    Seller,
+)
 from invoices.document.money import minor_units, readable_decimal
 from web.identifiers import EU, clean_vat_id
 
@@ -209,6 +216,11 @@ def _all_doubts(country: str, contents: Contents) -> Iterator[Lack]:
             yield Lack(_CHARGED_IN_EU, "tax_category", at)
         elif line.category == "export" and is_within_eu:
             yield Lack(_NOT_EXPORT, "tax_category", at)
+    own = Customer("", country=country).language_or(get_language() or DEFAULT_LANGUAGE)
+    language = contents.customer.language_or(own)
+    if contents.payment_terms and language != own:
+        text = _("The document is in %(language)s. Are the payment terms in this language, too?")
+        yield Lack(text % {"language": DOCUMENT_LANGUAGES[language]}, "payment_terms")
     if contents.lines:
         sums = totals(contents.lines, contents.currency, contents.prices_include_tax)
         if sums.gross < 0:

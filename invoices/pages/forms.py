@@ -215,18 +215,17 @@ def checks_of(seller: Seller, draft: Draft, lines: _Lines, *, is_named: bool) ->
     return {
         "law_of": seller.country,
         "required": list(missing(seller, draft, is_named=is_named)),
-        "doubts": [
-            {"text": text}
-            if at is None
-            else {
-                "text": text,
-                "field": f"{_PREFIX}-{positions[at]}-{name}",
-                "label": LINE_FIELDS[name].label,
-            }
-            for text, name, at in doubts(seller, draft)
-        ],
+        "doubts": [_doubt(*each, positions) for each in doubts(seller, draft)],
         "einvoice_lacks": (list(einvoices.lacks(shown)) if seller.country in EU | {""} else []),
     }
+
+
+def _doubt(text: Any, name: str, line: int | None, positions: list[int]) -> dict[str, Any]:
+    """A doubt as pages show it, with the field of the form to which it leads."""
+    if line is not None:
+        field = f"{_PREFIX}-{positions[line]}-{name}"
+        return {"text": text, "field": field, "label": LINE_FIELDS[name].label}
+    return {"text": text, "field": name, "label": name and TYPED_FIELDS[name].label}
 
 
 class _TypedForm(forms.Form):

@@ -221,7 +221,7 @@ DOUBTS: list[tuple[str, Customer, list[Line], list[str]]] = [
 def test_what_may_be_wrong_is_asked_once_and_refuses_nothing(
     country: str, customer: Customer, lines: list[Line], asked: list[str]
 ) -> None:
-    draft = whole(*lines, customer=customer)
+    draft = whole(*lines, customer=customer, payment_terms="")
     found = [str(each.text) for each in doubts(seller(country), draft)]
 
     assert [text[: len(start)] for text, start in zip(found, asked, strict=True)] == asked
@@ -234,3 +234,23 @@ def test_the_usual_rates_of_each_country_are_not_asked_about_at_home() -> None:
     for country in sorted(EU | {"GB", "CH", "NO", "JP"}):
         usual = [a_line("1", "1", rate) for rate in rates_of(country)[:-1]]
         assert list(doubts(seller(country), whole(*usual, customer=to(country)))) == [], country
+
+
+@pytest.mark.parametrize(
+    ("country", "customer", "asked"),
+    [
+        ("DE", to("FR"), {"payment_terms"}),
+        ("DE", replace(to("FR"), language="de"), set()),
+        ("DE", to("AT"), set()),
+        # The page is in English.
+        ("", to("DE"), {"payment_terms"}),
+        ("", to(""), set()),
+    ],
+)
+def test_terms_are_asked_about_if_the_document_has_another_language_than_the_seller(
+    country: str, customer: Customer, asked: set[str]
+) -> None:
+    draft = whole(customer=customer)
+    assert {each.field for each in doubts(seller(country), draft)} == asked
+    without = replace(draft, payment_terms="")
+    assert not {each.field for each in doubts(seller(country), without)}
