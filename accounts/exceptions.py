@@ -8,6 +8,7 @@ AccountError
 ├── StaleUser             the account changed or was deleted since it was read
 ├── UnknownUser           no account has this username, email address or key
 ├── BadLink               a mailed link is too old, was used or replaced, or has another purpose
+│   └── UsedLink          what it is for was done, and is still so
 ├── TooManyAttempts       a limit is reached (`accounts.limits`)
 ├── UnreadableFile        a file of accounts cannot be read (`accounts.imports`)
 └── ImportStopped         a request for a row of an import failed
@@ -91,6 +92,10 @@ class BadLink(AccountError):
     purpose: str
 
     text = "This link was already used, is too old, or is incomplete."
+
+
+class UsedLink(BadLink):
+    pass
 
 
 class TooManyAttempts(AccountError):

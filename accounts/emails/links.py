@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from django.core import signing
 
 from accounts import services
-from accounts.exceptions import BadLink, StaleUser
+from accounts.exceptions import BadLink, StaleUser, UsedLink
 from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id
 from dynamo import Transaction, ensure
 
@@ -105,9 +105,12 @@ def address_to_confirm(token: str) -> str:
     Costs 1 request and 1 read unit.
 
     Raises:
+        UsedLink: the address is confirmed.
         BadLink: the link is too old, or the account was deleted.
     """
     user, confirmation_id = account(CONFIRM, token)
+    if user.is_confirmed and user.confirmation_id == confirmation_id:
+        raise UsedLink(CONFIRM)
     return user.email if user.confirmation_id == confirmation_id else ""
 
 
@@ -180,9 +183,12 @@ def address_to_change_to(token: str) -> str:
     Costs 1 request and 1 read unit.
 
     Raises:
+        UsedLink: the account has the address.
         BadLink: the link is too old, or the account was deleted.
     """
     user, pending_id = account(CHANGE, token)
+    if user.confirmation_id == pending_id:
+        raise UsedLink(CHANGE)
     return (user.awaited_email or "") if user.pending_id == pending_id else ""
 
 

@@ -18,7 +18,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from accounts import services
 from accounts.emails import links
-from accounts.exceptions import AccountRequestReused, BadLink, taken
+from accounts.exceptions import AccountRequestReused, BadLink, UsedLink, taken
 from accounts.models import User
 from dynamo import Refused, Transaction, joined
 from dynamo.auth import make_password
@@ -99,10 +99,17 @@ def release(token: str, *, write: Transaction | None = None) -> User:
 def address_of(token: str) -> str:
     """The email address of the link's sign-up; empty if it is not stored any more.
 
-    Costs 1 request and 1 read unit. Raises BadLink.
+    Costs 1 request and 1 read unit, twice that if the link was followed.
+
+    Raises:
+        UsedLink: the link made its account.
+        BadLink: the link is too old, or its account was deleted.
     """
     [key] = links.read(SIGN_UP, token, 1)
     held: dict[str, Any] = cache.get(_cache_key(key)) or {}
+    if "made" in held:
+        _made_before(held)
+        raise UsedLink(SIGN_UP)
     return str(held.get("email", ""))
 
 

@@ -1,6 +1,7 @@
 """What the account's pages share: each calls one operation and shows its errors at the fields."""
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
 
@@ -8,13 +9,14 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.mixins import LoginRequiredMixin
+from django.contrib.auth.views import RedirectURLMixin
 from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
-from django.urls import reverse_lazy
+from django.urls import Resolver404, resolve, reverse_lazy
 from django.utils.datastructures import MultiValueDict
 from django.utils.decorators import method_decorator
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -51,6 +53,9 @@ TOO_LONG_TO_KEEP = gettext_lazy(
     "This form is too long to be kept. Send it before you leave the page."
 )
 
+
+#: The query with which a download shows a page that begins it.
+DOWNLOAD = "page"
 
 #: What the form says about each refusal of an operation.
 _REFUSALS = {
@@ -91,6 +96,26 @@ def show_not_sent(view: FormView, form: forms.BaseForm) -> HttpResponse:
 def signed_in(request: HttpRequest) -> User:
     """The visitor's account, on a page that requires a sign-in."""
     return cast(User, request.user)
+
+
+class NextPageMixin(RedirectURLMixin):
+    """A page with a form that leads to the page `next` of this site afterwards.
+
+    The form is sent to the URL of its page, with `next`.
+    """
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(next=self.get_redirect_url(), **kwargs)  # type: ignore[misc]  # a FormView's
+
+    def get_success_url(self) -> str:
+        """A download would leave the visitor on the page of the form, so it has a page."""
+        url = super().get_success_url()
+        parts = urlsplit(url)
+        with suppress(Resolver404):
+            view = getattr(resolve(parts.path).func, "view_class", None)
+            if getattr(view, "is_download", False):
+                return parts._replace(query=DOWNLOAD).geturl()
+        return url
 
 
 class FormPageMixin:
@@ -221,11 +246,15 @@ class SignedInFormMixin(LoginRequiredMixin):
         sent = keptforms.kept_for(request)
         if sent is None:
             return None
+        self.renew_defaults(sent)
         if keptforms.LEFT in sent:
             messages.info(request, NOT_SENT_YET, "kept")
         else:
             messages.warning(request, NOT_SENT, "kept")
         return self.show_sent(sent)
+
+    def renew_defaults(self, sent: QueryDict) -> None:
+        """Change values of a kept form that were not typed, and would differ in a new form."""
 
     def show_sent(self: Any, sent: QueryDict) -> HttpResponse:
         """The form with the values in `sent`, which nothing has checked."""

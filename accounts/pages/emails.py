@@ -20,7 +20,14 @@ from django.views.decorators.cache import never_cache
 
 from accounts import services
 from accounts.emails import links, mails
-from accounts.exceptions import AccountError, AccountRequestReused, BadLink, StaleUser, ValueTaken
+from accounts.exceptions import (
+    AccountError,
+    AccountRequestReused,
+    BadLink,
+    StaleUser,
+    UsedLink,
+    ValueTaken,
+)
 from accounts.forms import EmailChangeForm, PasswordConfirmedForm
 from accounts.limits import attempts
 from accounts.limits.clients import counted_client
@@ -43,17 +50,24 @@ class LinkView(View, ABC):
 
     http_method_names = ("get", "head", "post")
 
-    #: The address that a link is about; empty if it is not known. Raises BadLink.
+    #: The address that a link is about; empty if it is not known. Raises BadLink, UsedLink.
     address_of: Callable[[str], str]
     question: Any
     button: Any
+    #: What the page says instead if the link was followed before.
+    done: Any
     #: A refused link leads to this URL name, with this text on the button.
     way_out: tuple[str, Any] = ("home", gettext_lazy("Go to the start page"))
+    way_out_of_used: tuple[str, Any] | None = None
 
     def get(self, request: HttpRequest, token: str) -> HttpResponse:
-        """Show the button, or refuse a link that is too old or damaged."""
+        """Show the button; what the link did before; or refuse one that is too old or damaged."""
         try:
             address = self.address_of(token)
+        except UsedLink:
+            url_name, label = self.way_out_of_used or self.way_out
+            context = {"reason": self.done, "url_name": url_name, "label": label, "is_used": True}
+            return TemplateResponse(request, "accounts/link_refused.html", context)
         except BadLink as error:
             return self._refused(request, error)
         context = {"question": self.question, "button": self.button, "address": address}
@@ -99,6 +113,7 @@ class EmailConfirmView(LinkView):
     address_of = staticmethod(links.address_to_confirm)
     question = gettext_lazy("Is the email address that received this link yours?")
     button = gettext_lazy("Confirm my email address")
+    done = gettext_lazy("Your email address is already confirmed.")
     way_out = ("profile", gettext_lazy("Open your profile"))
 
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
@@ -174,6 +189,7 @@ class EmailChangeConfirmView(LinkView):
     address_of = staticmethod(links.address_to_change_to)
     question = gettext_lazy("Should your account use the email address that received this link?")
     button = gettext_lazy("Change my email address")
+    done = gettext_lazy("Your email address was changed and confirmed.")
 
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
         """Change the address and notify both; the old one if it was confirmed."""

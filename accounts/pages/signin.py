@@ -9,7 +9,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout, views as auth_views
 from django.contrib.auth.mixins import LoginRequiredMixin
-from django.contrib.auth.views import RedirectURLMixin, redirect_to_login
+from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -29,12 +29,12 @@ from accounts.limits import attempts
 from accounts.limits.clients import browser_name, counted_client
 from accounts.models import VALUES
 from accounts.pages import notices
-from accounts.pages.base import FormPageMixin, show_not_sent, signed_in
+from accounts.pages.base import FormPageMixin, NextPageMixin, show_not_sent, signed_in
 from accounts.sessions import services as sessions, visitor
 from web import keptforms
 
 
-class SignInView(FormPageMixin, auth_views.LoginView):
+class SignInView(FormPageMixin, NextPageMixin, auth_views.LoginView):
     authentication_form = SignInForm
 
     @cached_property
@@ -83,7 +83,7 @@ class FreshSignInMixin:
 
 
 @method_decorator(never_cache, name="dispatch")
-class ReauthenticateView(LoginRequiredMixin, FormPageMixin, RedirectURLMixin, FormView):
+class ReauthenticateView(LoginRequiredMixin, FormPageMixin, NextPageMixin, FormView):
     """Asks for the password and redirects to `next`, on this site only."""
 
     template_name = "accounts/reauthenticate.html"
@@ -92,9 +92,6 @@ class ReauthenticateView(LoginRequiredMixin, FormPageMixin, RedirectURLMixin, Fo
 
     def get_form_kwargs(self) -> dict[str, Any]:
         return {**super().get_form_kwargs(), "user": signed_in(self.request)}
-
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(next=self.get_redirect_url(), **kwargs)
 
     def form_valid(self, form: PasswordConfirmedForm) -> Any:
         visitor.note_password_checked(self.request)

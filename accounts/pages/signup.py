@@ -7,7 +7,6 @@ from django.contrib import messages
 from django.contrib.auth import login, logout
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse_lazy
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _, gettext_lazy
 from django.views.decorators.cache import never_cache
@@ -19,17 +18,17 @@ from accounts.forms import SignUpForm
 from accounts.limits import attempts
 from accounts.limits.clients import counted_client
 from accounts.pages import notices
-from accounts.pages.base import FormPageMixin, KeepFormMixin, show_not_sent
+from accounts.pages.base import FormPageMixin, KeepFormMixin, NextPageMixin, show_not_sent
 from accounts.pages.emails import LinkView
 from accounts.sessions import visitor
 from dynamo import Busy, Refused
 
 
 @method_decorator(never_cache, name="dispatch")
-class SignUpView(KeepFormMixin, FormPageMixin, FormView):
+class SignUpView(KeepFormMixin, FormPageMixin, NextPageMixin, FormView):
     template_name = "accounts/signup.html"
     form_class = SignUpForm
-    success_url = reverse_lazy("home")
+    next_page = "home"
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.user.is_authenticated:
@@ -87,6 +86,8 @@ class SignUpConfirmView(LinkView):
     question = gettext_lazy("Did you sign up with the email address that received this link?")
     button = gettext_lazy("Create my account")
     way_out = ("signup", gettext_lazy("Sign up again"))
+    done = gettext_lazy("Your account is ready. Sign in with your password.")
+    way_out_of_used = ("login", gettext_lazy("Sign in"))
 
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
         """Make the account without a sign-in, because the link does not prove the password."""

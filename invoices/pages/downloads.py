@@ -24,7 +24,7 @@ from django.utils.translation import gettext as _
 from django.views import View
 
 from accounts.pages.account import AccountDeleteView
-from accounts.pages.base import signed_in
+from accounts.pages.base import DOWNLOAD, signed_in
 from accounts.pages.signin import FreshSignInMixin
 from accounts.sessions.visitor import is_fresh
 from dynamo.extending import Gate, GateFull, PerProcess
@@ -32,7 +32,7 @@ from invoices.exceptions import ExportUnavailable
 from invoices.output import exports as stored_exports
 from invoices.output.exports import Export
 from invoices.output.files import YEAR_FILES, account_as_json
-from invoices.pages.views import OwnInvoicesMixin
+from invoices.pages.views import OwnInvoicesMixin, download_page
 from invoices.store.issuing import today
 from invoices.store.lists import all_records, list_invoices, years_of
 from web.refusals import logged
@@ -59,6 +59,7 @@ class DownloadView(OwnInvoicesMixin, View):
     """A file of the signed-in account, of the kind `ending`."""
 
     ending = ""
+    is_download = True
     http_method_names = ("get", "head", "options", "post")
 
     def get(self, request: HttpRequest, year: int | None = None) -> HttpResponseBase:
@@ -66,6 +67,8 @@ class DownloadView(OwnInvoicesMixin, View):
         export = Export(self.account, self.ending, year)
         if settings.EXPORTS_BUCKET:
             return _export_page(request, export)
+        if DOWNLOAD in request.GET:
+            return download_page(request, export.name)
         return self.streamed(export)
 
     def post(self, request: HttpRequest, year: int | None = None) -> HttpResponseBase:
@@ -188,9 +191,11 @@ class ExportView(OwnExportMixin, View):
 class ExportFileView(OwnExportMixin, View):
     """Leads to the file in S3."""
 
+    is_download = True
+
     def get(self, request: HttpRequest) -> HttpResponseBase:
         try:
-            if stored_exports.state_of(self.export) == "ready":
+            if DOWNLOAD not in request.GET and stored_exports.state_of(self.export) == "ready":
                 return redirect(stored_exports.link_to(self.export))
         except ExportUnavailable:
             return _export_page(request, self.export, "unavailable", status=503)

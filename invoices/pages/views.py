@@ -4,6 +4,7 @@ import logging
 import uuid
 from datetime import date, timedelta
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 from django.conf import settings
 from django.contrib import messages
@@ -11,7 +12,7 @@ from django.contrib.auth.mixins import LoginRequiredMixin
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -25,7 +26,7 @@ from django.views.generic import FormView, TemplateView
 from accounts.limits.clients import counted_client
 from accounts.limits.lines import InLineMixin
 from accounts.models import User
-from accounts.pages.base import FormPageMixin, SignedInFormMixin, signed_in
+from accounts.pages.base import DOWNLOAD, FormPageMixin, SignedInFormMixin, signed_in
 from dynamo import Unavailable
 from dynamo.middleware import as_unavailable
 from invoices import exceptions
@@ -59,7 +60,7 @@ logger = logging.getLogger(__name__)
 #: before they had a URL.
 _FORM_BUTTONS = ("add_line", "enter", "remove_line", "find_customer", "use_customer", "change")
 #: Fields of a kept form that its preview does not send again.
-_NOT_TYPED = {keptforms.LEFT, "preview"}
+_NOT_TYPED = {keptforms.LEFT, "preview", "defaults"}
 
 
 class OwnInvoicesMixin(LoginRequiredMixin):
@@ -228,6 +229,14 @@ def shown_pdf(content: bytes, name: str) -> HttpResponse:
     return HttpResponse(content, content_type="application/pdf", headers=headers)
 
 
+def download_page(request: HttpRequest, name: str) -> HttpResponse:
+    """The page that a sign-in leads to: it begins the download."""
+    response = render(request, "invoices/download.html", {"name": name, "url": request.path})
+    # After the page is shown.
+    response["Refresh"] = f"1;url={request.path}"
+    return response
+
+
 class InvoicePdfView(OwnInvoicesMixin, InLineMixin, View):
     """One invoice as a PDF, which the browser shows."""
 
@@ -246,10 +255,14 @@ class InvoicePdfView(OwnInvoicesMixin, InLineMixin, View):
 class InvoiceXmlView(OwnInvoicesMixin, InLineMixin, View):
     """One invoice as an electronic invoice. 404 if it lacks what the standard asks."""
 
+    is_download = True
+
     def get(self, request: HttpRequest, label: str) -> HttpResponse:
         invoice = find_invoice(self.account, label)
         if missing := einvoices.missing(invoice):
             raise Http404(f"Not an electronic invoice: {', '.join(missing)}")
+        if DOWNLOAD in request.GET:
+            return download_page(request, f"{invoice.label}.xml")
         headers = {"Content-Disposition": content_disposition_header(True, f"{invoice.label}.xml")}
         xml = computed(einvoices.as_xml, invoice, account=self.account)
         return HttpResponse(xml, content_type="application/xml", headers=headers)
@@ -376,6 +389,18 @@ class InvoiceNewView(InLineMixin, OwnFormView):
         }
         return {name: value for name, value in values.items() if value}
 
+    def renew_defaults(self, sent: QueryDict) -> None:
+        """The visitor may have changed the profile in the meantime."""
+        opened, now = dict(parse_qsl(sent.get("defaults", ""))), self.defaults()
+        if sent.get("customer_name") and sent.get("customer_country"):
+            # The country of this customer, even if it is the default.
+            now.pop("customer_country", None)
+            opened.pop("customer_country", None)
+        for name in opened.keys() | now.keys():
+            # Browsers change line ends.
+            if sent.get(name, "").split() == opened.get(name, "").split():
+                sent[name] = now.get(name, "")
+
     def unsent_form(self, values: dict[str, str], lines: list[dict[str, str]]) -> forms.InvoiceForm:
         """The form with these values, unchecked."""
         return forms.InvoiceForm(initial=values, lines=lines, user=self.user)
@@ -384,7 +409,9 @@ class InvoiceNewView(InLineMixin, OwnFormView):
         return super().get_form_kwargs() | {"user": self.user}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        context = super().get_context_data(must_confirm=must_confirm(self.user), **kwargs)
+        sent = self.request.POST.get("defaults") or urlencode(self.defaults())
+        kwargs = {"must_confirm": must_confirm(self.user), "sent_defaults": sent} | kwargs
+        context = super().get_context_data(**kwargs)
         form = context["form"]
         context["page"] = self.page_of(form)
         about = form.seller, form.draft(), form.lines
@@ -427,7 +454,8 @@ class InvoiceNewPreviewView(InvoiceNewView):
 
     def show_drawn_up(self, form: forms.InvoiceForm, invoice: Invoice) -> HttpResponse:
         sent = [each for each in form.data.items() if each[0] not in _NOT_TYPED]
-        context = self.get_context_data(form=form, invoice=invoice, sent_fields=sent)
+        kept = {"sent_fields": sent, "sent_defaults": form.data.get("defaults", "")}
+        context = self.get_context_data(form=form, invoice=invoice, **kept)
         return TemplateResponse(self.request, "invoices/invoice_preview.html", context)
 
 

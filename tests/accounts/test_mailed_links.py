@@ -54,6 +54,8 @@ class MailedLink:
     button: str
     message: str
     is_done: Callable[[User], bool]
+    #: What the page of a used link says.
+    used: str = ""
 
 
 LINKS = [
@@ -63,6 +65,7 @@ LINKS = [
         "Confirm my email address",
         "Your email address is confirmed.",
         lambda user: user.is_confirmed,
+        "Your email address is already confirmed.",
     ),
     MailedLink(
         "email_change",
@@ -131,6 +134,12 @@ def test_opening_a_link_shows_a_button_and_only_pressing_it_counts_once(kind: Ma
     assert (response.status_code, response["Location"]) == (302, "/accounts/login/")
     assert Page(visitor.get(response["Location"])).messages == [kind.message] * 2
     assert signed_in_as(visitor) is None
+    used = visitor.get(path)
+    assert used.status_code == 200
+    told = Page(used).text
+    assert "This link was already used" in told
+    assert (kind.used or kind.message) in told
+    assert kind.button not in told
     assert (stored_items(), mail.outbox) == (before, [])
 
 

@@ -1,5 +1,6 @@
 """The sign-up page: one form makes one account, however often it is sent."""
 
+import re
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -70,6 +71,24 @@ def test_the_form_registers_an_account_with_its_session_at_the_cost_of_both(
         "confirm the address."
     ]
     assert signed_in_as(client) == "Ann"
+
+
+def test_a_sign_up_leads_to_the_page_that_was_asked_for_and_to_no_other_site(
+    client: Client, engine: str
+) -> None:
+    asked = Client().get("/invoices/new/?a=1")["Location"]
+    [link] = set(re.findall(rf'href="({URL}[^"]*)"', client.get(asked).content.decode()))
+    assert link == f"{URL}?next=%2Finvoices%2Fnew%2F%3Fa%3D1"
+    assert 'href="/accounts/login/?next=%2Finvoices' in client.get(link).content.decode()
+    refused = client.post(link, form_values(client, link, **ANN | {"email": "no"}))
+    assert refused.status_code == 200
+
+    response = client.post(link, form_values(client, link, **ANN))
+
+    assert response["Location"] == "/invoices/new/?a=1"
+    assert client.get(link)["Location"] == "/invoices/new/?a=1"
+    for elsewhere in ("https://example.com/", "//example.com", "javascript:alert(1)"):
+        assert client.get(f"{URL}?{urlencode({'next': elsewhere})}")["Location"] == "/"
 
 
 def test_two_taken_values_are_errors_of_their_fields_after_one_request_and_can_be_corrected(

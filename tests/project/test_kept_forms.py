@@ -4,6 +4,7 @@ import html
 import re
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -480,6 +481,33 @@ def test_a_form_that_is_left_for_the_profile_is_shown_again_afterwards(ann: User
     ]
     assert "Ann Example" in page.text
     assert stored_numbers(ann.pk, DAY.year) == []
+
+
+@pytest.mark.parametrize("is_left", [True, False], ids=["left", "session ended"])
+def test_a_kept_form_has_the_defaults_of_now_where_nothing_was_typed(
+    ann: User, is_left: bool
+) -> None:
+    ann.change(country="DE", payment_days=30, payment_terms="Net 30\n\nThanks", currency="EUR")
+    client = browser(ann)
+    typed = opened(client, NEW) | LINE | {"currency": "CHF", "customer_country": "DE"}
+    typed["payment_terms"] = typed["payment_terms"].replace("\n", "\r\n")
+    if is_left:
+        client.post(NEW, typed | {"leave": PROFILE})
+    else:
+        let_expire(client)
+        answer = client.post(NEW, typed)
+    ann.change(country="FR", payment_days=7, payment_terms=None, currency="USD")
+    if not is_left:
+        signed_in_again(client, answer, ann)
+
+    shown = client.get(NEW)
+
+    page = Page(shown)
+    assert page.value("due_date") == (today() + timedelta(days=7)).isoformat()
+    assert page.value("payment_terms") == ""
+    chosen = re.findall(r'<option value="(\w+)"\s+selected>', shown.content.decode())
+    assert {"FR", "CHF"} <= {*chosen}
+    assert {name: page.value(name) for name in LINE} == LINE
 
 
 def test_a_switch_of_the_language_keeps_the_form_until_it_is_issued(ann: User) -> None:

@@ -323,6 +323,27 @@ def test_every_page_answers_each_visitor_as_its_row_says(
     assert set(rights_for(requests_sent)) <= set(rights("site"))
 
 
+@pytest.mark.usefixtures("engine")
+def test_a_sign_in_leads_to_a_page_that_begins_the_download() -> None:
+    client, user = arrive("staff")
+    # Everything that the electronic invoice needs.
+    issued(user.pk)
+    values = {"username": user.username, "password": PASSWORD}
+    downloads = []
+    for name in ROWS:
+        response = client.get(path_of(name))
+        is_file = "attachment" in response.headers.get("Content-Disposition", "")
+        response.close()
+        if is_file:
+            downloads.append(name)
+            page = send(Client(), "/accounts/login/", values | {"next": path_of(name)})
+            assert page["Location"] == f"{path_of(name)}?page"
+            begun = client.get(page["Location"])
+            assert begun["Refresh"] == f"1;url={path_of(name)}"
+            assert f'href="{path_of(name)}"' in begun.content.decode()
+    assert {"account_export", "invoices_csv", "invoices_zip"} <= {*downloads}
+
+
 @pytest.mark.fault_of("moto", "fails at the size of an attribute that is not there")
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("visitor", VISITORS)
