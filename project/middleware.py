@@ -4,6 +4,7 @@ import logging
 import re
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
@@ -39,6 +40,8 @@ log = logging.getLogger(__name__)
 #: that are being made they must be fewer than the threads of the server (`--blocking-threads`), so
 #: that one is always left for `/livez`.
 MOST_WAITING = 96
+
+_CHUNK_BYTES = 64 * 1024
 
 # As nginx, HAProxy, Envoy and this site make them: 32 hex digits, or a UUID with hyphens.
 _REQUEST_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -170,8 +173,21 @@ def _read_form(request: HttpRequest) -> Exception | None:
     except Exception as error:
         # Otherwise the debug page or the 503 page would try to read it again.
         request.POST = QueryDict()
+        if isinstance(error, RequestDataTooBig):
+            _read_rest(request)
         return error
     return None
+
+
+def _read_rest(request: HttpRequest) -> None:
+    """Read what is left of a body that is too large.
+
+    A browser shows no answer before it has sent its form. One that is much larger comes from none.
+    """
+    left = 10 * settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    with suppress(OSError):  # the client left
+        while left > 0 and (read := len(request.read(_CHUNK_BYTES))):
+            left -= read
 
 
 def _refused(request: HttpRequest, error: Exception) -> HttpResponse:

@@ -301,7 +301,7 @@ EMAIL_IS_CONFIGURED = bool(env.read("EMAIL_URL", str))
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.read("DJANGO_FROM_EMAIL", environment.sender) or "webmaster@localhost"
 
-# A larger body is answered with 400 before it is read. What the fields of a form allow is below
+# A larger body is answered with 400 and not kept. What the fields of a form allow is below
 # these limits, which a test compares: so its own page says what is too long, and shows it again.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 7 * 1024 * 1024 // 2
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1_550
