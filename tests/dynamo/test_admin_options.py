@@ -42,7 +42,7 @@ class OwnForm(ModelForm[Customer]):
 SHOWN: dict[str, tuple[Any, str, str]] = {
     "action_form": (OwnActionForm, LIST, 'name="why"'),
     "actions": (None, LIST, ""),
-    "actions_on_bottom": (True, LIST, 'value="1">Go'),
+    "actions_on_bottom": (True, LIST, 'name="index" value="1"'),
     "actions_on_top": (False, LIST, ""),
     "actions_selection_counter": (False, LIST, ""),
     "add_form_template": (OWN, ADD, ""),
