@@ -195,10 +195,15 @@ class CancellationReason:
 
 
 class TransactionCancelled(DynamoError):
-    """Conditions of a transaction were false; `reasons` has one entry per action, in order."""
+    """Conditions of a transaction were false; `reasons` has one entry per action, in order.
+
+    `repeated`: a reply was lost before. DynamoDB's token tells that nothing was written, unless the
+    engine has forgotten it, as a local one does that restarts.
+    """
 
     operation: str
     reasons: list[CancellationReason]
+    repeated: bool = False
 
     def __str__(self) -> str:
         codes = ", ".join(reason.code for reason in self.reasons)

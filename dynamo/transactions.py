@@ -78,6 +78,9 @@ class Refusal:
     write: Write
     stored: Item | None
     repeated: bool = False
+    #: Whether a transaction was sent again after a lost reply. By its token it was not done, unless
+    #: the engine has forgotten that.
+    resent: bool = False
     #: The refusals of the writes that are `part_of` the refused one.
     parts: tuple[Refusal, ...] = ()
 
@@ -566,7 +569,7 @@ def _refused(writes: list[Write], answer: ConditionFailed | TransactionCancelled
     refused = []
     for write, reason in zip(writes, answer.reasons, strict=True):
         if reason.code == "ConditionalCheckFailed":
-            refused.append(Refusal(write, reason.item or None))
+            refused.append(Refusal(write, reason.item or None, resent=answer.repeated))
         elif reason.code != "None":
             raise Rejected(answer.operation, reason.code, reason.message) from answer
     return refused

@@ -259,6 +259,8 @@ class Parted(AbstractUser):
     last_name = TextAttribute(null=True)
 
 
+# Django 6.1 asks the project for the setting MAILERS.
+@pytest.mark.filterwarnings("ignore:Django 2028 will not have a default mailer")
 def test_a_user_has_djangos_names_and_gets_mail() -> None:
     for user, names in (
         (Clerk(), ("", "")),

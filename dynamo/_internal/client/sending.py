@@ -292,7 +292,7 @@ def _final(
             ]
             # Without one reason per action the answer does not say which condition was false.
             if cancellation_codes(error) and len(reasons) == len(request["TransactItems"]):
-                return exceptions.TransactionCancelled(operation, reasons)
+                return exceptions.TransactionCancelled(operation, reasons, maybe_done)
     if maybe_done and not is_read(operation):
         # This refuses the repetition, for example by expired credentials, not the first attempt.
         return exceptions.Unavailable(operation, code, maybe_written=True)

@@ -473,6 +473,7 @@ class Writable(Readable):
 
         Raises:
             Stale: it changed since it was read; or it was deleted, and that is not a success.
+            Unavailable: a reply was lost, and the item is gone.
         """
         if conditions or options:
             raise TypeError(
@@ -485,8 +486,11 @@ class Writable(Readable):
         request = conditional(self._address(), self.unchanged())
 
         def otherwise(refusal: Refusal) -> Exception | None:
-            is_gone = refusal.stored is None
-            return None if is_gone and missing_ok else self._stale(is_deleted=is_gone)
+            if refusal.stored is not None:
+                return self._stale()
+            if missing_ok:
+                return None
+            return refusal.unknown() if refusal.resent else self._stale(is_deleted=True)
 
         with joined(write) as write:
             # Nothing remains by which a deletion recognizes itself, but a transaction has a token.
