@@ -30,7 +30,6 @@ from django.core.cache import cache
 from accounts.exceptions import TooManyAttempts
 from accounts.limits.clients import wider_network
 from dynamo import Unavailable
-from dynamo.auth import passwords
 from dynamo.extending import PerProcess, page_seconds_left, turn_passed_on
 
 #: The limits, unless the environment sets `ACCOUNTS_LIMIT_<NAME>` (also to "off").
@@ -70,7 +69,7 @@ _ATTEMPTS = 8
 
 #: How many attempts may wait for a slot in a process; `project.middleware` has places for 64 more.
 MOST_WAITING = 32
-#: How often one looks at its window.
+#: How long one waits before it looks at its window; each time so much longer.
 _LOOK_SECONDS = 0.05
 
 _waiting = PerProcess(lambda: threading.Semaphore(MOST_WAITING))
@@ -143,8 +142,8 @@ class Limit:
 
         With `waits`, for a limit of failures: if all slots are taken, but not all of their attempts
         have failed yet, wait for a slot as long as for a password hash. Costs 1 request for the
-        first in a window, else 2; after a lost reply 1 and a slot more. While it waits, some 20
-        requests a second.
+        first in a window, else 2; after a lost reply 1 and a slot more. While it waits, some 10
+        reads, and 3 requests for each slot that another attempt gets first.
 
         Raises:
             TooManyAttempts: all are taken; or `MOST_WAITING` wait already.
@@ -159,6 +158,9 @@ class Limit:
         return slot if slot.is_free else self._take_later(slot)
 
     def _take_later(self, slot: Slot) -> Slot:
+        # Here, because the settings import this module.
+        from dynamo.auth import passwords
+
         if not _waiting().acquire(blocking=False):
             raise TooManyAttempts(1, self.name)
         try:
@@ -202,9 +204,11 @@ class Limit:
         Raises:
             TooManyAttempts: neither was so `until` then.
         """
+        pause = 0.0
         with turn_passed_on():
             while (left := until - time.monotonic()) > 0:
-                time.sleep(min(left, _LOOK_SECONDS))
+                pause += _LOOK_SECONDS
+                time.sleep(min(left, pause))
                 counted = cache.get(slot.key, 0)
                 if counted % _FAILURE < slot.times or _all_failed(counted, slot.times):
                     return

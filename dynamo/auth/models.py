@@ -31,7 +31,6 @@ from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, Permis
 from django.contrib.auth.password_validation import password_changed
 from django.contrib.auth.signals import user_logged_in
 from django.core.exceptions import ValidationError
-from django.core.mail import send_mail
 from django.dispatch import receiver
 from django.utils.crypto import salted_hmac
 from django.utils.functional import classproperty
@@ -441,6 +440,9 @@ class AbstractUser(Model):
         address = getattr(self, self.EMAIL_FIELD)
         if not address:
             raise ValueError(f"{self} has no email address.")
+        # Here, because few processes send mails.
+        from django.core.mail import send_mail
+
         send_mail(subject, message, from_email, [address], **options)
 
     def clean(self) -> None:
