@@ -25,7 +25,7 @@ from web.requestids import RequestIdForm
 
 
 class BoundedPasswordsMixin:
-    """Refuses passwords that are too long to hash."""
+    """Refuses passwords that are too long to hash. A weak one is an error of its first field."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -34,6 +34,10 @@ class BoundedPasswordsMixin:
             if isinstance(field.widget, forms.PasswordInput):
                 # No maxlength attribute: a browser would truncate a pasted password silently.
                 field.validators.append(MaxLengthValidator(PASSWORD_MAX_LENGTH))
+
+    def validate_password_for_user(self, user: User, field: str = "password2") -> None:
+        """As Django's, which shows the error at the second field."""
+        super().validate_password_for_user(user, field.replace("2", "1"))  # type: ignore[misc]  # of SetPasswordMixin
 
 
 class SignInForm(BoundedPasswordsMixin, AuthenticationForm):
@@ -211,6 +215,10 @@ class NewPasswordForm(BoundedPasswordsMixin, SetPasswordForm):
 
 class OwnPasswordChangeForm(BoundedPasswordsMixin, PasswordChangeForm):
     """Django's form, with limited attempts. Raises TooManyAttempts when it is cleaned."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["old_password"].label = PasswordConfirmedForm.base_fields["password"].label
 
     @sensitive_variables("old_password")
     def clean_old_password(self) -> str:

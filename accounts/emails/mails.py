@@ -20,6 +20,7 @@ from django.urls import reverse
 from django.utils import translation
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
+from django.utils.translation import gettext
 
 from accounts.attributes import deliverable_email, is_deliverable
 from accounts.emails import links
@@ -28,6 +29,7 @@ from accounts.models import User
 from dynamo.auth.usernames import comparable_username
 from web.mailserver import mail_connection
 
+SITE_NAME = "Dynamo Ledger"
 #: Prevents automatic replies, such as out-of-office messages (RFC 3834).
 _HEADERS = {"Auto-Submitted": "auto-generated"}
 
@@ -37,17 +39,20 @@ logger = logging.getLogger(__name__)
 def send(kind: str, to: str, *, language: str | None = None, **context: Any) -> bool:
     """Send the mail `templates/accounts/mail/<kind>.txt`.
 
-    The templates get `context` and `site`, the host of `ACCOUNTS_SITE_ORIGIN`. The default
-    `language` is that of the page. If the mail cannot be sent, the log reports it, without the
-    address and the text.
+    The templates get `context` and `site`, the host of `ACCOUNTS_SITE_ORIGIN`. The mail begins with
+    a greeting, and subject and last line name the site by `SITE_NAME`. The default `language` is
+    that of the page. If the mail cannot be sent, the log reports it, without the address and the
+    text.
     """
     if not settings.ACCOUNTS_SITE_ORIGIN:
         logger.error("A mail (%s) was not sent: set ACCOUNTS_SITE_ORIGIN.", kind)
         return False
-    context |= {"site": urlsplit(settings.ACCOUNTS_SITE_ORIGIN).netloc}
+    host = urlsplit(settings.ACCOUNTS_SITE_ORIGIN).netloc
     with translation.override(language or translation.get_language()):
-        subject = render_to_string(f"accounts/mail/{kind}_subject.txt", context)
-        text = render_to_string(f"accounts/mail/{kind}.txt", context)
+        subject = render_to_string(f"accounts/mail/{kind}_subject.txt", {"site": SITE_NAME})
+        body = render_to_string(f"accounts/mail/{kind}.txt", context | {"site": host})
+        hello = gettext("Hello,")
+        text = f"{hello}\n\n{body.strip()}\n\n{SITE_NAME}, {host}\n"
     # A subject must be one line.
     one_line = " ".join(subject.split())
     try:

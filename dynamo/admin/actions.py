@@ -167,7 +167,7 @@ class ActionAdmin(ListAdmin[M]):
         }
         if dangerous:
             made[PASSWORD] = forms.CharField(
-                label=_("Your password"),
+                label=_("Current password"),
                 strip=False,
                 widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
                 validators=[partial(self.admin_site.check_password, request)],

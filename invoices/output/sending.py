@@ -4,8 +4,8 @@ Before the mail server is asked, the state of the invoice gets an entry with the
 the claim, which only one call can make. Then the entry gets its outcome. So a process that is
 killed in between leaves an entry whose outcome is unknown, and no other call sends the mail again.
 
-The text of the sender goes out in the body alone. All headers are made of checked values, so that
-nobody can add a header or a recipient.
+All headers are made of checked values, and the subject is one line, so that nobody can add a header
+or a recipient.
 """
 
 import logging
@@ -41,7 +41,7 @@ from invoices.models import InvoiceItem, InvoiceState
 from invoices.output.pdf import pdf_of
 from invoices.store.issuing import check_confirmed
 from invoices.store.records import Record, find_record
-from web.kinds import MultiLine
+from web.kinds import MultiLine, SingleLine
 from web.mailserver import mail_connection
 
 #: What became of a mail: the mail server accepted it, refused it, was not reached; or unknown.
@@ -100,13 +100,14 @@ def _deliverable(typed: str) -> str:
 
 #: The recipient of an invoice.
 TO = Field("to", replace(EMAIL, rule=_deliverable), label=_("To"))
-#: What the sender adds to the mail. It is not printed, so it may have any characters.
+#: Subject and text of the mail. They are not printed, so they may have any characters.
+SUBJECT = Field("subject", SingleLine(200), default="", label=_("Subject"))
 MESSAGE = Field(
     "message",
-    MultiLine(2_000, rows=5),
+    MultiLine(4_000, rows=10),
     default="",
-    label=_("Message"),
-    help_text=_("Added to the text of the mail."),
+    label=_("Text"),
+    help_text=_("The last lines say who sends the mail, and where replies go."),
 )
 
 
@@ -116,12 +117,14 @@ def send_invoice(
     to: str,
     message: str = "",
     *,
+    subject: str = "",
     request_id: str | None = None,
     client: str | None = None,
 ) -> Sending:
     """Send the invoice of `record`, which `user` has just read, by email.
 
-    `to` and `message` are clean values of `TO` and `MESSAGE`. `request_id` names this sending of
+    `to`, `message` and `subject` are clean values of `TO`, `MESSAGE` and `SUBJECT`. If one of the
+    last two is empty, that of `texts_of` is sent. `request_id` names this sending of
     this invoice (a random one if none is given). A later call with the same id sends nothing and
     returns what is known about the first one; an id is remembered for two days at least. For
     `client` see `accounts.limits.attempts.begin_mail_to_others`.
@@ -143,7 +146,7 @@ def send_invoice(
     # First, because it also bounds how many PDFs an account lets be made.
     slots = begin_mail_to_others(user, to, client)
     try:
-        mail = _mail_of(record.invoice, user, to, message)
+        mail = _mail_of(record.invoice, user, to, message, subject)
         sending, is_first = _claim_sending(record, request_id, to)
     except (Busy, InvoiceError):
         slots.was_not_made()
@@ -280,7 +283,18 @@ def _store_outcome(record: Record, sending: Sending) -> None:
 # The mail -----------------------------------------------------------------------------------------
 
 
-def _mail_of(invoice: Invoice, sender: User, to: str, message: str) -> EmailMessage:
+def texts_of(invoice: Invoice) -> tuple[str, str]:
+    """The subject and the text of a mail with `invoice`, in its language."""
+    context = {"invoice": invoice, "seller": _one_line(invoice.seller.name)}
+    with translation.override(invoice.language):
+        subject, text = (
+            render_to_string(f"invoices/mail/{name}.txt", context)
+            for name in ("invoice_subject", "invoice")
+        )
+    return _one_line(subject), text.strip()
+
+
+def _mail_of(invoice: Invoice, sender: User, to: str, message: str, subject: str) -> EmailMessage:
     """The mail with `invoice` as a PDF, in the language of the invoice.
 
     Replies go to the email address of `sender`, to which mails can be sent.
@@ -288,19 +302,17 @@ def _mail_of(invoice: Invoice, sender: User, to: str, message: str) -> EmailMess
     reply_to = deliverable_email(sender.email)
     seller = _one_line(invoice.seller.name)
     sent_from = parseaddr(settings.DEFAULT_FROM_EMAIL)[1]
+    default_subject, text = texts_of(invoice)
     context = {
-        "invoice": invoice,
         "seller": seller,
-        "message": message,
         "reply_to": reply_to,
         "site": urlsplit(settings.ACCOUNTS_SITE_ORIGIN).netloc or sent_from.rpartition("@")[2],
     }
     with translation.override(invoice.language):
-        subject = render_to_string("invoices/mail/invoice_subject.txt", context)
-        text = render_to_string("invoices/mail/invoice.txt", context)
+        sent_by = render_to_string("invoices/mail/sent_by.txt", context).strip()
     mail = EmailMessage(
-        _one_line(subject),
-        f"{text.strip()}\n",
+        _one_line(subject or default_subject),
+        f"{message or text}\n\n{sent_by}\n",
         from_email=formataddr((seller, sent_from)),
         to=[to],
         reply_to=[reply_to],

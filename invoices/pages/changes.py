@@ -18,7 +18,15 @@ from accounts.exceptions import TooManyAttempts
 from accounts.limits.clients import counted_client
 from accounts.limits.middleware import in_words
 from invoices.exceptions import NotPaid
-from invoices.output.sending import MESSAGE, NOT_SENT, TO, may_have_arrived, send_invoice
+from invoices.output.sending import (
+    MESSAGE,
+    NOT_SENT,
+    SUBJECT,
+    TO,
+    may_have_arrived,
+    send_invoice,
+    texts_of,
+)
 from invoices.pages.views import OwnFormView, OwnInvoicesMixin, may_void
 from invoices.store.issuing import check_may_issue
 from invoices.store.records import Record, find_record
@@ -57,11 +65,12 @@ class PaidForm(Form):
 
 
 class SendForm(RequestIdForm):
-    """The recipient of an invoice, and the message."""
+    """The recipient of an invoice, and subject and text of its mail."""
 
     request_id_salt = "invoices.sending"
 
     to = TO.form_field()
+    subject = SUBJECT.form_field()
     message = MESSAGE.form_field()
 
 
@@ -176,7 +185,7 @@ class InvoiceUnpaidView(OwnInvoicesMixin, View):
 
 
 class InvoiceSendView(ChangeView):
-    """Asks for the recipient and a message, and sends the invoice."""
+    """Shows the mail, which can be changed, asks for its recipient, and sends the invoice."""
 
     template_name = "invoices/invoice_send.html"
     form_class = SendForm
@@ -187,8 +196,10 @@ class InvoiceSendView(ChangeView):
         return not self.record.invoice.is_voided
 
     def get_initial(self) -> dict[str, Any]:
-        to = self.record.invoice.customer.email
-        return {"to": to, "request_id": SendForm.new_request_id()}
+        invoice = self.record.invoice
+        subject, text = texts_of(invoice)
+        values = {"to": invoice.customer.email, "subject": subject, "message": text}
+        return values | {"request_id": SendForm.new_request_id()}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         return super().get_context_data(

@@ -230,4 +230,4 @@ def test_a_mail_has_the_language_of_its_account_or_else_that_of_the_page() -> No
         Client().post("/accounts/username_reminder/", {"email": email}, headers=JAPANESE)
 
     assert len(mail.outbox) == 6
-    assert all("【testserver】" in message.subject for message in mail.outbox)
+    assert all("【Dynamo Ledger】" in message.subject for message in mail.outbox)

@@ -132,7 +132,7 @@ def test_only_a_sign_in_from_an_unknown_browser_is_told(
     assert sign_in(second, owner).status_code == 302
     assert sorted(requests_sent.operations) == of_known
     [told] = mail.outbox
-    assert told.subject == "New sign-in at testserver"
+    assert told.subject == "New sign-in at Dynamo Ledger"
     assert "From: curl, 198.51.100.9" in told.body
     second.post("/accounts/logout/")
     sign_in(second, owner)
@@ -186,7 +186,7 @@ def test_a_notice_has_the_language_of_the_account(owner: User, settings: Any) ->
     sign_in(browser(address="198.51.100.9"), owner)
 
     [told] = mail.outbox
-    assert told.subject.startswith("【testserver】")
+    assert told.subject.startswith("【Dynamo Ledger】")
     assert "Linux" in told.body
     assert re.search(r"\d日 \d", told.body)
     assert "When" not in told.body

@@ -143,12 +143,12 @@ def test_the_four_steps_set_a_password(ann: User, caplog: pytest.LogCaptureFixtu
     visitor, form = opened(path)
     assert form == f"/accounts/reset/{urlsafe_base64_encode(ann.pk.encode())}/set-password/"
     typed = {"new_password1": NEW_PASSWORD, "new_password2": NEW_PASSWORD}
-    assert Page(set_password(visitor, form, "password")).errors.keys() == {"new_password2"}
+    assert Page(set_password(visitor, form, "password")).errors.keys() == {"new_password1"}
 
     response = visitor.post(form, form_values(visitor, form, **typed))
 
     assert response["Location"] == reverse("password_reset_complete")
-    assert mail.outbox[-1].subject == "Your password at testserver was changed"
+    assert mail.outbox[-1].subject == "Your password at Dynamo Ledger was changed"
     assert visitor.get(response["Location"]).status_code == 200
     assert signed_in_as(visitor) is None
     sign_in(visitor, ann, NEW_PASSWORD)

@@ -194,7 +194,7 @@ def test_a_sign_up_form_that_is_sent_twice_makes_one_user() -> None:
         ({"email": "ann@nowhere"}, "email"),
         ({"password2": "another"}, "password2"),
         ({"password1": "x" * 1025, "password2": "x" * 1025}, "password1"),
-        ({"password1": "ann@example.org", "password2": "ann@example.org"}, "password2"),
+        ({"password1": "ann@example.org", "password2": "ann@example.org"}, "password1"),
     ],
 )
 def test_a_sign_up_form_shows_each_error_at_its_field(

@@ -66,20 +66,34 @@ def put_sending(user: User, request_id: str, at: str = "2026-03-14T22:30:00+00:0
 def test_the_mail_has_the_pdf_and_says_what_it_is(sender: User, settings: Any) -> None:
     settings.DEFAULT_FROM_EMAIL = "Ledger <ledger@example.org>"
 
-    send(sender, message="Dear Bob,\nthank you.")
+    send(sender)
 
     sent = the_mail()
     assert (sent.to, sent.cc, sent.bcc, sent.reply_to) == ([BOB], [], [], ["ann@example.org"])
     assert sent.subject == f"Invoice {FIRST}: €119.00, due on March 21, 2026"
     assert sent.body == (
         f"Ann & Söhne sends you invoice {FIRST} of March 14, 2026.\n\n"
-        "Dear Bob,\nthank you.\n\n"
         "Total: €119.00\nDue on: March 21, 2026\n\n"
         "The document is attached as a PDF.\n\n"
         "Sent by testserver for Ann & Söhne. Your reply goes to ann@example.org.\n"
     )
     pdf = render(find_record(sender.pk, FIRST).invoice)
     assert sent.attachments == [(f"{FIRST}.pdf", pdf, "application/pdf")]
+
+
+def test_the_page_shows_the_mail_and_what_is_changed_is_sent(client: Client, sender: User) -> None:
+    page = Page(client.get(SEND))
+    assert page.value("subject").startswith(f"Invoice {FIRST}: €119.00")
+    assert "The document is attached as a PDF." in page.value("message")
+
+    changed = {"subject": "Our invoice", "message": "Dear Bob,\nthank you."}
+    client.post(SEND, form_values(client, SEND, **changed))
+
+    assert the_mail().subject == "Our invoice"
+    assert the_mail().body == (
+        "Dear Bob,\nthank you.\n\n"
+        "Sent by testserver for Ann & Söhne. Your reply goes to ann@example.org.\n"
+    )
 
 
 def test_a_credit_note_can_be_sent_too(sender: User, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +123,7 @@ def test_no_text_adds_a_header_or_a_recipient(sender: User, settings: Any) -> No
         hostile = replace(record, invoice=replace(record.invoice, seller=Seller(text)))
         with MailServer() as server:
             sent_by(settings, server.port)
-            send_invoice(sender, hostile, BOB, text)
+            send_invoice(sender, hostile, BOB, text, subject=text)
 
         assert [to for to, _bytes in server.taken] == [f"<{BOB}>"]
         received = server.received()

@@ -22,7 +22,7 @@ class Command(InvoiceCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("--to", metavar="ADDRESS", help="default: the customer's email address")
-        parser.add_argument("--message", default="", help="added to the text of the mail")
+        parser.add_argument("--message", default="", help="the text of the mail")
 
     def handle(self, *args: Any, **options: Any) -> None:
         request_id = request_id_of(options, clean_request_id)
