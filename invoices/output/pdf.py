@@ -182,10 +182,11 @@ def _version() -> str:
     return repr((digest.hexdigest(), fonts, packages, sys.version, settings.TIME_ZONE))
 
 
-def pdf_of(invoice: Invoice, *, keep: bool = True) -> bytes:
+def pdf_of(invoice: Invoice, *, keep: bool = True, account: str = "") -> bytes:
     """`invoice` as a PDF file, see `render`; the kept one, if there is one.
 
-    An export does not `keep` its files, which would displace those of all others.
+    An export does not `keep` its files, which would displace those of all others. `account` waits
+    for the helper, by default the invoice's.
 
     Raises:
         Busy: see `web.helper.computed`, with its other errors.
@@ -193,7 +194,7 @@ def pdf_of(invoice: Invoice, *, keep: bool = True) -> bytes:
     name, kept = name_of(invoice), _kept()
     content = kept.get(name)
     if content is None:
-        content = computed(render, invoice, account=invoice.account)
+        content = computed(render, invoice, account=account or invoice.account)
         if keep:
             kept.put(name, content)
     return content
