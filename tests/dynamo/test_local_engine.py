@@ -305,7 +305,9 @@ def test_an_engine_that_neither_answers_nor_ends_is_killed_and_replaced(
     silent = fake_dynoxide(tmp_path / "silent", SILENT)
     data = folder / "dynamodb.sqlite"
     words = ["serve", "--host", engine.HOST, "-p", str(port), "--db-path", str(data)]
-    with subprocess.Popen([str(silent), *words], start_new_session=True) as hanging:
+    pipe: Any = {"stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([str(silent), *words], start_new_session=True, **pipe) as hanging:
+        assert line_of(hanging)  # it ignores SIGTERM from now on
         wait_until(lambda: len(engines_of(folder)) == 1)
         remember(folder, {"pid": hanging.pid, "port": port, "program": "dynoxide"})
         assert engine.status() is None
@@ -372,7 +374,7 @@ def test_a_start_without_an_installed_engine_is_an_error(
     assert not (folder / "engine.json").exists()
 
 
-SILENT = b"#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.1; done"
+SILENT = b"#!/bin/sh\ntrap '' TERM\necho silent\nwhile :; do sleep 0.1; done"
 
 
 @pytest.mark.parametrize(
