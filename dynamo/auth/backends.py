@@ -83,7 +83,7 @@ class UserBackend(BaseBackend):
 
 
 class RemoteUserBackend(UserBackend, backends.RemoteUserBackend):
-    """Django's, for users whom the web server signs in, with permissions as `UserBackend`.
+    """Django's, for users that the web server signs in, with permissions as `UserBackend`.
 
     `create_unknown_user`, `clean_username` and `configure_user` are Django's. A new user has no
     password, and no email address unless that is its USERNAME_FIELD.
