@@ -15,9 +15,11 @@ import pytest
 
 from dynamo._internal.client import deadline, sending
 from dynamo._internal.client.sending import send
+from dynamo._internal.items import PlainModel
 from dynamo.exceptions import ConditionFailed, TransactionCancelled, Unavailable
 from dynamo.models import Model
 from dynamo.transactions import Transaction
+from locks import Lease
 from tests.conftest import PATIENCE_SECONDS
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Fault, Meanwhile
 from tests.faults.proxy import NOWHERE, FaultProxy, through
@@ -30,10 +32,12 @@ from tests.operations import (
     Operation,
     Other,
     Stored,
+    nothing,
     plain,
     said,
     undisturbed,
 )
+from tests.templates import assert_templates_change_nothing
 
 # One for each way in which a request can fail: carried out or not, with an answer or without.
 # How the client sorts the codes of errors: tests/dynamo/test_client.py.
@@ -53,6 +57,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         "operation": operations,
         "transaction": [each for each in operations if each.api == TRANSACTION],
         "joining": [each for each in operations if each.joins],
+        "on_object": [each for each in operations if each.given is not nothing],
     }
     for name in kinds.keys() & set(metafunc.fixturenames):
         metafunc.parametrize(name, kinds[name], ids=[each.name for each in kinds[name]])
@@ -132,6 +137,25 @@ def test_an_operation_that_cannot_be_done_any_more_is_refused_and_writes_nothing
 
     assert (refused.stored() != before) == (outcome is DONE)
     refused.assert_sound()
+
+
+# A template does not await what an asynchronous read returns.
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
+def test_a_template_that_shows_the_object_of_an_operation_does_nothing_of_it(
+    engine: str, on_object: Operation
+) -> None:
+    wanted, *_ = undisturbed(on_object)
+    on_object.empty()
+    given = on_object.given()
+    before = on_object.stored()
+
+    for shown in given if isinstance(given, tuple) else (given,):
+        if isinstance(shown, (PlainModel, Lease)):
+            assert_templates_change_nothing(shown)
+
+    assert on_object.stored() == before
+    on_object.act(given)
+    assert plain(on_object.stored(), before) == wanted
 
 
 @pytest.mark.fault_of("moto", "ignores request tokens")

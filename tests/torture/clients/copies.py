@@ -11,6 +11,8 @@ import uuid
 from collections.abc import Callable
 from copy import deepcopy
 
+from django.template import Context, Engine
+
 from dynamo import IntegerAttribute, Model, Stale, TextAttribute, Transaction, Unique
 from tests.torture.clients.client import Client
 
@@ -40,6 +42,15 @@ class Job(Model):
     unique_name = Unique("name")
 
 
+#: In a template, which must neither write nor change anything.
+SHOWN = Engine().from_string("{{ it.save }} {{ it.delete }} {{ it.change }} {{ it.require }}")
+
+
+def show(item: Model) -> None:
+    """Show `item` on a page whose author named methods that write."""
+    SHOWN.render(Context({"it": item}))
+
+
 def shared_request(chance: random.Random) -> str:
     """The request id of an item that other clients use too."""
     era = int(time.monotonic() / ERA_SECONDS)
@@ -61,6 +72,7 @@ class CopyClient(Client):
             call.ok()
         if seats is None:
             return
+        show(seats)
         time.sleep(self.chance.choice([0, 0, 0.05]))
         what = self.chance.choice([_increment, _count, _increment_twice])
         joins, sold = self.chance.random() < 0.3, 1 + (what is _increment_twice)
@@ -78,6 +90,7 @@ class CopyClient(Client):
             call.ok()
         if job is None:
             return
+        show(job)
 
         def want(copy: Job) -> None:
             with self.journal.call(act.__name__.strip("_"), refusals=(Stale,), job=copy.pk) as call:
