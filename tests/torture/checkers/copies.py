@@ -1,5 +1,6 @@
 """Checks what clients did from copies that may have been outdated.
 
+gone    seats that were opened are stored until the end.
 seats   as many are sold as sales succeeded; those without an answer may have succeeded.
 jobs    at most one of several threads claims a job, or takes it.
 """
@@ -19,9 +20,12 @@ def check(calls: Sequence[Call], sold: Mapping[str, int]) -> list[Finding]:
         if call.do == "sell":
             sales.setdefault(call.asked["seats"], Counter())[call.outcome] += call.asked["sold"]
     for key, done in sales.items():
+        if key not in sold:
+            findings.append(Finding("gone", f"{key} was deleted"))
+            continue
         least, most = done["ok"], done["ok"] + done["unknown"]
-        if not least <= sold.get(key, 0) <= most:
-            about = f"{sold.get(key, 0)} of {key} are sold, not {least} to {most}"
+        if not least <= sold[key] <= most:
+            about = f"{sold[key]} of {key} are sold, not {least} to {most}"
             findings.append(Finding("seats", about))
     wanted: dict[str, list[Call]] = {}
     for call in calls:
