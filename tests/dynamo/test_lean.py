@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from functools import cache
+from functools import cache, partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -267,19 +267,20 @@ def test_the_signing_key_of_a_day_is_not_used_on_the_next(endpoint: Endpoint) ->
 
 
 @pytest.mark.parametrize(
-    ("keys", "error"),
+    ("made", "error"),
     [
-        (ProcessCredentials(), NoCredentialsError),
-        (Credentials("AK\nID", "secret"), HTTPClientError),
+        # Made in the test: its thread asks again later, when other tests have set a key.
+        (ProcessCredentials, NoCredentialsError),
+        (partial(Credentials, "AK\nID", "secret"), HTTPClientError),
     ],
     ids=["no credentials", "some that cannot be sent"],
 )
 def test_nothing_is_sent_without_usable_credentials(
-    endpoint: Endpoint, ask: Any, keys: Any, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+    endpoint: Endpoint, ask: Any, made: Any, error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     with pytest.raises(error):
-        ask(endpoint.url, credentials=keys)(**GET)
+        ask(endpoint.url, credentials=made())(**GET)
     assert endpoint.asked == []
 
 
