@@ -50,8 +50,9 @@ def room(name: str, *lacks: str) -> Room:
     """A stored room that lacks these attributes."""
     made = Room.create(house="h", name=name, code=name)
     # As an item of another program, or one that was stored before the attributes were declared.
-    overwrite(made, **dict.fromkeys(lacks))
-    made.refresh()
+    if lacks:
+        overwrite(made, **dict.fromkeys(lacks))
+        made.refresh()
     return made
 
 
