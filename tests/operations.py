@@ -65,7 +65,7 @@ class Operation:
     is as it is stored; if not `is_in_hand`, only after a commit of the caller's own transaction.
 
     One that `counts` is not sent again if its reply may be lost. If it `needs_token`, nothing else
-    recognizes it after a lost reply.
+    recognizes it after a lost reply. `faults` are those of engines on which it cannot be tested.
     """
 
     name: str
@@ -81,6 +81,7 @@ class Operation:
     is_in_hand: bool = True
     counts: bool = False
     needs_token: bool = False
+    faults: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def joins(self) -> bool:
@@ -299,7 +300,8 @@ def _member(name: str, api: str, act: Callable[..., object], **more: Any) -> Ope
 
 
 def _numbered(name: str, units: int, act: Callable[..., object], **more: Any) -> Operation:
-    values = {"given": _plate, "assert_sound": _assert_plates_match} | more
+    faults = {"moto": "stores numbers of 39 digits and answers 500 to the next Scan"}
+    values = {"given": _plate, "assert_sound": _assert_plates_match, "faults": faults} | more
     models = [Plate, PlateGuard]
     return Operation(f"Model.{name}", TRANSACTION, act, models, units=units, **values)
 

@@ -42,6 +42,9 @@ CHANGE = "desk.change_customer"
 #: Requests of each page for its user.
 USER = 1
 PASSWORD = "correct horse battery"
+STORES_39_DIGITS = pytest.mark.fault_of(
+    "moto", "stores numbers of 39 digits and answers 500 to the next Scan"
+)
 
 
 @pytest.fixture
@@ -526,7 +529,8 @@ def test_a_list_without_an_index_shows_each_item_once_and_says_that_there_is_mor
     ("code", "floor"),
     [
         *[(b"\x00\xff", Decimal("1.50")), (b",/._", Decimal(-3))],
-        *[(b"a", Decimal("-0")), (b"a", Decimal("1E+38")), (b"a", Decimal("1E-130"))],
+        *[(b"a", Decimal("-0")), (b"a", Decimal("1E-130"))],
+        pytest.param(b"a", Decimal("1E+38"), marks=STORES_39_DIGITS),
     ],
 )
 def test_items_whose_keys_are_numbers_and_bytes_have_pages_and_guard_items(

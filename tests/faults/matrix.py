@@ -60,14 +60,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         "on_object": [each for each in operations if each.given is not nothing],
     }
     for name in kinds.keys() & set(metafunc.fixturenames):
-        metafunc.parametrize(name, kinds[name], ids=[each.name for each in kinds[name]])
+        metafunc.parametrize(
+            name, [pytest.param(each, id=each.name, marks=_faults(each)) for each in kinds[name]]
+        )
     if "meanwhile" in metafunc.fixturenames:
         refusals = [
-            pytest.param(each, what, id=f"{each.name}-{what}")
+            pytest.param(each, what, id=f"{each.name}-{what}", marks=_faults(each))
             for each in operations
             for what in each.refusals
         ]
         metafunc.parametrize(("refused", "meanwhile"), refusals)
+
+
+def _faults(operation: Operation) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.fault_of(*each) for each in operation.faults.items()]
 
 
 def conflict(beside: str) -> Answer:
