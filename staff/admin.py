@@ -1,27 +1,32 @@
-"""Accounts and address books in the admin. Both are read-only but for the actions on accounts."""
+"""Accounts and address books in the admin. Address books are read-only."""
 
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 from django.contrib import messages
-from django.core.exceptions import ValidationError
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest
 from django.shortcuts import redirect
 from django.urls import path
+from django.utils.crypto import get_random_string
 from django.utils.translation import gettext_lazy as _, override
 
 from accounts import services
 from accounts.emails import mails
-from accounts.exceptions import StaleUser, TooManyAttempts
+from accounts.exceptions import AccountRequestReused, StaleUser, TooManyAttempts
 from accounts.limits.attempts import begin_mail
 from accounts.limits.clients import browser_name
 from accounts.models import VALUES, User
+from accounts.pages import notices
 from accounts.pages.base import signed_in, stale_text
 from accounts.sessions import services as sessions, visitor
+from accounts.signals import account_deleted
 from dynamo import DamagedItem, Page, Transaction, admin
-from dynamo.admin.helpers import REASON
-from dynamo.admin.models import LogEntry, journal_of, list_entries
+from dynamo.admin.helpers import DELETE, NOTHING_DONE, REASON, as_stored
+from dynamo.admin.models import LogEntry, journal_of, label_of, list_entries
 from dynamo.auth.usernames import as_uuid
 from dynamo.extending import SEPARATOR, Item, Snapshot, read_together, text_of
 from invoices.document.invoice import series_of
@@ -36,6 +41,8 @@ from web.kinds import SingleLine
 #: For how many years the last invoice number is shown, including this one.
 YEARS = 3
 
+NOT_SENT = _("The mail could not be sent. Please try again later.")
+
 #: How often an account is read again if its guard keys change between two reads.
 ATTEMPTS = 3
 
@@ -48,7 +55,17 @@ SHOWN = ("full_name", "phone_number", "business_name", "business_address", "vat_
 #: The action on the session that the address of the page names: `?session=`.
 END_SESSION = "endSession"
 
+#: The list shows the newest accounts of the last report: `?newest`.
+NEWEST = "newest"
+
+#: The correction of an email address, and the URL name of its page.
+CHANGE_EMAIL, EMAIL_PAGE = "changeEmail", "accounts_user_email"
+
+#: What staff types for a new account.
+ADDED = ("username", "email", "full_name", "phone_number")
+
 LogEntry.labels |= {
+    CHANGE_EMAIL: _("Corrected the email address"),
     "breakLock": _("Broke a lock"),
     "openInvoices": _("Opened invoices"),
     "openCustomers": _("Opened the address book"),
@@ -122,6 +139,13 @@ def _guard_view(key: str, user: User, stored: Item | None) -> dict[str, str]:
     return {"key": key, "owner": text_of(snapshot.guard, "owner"), "state": state}
 
 
+def _count_mail(request: HttpRequest, kind: str, email: str) -> None:
+    try:
+        begin_mail(kind, email, visitor.address(request))
+    except TooManyAttempts as error:
+        raise ValidationError(str(error)) from error
+
+
 def _action(name: str, title: Any, label: Any) -> Callable[[Any], Any]:
     """An action on accounts, by its name in URLs and in the audit log, where it has the `label`.
 
@@ -168,13 +192,18 @@ class StaffAdmin(admin.ModelAdmin):
 
 @admin.register(User)
 class UserAdmin(StaffAdmin):
-    """The newest accounts of the last report, or those that a search finds."""
+    """All accounts, or those that a search finds. Adding, correcting and deleting need a password.
+
+    No form grants rights or sets a password: a new account gets a link by mail.
+    """
+
+    dangerous = ("add", "change", "delete")
 
     list_display = ("username", "email", "date_joined", "standing")
     search_fields = ("username", "email")
     search_help_text = _(
-        "By the first letters of username or email address, by primary key, the key of a guard "
-        "item or of a series of invoices."
+        "By the first letters of username or email address (at least two), by primary key, the key "
+        "of a guard item or of a series of invoices."
     )
     change_list_template = "staff/accounts.html"
     change_form_template = "staff/account.html"
@@ -216,12 +245,9 @@ class UserAdmin(StaffAdmin):
 
         def send(_stored: Any) -> None:
             if not sent():
-                raise ValidationError(_("The mail could not be sent. Please try again later."))
+                raise ValidationError(NOT_SENT)
 
-        try:
-            begin_mail(kind, user.email, visitor.address(request))
-        except TooManyAttempts as error:
-            raise ValidationError(str(error)) from error
+        _count_mail(request, kind, user.email)
         write.check(user, user.same_account(), otherwise=StaleUser(user.pk, deleted=True))
         write.on_commit(user, send)
 
@@ -239,12 +265,117 @@ class UserAdmin(StaffAdmin):
         }
         return " · ".join(str(state) for state, is_so in states.items() if is_so)
 
+    # Adding, correcting and deleting ------------------------------------------------------------
+
+    has_add_permission = StaffAdmin._always
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        is_own = obj is not None and obj == signed_in(request)
+        return not is_own and self.admin_site.may_write(request, obj)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """On the page that corrects the email address. The page of an account has no form."""
+        return self._corrects(request) and self.has_delete_permission(request, obj)
+
+    def _corrects(self, request: HttpRequest) -> bool:
+        match = request.resolver_match
+        return match is not None and match.url_name == EMAIL_PAGE
+
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """None: the template shows an account."""
-        return []
+        if obj is None:
+            fields, description = ADDED, _("A link that sets the password is sent to this address.")
+        elif self._corrects(request):
+            fields, description = (
+                ("email",),
+                _(
+                    "The new address gets a link that confirms it. If the old address was "
+                    "confirmed, a notice is sent there. Links that were sent before stop working. "
+                    "The account stays signed in."
+                ),
+            )
+        else:
+            # The template shows an account.
+            return []
+        return [(None, {"fields": fields, "description": description})]
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        field = VALUES[db_field.name].form_field()
+        field.widget.attrs |= {"class": "vTextField", "autocomplete": "off"}
+        field.help_text = ""
+        return field
+
+    def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
+        return self._form_page(request, None, _("Add an account"))
+
+    def email_view(self, request: HttpRequest, pk: UUID) -> Any:
+        answer = self._form_page(request, str(pk), _("Correct the email address"))
+        if not getattr(answer, "context_data", {}).get("has_change_permission", True):
+            raise PermissionDenied
+        return answer
+
+    def _form_page(self, request: HttpRequest, pk: str | None, title: Any) -> Any:
+        buttons = ("show_save_and_add_another", "show_save_and_continue", "show_delete")
+        context = {**dict.fromkeys(buttons, False), "title": title}
+        answer: Any = self.changeform_view(request, pk, extra_context=context)
+        if hasattr(answer, "context_data"):
+            answer.template_name = "staff/account_form.html"
+        return answer
+
+    def save_model(
+        self, request: HttpRequest, obj: User, form: Any, change: bool, write: Transaction
+    ) -> None:
+        """Add or correct an account, and send its owner the mails that belong to it."""
+        email, before = form.cleaned_data["email"], as_stored(obj)
+        if change:
+            user, kind = before, "confirm"
+            old = before.email if before.is_confirmed else ""
+            is_other = not before.has_name(email=email)
+            services.change_email(user, email, write=write)
+        else:
+            kind, old, is_other = "reset", "", True
+            user = form.instance = services.register(
+                **{name: form.cleaned_data[name] for name in ADDED},
+                # Its owner sets another one, so a form that is sent twice need not know it.
+                password=get_random_string(32),
+                is_password=lambda *_: True,
+                request_id=form.hidden_value(),
+                write=write,
+            )
+
+        def send(_stored: Any) -> None:
+            if old:
+                notices.tell(request, "email_changed", user, to=old, by_staff=True)
+            is_sent = mails.send_confirmation(user) if change else mails.send_reset(email)
+            if not is_sent:
+                messages.warning(request, NOT_SENT)
+
+        if is_other:
+            _count_mail(request, kind, email)
+            write.on_commit(user, send)
+
+    def delete_model(self, request: HttpRequest, obj: User, write: Transaction) -> None:
+        def finish(_stored: Any) -> None:
+            account_deleted.send_robust(User, account=obj.pk)
+            notices.tell(request, "deleted", obj, by_staff=True)
+
+        services.delete(obj, write=write)
+        write.on_commit(obj, finish)
+
+    def response_add(self, request: Any, obj: User, post_url_continue: Any = None) -> Any:
+        return self._told(request, obj, "add")
+
+    def response_change(self, request: HttpRequest, obj: User) -> Any:
+        return self._told(request, obj, "" if obj.email == as_stored(obj).email else CHANGE_EMAIL)
+
+    def _told(self, request: HttpRequest, user: User, done: str) -> Any:
+        text = f"{label_of(done)}: “{user.username}”, {user.email}" if done else NOTHING_DONE
+        self.message_user(request, text, messages.SUCCESS if done else messages.INFO)
+        return redirect(self.url("change", user))
 
     def get_actions(self, request: HttpRequest, action_location: object = None) -> dict[str, Any]:
+        """Without deletion: one account at a time, because each may cost many requests."""
         found = super().get_actions(request)
+        found.pop(DELETE)
         if "session" not in request.GET:
             del found[END_SESSION]
         return found
@@ -254,21 +385,30 @@ class UserAdmin(StaffAdmin):
             shown = self.admin_site.admin_view(view.as_view())
             return path(f"<uuid:pk>/invoices/{to}", shown, name=f"accounts_user_{name}")
 
-        left_out = {"accounts_user_add", "accounts_user_delete"}
+        correct = self.admin_site.admin_view(self.email_view)
         return [
+            path("<uuid:pk>/email/", correct, name=EMAIL_PAGE),
             page("", views.AccountInvoicesView, "invoices"),
             page("<str:label>/", views.AccountInvoiceView, "invoice"),
             page("<str:label>.pdf", views.AccountInvoicePdfView, "invoice_pdf"),
-            *(each for each in super().get_urls() if each.name not in left_out),
+            *super().get_urls(),
         ]
 
     def get_page(self, request: HttpRequest, changelist: Any) -> Page[Any]:
-        """A search, or the newest accounts of the last report, in 2 requests."""
-        if changelist.query:
-            return super().get_page(request, changelist)
-        [changelist.report] = last_reports(KINDS["statistics"])
-        keys = changelist.report.newest
-        return Page([each for each in self._selected(keys).values() if each], None)
+        """A search, a page of the whole table, or with `?newest` what the last report names.
+
+        A page of the table costs at most 3 requests, the newest accounts 2.
+        """
+        if NEWEST in request.GET:
+            [changelist.report] = last_reports(KINDS["statistics"])
+            keys = changelist.report.newest
+            return Page([each for each in self._selected(keys).values() if each], None)
+        page = super().get_page(request, changelist)
+        changelist.is_whole = not (changelist.query or changelist.after or page.next)
+        if changelist.is_whole:
+            never = datetime.min.replace(tzinfo=UTC)
+            page.items.sort(key=lambda each: getattr(each, "date_joined", never), reverse=True)
+        return page
 
     def get_search_results(
         self, request: HttpRequest, search_term: str, after: str | None = None
@@ -295,7 +435,8 @@ class UserAdmin(StaffAdmin):
     ) -> Any:
         """What is stored for an account, without its password hash. Costs 4 requests."""
         log = list_entries(journal_of(User(object_id)), limit=SHOWN_ENTRIES)
-        context: dict[str, Any] = {"log": log, "pk": object_id}
+        # Its links are above.
+        context: dict[str, Any] = {"log": log, "pk": object_id, "show_delete": False}
         try:
             user, guards, invoices = read_account(object_id)
         except User.DoesNotExist:
@@ -321,12 +462,19 @@ class UserAdmin(StaffAdmin):
     def commit(
         self, request: HttpRequest, write: Transaction, action: str, obj: Any, **options: Any
     ) -> bool:
-        """As `ModelAdmin.commit`. Also raises ValidationError if the account changed meanwhile."""
+        """As `ModelAdmin.commit`. An action on an account that changed raises ValidationError."""
+        is_form = action in {"add", "change"}
         if obj.is_staff or obj.is_superuser:
             options["permission"] = ON_STAFF
+        if action == "change":
+            action, options["what"] = CHANGE_EMAIL, ""
         try:
             return super().commit(request, write, action, obj, **options)
+        except AccountRequestReused as error:
+            raise User.RequestIdReused(error.request_id, User._noun()) from error
         except StaleUser as error:
+            if is_form:
+                raise
             raise ValidationError(stale_text(error)) from error
 
 
@@ -338,6 +486,8 @@ class CustomerAdmin(StaffAdmin):
     list_display_links = None
     list_filter = ("account",)
     change_list_template = "staff/customers.html"
+    #: It is opened from the page of an account, so the index does not list it.
+    has_module_permission = StaffAdmin._never
 
     def get_urls(self) -> list[Any]:
         return super().get_urls()[:1]
@@ -348,5 +498,7 @@ class CustomerAdmin(StaffAdmin):
             return Page([], None)
         page = super().get_page(request, changelist)
         if page.items:
-            self.admin_site.record_opening(request, "openCustomers", changelist.partition)
+            changelist.owner = self.admin_site.record_opening(
+                request, "openCustomers", changelist.partition
+            )
         return page

@@ -1,7 +1,7 @@
 """Mails that tell the owner of an account what was done with it: when, from where, what to do.
 
 They are sent as other mails (`accounts.emails.mails`), after the change. If one cannot be sent, the
-page succeeds nevertheless. Commands and the admin send none.
+page succeeds nevertheless. Commands send none.
 
 A browser is known to an account if a cookie names the account. The cookie has the signed keys of up
 to `MOST_ACCOUNTS` accounts that signed in there. Each is valid for a year, or until the password is
@@ -27,9 +27,12 @@ _KNOWN_SECONDS = 365 * 24 * 60 * 60
 _SALT = "accounts.pages.notices"
 
 
-def tell(request: HttpRequest, kind: str, user: User, *, to: str = "") -> bool:
+def tell(
+    request: HttpRequest, kind: str, user: User, *, to: str = "", by_staff: bool = False
+) -> bool:
     """Send the mail `kind` about what the visitor did, to the account's address or to another.
 
+    What staff did is not told with a browser and an address.
     An address that was never confirmed gets none: it may be that of a stranger.
     """
     if not to and not user.is_confirmed:
@@ -40,6 +43,7 @@ def tell(request: HttpRequest, kind: str, user: User, *, to: str = "") -> bool:
             "when": f"{date_format(now, 'DATETIME_FORMAT')} {now:%Z}",
             "browser": browser_name(request.META.get("HTTP_USER_AGENT", "")),
             "address": visitor.address(request),
+            "by_staff": by_staff,
             "reset": mails.url("password_reset"),
         }
         return mails.send_to(user, kind, to=to, **context)

@@ -28,7 +28,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from dynamo._internal import bulk
 from dynamo._internal.errors import ErrorWithValues
 from dynamo.admin.changelist import ListAdmin
-from dynamo.admin.models import LogEntry
+from dynamo.admin.models import LogEntry, label_of
 from dynamo.admin.shown import DamagedRow, id_of, id_of_key, name_of, with_id
 from dynamo.exceptions import Refused, Stale
 from dynamo.forms import M
@@ -41,6 +41,7 @@ REASON_MAX_LENGTH = 200
 
 OVERTAKEN = _("It was changed after this page was opened, so nothing was done.")
 GONE = _("It was deleted after this page was opened.")
+NOTHING_DONE = _("There was nothing to do.")
 
 
 _Action = TypeVar("_Action", bound=Callable[..., Any])
@@ -291,8 +292,10 @@ class ActionAdmin(ListAdmin[M]):
                 results.setdefault(result, []).append(called)
             for (level, text), names in results.items():
                 # In quotation marks, because the page begins a message with a capital letter.
-                called = ", ".join(f"“{each}”" for each in names)
-                self.message_user(request, f"{called}: {text}", level)
+                parts = [", ".join(f"“{each}”" for each in names), text]
+                if level == messages.SUCCESS:
+                    parts.reverse()
+                self.message_user(request, ": ".join(parts), level)
             return HttpResponseRedirect(back)
         may_see = self.has_view_or_change_permission
         context = {
@@ -355,6 +358,6 @@ class ActionAdmin(ListAdmin[M]):
             text = error
         else:
             if not done:
-                return messages.INFO, str(_("There was nothing to do."))
-            return messages.SUCCESS, str(_("Deleted.") if is_deletion else _("Done."))
+                return messages.INFO, str(NOTHING_DONE)
+            return messages.SUCCESS, str(label_of(logged)).rstrip("…")
         return messages.ERROR, str(text)

@@ -120,6 +120,7 @@ class ChangeList:
         # Equal, so that the page neither shows a count nor offers to select what it does not show.
         self.result_count = self.full_result_count = len(self.result_list)
         self.count_note = model_admin.count_note(request)
+        self.is_too_short = bool(self.query) and model_admin.is_too_short(request, self.query)
         verb = "change" if model_admin.has_change_permission(request) else "view"
         self.title = djangos_text(f"Select %s to {verb}") % self.opts.verbose_name
 
@@ -237,6 +238,15 @@ class ListAdmin(Options[M]):
     def _searchable(self, name: str) -> Any:
         uniques = self.model._unique_keys
         return next((each for each in uniques if each.searchable and each.names == (name,)), None)
+
+    def is_too_short(self, request: HttpRequest, search_term: str) -> bool:
+        """Whether `search_term` has too few letters to find items by the beginning of a value."""
+        for unique in filter(None, map(self._searchable, self.get_search_fields(request))):
+            try:
+                unique.beginning(search_term)
+            except ValueError:
+                return True
+        return False
 
     def _search(self, name: str, text: str, after: str | None) -> Page[Any]:
         if name not in self.model.unique_names():

@@ -1,3 +1,8 @@
-"""The name of the field that asks for a reason, for subclasses of ModelAdmin."""
+"""What subclasses of ModelAdmin use besides its methods."""
 
-from dynamo.admin.actions import REASON as REASON
+from dynamo.admin.actions import (
+    DELETE as DELETE,
+    NOTHING_DONE as NOTHING_DONE,
+    REASON as REASON,
+    as_stored as as_stored,
+)

@@ -93,7 +93,7 @@ class ModelAdmin(ActionAdmin[M]):
     def save_model(
         self, request: HttpRequest, obj: M, form: ModelForm[M], change: bool, write: Transaction
     ) -> None:
-        """Add the writes of a valid form to `write`."""
+        """Add the writes of a valid form to `write`. May raise ValidationError to refuse them."""
         form.save(write=write)
 
     def delete_model(self, request: HttpRequest, obj: M, write: Transaction) -> None:
@@ -295,7 +295,11 @@ class ModelAdmin(ActionAdmin[M]):
         }
         try:
             self.save_model(request, obj, form, is_change, write)
-            self.commit(request, write, operation, obj, permission=operation, **about)
+            # An operation of the project may have made another object.
+            self.commit(request, write, operation, form.instance, permission=operation, **about)
+        except ValidationError as error:
+            form.add_error(None, error)
+            return False
         except (ErrorWithValues, Refused) as error:
             form.add_refusal(error)
             return False

@@ -73,7 +73,7 @@ class LogEntry(PlainModel):
 
     @property
     def label(self) -> Any:
-        return self.labels.get(self.action, self.action)
+        return label_of(self.action)
 
     @property
     def is_addition(self) -> bool:
@@ -81,7 +81,7 @@ class LogEntry(PlainModel):
 
     @property
     def is_change(self) -> bool:
-        return self.action not in {"add", "delete"}
+        return self.action == "change"
 
     @property
     def is_deletion(self) -> bool:
@@ -113,6 +113,12 @@ class LogEntry(PlainModel):
             model = str(self.model_label).replace(".", "_")
             return reverse(f"admin:{model}_change", args=[self.on])
         return None
+
+
+def label_of(action: str) -> Any:
+    """What pages call an action, by its stored name."""
+    own = {"add": _("Added"), "change": _("Changed"), "delete": _("Deleted")}
+    return LogEntry.labels.get(action) or own.get(action, action)
 
 
 def month_of(at: datetime) -> str:

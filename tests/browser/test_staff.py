@@ -43,7 +43,7 @@ def test_staff_find_and_deactivate_an_account_break_a_lock_and_read_the_audit_lo
     expect(page.get_by_text("There are no sessions.")).to_be_visible()
     page.get_by_role("link", name="Deactivate…").click()
     confirm(page, "Spam")
-    expect(page.get_by_text("“Bob”: Done.")).to_be_visible()
+    expect(page.get_by_text("Deactivated the account: “bob”")).to_be_visible()
     assert not User.get(bob.pk).is_active
 
     page.goto("/admin/runs/survey/")

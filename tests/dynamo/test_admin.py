@@ -211,7 +211,7 @@ def test_a_user_who_may_only_delete_is_led_where_he_may_look(project: None) -> N
     ):
         answer = submit(client, page, **typed)
         assert answer.url == leads_to
-        said = "Deleted." if "delete" in page else "was added successfully."
+        said = "Deleted: “" if "delete" in page else "was added successfully."
         assert said in client.get(leads_to).text
     links = re.findall('href="([^"]*)"', client.get(delete(bob)).text.partition("breadcrumbs")[2])
     assert {client.get(each).status_code for each in links if each.startswith("/admin/")} == {200}
@@ -347,9 +347,9 @@ def run_action(client: Client, listed: str, action: str, keys: list[str], **type
 @pytest.mark.parametrize(
     ("action", "said", "written"),
     [
-        ("sign", "Done.", ("signed@example.org", "b")),
+        ("sign", "Sign: “", ("signed@example.org", "b")),
         # It writes another model under the same key: the right is a condition of that write.
-        ("plan", "Done.", ("planned@example.org", "b")),
+        ("plan", "Plan: “", ("planned@example.org", "b")),
     ],
 )
 def test_an_action_may_also_write_the_item_that_gives_the_right(
@@ -563,7 +563,9 @@ def test_the_first_letters_of_a_searchable_value_find_items_page_by_page(
         address = next_of(page)
 
     assert seen == [["bob1", "bob2", "bob3"], ["bob4", "bob5", "bob6"], ["bob7"]]
-    assert "0 lockers" in content(client.get("/admin/desk/locker/?q=b").text)
+    asked, nothing = (client.get("/admin/desk/locker/", {"q": each}).text for each in ("b", "by"))
+    assert ("at least two letters" in asked, "0 lockers" in content(asked)) == (True, False)
+    assert ("at least two letters" in nothing, "0 lockers" in content(nothing)) == (False, True)
     # A term that is too short for one field may be the value of the next one.
     Locker.create(floor=7, code=b"7", owner="7b")
     assert "7b" in client.get("/admin/desk/locker/?q=7").text
@@ -750,7 +752,7 @@ def test_an_action_asks_reports_each_result_and_never_acts_on_an_overtaken_item(
     assert "Are you sure?" in asked.text
     assert "This is not your password." in wrong.text
     assert re.findall(r'<li class="(\w+)">(.*?)</li>', done.text) == [
-        ("success", "“c0@example.org”: Done."),
+        ("success", "Welcome: “c0@example.org”"),
         ("error", f"“c1@example.org”, “c3@example.org”: {OVERTAKEN}"),
         ("warning", f"“customer {eve.pk}”: It was deleted after this page was opened."),
     ]
@@ -832,7 +834,7 @@ def test_the_pages_are_in_japanese_if_the_browser_asks_for_it(editor: Clerk) -> 
         shown = client.get(page).text
         assert all(each in shown for each in ('lang="ja"', "ログアウト"))
     assert "理由" in client.get(page_of(ann)).text
-    assert "削除しました。" in submit(client, page_of(ann, "delete"), follow=True).text
+    assert "削除しました: “" in submit(client, page_of(ann, "delete"), follow=True).text
 
 
 def test_a_form_of_a_new_user_that_is_sent_twice_adds_once_and_is_logged_once(

@@ -32,6 +32,7 @@ from tests.staff.scenes import (
     act,
     acting,
     again,
+    below,
     do,
     let_in,
     logged_actions,
@@ -165,9 +166,24 @@ PAGES = {
     ),
     "a damaged account": Shown(ACCOUNT, (DAMAGED,), given=damage),
     "a damaged account that is searched": Shown(f"{USERS}?q={{pk}}", (DAMAGED,), given=damage),
-    "no report of accounts": Shown(USERS, ("No report is stored yet",)),
-    "no address book": Shown(CUSTOMERS),
-    "an empty address book": Shown(f"{CUSTOMERS}?account={{pk}}"),
+    "all accounts": Shown(USERS, ("All accounts, newest first.",), ("in no order",)),
+    "no report of accounts": Shown(f"{USERS}?newest", ("No report is stored yet",)),
+    "a search by one letter": Shown(
+        f"{USERS}?q=x", ("Enter at least two letters.",), ("0 accounts", "All accounts")
+    ),
+    "a search that finds nothing": Shown(
+        f"{USERS}?q=xx", ("0 accounts",), ("at least two letters.",)
+    ),
+    "no address book": Shown(CUSTOMERS, lacks=("0 customers",)),
+    "an empty address book": Shown(f"{CUSTOMERS}?account={{pk}}", ("0 customers",)),
+    "an opening among the recent actions": Shown(
+        "/admin/",
+        ("Opened invoices",),
+        ("Changed:", "changelink"),
+        lambda bob: let_in(User.find(username="grace")).get(
+            f"{below(bob)}invoices/{issued(bob.pk, day=TODAY).label}/"
+        ),
+    ),
     "the actions of an account": Shown(
         "/admin/accounts/user/{pk}/history/", ("Reason 0 a", "Reason 2 b"), given=log_six
     ),
@@ -227,7 +243,28 @@ def test_an_account_is_found_by_its_values_and_keys_and_by_no_other(client: Any,
         assert rows(client.get(USERS, {"q": who})) == [], who
 
 
-def test_the_newest_accounts_of_the_last_report_are_listed_first(
+def test_the_list_is_live_and_its_pages_have_each_account_once_at_a_bounded_cost(
+    client: Any, bob: User, requests_sent: Requests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    latest = make_user()
+    assert rows(client.get(USERS))[:2] == [latest.pk, bob.pk]
+
+    monkeypatch.setattr(admin.site._registry[User], "list_per_page", 2)
+    found, address = [], "?"
+    while address:
+        requests_sent.clear()
+        response = client.get(f"{USERS}{address}")
+        assert "in no order" in seen(response)
+        assert set(requests_sent.operations[len(OF_EVERY_PAGE) :]) == {"Scan"}
+        assert len(requests_sent.operations) <= len(OF_EVERY_PAGE) + 3
+        found += rows(response)
+        following = re.search(r'href="([^"]*)" rel="next"', response.content.decode())
+        address = html.unescape(following[1]) if following else ""
+
+    assert sorted(found) == sorted([bob.pk, latest.pk, User.find(username="grace").pk])
+
+
+def test_the_newest_accounts_of_the_last_report_are_listed(
     client: Any, bob: User, requests_sent: Requests
 ) -> None:
     gone, latest = make_user(), make_user()
@@ -236,7 +273,7 @@ def test_the_newest_accounts_of_the_last_report_are_listed_first(
     make_user()
     requests_sent.clear()
 
-    response = client.get(USERS)
+    response = client.get(f"{USERS}?newest")
 
     assert rows(response)[:2] == [latest.pk, bob.pk]
     assert gone.pk not in response.content.decode()
@@ -262,7 +299,6 @@ def test_an_account_that_two_fields_find_is_on_one_page(
 def test_a_damaged_account_is_listed_as_damaged_and_its_address_book_opens(
     client: Any, bob: User
 ) -> None:
-    stored_report("statistics")
     add_customer(bob.pk, Customer(name="Carl"), request_id="one")
     damage(bob)
 
@@ -296,10 +332,10 @@ def test_an_account_is_deactivated_and_activated_on_its_page(client: Any, bob: U
 
     assert act(client, bob, "deactivate").url == page_of(bob)
 
-    assert messages(client, bob) == ["“Bob”: Done."]
+    assert messages(client, bob) == ["Deactivated the account: “Bob”"]
     assert theirs.get("/accounts/profile/").status_code == 302
     act(client, bob, "activate")
-    assert messages(client, bob) == ["“Bob”: Done."]
+    assert messages(client, bob) == ["Activated the account: “Bob”"]
     assert logged_actions() == ["deactivate", "activate"]
 
 
@@ -322,10 +358,14 @@ def test_an_account_that_changes_meanwhile_is_not_deactivated(
 
 
 @pytest.mark.parametrize(
-    ("action", "subject"), [("sendPasswordReset", "password"), ("sendConfirmation", "onfirm")]
+    ("action", "subject", "said"),
+    [
+        ("sendPasswordReset", "password", "Sent a password reset: “Bob”"),
+        ("sendConfirmation", "onfirm", "Sent the confirmation again: “Bob”"),
+    ],
 )
 def test_a_mail_is_sent_again_with_its_reason_in_the_audit_log(
-    client: Any, bob: User, mailoutbox: Any, settings: Any, action: str, subject: str
+    client: Any, bob: User, mailoutbox: Any, settings: Any, action: str, subject: str, said: str
 ) -> None:
     settings.ACCOUNTS_LIMITS = settings.ACCOUNTS_LIMITS | {"mail": (1, 3600)}
 
@@ -333,7 +373,7 @@ def test_a_mail_is_sent_again_with_its_reason_in_the_audit_log(
 
     [mail] = mailoutbox
     assert (mail.to, subject in mail.subject) == ([bob.email], True)
-    assert messages(client, bob) == ["“Bob”: Done."]
+    assert messages(client, bob) == [said]
     [entry, _of_account] = stored_entries()
     assert (entry["action"]["S"], entry["reason"]["S"]) == (action, "The first one was lost")
     act(client, bob, action)

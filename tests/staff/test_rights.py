@@ -86,7 +86,7 @@ def test_a_superuser_acts_on_other_staff() -> None:
 
 
 OWN = ("You cannot do this to your own account.", "This is your own account.")
-OTHERS = ("Only a superuser can do this to a staff account.", "only a superuser can deactivate it")
+OTHERS = ("Only a superuser can do this to a staff account.", "only a superuser can change it")
 
 
 @pytest.mark.parametrize(
