@@ -61,11 +61,18 @@ NEWEST = "newest"
 #: The correction of an email address, and the URL name of its page.
 CHANGE_EMAIL, EMAIL_PAGE = "changeEmail", "accounts_user_email"
 
+EMAIL_HELP = _(
+    "The new address gets a link that confirms it. If the old address was confirmed, a notice is "
+    "sent there. Links that were sent before stop working. The account stays signed in."
+)
+
 #: What staff types for a new account.
 ADDED = ("username", "email", "full_name", "phone_number")
 
 LogEntry.labels |= {
+    "add": _("Added the account"),
     CHANGE_EMAIL: _("Corrected the email address"),
+    "delete": _("Deleted the account"),
     "breakLock": _("Broke a lock"),
     "openInvoices": _("Opened invoices"),
     "openCustomers": _("Opened the address book"),
@@ -207,6 +214,7 @@ class UserAdmin(StaffAdmin):
     )
     change_list_template = "staff/accounts.html"
     change_form_template = "staff/account.html"
+    delete_confirmation_template = "staff/account_delete.html"
     object_history_template = "staff/history.html"
 
     @_action("deactivate", _("Deactivate…"), _("Deactivated the account"))
@@ -282,26 +290,17 @@ class UserAdmin(StaffAdmin):
         return match is not None and match.url_name == EMAIL_PAGE
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        fields: tuple[str, ...] = ()
         if obj is None:
-            fields, description = ADDED, _("A link that sets the password is sent to this address.")
+            fields, text = ADDED, _("A link that sets the password is sent to this address.")
         elif self._corrects(request):
-            fields, description = (
-                ("email",),
-                _(
-                    "The new address gets a link that confirms it. If the old address was "
-                    "confirmed, a notice is sent there. Links that were sent before stop working. "
-                    "The account stays signed in."
-                ),
-            )
-        else:
-            # The template shows an account.
-            return []
-        return [(None, {"fields": fields, "description": description})]
+            fields, text = ("email",), EMAIL_HELP
+        # Otherwise the template shows an account.
+        return [(None, {"fields": fields, "description": text})] if fields else []
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         field = VALUES[db_field.name].form_field()
         field.widget.attrs |= {"class": "vTextField", "autocomplete": "off"}
-        field.help_text = ""
         return field
 
     def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> Any:

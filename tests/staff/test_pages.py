@@ -167,7 +167,9 @@ PAGES = {
     "a damaged account": Shown(ACCOUNT, (DAMAGED,), given=damage),
     "a damaged account that is searched": Shown(f"{USERS}?q={{pk}}", (DAMAGED,), given=damage),
     "all accounts": Shown(USERS, ("All accounts, newest first.",), ("in no order",)),
-    "no report of accounts": Shown(f"{USERS}?newest", ("No report is stored yet",)),
+    "no report of accounts": Shown(
+        f"{USERS}?newest", ("No report is stored yet",), ("0 accounts",)
+    ),
     "a search by one letter": Shown(
         f"{USERS}?q=x", ("Enter at least two letters.",), ("0 accounts", "All accounts")
     ),
