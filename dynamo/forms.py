@@ -183,7 +183,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
             self._defaults = self.instance.serialize(null_check=False)
         # Otherwise Firefox keeps the old value when the page is loaded again.
         widget = forms.HiddenInput(attrs={"autocomplete": "off"})
-        self.fields[self._hidden] = HiddenField(widget=widget, required=False)
+        self.fields[self._hidden] = HiddenField(widget=widget, required=False, label="")
         self.initial[self._hidden] = self._signed()
 
     # The hidden field -----------------------------------------------------------------------------

@@ -70,9 +70,7 @@ EMAIL_HELP = _(
 ADDED = ("username", "email", "full_name", "phone_number")
 
 LogEntry.labels |= {
-    "add": _("Added the account"),
     CHANGE_EMAIL: _("Corrected the email address"),
-    "delete": _("Deleted the account"),
     "breakLock": _("Broke a lock"),
     "openInvoices": _("Opened invoices"),
     "openCustomers": _("Opened the address book"),

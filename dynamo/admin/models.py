@@ -29,7 +29,7 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext as _, gettext as djangos_text
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo._internal.items import PARTITION_KEY_MAX_BYTES, Item, PlainModel
+from dynamo._internal.items import PARTITION_KEY_MAX_BYTES, Item, PlainModel, all_models
 from dynamo._internal.model.reading import Results
 from dynamo.admin.shown import id_of
 from dynamo.exceptions import DamagedItem
@@ -94,8 +94,10 @@ class LogEntry(PlainModel):
     @property
     def content_type(self) -> Any:
         """What index pages show below the item: the project's action, or else the model."""
-        model = (self.model_label or "").partition(".")[2]
-        return SimpleNamespace(name=self.labels.get(self.action) or model or self.action)
+        options: Any = (getattr(each, "_meta", None) for each in all_models())
+        label = self.model_label
+        names = (each.verbose_name for each in options if each and each.label_lower == label)
+        return SimpleNamespace(name=self.labels.get(self.action) or next(names, self.action))
 
     def get_change_message(self) -> str:
         """What was done, in the words of contrib.admin."""

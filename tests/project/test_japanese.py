@@ -37,6 +37,7 @@ FURTHER = [
     f"/invoices/new/?from={DAY.year}-000001",
     "/nothing/",
 ]
+_ACCOUNTS = re.compile(r"(looked\.at|user\d+)(@example\.(com|org))?")
 # Not valid in any field: it is too long, and has a character that reverses the text.
 UNACCEPTABLE = "\u202e" + "9" * 2000
 
@@ -51,8 +52,8 @@ def faults(response: Any) -> list[str]:
     """The problems of a page: its language attributes, and texts that are not Japanese."""
     if not response.headers.get("Content-Type", "").startswith("text/html"):
         return []
-    # The name of the account on the staff page is also in the title, without markup.
-    page = response.content.decode().replace("looked.at ", "")
+    # The names and addresses of accounts, on staff pages without markup.
+    page = _ACCOUNTS.sub("", response.content.decode())
     if not page or response.status_code == 302:
         return []
     wrong = [] if '<html lang="ja"' in page else ["lang"]

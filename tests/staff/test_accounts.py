@@ -154,7 +154,7 @@ def test_a_deleted_account_frees_its_values_and_its_owner_is_told(
 
     response = send(client, f"{below(bob)}delete/")
 
-    assert Page(client.get(response.url)).messages == ["Deleted the account: “bob”"]
+    assert Page(client.get(response.url)).messages == ["Deleted: “bob”"]
     make_user(username="bob", email="bob@example.org", request_id="another")
     assert_guards_match_users()
     assert list_customers(bob.pk).customers == []
@@ -216,9 +216,7 @@ def test_the_owner_of_an_added_account_sets_the_password(client: Any, mailoutbox
 
     carl = User.find(username="carl")
     assert response.url == page_of(carl)
-    assert Page(client.get(response.url)).messages == [
-        "Added the account: “carl”, carl@example.org"
-    ]
+    assert Page(client.get(response.url)).messages == ["Added: “carl”, carl@example.org"]
     assert (carl.is_staff, carl.is_superuser, carl.is_confirmed) == (False, False, False)
     assert_guards_match_users()
     [mail] = mailoutbox
