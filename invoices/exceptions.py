@@ -9,6 +9,7 @@ InvoiceError (a SequenceError)
 ├── AlreadyCredited      a credit note cancels the invoice
 ├── IsCreditNote         only an invoice can be voided, credited or paid
 ├── AlreadyPaid          the invoice is marked as paid, for `mark_paid` on another day
+├── AlreadySent          the invoice is not voided, because a mail may have brought it
 ├── NotPaid              the invoice is not marked as paid on this day
 ├── SendingReused        the request id sent the invoice to another address
 ├── TooManySendings      the invoice was sent too often within two days
@@ -100,6 +101,17 @@ class AlreadyPaid(InvoiceError):
     paid_on: date
 
     text = "Invoice {number} is already marked as paid on {paid_on}."
+
+
+class AlreadySent(InvoiceError):
+    """The customer may have the invoice by email, and the caller did not say that it may be voided."""
+
+    number: str
+
+    text = (
+        "Invoice {number} was sent by email, or may have been. Credit it instead. If it is right to "
+        "void it, use --even-if-sent (even_if_sent=True)."
+    )
 
 
 class NotPaid(InvoiceError):

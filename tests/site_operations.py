@@ -31,6 +31,7 @@ from invoices.document.invoice import Customer
 from invoices.exceptions import (
     AlreadyCredited,
     AlreadyPaid,
+    AlreadySent,
     AlreadyVoided,
     DateTooEarly,
     InvoiceRequestReused,
@@ -51,7 +52,7 @@ from tests.factories import (
     change_password,
     make_user,
 )
-from tests.invoice_factories import DAY, assert_invoices_whole, issued
+from tests.invoice_factories import DAY, assert_invoices_whole, issued, put_sendings
 from tests.locks.items import taken
 from tests.operations import DELETE, DONE, TRANSACTION, UPDATE, Operation, Refusals, nothing
 from tests.session_maps import begun, let_pass, read_for
@@ -441,6 +442,12 @@ def _void(_invoice: Any, **write: Any) -> None:
     void("ann", FIRST, "Wrong", **write)
 
 
+def _send(_invoice: Any) -> None:
+    """As a process does before it asks the mail server."""
+    entry = {"to": "bob@example.org", "at": f"{DAY}T10:00:00+00:00", "outcome": "unknown"}
+    put_sendings("ann", FIRST, {"r": entry})
+
+
 def _credit(_invoice: Any) -> object:
     return credit("ann", FIRST, "Returned")
 
@@ -504,7 +511,14 @@ INVOICES = [
             "a later one was issued": (lambda _none: issued("ann", day=LATER), DateTooEarly),
         },
     ),
-    _of_invoice("void", _void, again=AlreadyVoided, units=6, refusals=VOIDED | CREDITED | PAID),
+    _of_invoice(
+        "void",
+        _void,
+        again=AlreadyVoided,
+        units=12,
+        reads=["TransactGetItems"],
+        refusals=VOIDED | CREDITED | PAID | {"sent": (_send, AlreadySent)},
+    ),
     _of_invoice(
         "credit",
         _credit,

@@ -15,10 +15,10 @@ import unicodedata
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import formataddr, parseaddr
-from typing import Any, Literal, get_args
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -32,7 +32,7 @@ from pynamodb.expressions.operand import Path
 from accounts.attributes import EMAIL, deliverable_email, is_deliverable
 from accounts.limits.attempts import begin_mail_to_others
 from accounts.models import User
-from dynamo import Busy, DamagedItem, Transaction, Unavailable
+from dynamo import Busy, Transaction, Unavailable
 from dynamo.auth.addresses import clean_email
 from invoices.document.fields import Field
 from invoices.document.invoice import Invoice
@@ -41,13 +41,10 @@ from invoices.models import InvoiceItem, InvoiceState
 from invoices.output.pdf import pdf_of
 from invoices.store.issuing import check_confirmed
 from invoices.store.records import Record, find_record
+from invoices.store.sendings import Outcome, Sending, same_sendings, sendings_of, stored_sendings
 from web.kinds import MultiLine, SingleLine
 from web.mailserver import mail_connection
 
-#: What became of a mail: the mail server accepted it, refused it, was not reached; or unknown.
-#: Only a mail that is "sent" or "unknown" can arrive.
-Outcome = Literal["sent", "refused", "failed", "unknown"]
-OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 #: Why the mail did not go out.
 NOT_SENT = {
     "refused": _("The mail server refused the mail to %(to)s. Check the address."),
@@ -61,31 +58,11 @@ NOT_SENT = {
 MAX_SENDINGS = 10
 #: A sending is kept at least this long: twice as long as a form can be sent.
 KEPT_AT_LEAST = timedelta(days=2)
-#: Longer than a working mail server takes.
-UNDER_WAY = timedelta(minutes=1)
 #: Errors by which a mail server refuses a mail.
 _REFUSALS = (smtplib.SMTPResponseException, smtplib.SMTPRecipientsRefused)
 _REQUEST_ID = re.compile(r"[\w.:#-]{1,100}", re.ASCII)
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Sending:
-    """An attempt to send an invoice `to` an address; `at` is when it began."""
-
-    request_id: str
-    to: str
-    at: datetime
-    outcome: Outcome
-    #: The name of the mail server's error, known to the call that sent the mail. Not stored.
-    error: str = field(default="", compare=False)
-
-    @property
-    def may_be_under_way(self) -> bool:
-        """Whether another call, which began a moment ago, may still be sending the mail."""
-        is_young = datetime.now(UTC) - self.at < UNDER_WAY
-        return self.outcome == "unknown" and not self.error and is_young
 
 
 def _deliverable(typed: str) -> str:
@@ -180,38 +157,6 @@ def _check_may_send(user: User) -> None:
 # The entries --------------------------------------------------------------------------------------
 
 
-def sendings_of(state: InvoiceState) -> list[Sending]:
-    """The sendings that an invoice keeps, the latest first.
-
-    Raises:
-        DamagedItem: one of them cannot be read.
-    """
-    try:
-        sendings = [
-            Sending(
-                request_id,
-                values["to"],
-                datetime.fromisoformat(values["at"]).astimezone(UTC),
-                OUTCOMES[OUTCOMES.index(values["outcome"])],
-            )
-            for request_id, values in _stored(state).items()
-        ]
-        return sorted(sendings, key=lambda each: each.at, reverse=True)
-    except (KeyError, TypeError, ValueError) as error:
-        key = f"{state.series}#{state.number}"
-        problem = f"not a map of sendings ({error!r})"
-        raise DamagedItem(InvoiceState.table(), key, problem) from error
-
-
-def may_have_arrived(state: InvoiceState) -> bool:
-    """Whether the customer may have a mail with the invoice."""
-    return any(each.outcome in {"sent", "unknown"} for each in sendings_of(state))
-
-
-def _stored(state: InvoiceState) -> dict[str, Any]:
-    return state.sendings.as_dict() if state.sendings is not None else {}
-
-
 def _known_sending(record: Record, request_id: str, to: str) -> Sending | None:
     """The sending that has this request id; None if it can begin.
 
@@ -236,16 +181,19 @@ def _claim_sending(record: Record, request_id: str, to: str) -> tuple[Sending, b
         if known := _known_sending(record, request_id, to):
             return known, False
         claim = Sending(request_id, to, datetime.now(UTC), "unknown")
-        before = _stored(record.state)
+        before = stored_sendings(record.state)
         kept = _with_room(sendings_of(record.state), claim.at, invoice.label)
         stored = {each.request_id: before[each.request_id] for each in kept}
         stored[request_id] = {"to": to, "at": claim.at.isoformat(), "outcome": claim.outcome}
-        path = InvoiceState.sendings
-        unchanged = path == before if record.state.sendings is not None else path.does_not_exist()
         write = Transaction()
         issued = InvoiceItem(invoice.series, invoice.number)
         write.check(issued, Path("status") == "issued", otherwise=InvoiceError())
-        write.update(record.state, [path.set(stored)], unchanged, otherwise=InvoiceError())
+        write.update(
+            record.state,
+            [InvoiceState.sendings.set(stored)],
+            same_sendings(record.state),
+            otherwise=InvoiceError(),
+        )
         if not write.try_commit():
             return claim, True
         record = find_record(invoice.account, invoice.label)

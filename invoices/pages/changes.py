@@ -18,15 +18,7 @@ from accounts.exceptions import TooManyAttempts
 from accounts.limits.clients import counted_client
 from accounts.limits.middleware import in_words
 from invoices.exceptions import NotPaid
-from invoices.output.sending import (
-    MESSAGE,
-    NOT_SENT,
-    SUBJECT,
-    TO,
-    may_have_arrived,
-    send_invoice,
-    texts_of,
-)
+from invoices.output.sending import MESSAGE, NOT_SENT, SUBJECT, TO, send_invoice, texts_of
 from invoices.pages.views import OwnFormView, OwnInvoicesMixin, may_void
 from invoices.store.issuing import check_may_issue
 from invoices.store.records import Record, find_record
@@ -89,7 +81,7 @@ class ChangeView(OwnFormView):
 
     @property
     def is_possible(self) -> bool:
-        return self.record.can_be_canceled
+        return self.record.can_be_credited
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """The form. If the change is not possible, the invoice's page, which shows why."""
@@ -122,9 +114,6 @@ class InvoiceVoidView(ChangeView):
         return may_void(self.record)
 
     def act(self, form: Form) -> HttpResponse:
-        if may_have_arrived(self.record.state):
-            text = _("This invoice was sent by email. Credit it instead.")
-            raise ValidationError({"reason": text})
         void(self.account, self.label, form.cleaned_data["reason"])
         text = _("Invoice %(number)s was voided.")
         return self.redirect(text, "invoice", self.label, number=self.label)

@@ -36,12 +36,12 @@ from invoices.document.money import readable_amount
 from invoices.models import CustomerItem
 from invoices.output import einvoices
 from invoices.output.pdf import name_of, pdf_of
-from invoices.output.sending import may_have_arrived, sendings_of
 from invoices.pages import forms
 from invoices.store.customers import customer_of, list_customers
 from invoices.store.issuing import issue_invoice, label_issued_with, must_confirm, today
 from invoices.store.lists import Listed, latest_invoices, list_invoices, search_invoices, sums_of
 from invoices.store.records import STANDINGS, Record, find_invoice, find_record
+from invoices.store.sendings import sendings_of
 from sequences import DamagedSeries, ItemTooLarge, SequenceError
 from web import keptforms
 from web.choices import currency_of, is_currency
@@ -203,9 +203,8 @@ class InvoiceListView(OwnInvoicesMixin, TemplateView):
 
 
 def may_void(record: Record) -> bool:
-    """Whether pages offer to void an invoice. If the customer may have it, it is credited."""
-    is_offered = settings.INVOICES_ALLOW_VOID and record.can_be_paid
-    return is_offered and not may_have_arrived(record.state)
+    """Whether pages offer to void an invoice."""
+    return settings.INVOICES_ALLOW_VOID and record.can_be_voided
 
 
 class InvoiceView(OwnInvoicesMixin, InLineMixin, TemplateView):
@@ -512,6 +511,9 @@ _REFUSALS: dict[type[SequenceError], Any] = {
     exceptions.AlreadyVoided: gettext_lazy("The invoice was already voided: %(reason)s"),
     exceptions.AlreadyCredited: gettext_lazy(
         "The invoice was already credited. Its page shows the credit note."
+    ),
+    exceptions.AlreadySent: gettext_lazy(
+        "The invoice was sent by email, or may have been. Credit it instead."
     ),
     exceptions.AlreadyPaid: gettext_lazy("The invoice is already marked as paid on %(paid_on)s."),
     exceptions.IsCreditNote: gettext_lazy(

@@ -25,6 +25,7 @@ from invoices.document.invoice import (
 )
 from invoices.exceptions import UnknownInvoice
 from invoices.models import InvoiceItem, InvoiceState
+from invoices.store.sendings import may_have_arrived
 
 
 def to_item(invoice: Invoice) -> Item:
@@ -105,9 +106,13 @@ class Record:
         return self.standing in {"open", "overdue"}
 
     @property
-    def can_be_canceled(self) -> bool:
-        """Whether it can be voided or credited."""
+    def can_be_credited(self) -> bool:
         return self.can_be_paid or self.standing == "paid"
+
+    @property
+    def can_be_voided(self) -> bool:
+        """What the customer paid, or may have received by email, is credited instead."""
+        return self.can_be_paid and not may_have_arrived(self.state)
 
     @property
     def standing(self) -> str:

@@ -22,6 +22,7 @@ from invoices.document.invoice import Draft, Invoice, credit_request_id
 from invoices.exceptions import (
     AlreadyCredited,
     AlreadyPaid,
+    AlreadySent,
     AlreadyVoided,
     DateTooEarly,
     InvoiceRequestReused,
@@ -32,6 +33,7 @@ from invoices.exceptions import (
 from invoices.models import InvoiceItem, InvoiceState
 from invoices.store.issuing import issue_invoice, today
 from invoices.store.records import (
+    Record,
     credit_guard,
     find_invoice,
     find_record,
@@ -40,6 +42,7 @@ from invoices.store.records import (
     label_of_guard,
     state_at,
 )
+from invoices.store.sendings import same_sendings
 
 VOID_REASON = Field(
     "reason", SingleLine(500), label=_("Reason"), help_text=_("Printed on the invoice.")
@@ -54,21 +57,30 @@ ISSUED = (Path("status") == "issued") & Path("credits").does_not_exist()
 # Voiding -----------------------------------------------------------------------------------------
 
 
-def void(account: str, label: str, reason: str, *, write: Transaction | None = None) -> None:
+def void(
+    account: str,
+    label: str,
+    reason: str,
+    *,
+    even_if_sent: bool = False,
+    write: Transaction | None = None,
+) -> None:
     """Void the invoice. It keeps its number and its contents.
 
-    What was paid can be credited, or is no longer marked as paid first.
+    What was paid can be credited, or is no longer marked as paid first. What the customer may have
+    received by email is voided only with `even_if_sent`.
 
-    Costs 1 request, 2 write units per KB of the invoice, and 4 more. After `Unavailable`, a second
-    call tells whether the first one voided it.
+    Costs 2 requests, 6 read and 6 write units for an invoice of up to 1 KB. After `Unavailable`, a
+    second call tells whether the first one voided it.
 
-    Raises (ValidationError at once, the others when the transaction is refused):
+    Raises (the first two at once, the others when the transaction is refused):
         ValidationError: the reason is empty, too long, or cannot be printed.
         UnknownInvoice: the account has no such invoice.
         IsCreditNote: a credit note cannot be voided.
         AlreadyVoided: it was voided before.
         AlreadyCredited: a credit note cancels it.
         AlreadyPaid: it is marked as paid.
+        AlreadySent: a mail with it may have arrived, or is being sent.
         DamagedItem: its stored item is damaged.
         Unavailable: no answer in time; it may be voided.
     """
@@ -85,9 +97,12 @@ def void(account: str, label: str, reason: str, *, write: Transaction | None = N
             return None
         return _why_not_issued(label, refusal)
 
+    record = find_record(account, label)
+    if record.can_be_paid and not (even_if_sent or record.can_be_voided):
+        raise AlreadySent(label)
     with joined(write) as write:
         write.add(_check_not_credited(account, label))
-        write.add(_check_not_paid(account, label))
+        write.add(_check_not_paid_or_sent(record, even_if_sent=even_if_sent))
         write.add(Write.update(invoice_at(account, label), changes, ISSUED, otherwise=refused))
 
 
@@ -268,10 +283,16 @@ def _check_not_credited(account: str, label: str) -> Write:
     )
 
 
-def _check_not_paid(account: str, label: str) -> Write:
-    """The check that the invoice is not marked as paid; its refusal means AlreadyPaid."""
-    return Write.check(
-        state_at(account, label),
-        InvoiceState.paid_on.does_not_exist(),
-        otherwise=lambda refusal: AlreadyPaid(label, _state_of(refusal).paid_on),
-    )
+def _check_not_paid_or_sent(record: Record, *, even_if_sent: bool) -> Write:
+    """The check that the invoice is not marked as paid, and was not sent since `record` was read.
+
+    Its refusal means AlreadyPaid or AlreadySent.
+    """
+    label, is_not_paid = record.invoice.label, InvoiceState.paid_on.does_not_exist()
+
+    def refused(refusal: Refusal) -> Exception:
+        stored = _state_of(refusal)
+        return AlreadyPaid(label, stored.paid_on) if bool(stored.paid_on) else AlreadySent(label)
+
+    unchanged = is_not_paid if even_if_sent else is_not_paid & same_sendings(record.state)
+    return Write.check(record.state, unchanged, otherwise=refused)

@@ -133,8 +133,11 @@ def test_an_invoice_that_a_mail_may_have_brought_is_credited_and_not_voided(
     assert (f"{PAGE}void/" in client.get(PAGE).text) == is_offered
     assert f"{PAGE}credit/" in client.get(PAGE).text
     assert client.get(f"{PAGE}void/").status_code == (200 if is_offered else 302)
-    client.post(f"{PAGE}void/", shown)
+    refused = client.post(f"{PAGE}void/", shown)
     assert find_invoice(ann.pk, FIRST).is_voided == is_offered
+    if not is_offered:
+        [error] = Page(refused).errors["reason"]
+        assert error == "The invoice was sent by email, or may have been. Credit it instead."
 
 
 def test_a_site_without_voiding_hides_it_and_refuses_it(

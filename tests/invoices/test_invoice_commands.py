@@ -21,11 +21,12 @@ from tests import commands
 from tests.clocks import hold_the_day
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
-from tests.invoice_factories import DAY, issued, stored_invoices, stored_numbers
+from tests.invoice_factories import DAY, issued, put_sendings, stored_invoices, stored_numbers
 
 ISSUE = "issueinvoice --user ann --customer Bob --line Work;1;1;1"
 LINE_2 = f"{ISSUE} --line "
-FIRST, VOIDED, PAID, CREDITED, NOTE = (f"{DAY.year}-{number:06}" for number in range(1, 6))
+FIRST, VOIDED, PAID, SENT, CREDITED, NOTE = (f"{DAY.year}-{number:06}" for number in range(1, 7))
+MAIL = {"to": "bob@example.org", "at": "2026-11-20T10:00:00+00:00", "outcome": "unknown"}
 DAY_BEFORE, LATE = DAY - timedelta(days=1), DAY + timedelta(days=2)
 
 
@@ -94,6 +95,16 @@ REFUSALS = {
         for command, number, error in (
             ("voidinvoice --reason x", VOIDED, f"Invoice {VOIDED} was already voided: Wrong"),
             ("voidinvoice --reason x", CREDITED, f"Invoice {CREDITED} was already credited by"),
+            (
+                "voidinvoice --reason x",
+                PAID,
+                f"Invoice {PAID} is already marked as paid on {DAY}. Use",
+            ),
+            (
+                "voidinvoice --reason x",
+                SENT,
+                f"Invoice {SENT} was sent by email, or may have been.",
+            ),
             ("voidinvoice --reason \u2060", FIRST, "Reason: This field is required."),
             ("creditinvoice --reason x", NOTE, f"{NOTE} is a credit note. It cannot be voided,"),
             ("creditinvoice --reason \u2060", FIRST, "Reason: This field is required."),
@@ -111,10 +122,11 @@ def test_a_refusal_is_one_line_on_stderr_and_exit_code_1(
     ann: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hold_the_day(DAY, monkeypatch)
-    for _number in range(4):
+    for _number in range(5):
         issued(ann.pk, request_id=None if stored_numbers(ann.pk) else "r")
     void(ann.pk, VOIDED, "Wrong")
     mark_paid(ann.pk, PAID, DAY)
+    put_sendings(ann.pk, SENT, {"r": MAIL})
     credit(ann.pk, CREDITED, "Returned")
     before = stored_invoices(ann.pk)
     monkeypatch.chdir(tmp_path)
@@ -125,6 +137,15 @@ def test_a_refusal_is_one_line_on_stderr_and_exit_code_1(
     assert stored_invoices(ann.pk) == before
     assert find_record(ann.pk, PAID).state.paid_on == DAY
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_mail_may_have_brought_is_voided_if_the_command_says_so(ann: User) -> None:
+    issued(ann.pk)
+    put_sendings(ann.pk, FIRST, {"r": MAIL})
+
+    run("voidinvoice", "--user", "ann", FIRST, "--reason", "It came back", "--even-if-sent")
+
+    assert find_invoice(ann.pk, FIRST).void_reason == "It came back"
 
 
 def test_the_date_may_be_tomorrow_and_later_if_forced(

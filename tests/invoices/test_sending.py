@@ -20,8 +20,9 @@ from invoices.document.invoice import Seller
 from invoices.document.money import readable_amount
 from invoices.exceptions import AlreadyVoided, SendingReused, TooManySendings
 from invoices.output.pdf import render
-from invoices.output.sending import MAX_SENDINGS, MESSAGE, TO, Sending, send_invoice, sendings_of
+from invoices.output.sending import MAX_SENDINGS, MESSAGE, TO, send_invoice
 from invoices.store.records import find_record
+from invoices.store.sendings import Sending, sendings_of
 from invoices.store.settlement import credit, mark_paid, void
 from tests.clocks import hold_the_day
 from tests.commands import run

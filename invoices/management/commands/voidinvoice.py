@@ -3,8 +3,9 @@
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
+from invoices.exceptions import AlreadyPaid
 from invoices.management.base import InvoiceCommand, errors_about, find_owner
 from invoices.store.records import find_invoice
 from invoices.store.settlement import void
@@ -14,10 +15,19 @@ class Command(InvoiceCommand):
     help = "Void an invoice. It keeps its number and shows the reason."
     takes = ("number", "--reason", "--json")
 
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        sent = "void it although a mail with it may have arrived"
+        parser.add_argument("--even-if-sent", action="store_true", help=sent)
+
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.INVOICES_ALLOW_VOID:
             raise CommandError("INVOICES_ALLOW_VOID is off. Use creditinvoice.")
         account, _user = find_owner(options["user"])
+        label, even_if_sent = options["number"], options["even_if_sent"]
         with errors_about("Reason"):
-            void(account, options["number"], options["reason"])
-        self.show(find_invoice(account, options["number"]), options)
+            try:
+                void(account, label, options["reason"], even_if_sent=even_if_sent)
+            except AlreadyPaid as error:
+                raise CommandError(f"{error} Use creditinvoice, or markpaid --undo.") from error
+        self.show(find_invoice(account, label), options)

@@ -1,0 +1,76 @@
+"""The mails that brought an invoice to its customer, or were to: what its state keeps of them."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, get_args
+
+from pynamodb.expressions.condition import Condition
+
+from dynamo import DamagedItem
+from invoices.models import InvoiceState
+
+#: What became of a mail: the mail server accepted it, refused it, was not reached; or unknown.
+#: Only a mail that is "sent" or "unknown" can arrive.
+Outcome = Literal["sent", "refused", "failed", "unknown"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+#: Longer than a working mail server takes.
+UNDER_WAY = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class Sending:
+    """An attempt to send an invoice `to` an address; `at` is when it began."""
+
+    request_id: str
+    to: str
+    at: datetime
+    outcome: Outcome
+    #: The name of the mail server's error, known to the call that sent the mail. Not stored.
+    error: str = field(default="", compare=False)
+
+    @property
+    def may_be_under_way(self) -> bool:
+        """Whether another call, which began a moment ago, may still be sending the mail."""
+        is_young = datetime.now(UTC) - self.at < UNDER_WAY
+        return self.outcome == "unknown" and not self.error and is_young
+
+
+def sendings_of(state: InvoiceState) -> list[Sending]:
+    """The sendings that an invoice keeps, the latest first.
+
+    Raises:
+        DamagedItem: one of them cannot be read.
+    """
+    try:
+        sendings = [
+            Sending(
+                request_id,
+                values["to"],
+                datetime.fromisoformat(values["at"]).astimezone(UTC),
+                OUTCOMES[OUTCOMES.index(values["outcome"])],
+            )
+            for request_id, values in stored_sendings(state).items()
+        ]
+        return sorted(sendings, key=lambda each: each.at, reverse=True)
+    except (KeyError, TypeError, ValueError) as error:
+        key = f"{state.series}#{state.number}"
+        problem = f"not a map of sendings ({error!r})"
+        raise DamagedItem(InvoiceState.table(), key, problem) from error
+
+
+def may_have_arrived(state: InvoiceState) -> bool:
+    """Whether the customer may have a mail with the invoice."""
+    return any(each.outcome in {"sent", "unknown"} for each in sendings_of(state))
+
+
+def stored_sendings(state: InvoiceState) -> dict[str, Any]:
+    """The sendings as they are stored, by request id."""
+    return state.sendings.as_dict() if state.sendings is not None else {}
+
+
+def same_sendings(state: InvoiceState) -> Condition:
+    """The condition that no sending was added or changed since `state` was read."""
+    path = InvoiceState.sendings
+    if state.sendings is None:
+        return path.does_not_exist()
+    return path == stored_sendings(state)
