@@ -8,6 +8,9 @@ are public, and other unique attributes are checked at once.
 
 A link can be followed twice. So when it has made its account, the account's key replaces the stored
 values.
+
+The page that the visitor wanted before signing up is stored with the values. In the link, it would
+let anybody send their words to any address.
 """
 
 from typing import Any
@@ -29,8 +32,8 @@ SIGN_UP = "signup"
 
 
 @sensitive_variables()
-def hold(*, password: str, request_id: str, **values: Any) -> str | None:
-    """Store a sign-up, with values as `services.register` takes them.
+def hold(*, password: str, request_id: str, next_page: str = "", **values: Any) -> str | None:
+    """Store a sign-up, with values as `services.register` takes them, and the page to go to then.
 
     Returns the token of the link that makes the account, or None if an account has the address.
     Costs 3 requests, 2 read units and 1 write unit per KB in either case; 1 request and 1 read unit
@@ -56,14 +59,17 @@ def hold(*, password: str, request_id: str, **values: Any) -> str | None:
     # Plain texts: when the link is followed, days later, they are cleaned again.
     plain = {name: value and str(value) for name, value in values.items()}
     held = {**plain, "password_hash": make_password(password), "request_id": request_id}
+    held["next_page"] = next_page
     cache.set(_cache_key(key), held, links.VALID_SECONDS)
     token = links.make(SIGN_UP, key)
     return None if is_known else token
 
 
 @sensitive_variables()
-def release(token: str, *, write: Transaction | None = None) -> User:
+def release(token: str, *, write: Transaction | None = None) -> tuple[User, str]:
     """Make the account of the link's sign-up, with a confirmed address. Or return it, if made.
+
+    Also returns the page to go to, or "". It was checked on the host of the sign-up only.
 
     Costs 3 requests, 1 read unit and 7 write units; 2 requests and 2 read units if it was made
     before.
@@ -79,21 +85,22 @@ def release(token: str, *, write: Transaction | None = None) -> User:
     held: dict[str, Any] | None = cache.get(_cache_key(key))
     if held is None:
         raise BadLink(SIGN_UP)
+    next_page: str = held.pop("next_page", "")
     if "made" in held:
-        return _made_before(held)
+        return _made_before(held), next_page
 
     @sensitive_variables()
     def forget_values(_stored: Item | None) -> None:
         if user.password != held["password_hash"]:
             raise AccountRequestReused(held["request_id"])
         # After the commit: if the process ends before this, the link finds its account.
-        made = {"made": user.pk, "joined_at": str(user.date_joined)}
+        made = {"made": user.pk, "joined_at": str(user.date_joined), "next_page": next_page}
         cache.set(_cache_key(key), made, links.VALID_SECONDS)
 
     with joined(write) as write:
         user = services.register(**held, email_confirmed=True, write=write)
         write.on_commit(user, forget_values)
-    return user
+    return user, next_page
 
 
 def address_of(token: str) -> str:

@@ -5,6 +5,7 @@ from typing import Any, cast
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login, logout
+from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.decorators import method_decorator
@@ -73,7 +74,7 @@ class SignUpView(KeepFormMixin, FormPageMixin, NextPageMixin, FormView):
 
     def _hold(self, form: SignUpForm) -> HttpResponse:
         """Store the sign-up and send its link. The answer does not tell if the address is known."""
-        token = pending.hold(**form.account_values())
+        token = pending.hold(**form.account_values(), next_page=self.get_redirect_url())
         email = form.cleaned_data["email"]
         if not mails.send_sign_up_link(email, token):
             return show_not_sent(self, form)
@@ -90,9 +91,12 @@ class SignUpConfirmView(LinkView):
     way_out_of_used = ("login", gettext_lazy("Sign in"))
 
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
-        """Make the account without a sign-in, because the link does not prove the password."""
-        user = pending.release(token)
+        """Make the account without a sign-in, because the link does not prove the password.
+
+        The page of the sign-in leads to the page that was wanted, if it is one of this site.
+        """
+        user, next_page = pending.release(token)
         if request.user == user:
             return redirect("profile")
         messages.success(request, _("Your account is ready. Sign in with your password."))
-        return redirect("login")
+        return redirect_to_login(next_page) if next_page else redirect("login")

@@ -6,6 +6,7 @@ tests/accounts/test_mailed_links.py.
 
 import json
 from typing import Any
+from urllib.parse import unquote, urlencode
 
 import pytest
 from django.contrib.auth import hashers
@@ -107,7 +108,7 @@ def test_a_sign_up_stores_no_account_but_the_hash_of_its_password_until_its_link
     assert (user.username, user.email, user.full_name) == ("Ann", "ann@example.org", "Ann Example")
     assert (user.phone_number, user.is_confirmed) == ("+12025550124", True)
     assert_guards_match_users()
-    assert held() == [{"made": user.pk, "joined_at": str(user.date_joined)}]
+    assert held() == [{"made": user.pk, "joined_at": str(user.date_joined), "next_page": ""}]
     sign_in(client, user)
     assert signed_in_as(client) == "Ann"
 
@@ -216,6 +217,29 @@ def test_a_link_finds_its_account_if_the_process_died_before_it_noted_it() -> No
     assert stored_items() == made
 
 
+@pytest.mark.parametrize(
+    ("wanted", "reached"),
+    [
+        ("/invoices/new/?a=1", "/invoices/new/?a=1"),
+        ("https://example.com/", "/"),
+        ("//example.com", "/"),
+        ("javascript:alert(1)", "/"),
+    ],
+)
+def test_a_sign_up_leads_to_the_page_that_was_wanted_and_its_mail_does_not_contain_it(
+    wanted: str, reached: str
+) -> None:
+    query, visitor = urlencode({"next": wanted}), Client()
+    visitor.post(f"{URL}?{query}", form_values(visitor, f"{URL}?{query}", **ANN))
+    assert unquote(wanted) not in unquote(the_mail().body)
+
+    # In another browser, and a second time.
+    for follower in (Client(), Client()):
+        asked = follower.post(link())["Location"]
+        typed = form_values(follower, asked, username="Ann", password=PASSWORD)
+        assert follower.post(LOGIN, typed)["Location"] == reached
+
+
 # The same form twice ------------------------------------------------------------------------------
 
 
@@ -250,7 +274,7 @@ def test_a_used_link_does_not_lead_to_the_account_of_another_link_of_the_same_fo
         return held
 
     first, second = token("ann"), token("bea")
-    made = pending.release(first)
+    made, _page = pending.release(first)
     delete(made)
     pending.release(second)
 
@@ -266,7 +290,7 @@ def test_a_pending_sign_up_joins_a_transaction() -> None:
     assert token
 
     with Transaction() as write:
-        user = pending.release(token, write=write)
+        user, _page = pending.release(token, write=write)
         assert stored_items() == {}
 
     assert user.stored == stored_user(user.pk)

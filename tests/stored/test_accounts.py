@@ -120,7 +120,7 @@ def test_a_waiting_change_is_made_by_its_link_unless_a_new_password_ended_it(
 def test_a_pending_sign_up_creates_its_account_or_has_expired(stored: Stored) -> None:
     token = links.make(pending.SIGN_UP, stored.about["heldSignUp"])
     try:
-        made = pending.release(token)
+        made, _page = pending.release(token)
     except BadLink:
         assert "userName#ivy" not in stored_items()
     else:
