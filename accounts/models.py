@@ -122,7 +122,9 @@ class User(AbstractUser):
         _("Days until payment"), PaymentDays(), help_text=_("From the date of the invoice.")
     )
     payment_terms = TextValue(
-        _("Payment terms"), MultiLine(500), help_text=_("Printed on each invoice.")
+        _("Payment terms"),
+        MultiLine(500),
+        help_text=_("Left out of invoices in another language than those within your country."),
     )
     email_confirmed_at = UTCDateTimeAttribute(attr_name="emailConfirmedAt", null=True)
     confirmation_id = UnicodeAttribute(

@@ -104,13 +104,13 @@ class AlreadyPaid(InvoiceError):
 
 
 class AlreadySent(InvoiceError):
-    """The customer may have the invoice by email, and the caller did not say that it may be voided."""
+    """A mail may have brought the invoice, and the caller did not say that it may be voided."""
 
     number: str
 
     text = (
-        "Invoice {number} was sent by email, or may have been. Credit it instead. If it is right to "
-        "void it, use --even-if-sent (even_if_sent=True)."
+        "Invoice {number} was sent by email, or may have been. Credit it instead. If the customer "
+        "does not have it, use --even-if-sent (even_if_sent=True)."
     )
 
 

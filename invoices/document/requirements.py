@@ -21,6 +21,7 @@ place of delivery, whether goods or services are sold, and VAT on debits. A note
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -34,6 +35,7 @@ from invoices.document.invoice import (
     TYPED_FIELDS,
     Contents,
     Customer,
+    Draft,
     Seller,
 )
 from invoices.document.money import minor_units, readable_decimal
@@ -216,11 +218,9 @@ def _all_doubts(country: str, contents: Contents) -> Iterator[Lack]:
             yield Lack(_CHARGED_IN_EU, "tax_category", at)
         elif line.category == "export" and is_within_eu:
             yield Lack(_NOT_EXPORT, "tax_category", at)
-    own = Customer("", country=country).language_or(get_language() or DEFAULT_LANGUAGE)
-    language = contents.customer.language_or(own)
-    if contents.payment_terms and language != own:
+    if contents.payment_terms and not _is_in_language_of(country, contents):
         text = _("The document is in %(language)s. Are the payment terms in this language, too?")
-        yield Lack(text % {"language": DOCUMENT_LANGUAGES[language]}, "payment_terms")
+        yield Lack(text % _named_language(contents), "payment_terms")
     if contents.lines:
         sums = totals(contents.lines, contents.currency, contents.prices_include_tax)
         if sums.gross < 0:
@@ -229,6 +229,41 @@ def _all_doubts(country: str, contents: Contents) -> Iterator[Lack]:
 
 def _readable(rate: str | Decimal) -> str:
     return readable_decimal(Decimal(rate))
+
+
+# Payment terms ------------------------------------------------------------------------------------
+
+
+def language_of(customer: Customer) -> str:
+    """The language of the document: that of the customer, or else that of the page."""
+    return customer.language_or(get_language() or DEFAULT_LANGUAGE)
+
+
+def without_foreign_terms(draft: Draft, seller: Seller, usual_terms: str) -> Draft:
+    """`draft` without its payment terms if they are the profile's, in another language than it.
+
+    The profile's `usual_terms` are taken to be in the language of documents within its country.
+    """
+    if draft.payment_terms != usual_terms or _is_in_language_of(seller.country, draft):
+        return draft
+    return replace(draft, payment_terms="")
+
+
+def terms_left_out(typed: Draft) -> Lack:
+    """What the form says if `without_foreign_terms` left them out."""
+    text = _(
+        "The document is in %(language)s, so the payment terms of your profile are left out. To "
+        "print terms, enter them in this language."
+    )
+    return Lack(text % _named_language(typed), "payment_terms")
+
+
+def _is_in_language_of(country: str, contents: Contents) -> bool:
+    return language_of(contents.customer) == language_of(Customer("", country=country))
+
+
+def _named_language(contents: Contents) -> dict[str, str]:
+    return {"language": DOCUMENT_LANGUAGES[language_of(contents.customer)]}
 
 
 # VAT rates ----------------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import formataddr, parseaddr
-from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings

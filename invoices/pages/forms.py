@@ -50,6 +50,8 @@ from invoices.document.requirements import (
     is_reduced,
     missing,
     rates_of,
+    terms_left_out,
+    without_foreign_terms,
 )
 from invoices.output import einvoices
 from invoices.store.issuing import check_may_issue, check_seller, is_named, seller_of, today
@@ -208,14 +210,18 @@ def preview(data: Mapping[str, str]) -> tuple[list[int | None], Totals | None]:
     return amounts, None
 
 
-def checks_of(seller: Seller, draft: Draft, lines: _Lines, *, is_named: bool) -> dict[str, Any]:
+def checks_of(
+    seller: Seller, typed: Draft, lines: _Lines, *, usual_terms: str, is_named: bool
+) -> dict[str, Any]:
     """What pages say about a draft, by its name in templates: what it lacks, what may be wrong."""
     positions = [*lines.by_position()] if lines.is_bound else []
+    draft = without_foreign_terms(typed, seller, usual_terms)
+    asked = [*doubts(seller, draft), *([terms_left_out(typed)] if draft != typed else [])]
     shown = draw_up(draft, "", seller, today(), "")
     return {
         "law_of": seller.country,
         "required": list(missing(seller, draft, is_named=is_named)),
-        "doubts": [_doubt(*each, positions) for each in doubts(seller, draft)],
+        "doubts": [_doubt(*each, positions) for each in asked],
         "einvoice_lacks": (list(einvoices.lacks(shown)) if seller.country in EU | {""} else []),
     }
 
@@ -241,7 +247,13 @@ def checks(data: Mapping[str, str]) -> dict[str, Any]:
     form.is_valid()
     about = {each.name: data.get(f"seller_{each.name}", "") for each in fields_of(Seller)}
     draft = draft_of(_UNKNOWN | form.cleaned_data, lines.lines())
-    return checks_of(Seller(**about), draft, lines, is_named=bool(data.get("seller_is_named")))
+    return checks_of(
+        Seller(**about),
+        draft,
+        lines,
+        usual_terms=data.get("seller_payment_terms", ""),
+        is_named=bool(data.get("seller_is_named")),
+    )
 
 
 #: The fields of the form by the parts of the page. Those of a part with a title are folded away
@@ -305,6 +317,7 @@ class InvoiceForm(RequestIdForm):
         """
         super().__init__(*args, **kwargs)
         self.user, self.seller, self.is_named = user, seller_of(user), is_named(user)
+        self.usual_terms = user.payment_terms or ""
         self.issued_on, self.is_preview = today(user.time_zone), is_preview
         for each in self.required_by_law:
             if each.field in self.fields:
@@ -332,6 +345,7 @@ class InvoiceForm(RequestIdForm):
     def about_seller(self) -> str:
         """What `checks` needs, in the form of a query."""
         about = {each: getattr(self.seller, each) for each in _SELLER_NEEDED}
+        about["payment_terms"] = self.usual_terms
         about["is_named"] = "yes" if self.is_named else ""
         return urlencode({f"seller_{name}": text for name, text in about.items() if text})
 
@@ -375,6 +389,10 @@ class InvoiceForm(RequestIdForm):
             self.add_error(None, ValidationError(new))
 
     def draft(self) -> Draft:
+        """The draft to issue, as far as it is known: without payment terms in another language."""
+        return without_foreign_terms(self.typed_draft(), self.seller, self.usual_terms)
+
+    def typed_draft(self) -> Draft:
         """What was typed, as far as it is known, or what a new form begins with, unchecked.
 
         Unknown values are at their defaults.

@@ -19,7 +19,7 @@ from django.urls import reverse
 from django.utils.cache import get_conditional_response
 from django.utils.formats import date_format
 from django.utils.http import content_disposition_header, quote_etag
-from django.utils.translation import get_language, gettext as _, gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 from django.views import View
 from django.views.generic import FormView, TemplateView
 
@@ -31,8 +31,9 @@ from dynamo import Unavailable
 from dynamo.middleware import as_unavailable
 from invoices import exceptions
 from invoices.document.amounts import MAX_LINES
-from invoices.document.invoice import DEFAULT_LANGUAGE, Invoice, draw_up, series_of, typed_values_of
+from invoices.document.invoice import Invoice, draw_up, series_of, typed_values_of
 from invoices.document.money import readable_amount
+from invoices.document.requirements import language_of
 from invoices.models import CustomerItem
 from invoices.output import einvoices
 from invoices.output.pdf import name_of, pdf_of
@@ -413,18 +414,20 @@ class InvoiceNewView(InLineMixin, OwnFormView):
         context = super().get_context_data(**kwargs)
         form = context["form"]
         context["page"] = self.page_of(form)
-        about = form.seller, form.draft(), form.lines
-        return context | forms.checks_of(*about, is_named=form.is_named)
+        about = form.seller, form.typed_draft(), form.lines
+        known = {"usual_terms": form.usual_terms, "is_named": form.is_named}
+        return context | forms.checks_of(*about, **known)
 
     def act(self, form: forms.InvoiceForm) -> HttpResponse:
         """Issue it. The same form sent again leads to the same invoice."""
+        draft = form.draft()
         # Refuses the dates, too, if midnight has passed since the form was checked.
         invoice = issue_invoice(
-            form.draft(),
+            draft,
             account=self.account,
             seller=form.seller,
             request_id=form.cleaned_data["request_id"],
-            language=_language_of(form),
+            language=language_of(draft.customer),
             time_zone=self.user.time_zone,
         )
         number = invoice.label
@@ -447,8 +450,9 @@ class InvoiceNewPreviewView(InvoiceNewView):
         if not form.is_valid():
             # The profile was changed meanwhile, or midnight has passed.
             return self.form_invalid(form)
-        values = form.draft(), self.account, form.seller, self.today
-        invoice = draw_up(*values, form.cleaned_data["request_id"], _language_of(form))
+        draft, request_id = form.draft(), form.cleaned_data["request_id"]
+        about = self.account, form.seller, self.today, request_id
+        invoice = draw_up(draft, *about, language_of(draft.customer))
         return self.show_drawn_up(form, invoice)
 
     def show_drawn_up(self, form: forms.InvoiceForm, invoice: Invoice) -> HttpResponse:
@@ -463,11 +467,6 @@ class InvoicePreviewPdfView(InvoiceNewPreviewView):
 
     def show_drawn_up(self, form: forms.InvoiceForm, invoice: Invoice) -> HttpResponse:
         return shown_pdf(pdf_of(invoice, keep=False), "draft")
-
-
-def _language_of(form: forms.InvoiceForm) -> str:
-    """The language of the document: that of the customer, or else that of the page."""
-    return form.draft().customer.language_or(get_language() or DEFAULT_LANGUAGE)
 
 
 class PreviewView(View):

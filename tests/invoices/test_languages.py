@@ -3,8 +3,10 @@
 import io
 import re
 from decimal import Decimal
+from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from django.core import mail
@@ -32,6 +34,8 @@ from web.choices import currency_choices
 
 #: Texts that are the same in several languages.
 SAME = {"Bank", "IBAN", "BIC", "Date", "Description", "h", "kg", "m"}
+#: The payment terms of a profile.
+TERMS = "Zahlbar in 14 Tagen."
 
 
 @pytest.mark.parametrize("path", catalogue.DOCUMENTS, ids=lambda path: path.parts[-3])
@@ -143,6 +147,38 @@ def test_without_a_language_of_the_customer_the_document_has_that_of_the_page(
 
     assert find_invoice(ann.pk, path.split("/")[2]).language == "ja"
     assert "Accept-Language" not in client.get(f"{path.rstrip('/')}.pdf").get("Vary", "")
+
+
+@pytest.mark.parametrize(
+    ("country", "chosen", "terms", "printed"),
+    [
+        ("DE", "", TERMS, TERMS),
+        ("AT", "", TERMS, TERMS),
+        ("JP", "de", TERMS, TERMS),
+        ("DE", "en", TERMS, ""),
+        ("FR", "", TERMS, ""),
+        # The page is in English.
+        ("IT", "", TERMS, ""),
+        ("FR", "", "Sous 14 jours.", "Sous 14 jours."),
+    ],
+)
+def test_terms_of_the_profile_are_printed_in_their_language_or_not_at_all(
+    client: Client, ann: User, country: str, chosen: str, terms: str, printed: str
+) -> None:
+    edit_profile(ann, country="DE", business_name="A", business_address="B", payment_terms=TERMS)
+    form = typed(customer_country=country, customer_language=chosen, payment_terms=terms)
+    about = client.get(NEW).content.decode().split('data-seller="')[1].split('"')[0]
+    sent = form | dict(parse_qsl(unescape(about)))
+    said = "the payment terms of your profile are left out"
+
+    while_typing = client.post("/invoices/preview/", sent).json()["checks"]
+    preview = client.get(client.post(NEW, form | {"preview": "1"})["Location"]).content.decode()
+    path = client.post(NEW, form)["Location"]
+
+    assert find_invoice(ann.pk, path.split("/")[2]).payment_terms == printed
+    for shown in (while_typing, preview):
+        assert (said in shown) == (not printed)
+    assert (terms in preview.partition("card document")[2]) == bool(printed)
 
 
 def test_a_request_repeated_in_another_language_gets_its_invoice(account: str) -> None:
