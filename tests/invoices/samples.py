@@ -90,7 +90,7 @@ def invoices(draw: st.DrawFn) -> Invoice:
         exemption_reason=draw(TEXTS),
         issued_on=draw(st.dates(date(1000, 1, 1))),
     )
-    numbers = [TEXTS] * 4  # of the tax office and of the bank
+    numbers = [TEXTS] * 8  # of the tax office and of the bank
     seller = draw(st.builds(Seller, NAMES, TEXTS, TEXTS, COUNTRIES, *numbers))
     invoice = draw_up(draft, "account-1", seller, date(2026, 1, 1), "request-1")
     invoice = replace(invoice, number=draw(st.integers(1, 10**15 - 1)))
