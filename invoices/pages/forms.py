@@ -47,7 +47,7 @@ from invoices.document.requirements import (
     Lack,
     check_requirements,
     doubts,
-    is_reduced,
+    marked_if_reduced,
     missing,
     rates_of,
     terms_left_out,
@@ -104,10 +104,8 @@ class LineForm(forms.Form):
             del self.errors["vat_rate"]
             self.cleaned_data["vat_rate"] = Decimal(0)
         if not self.errors:
-            line = Line(**self.cleaned_data)
-            if self.country == "JP" and not line.tax_category and is_reduced(line.vat_rate, "JP"):
-                # Its law wants these lines to be marked.
-                self.cleaned_data["tax_category"] = "reduced"
+            line = marked_if_reduced(Line(**self.cleaned_data), self.country)
+            self.cleaned_data["tax_category"] = line.tax_category
             check_line(line)
         return self.cleaned_data
 

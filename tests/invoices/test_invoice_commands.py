@@ -148,6 +148,14 @@ def test_what_a_mail_may_have_brought_is_voided_if_the_command_says_so(ann: User
     assert find_invoice(ann.pk, FIRST).void_reason == "It came back"
 
 
+def test_japans_reduced_rate_is_marked(ann: User) -> None:
+    edit_profile(ann, country="JP", business_name="山田商店", vat_id="T5835678256246")
+
+    label = issue("--supplied-from", str(DAY), "--currency", "JPY", line="Tea;1;108;8")["number"]
+
+    assert [line.tax_category for line in find_invoice(ann.pk, label).lines] == ["reduced"]
+
+
 def test_the_date_may_be_tomorrow_and_later_if_forced(
     ann: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:

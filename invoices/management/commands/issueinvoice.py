@@ -18,7 +18,7 @@ from invoices.document.invoice import (
     check_customer,
     draft_of,
 )
-from invoices.document.requirements import check_requirements
+from invoices.document.requirements import check_requirements, marked_if_reduced
 from invoices.management.base import InvoiceCommand, errors_about, repeatable, request_id_of
 from invoices.store.issuing import (
     REQUEST_ID,
@@ -77,7 +77,7 @@ class Command(InvoiceCommand):
         seller = seller_of(user)
         check_may_issue(user)
         check_seller(seller)
-        draft = _draft(options)
+        draft = _draft(options, seller.country)
         check_requirements(draft, seller, is_named=is_named(user))
         language = draft.customer.language_or(language_of(user) or DEFAULT_LANGUAGE)
         # The dates are checked there: whether the request was carried out before is known then.
@@ -111,12 +111,15 @@ def _date(text: str) -> date:
         raise argparse.ArgumentTypeError(f"{text!r}: {' '.join(error.messages)}") from error
 
 
-def _draft(options: dict[str, Any]) -> Draft:
+def _draft(options: dict[str, Any], country: str) -> Draft:
     values = {}
     for name, each in TYPED_FIELDS.items():
         with errors_about(_OPTIONS[name][2:].replace("-", " ").capitalize()):
             values[name] = each.clean(options[name])
-    lines = [_line(number, typed) for number, typed in enumerate(options["lines"], 1)]
+    lines = [
+        marked_if_reduced(_line(number, typed), country)
+        for number, typed in enumerate(options["lines"], 1)
+    ]
     with errors_about("Lines"):
         check_lines(lines)
         check_totals(totals(lines, values["currency"], values["prices_include_tax"]))
