@@ -178,16 +178,17 @@ def _totals(invoice: Invoice) -> list[tuple[str, str]]:
     currency, totals = invoice.currency, invoice.totals
     rows = [(_("Net"), readable_amount(totals.net, currency))]
     for share in totals.shares:
-        label = _("VAT %(rate)s%% on %(net)s") % {
+        label, named = _("VAT %(rate)s%% on %(net)s"), share.tax_category
+        if is_marked(share.category, invoice):
+            label = f"{label} {_REDUCED}"
+        elif named:
+            label = _("%(category)s: VAT %(rate)s%% on %(net)s")
+        values = {
+            "category": TAX_CATEGORIES.get(named, named),
             "rate": readable_decimal(share.rate),
             "net": readable_amount(share.net, currency),
         }
-        if is_marked(share.category, invoice):
-            label = f"{label} {_REDUCED}"
-        elif share.tax_category:
-            category = TAX_CATEGORIES.get(share.tax_category, share.tax_category)
-            label = f"{category}: {label}"
-        rows.append((label, readable_amount(share.vat, currency)))
+        rows.append((label % values, readable_amount(share.vat, currency)))
     return [*rows, (_("Total"), readable_amount(totals.gross, currency))]
 
 

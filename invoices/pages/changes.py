@@ -1,6 +1,7 @@
 """The pages that change what became of an invoice: it is voided, credited, paid, or sent."""
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
@@ -17,6 +18,7 @@ from django.views import View
 from accounts.exceptions import TooManyAttempts
 from accounts.limits.clients import counted_client
 from accounts.limits.middleware import in_words
+from invoices.document.fields import REQUIRED
 from invoices.exceptions import NotPaid
 from invoices.output.sending import MESSAGE, NOT_SENT, SUBJECT, TO, send_invoice, texts_of
 from invoices.pages.views import OwnFormView, OwnInvoicesMixin, may_void
@@ -62,8 +64,9 @@ class SendForm(RequestIdForm):
     request_id_salt = "invoices.sending"
 
     to = TO.form_field()
-    subject = SUBJECT.form_field()
-    message = MESSAGE.form_field()
+    # What the page shows is sent: a text that was emptied is not replaced.
+    subject = replace(SUBJECT, default=REQUIRED).form_field()
+    message = replace(MESSAGE, default=REQUIRED).form_field()
 
 
 class ChangeView(OwnFormView):

@@ -10,16 +10,17 @@ from urllib.parse import parse_qsl
 
 import pytest
 from django.core import mail
+from django.template.loader import render_to_string
 from django.test import Client
 from django.utils import translation
 from pypdf import PdfReader
 
 from accounts.models import User
 from accounts.services import edit_profile
+from invoices.document.fonts import printable
 from invoices.document.money import bare_price, readable_amount
 from invoices.output.contents import contents_of
 from invoices.output.files import YEAR_FILES
-from invoices.pages.changes import SendForm
 from invoices.store.lists import all_invoices
 from invoices.store.records import find_invoice
 from tests import catalogue
@@ -27,8 +28,8 @@ from tests.commands import run
 from tests.factories import make_user
 from tests.invoice_factories import DAY, issued, stored_invoices
 from tests.invoices.forms import NEW, typed
-from tests.invoices.samples import an_invoice, record_of
-from tests.pages import Page
+from tests.invoices.samples import a_line, an_invoice, record_of
+from tests.pages import Page, form_values
 from tests.sample_invoices import SAMPLES
 from web.choices import currency_choices
 
@@ -105,6 +106,18 @@ def test_in_japanese_currencies_have_their_japanese_names_and_symbols() -> None:
     assert amounts == ["￥123,450", f"元{space}1,234.50", f"KWD{space}123.450"]
 
 
+@pytest.mark.parametrize("language", ["en", "de", "fr", "ja"])
+def test_page_and_pdf_say_the_same_of_the_totals(language: str) -> None:
+    lines = [a_line("1", "1", "0", category="export"), a_line()]
+    invoice = an_invoice(*lines, language=language)
+    with translation.override(language):
+        printed: Any = contents_of(invoice)["totals"]
+        html = render_to_string("invoices/_totals.html", {"invoice": invoice})
+
+    shown = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", html)
+    assert [[*map(printable, map(unescape, each))] for each in shown] == printed
+
+
 @pytest.mark.parametrize(
     ("country", "chosen", "language", "title"),
     [
@@ -123,8 +136,7 @@ def test_pdf_and_mail_have_the_language_of_the_customer(
 
     path = client.post(NEW, form)["Location"]
     pdf = client.get(f"{path.rstrip('/')}.pdf").content
-    sent = {"to": "bob@example.org", "request_id": SendForm.new_request_id()}
-    client.post(f"{path}send/", sent)
+    client.post(f"{path}send/", form_values(client, f"{path}send/", to="bob@example.org"))
 
     [invoice] = all_invoices(user.pk, int(path.split("/")[2][:4]))
     assert (invoice.language, invoice.customer.language) == (language, chosen)

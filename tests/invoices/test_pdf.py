@@ -23,6 +23,7 @@ from hypothesis import given, settings
 from pypdf import PdfReader
 
 from invoices.document import fonts
+from invoices.document.amounts import TAX_CATEGORIES
 from invoices.document.fields import check_printable
 from invoices.document.fonts import REPLACEMENT, missing_characters, printable
 from invoices.document.invoice import Customer, Invoice, Seller
@@ -451,6 +452,21 @@ def test_long_descriptions_are_printed_whole_and_within_their_column() -> None:
             assert "".join(body).count(char) >= text.count(char), char
     # About 60 of the narrowest letter fit into the column.
     assert max(map(len, body)) < 150
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr"])
+def test_long_words_of_the_document_stay_whole_beside_wide_numbers(language: str) -> None:
+    lines = [a_line("1000000.5", "99999.99", "0", category=each) for each in TAX_CATEGORIES]
+    invoice = an_invoice(*lines, language=language)
+    with translation.override(language):
+        contents: Any = contents_of(invoice)
+    categories = [category for _description, category in contents["descriptions"]]
+    said = [*categories, *contents["remarks"], *(label for label, _text in contents["totals"])]
+
+    printed = text_of(invoice).split()
+
+    assert {word for text in said for word in text.split()} <= {*printed}
+    assert any(len(word) > 12 for text in categories for word in text.split())
 
 
 def test_numbers_too_wide_for_the_page_get_smaller() -> None:

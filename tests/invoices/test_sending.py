@@ -73,7 +73,7 @@ def test_the_mail_has_the_pdf_and_says_what_it_is(sender: User, settings: Any) -
     assert (sent.to, sent.cc, sent.bcc, sent.reply_to) == ([BOB], [], [], ["ann@example.org"])
     assert sent.subject == f"Invoice {FIRST}: €119.00, due on March 21, 2026"
     assert sent.body == (
-        f"Ann & Söhne sends you invoice {FIRST} of March 14, 2026.\n\n"
+        f"Hello,\n\nAnn & Söhne sends you invoice {FIRST} of March 14, 2026.\n\n"
         "Total: €119.00\nDue on: March 21, 2026\n\n"
         "The document is attached as a PDF.\n\n"
         "Sent by testserver for Ann & Söhne. Your reply goes to ann@example.org.\n"
@@ -87,6 +87,8 @@ def test_the_page_shows_the_mail_and_what_is_changed_is_sent(client: Client, sen
     assert page.value("subject").startswith(f"Invoice {FIRST}: €119.00")
     assert "The document is attached as a PDF." in page.value("message")
 
+    emptied = client.post(SEND, form_values(client, SEND, subject="", message=" "))
+    assert Page(emptied).errors.keys() == {"subject", "message"}
     changed = {"subject": "Our invoice", "message": "Dear Bob,\nthank you."}
     client.post(SEND, form_values(client, SEND, **changed))
 
@@ -409,7 +411,7 @@ def test_a_mail_that_was_not_sent_keeps_what_was_typed_and_can_be_sent_again(
         response = client.post(SEND, form_values(client, SEND, message="Hello"))
 
     page = Page(response)
-    typed = {name: page.value(name) for name in ("to", "message", "request_id")}
+    typed = {name: page.value(name) for name in ("to", "subject", "message", "request_id")}
     assert (response.status_code, said in page.text) == (200, True)
     assert (typed["to"], typed["message"]) == (BOB, "Hello")
     assert outcomes(sender) == [(BOB, outcome)]

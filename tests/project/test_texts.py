@@ -6,12 +6,18 @@ import pytest
 from django.test import Client
 
 from accounts.services import edit_profile
+from invoices.store.issuing import today
+from invoices.store.records import STANDINGS
+from invoices.store.settlement import credit, mark_paid, void
 from tests.accounts.test_unavailable_pages import outage
-from tests.factories import make_user
+from tests.factories import PASSWORD, make_user
 from tests.invoice_factories import DAY, issued
-from tests.pages import Page, arrive
+from tests.mailbox import link
+from tests.pages import RESET, SIGN_UP, Page, arrive, form_values, new_account
 
 pytestmark = pytest.mark.usefixtures("engine")
+
+FIRST = f"{DAY.year}-000001"
 
 
 def test_only_the_503_page_of_a_sent_form_mentions_what_was_typed(client: Client) -> None:
@@ -38,6 +44,87 @@ def test_what_the_law_requires_is_not_called_optional(client: Client) -> None:
     assert optional()
     edit_profile(ann, country="DE")
     assert not optional()
+
+
+#: What pages say: the page, a pattern that its HTML has, and one that it does not have.
+SAYINGS = {
+    "how an invoice is made and paid": (
+        "/?signed-out",
+        "Write</strong>.*Check</strong>.*Send</strong>.*Get paid</strong>",
+        "counter",
+    ),
+    "what the law requires is not optional": (
+        "/accounts/profile/business/",
+        "With a country, an invoice is checked for what its law requires",
+        r"[Oo]ptional",
+    ),
+    "the mail before it is sent": (
+        f"/invoices/{FIRST}/send/",
+        rf'value="Invoice {FIRST}: .*<textarea[^>]*name="message"[^>]*>\s*Hello,',
+        r"[Oo]ptional",
+    ),
+    "a search leads to no other year": ("/invoices/?customer=Bob", FIRST, 'rel="(prev|next)"'),
+    "nor does a filter": ("/invoices/?state=paid", "Nothing matches", 'rel="(prev|next)"'),
+    **{
+        f"one label for the current password: {path}": (
+            path,
+            r"<label [^>]*>\s*Current password:?\s*</label>",
+            r"<label [^>]*>\s*(Old password|Your password|Password now)",
+        )
+        for path in (
+            *("/accounts/username/", "/accounts/email/", "/accounts/delete/"),
+            *("/accounts/password_change/", "/accounts/reauthenticate/"),
+            "/admin/accounts/user/{pk}/action/deactivate/",
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("saying", SAYINGS)
+def test_pages_say_it(client: Client, saying: str) -> None:
+    path, there, absent = SAYINGS[saying]
+    ann = make_user(is_staff=True, is_superuser=True, email_confirmed=True)
+    issued(ann.pk)
+    if path != "/?signed-out":
+        arrive(client, ann)
+
+    response = client.get(path.format(pk=make_user(username="bea", email="bea@example.org").pk))
+
+    html = response.content.decode().partition("<footer")[0]
+    assert response.status_code == 200
+    assert re.search(there, html, re.DOTALL)
+    assert not re.search(absent, html)
+
+
+def test_a_weak_password_is_an_error_of_the_field_password(client: Client) -> None:
+    ann, reset = make_user(email="ann@example.org"), Client()
+    arrive(client, ann)
+    client.post(RESET, {"email": "ann@example.org"})
+    of_link = reset.get(link())["Location"]
+    for visitor, path, fields in (
+        (Client(), SIGN_UP, ("password1", "password2")),
+        (client, "/accounts/password_change/", ("new_password1", "new_password2")),
+        (reset, of_link, ("new_password1", "new_password2")),
+    ):
+        typed = form_values(visitor, path, **new_account("bea"), old_password=PASSWORD)
+        page = Page(visitor.post(path, typed | dict.fromkeys(fields, "12345678")))
+        assert page.errors.keys() == {fields[0]}, path
+
+
+def test_the_list_shows_each_status_as_a_badge(client: Client) -> None:
+    ann, day = make_user(), today()
+    arrive(client, ann)
+    labels = [issued(ann.pk, day=day).label for _number in range(4)]
+    void(ann.pk, labels[0], "Wrong")
+    credit(ann.pk, labels[1], "Returned")
+    mark_paid(ann.pk, labels[2], day)
+
+    html = client.get("/invoices/").content.decode()
+
+    states = re.findall(r'<td class="state">(.*?)</td>', html, re.DOTALL)
+    badges = [re.fullmatch(r'<span class="status [\w ]*">(.+)</span>', each) for each in states]
+    assert {each[1] for each in badges if each} == {*map(str, STANDINGS.values())} - {"Overdue"}
+    assert all(badges)
 
 
 PLACES = {
