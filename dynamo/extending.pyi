@@ -70,4 +70,4 @@ from dynamo.transactions import (
     Write as Write,
     read_together as read_together,
 )
-from dynamo.unique import SEPARATOR as SEPARATOR, is_reserved as is_reserved
+from dynamo.unique import SEPARATOR as SEPARATOR

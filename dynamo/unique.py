@@ -21,8 +21,7 @@ The text of a number is DynamoDB's (`1.5` for 1.50), that of a binary value is h
 a time is the one that its attribute writes. So equal values have equal keys, and different values
 different ones.
 
-A value is free if it has no guard item. Earlier versions also wrote guard items with `expires` and
-`reservation`, for values that were only reserved: they count as free.
+A value is free if it has no guard item.
 
 Two items of one transaction can swap their values, or one can take what the other gives up. Their
 two writes of one guard item become one put here, because a transaction takes each item once.
@@ -71,12 +70,9 @@ SEARCH_LETTERS = 2
 
 OWNER = "owner"
 DIGEST = "digest"
-_RESERVED = ("expires", "reservation")
 
 #: The stored names of a guard item's attributes, without its key.
-GUARD_ATTRIBUTES = (OWNER, DIGEST, *_RESERVED, SEARCH_PREFIX, SEARCH_VALUE)
-
-_NAMES = {"#owner": OWNER, "#expires": _RESERVED[0], "#reservation": _RESERVED[1]}
+GUARD_ATTRIBUTES = (OWNER, DIGEST, SEARCH_PREFIX, SEARCH_VALUE)
 
 
 def casefolded(text: str) -> str:
@@ -260,11 +256,6 @@ class UniqueKey:
 REQUESTS = UniqueKey(("request_id",), None, (TextAttribute(attr_name=REQUEST_ID, null=True),))
 
 
-def is_reserved(guard: dict[str, Any]) -> bool:
-    """Whether the stored guard item only reserved its value, which is free."""
-    return any(name in guard for name in _RESERVED)
-
-
 @dataclass(frozen=True)
 class GuardTable:
     """Where a model's guard items are stored: the table, without the prefix, and its key.
@@ -294,9 +285,8 @@ class GuardTable:
         action = {
             "TableName": self.name,
             "Item": {self.key_name: {"S": key}, OWNER: {"S": owner}, **attributes},
-            "ConditionExpression": "attribute_not_exists(#key) OR attribute_exists(#expires)"
-            " OR attribute_exists(#reservation) OR #owner = :owner",
-            "ExpressionAttributeNames": {"#key": self.key_name, **_NAMES},
+            "ConditionExpression": "attribute_not_exists(#key) OR #owner = :owner",
+            "ExpressionAttributeNames": {"#key": self.key_name, "#owner": OWNER},
             "ExpressionAttributeValues": {":owner": {"S": owner}},
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }

@@ -12,7 +12,6 @@ from accounts.emails import links
 from accounts.emails.links import request_change
 from accounts.exceptions import AccountError
 from accounts.models import User
-from dynamo._internal.client.sending import send
 from tests.factories import assert_guards_match_users, make_user, stored_items
 
 NEW = "new@example.org"
@@ -45,17 +44,6 @@ def days_later(days: float = links.VALID_DAYS) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(time, "time", lambda: now)
         yield
-
-
-def put_reservation(email: str, user: User) -> None:
-    """Store a guard item as version 0.1 did for an address that `user` waited for."""
-    item = {
-        "pk": {"S": str(User.guard_key_of(email=email))},
-        "owner": {"S": user.pk},
-        "reservation": {"S": "r1"},
-        "expires": {"N": str(int(time.time()) + DAY)},
-    }
-    send("PutItem", {"TableName": User.table(), "Item": item})
 
 
 def assert_guards_are_correct() -> None:

@@ -73,11 +73,11 @@ def stored_user(pk: str) -> dict[str, Any] | None:
 
 
 def assert_guards_match_users(items: dict[str, dict[str, Any]] | None = None) -> None:
-    """Every user has its guards, and every guard its user, except for leftovers of version 0.1."""
+    """Every user has its guards, and every guard its user."""
     items = stored_items() if items is None else items
     users = [User.from_raw_data(item) for pk, item in items.items() if "#" not in pk]
     expected = {key: user.pk for user in users for key in User.guard_keys_of(user.stored).values()}
-    guards = {pk: item for pk, item in items.items() if "#" in pk and "expires" not in item}
+    guards = {pk: item for pk, item in items.items() if "#" in pk}
     assert {pk: item["owner"]["S"] for pk, item in guards.items()} == expected
 
 

@@ -29,14 +29,7 @@ from accounts.imports.hashes import clean_password_hash
 from accounts.models import VALUES, User
 from accounts.services import account_key, register
 from dynamo import DynamoError, Refused, Transaction
-from dynamo.extending import (
-    READ_MAX_ITEMS,
-    SEPARATOR,
-    CountingPool,
-    Item,
-    is_reserved,
-    read_batches,
-)
+from dynamo.extending import READ_MAX_ITEMS, SEPARATOR, CountingPool, Item, read_batches
 
 #: The rows of a batch, for each worker. The workers wait for each other only at its end.
 ROWS_PER_WORKER = 64
@@ -324,4 +317,4 @@ def _foreseen(
 def _stored(keys: set[str]) -> dict[str, Item]:
     """The accounts and guard items with one of `keys`, by key."""
     items = read_batches(User.table(), [{"pk": {"S": key}} for key in keys])
-    return {item["pk"]["S"]: item for item in items if not is_reserved(item)}
+    return {item["pk"]["S"]: item for item in items}

@@ -25,7 +25,6 @@ from tests.emailchanges import (
     again,
     assert_guards_are_correct,
     days_later,
-    put_reservation,
     refusal_of,
     token_of,
     waiting_user,
@@ -182,14 +181,6 @@ def test_a_change_whose_link_is_too_old_is_not_shown_and_not_made() -> None:
         request_change(user, NEW)
         assert confirm_change(token_of(user))[0].email == NEW
     assert_guards_are_correct()
-
-
-def test_an_address_that_version_0_1_reserved_for_another_account_is_free() -> None:
-    put_reservation(NEW, make_user())
-
-    user, _before = confirm_change(token_of(waiting_user()))
-
-    assert guard_owner(NEW_KEY) == user.pk
 
 
 # The pages ----------------------------------------------------------------------------------------

@@ -24,7 +24,6 @@ from accounts.imports.services import ROWS_PER_WORKER, import_users
 from accounts.services import change_email, change_username, find_user
 from dynamo._internal.client import deadline
 from tests.commands import run
-from tests.emailchanges import put_reservation
 from tests.factories import (
     PASSWORD,
     assert_guards_match_users,
@@ -486,14 +485,6 @@ def test_a_dry_run_foresees_every_row_and_writes_nothing(
     expected = counts(created=3, unchanged=3, rejected=12)
     assert import_file(file) == (expected, f"Rejected rows: 12, see {rejected}.")
     assert rejections(rejected) == reasons
-
-
-def test_a_dry_run_counts_an_address_that_version_0_1_reserved_as_free(file: Path) -> None:
-    put_reservation("new@example.org", make_user())
-    write_csv(file, [row("anna", "new@example.org")])
-
-    assert import_file(file, "--dry-run")[0]["created"] == 1
-    assert import_file(file)[0]["created"] == 1
 
 
 # Unusable files -----------------------------------------------------------------------------------

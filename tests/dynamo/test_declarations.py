@@ -220,7 +220,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
             {"a": TextAttribute(attr_name=name), "i": index_on(hash_on(name))},
             "guard items",
         )
-        for name in ("owner", "digest", "expires", "reservation")
+        for name in ("owner", "digest", "searchPrefix", "searchValue")
     },
     "an index of the key": ({"i": index_on(hash_on("pk"))}, "guard items"),
     "an index of which there is only the class": (A | {"ByA": type(index_on(hash_on("a")))}, "ByA"),

@@ -27,9 +27,6 @@ from tests.requests import Requests, told
 
 pytestmark = pytest.mark.usefixtures("engine")
 
-#: What version 0.1 stored in the guard item of a value that was only reserved.
-RESERVED: dict[str, Any] = {"reservation": "r1", "expires": {"N": "9999999999"}}
-
 #: Items that are read at one instant.
 TOGETHER = 5
 
@@ -159,14 +156,6 @@ DAMAGE: dict[str, tuple[Callable[[User, User], object], dict[str, list[str]]]] =
         lambda ann, bob: remove(ann.pk),
         {"orphaned": ["email#ann@example.com", NAME]},
     ),
-    "a value has a leftover of version 0.1 in place of its guard": (
-        lambda ann, bob: put_guard(NAME, ann.pk, **RESERVED),
-        {"missing": [NAME]},
-    ),
-    "a value has a leftover of another user": (
-        lambda ann, bob: put_guard(NAME, bob.pk, **RESERVED),
-        {"missing": [NAME]},
-    ),
     **{
         f"the owner of a guard is {name}": (
             lambda ann, bob, owner=owner: put_guard(NAME, owner),
@@ -209,35 +198,6 @@ def test_damage_is_reported_and_repaired(
     assert (found.findings, found.repaired, found.still_wrong) == (findings, count, 0)
     assert_guards_match_users()
     assert Found().findings == {}
-
-
-@pytest.mark.parametrize("owner", ["ann", "gone", ""])
-def test_a_leftover_of_version_0_1_is_not_an_error_and_a_repair_removes_it(
-    owner: str, requests_sent: Requests
-) -> None:
-    ann = make_user(username="ann")
-    before = stored_items()
-    owner = ann.pk if owner == "ann" else owner
-    put_guard(GHOST, owner, **RESERVED)
-    requests_sent.clear()
-
-    assert Found().findings == {}
-    assert set(requests_sent.operations) == {"Scan"}
-
-    found = Found(repair=True)
-    assert (found.findings, found.still_wrong) == ({"orphaned": [(owner, GHOST)]}, 0)
-    assert stored_items() == before
-
-
-def test_a_leftover_whose_value_is_taken_after_the_scan_is_not_removed() -> None:
-    ann = make_user()
-    put_guard(GHOST, "gone", **RESERVED)
-
-    with after_request("Scan", lambda: change_email(fresh(ann), "ghost@example.com")):
-        found = Found(repair=True)
-
-    assert (found.findings, guard_owner(GHOST)) == ({}, ann.pk)
-    assert_guards_match_users()
 
 
 # Two users, one value -----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Guard items in the table of their items, or in a second one: long, damaged and old ones."""
+"""Guard items in the table of their items, or in a second one: long and damaged ones."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -16,8 +16,6 @@ from tests.requests import Requests, told
 pytestmark = [pytest.mark.usefixtures("engine"), pytest.mark.parametrize("model", [Band, Singer])]
 
 SITE = "site#who.example"
-#: What version 0.1 stored in the guard item of a reserved value; its time is in the future.
-RESERVED = {"reservation": {"S": "r1"}, "expires": {"N": "9999999999"}}
 
 
 def the_who(model: Any) -> Any:
@@ -25,16 +23,16 @@ def the_who(model: Any) -> Any:
 
 
 def guards_of(model: Any) -> dict[str, str]:
-    """The owner of each guard; those of version 0.1 are marked."""
+    """The owner of each guard."""
     return {
-        key: item["owner"]["S"] + ("?" if item.keys() & RESERVED.keys() else "")
+        key: item["owner"]["S"]
         for key, item in stored_items(model._guard_table().name).items()
         if "#" in key
     }
 
 
-def put_guard(model: Any, key: str, owner: str, **more: dict[str, str]) -> None:
-    item = {"pk": {"S": key}, "owner": {"S": owner}, **more}
+def put_guard(model: Any, key: str, owner: str) -> None:
+    item = {"pk": {"S": key}, "owner": {"S": owner}}
     send("PutItem", {"TableName": model._guard_table().name, "Item": item})
 
 
@@ -82,50 +80,31 @@ def test_two_items_that_have_the_same_value_by_damage_can_be_deleted_together(mo
     assert guards_of(model) == {}
 
 
-#: Guards that do not name the item 1 as the owner of its value, and whether the value is taken.
-NO_GUARDS: dict[str, tuple[dict[str, Any] | None, bool]] = {
-    "absent": (None, False),
-    "of another item": ({"owner": "2"}, True),
-    "of no item": ({"owner": ""}, True),
-    "of a missing item": ({"owner": "gone"}, True),
-    "a reservation of version 0.1": ({"owner": "2"} | RESERVED, False),
-    "its own reservation of version 0.1": ({"owner": "1"} | RESERVED, False),
-}
-
-
-@pytest.mark.parametrize(("guard", "is_taken"), NO_GUARDS.values(), ids=NO_GUARDS)
+@pytest.mark.parametrize("owner", [None, "2", "", "gone"])
 def test_an_item_is_not_found_by_a_value_whose_guard_is_damaged(
-    model: Any, guard: dict[str, Any] | None, is_taken: bool
+    model: Any, owner: str | None
 ) -> None:
     the_who(model)
     model("2", name="Thief", site="thief.example").insert()
     delete_guard(model, SITE)
-    if guard is not None:
-        put_guard(model, SITE, **guard)
+    if owner is not None:
+        put_guard(model, SITE, owner)
 
     with pytest.raises(model.DoesNotExist):
         model.find(site="who.example")
 
     assert model.find(name="The Who")
-    with pytest.raises(Taken) if is_taken else nullcontext():
+    with nullcontext() if owner is None else pytest.raises(Taken):
         model("3", name="Other", site="who.example").insert()
 
 
 @pytest.mark.parametrize("owner", ["1", "2", "gone"])
-@pytest.mark.parametrize(
-    "more",
-    # Version 0.1 could leave a reservation without its time.
-    [RESERVED, {"reservation": RESERVED["reservation"]}, {"expires": RESERVED["expires"]}, {}],
-    ids=["reserved by version 0.1", "without a time", "without a name", "its own"],
-)
-def test_an_item_takes_a_value_that_was_only_reserved_or_is_its_own(
-    model: Any, owner: str, more: dict[str, Any]
-) -> None:
-    put_guard(model, "site#new.example", owner, **more)
-    assert model.is_taken(site="NEW.example") == (not more)
+def test_an_item_takes_a_value_whose_guard_is_its_own(model: Any, owner: str) -> None:
+    put_guard(model, "site#new.example", owner)
+    assert model.is_taken(site="NEW.example")
     band = the_who(model)
 
-    with nullcontext() if more or owner == "1" else pytest.raises(Taken):
+    with nullcontext() if owner == "1" else pytest.raises(Taken):
         band.change(site="new.example")
         assert guards_of(model) == {"name#the who": "1", "site#new.example": "1"}
         assert model.find(site="new.example").name == "The Who"

@@ -23,10 +23,10 @@ from dynamo._internal.items import Item, text_of
 from dynamo.exceptions import Stale
 from dynamo.models import Model
 from dynamo.transactions import Transaction, Write, read_together
-from dynamo.unique import GUARD_ATTRIBUTES, OWNER, SEPARATOR, UniqueKey, is_reserved
+from dynamo.unique import GUARD_ATTRIBUTES, OWNER, SEPARATOR, UniqueKey
 
 #: What can be wrong with a guard item.
-#: missing: an item has the value, but its guard item is absent or counts as free.
+#: missing: an item has the value, but its guard item is absent.
 #: orphaned: there is a guard item, and no item has the value.
 #: foreign: an item has the value, and the guard item belongs to another item.
 #: unsearchable: only searches do not find it, because it was written before its value was
@@ -129,7 +129,7 @@ class Snapshot:
             if self.guard is None:
                 return []
             return [Finding("orphaned", text_of(self.guard, OWNER), self.key, repairable=True)]
-        if self.guard is not None and not is_reserved(self.guard):
+        if self.guard is not None:
             is_found = is_searchable(self.model, self.key, self.guard)
             return [
                 Finding("foreign", pk, self.key, repairable=len(holders) == 1)
@@ -262,11 +262,11 @@ def check_guards(
     """Compare all items with all guard items. Yields the report, which is valid in the block.
 
     With `repair`, missing guard items are written, unsearchable ones completed, orphaned ones
-    deleted (also those that version 0.1 reserved, which are not reported otherwise), and those of
-    users that do not have the value are given to the one user that has. Two users with the same
-    value are reported and not changed. If neither has a guard item, the oldest one gets it, by the
-    attribute stored as `oldest_by` (a time as text). Guard items of attributes that are not
-    declared are not changed, nor is any item that is neither an item nor a guard item of the model.
+    deleted, and those of users that do not have the value are given to the one user that has. Two
+    users with the same value are reported and not changed. If neither has a guard item, the oldest
+    one gets it, by the attribute stored as `oldest_by` (a time as text). Guard items of attributes
+    that are not declared are not changed, nor is any item that is neither an item nor a guard item
+    of the model.
 
     Costs a scan: about 1 request per MB and 1 read unit per 4 KB of all that is stored. Each
     suspect costs 1 request and 2 read units for each of its items, each repair 1 request and 4 to 6
@@ -311,12 +311,8 @@ class _Check:
 
     def _claim_owner(self, guard_key: str, guard: Item) -> None:
         self.report.guards += 1
-        if not is_reserved(guard):
-            is_found = is_searchable(self.model, guard_key, guard)
-            self.claims.add(guard_key, text_of(guard, OWNER), *([] if is_found else ["unfound"]))
-        elif self.repair:
-            # It keeps nothing, so it is not an error; a repair removes it.
-            self.claims.add(guard_key, "")
+        is_found = is_searchable(self.model, guard_key, guard)
+        self.claims.add(guard_key, text_of(guard, OWNER), *([] if is_found else ["unfound"]))
 
     def _claim_guards(self, item: Item) -> None:
         pk = self.model.owner_of(item)

@@ -13,7 +13,7 @@ from dynamo._internal.client.sending import send
 from dynamo._internal.conditions import with_defaults
 from dynamo._internal.items import Damaged, Item, PlainModel, text_of
 from dynamo.pages import Paged
-from dynamo.unique import OWNER, is_reserved
+from dynamo.unique import OWNER
 
 
 class Readable(Paged):
@@ -83,8 +83,7 @@ class Readable(Paged):
 
     @classmethod
     def _read_guard(cls, key: str) -> Item | None:
-        guard: Item | None = send("GetItem", cls._guard_table().address(key)).get("Item")
-        return None if not guard or is_reserved(guard) else guard
+        return send("GetItem", cls._guard_table().address(key)).get("Item")
 
     @classmethod
     def _get_owner(cls, owner: str) -> Self:
