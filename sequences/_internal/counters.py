@@ -34,7 +34,6 @@ autoincrement in DynamoDB if you really need to" (both strategies), django-seque
 """
 
 import itertools
-import random
 import time
 from collections.abc import Iterator, Sequence as SequenceOf
 from dataclasses import dataclass
@@ -44,6 +43,7 @@ from typing import Any, Literal, get_args
 
 from dynamo._internal.altering import AltersData
 from dynamo._internal.client.deadline import operation_ends_at, within
+from dynamo._internal.client.retries import pause_seconds
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import Item, fits_key
 from dynamo._internal.threads import in_thread
@@ -63,10 +63,6 @@ NUMBERS_END = 10**38
 #: Only calls that move a counter by less than this share a request. A larger one may pass the 38
 #: digits, and then it alone must be refused.
 SHARED_SPAN = 10**18
-
-#: The pause after a first collision: about as long as reading and writing takes.
-FIRST_PAUSE_SECONDS = 0.004
-LONGEST_PAUSE_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
@@ -153,8 +149,8 @@ def next_value(
     """Return the next number of a counter; the settings are those of `Sequence`.
 
     Costs 1 request and 1 write unit (atomic), or 2 requests, 1 read and 1 write unit (optimistic),
-    for all threads that wait together. With a `reset_value`, atomic calls are not combined, and
-    starting over costs 2 requests and 2 write units.
+    for all threads that wait together. With a `reset_value`, calls are not combined, and atomic
+    ones that start over cost 2 requests and 2 write units.
 
     Raises:
         ReservedName: the name belongs to the counter of a series.
@@ -239,8 +235,7 @@ def checked_name(name: str) -> str:
 
 
 def _draw(sequence: Sequence, count: int) -> range:
-    may_start_over = sequence.strategy == "atomic" and sequence.reset_value is not None
-    if may_start_over or count * abs(sequence.increment) >= SHARED_SPAN:
+    if sequence.reset_value is not None or count * abs(sequence.increment) >= SHARED_SPAN:
         return _draw_together(sequence, [count])[0]
     return _combiner(sequence, count)
 
@@ -253,15 +248,17 @@ def _draw_for_all(sequence: Sequence, callers: list[Caller[int, range]]) -> None
 
 
 def _draw_together(sequence: Sequence, counts: SequenceOf[int]) -> list[range]:
+    total = sum(counts)
     if sequence.strategy == "optimistic":
-        drawn = _draw_optimistically(sequence, counts)
+        first = _draw_optimistically(sequence, total)
     elif sequence.reset_value is None:
-        drawn = _draw_atomically(sequence, counts)
+        first = _add(sequence, total) - (total - 1) * sequence.increment
     else:
-        value = _draw_or_start_over(sequence, sequence.reset_value)
-        drawn = [range(value, value + 1)]
-    numbers_given.send_robust(sender=None, kind="counter", callers=len(counts), numbers=sum(counts))
-    return drawn
+        first = _draw_or_start_over(sequence, sequence.reset_value)
+    numbers_given.send_robust(sender=None, kind="counter", callers=len(counts), numbers=total)
+    numbers = range(first, first + total * sequence.increment, sequence.increment)
+    ends = itertools.accumulate(counts)
+    return [numbers[end - count : end] for count, end in zip(counts, ends, strict=True)]
 
 
 _combiner: Combiner[Sequence, int, range] = Combiner(_draw_for_all)
@@ -269,15 +266,6 @@ _combiner: Combiner[Sequence, int, range] = Combiner(_draw_for_all)
 
 # Requests ----------------------------------------------------------------------------------------
 # Numbers are sent and read as decimal text, never as floats.
-
-
-def _draw_atomically(sequence: Sequence, counts: SequenceOf[int]) -> list[range]:
-    """Draw for several callers with one UpdateItem. 1 request, 1 write unit."""
-    total, step = sum(counts), sequence.increment
-    last = _add(sequence, total)
-    numbers = range(last - (total - 1) * step, last + (1 if step > 0 else -1), step)
-    ends = list(itertools.accumulate(counts))
-    return [numbers[end - count : end] for count, end in zip(counts, ends, strict=True)]
 
 
 def _draw_or_start_over(sequence: Sequence, reset_value: int) -> int:
@@ -305,50 +293,31 @@ def _draw_or_start_over(sequence: Sequence, reset_value: int) -> int:
                 raise CounterContended(sequence.name)
 
 
-def _draw_optimistically(sequence: Sequence, counts: SequenceOf[int]) -> list[range]:
-    """Draw for several callers: read, then write if the counter did not change.
+def _draw_optimistically(sequence: Sequence, count: int) -> int:
+    """Read the counter, and set it if it did not change; return the first of `count` numbers.
 
-    Costs 2 requests, 1 read and 1 write unit, and the same again for each collision.
-
-    A write is refused only if another one succeeded, so some caller always makes progress. Random
-    pauses let each caller succeed in time. The longest pause doubles with each collision, which
-    spreads callers that start together. It also shrinks with the fourth power of the time that is
-    left until the deadline, so a caller that has waited long tries more often than newer ones. By
-    chance a caller may still fail, at its deadline.
+    Costs 2 requests, 1 read and 1 write unit, and the same again for each collision. A write is
+    refused only if another one succeeded, so some caller always makes progress.
     """
-    began, ends_at = time.monotonic(), operation_ends_at()
-    with within(ends_at - began):
+    step, reset = sequence.increment, sequence.reset_value
+    ends_at = operation_ends_at()
+    with within(ends_at - time.monotonic()):
         for collisions in itertools.count():
             last = _read(sequence.name)
-            ranges: list[range] = []
-            for count in counts:
-                ranges.append(_following(sequence, ranges[-1][-1] if ranges else last, count))
+            first = sequence.initial_value if last is None else last + step
+            if reset is not None and (reset - first) * step <= 0:
+                first = sequence.initial_value
+            after = _within_38_digits(sequence.name, first + (count - 1) * step)
             unchanged, values = "attribute_not_exists(currentValue)", {}
             if last is not None:
                 unchanged, values = "currentValue = :last", {":last": _number(last)}
-            after = _within_38_digits(sequence.name, ranges[-1][-1])
             if _set(sequence, after, unchanged, values):
-                return ranges
-            pause = _pause_seconds(collisions, began, ends_at)
+                return first
+            pause = pause_seconds(collisions)
             if time.monotonic() + pause > ends_at:
                 break
             time.sleep(pause)
     raise CounterContended(sequence.name)
-
-
-def _following(sequence: Sequence, last: int | None, count: int) -> range:
-    """The `count` numbers after `last`, which is None if the counter does not exist."""
-    step, reset = sequence.increment, sequence.reset_value
-    first = sequence.initial_value if last is None else last + step
-    if reset is not None and (reset - first) * step <= 0:
-        first = sequence.initial_value
-    return range(first, first + count * step, step)
-
-
-def _pause_seconds(collisions: int, began: float, ends_at: float) -> float:
-    left = max(0.0, (ends_at - time.monotonic()) / max(ends_at - began, 0.001))
-    ceiling = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(collisions, 10))
-    return random.uniform(0, ceiling * left**4)  # noqa: S311 - spreads load, guards no secret
 
 
 def _read(name: str) -> int | None:

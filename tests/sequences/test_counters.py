@@ -2,7 +2,6 @@
 
 import itertools
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -292,18 +291,6 @@ def test_what_a_call_costs(
 
     assert (requests_sent.operations, requests_sent.units) == (operations, units)
     assert all(read["ConsistentRead"] is True for read in requests_sent.of(GET))
-
-
-def test_pauses_grow_with_each_collision_and_shrink_towards_the_deadline() -> None:
-    def longest(collisions: int, passed: float = 0) -> float:
-        began = time.monotonic() - passed
-        return max(counters._pause_seconds(collisions, began, began + 10_000) for _ in range(200))
-
-    first, last = counters.FIRST_PAUSE_SECONDS, counters.LONGEST_PAUSE_SECONDS
-    assert first / 2 < longest(0) <= first < longest(3) <= 8 * first
-    assert last / 2 < longest(100) <= last
-    assert longest(100, 5_000) < last / 8
-    assert longest(100, 10_001) == 0
 
 
 def test_a_signal_tells_what_each_request_gave() -> None:

@@ -1,5 +1,6 @@
 """The commands `nextvalue` and `countertest`."""
 
+import itertools
 import os
 import re
 import signal
@@ -12,13 +13,13 @@ from django.core.management import CommandError, call_command
 
 from dynamo._internal.client.sending import send
 from sequences._internal.counters import last_value, next_value
-from sequences.management.commands import countertest
 from sequences.models import Counter as CounterItem
 from tests import commands
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
 from tests.numbered import Ticket
 from tests.programs import start
+from tests.requests import told
 
 LINE = re.compile(r"Task:(\w+),sequence_key:(.+),sequence:(\d+)")
 
@@ -115,11 +116,11 @@ def test_the_experiment_of_the_article_prints_each_number_once_and_leaves_no_cou
 
 @pytest.mark.fault_of("moto", "loses updates that meet")
 @pytest.mark.usefixtures("engine")
-@pytest.mark.parametrize(("strategy", "processes"), [("atomic", "1"), ("optimistic", "2")])
-def test_tasks_of_several_processes_draw_from_several_keys(strategy: str, processes: str) -> None:
+@pytest.mark.parametrize("strategy", ["atomic", "optimistic"])
+def test_many_tasks_draw_from_several_keys(strategy: str) -> None:
     lines = run(
         *["countertest", "--tasks", "28", "--rounds", "2", "--keys", "α β", "b", "c\n\x1b"],
-        *["--strategy", strategy, "--processes", processes],
+        *["--strategy", strategy],
     )
 
     assert drawn(lines) == {
@@ -134,47 +135,47 @@ def test_tasks_of_several_processes_draw_from_several_keys(strategy: str, proces
 
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
-    ("values", "fault"),
+    ("jumps", "fault"),
     [
-        ([1, 2, 2, 3], "Key1: drawn more than once: 2."),
-        ([1, 2, 4], "Key1: never drawn: 3."),
-        ([2, 2], "Key1: drawn more than once: 2; never drawn: 1."),
-        ([13], "Key1: never drawn: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 …."),
+        ({2: 1}, "Key1: drawn more than once: 2."),
+        ({2: 3}, "Key1: never drawn: 3."),
+        ({1: 0, 2: 2}, "Key1: drawn more than once: 1; never drawn: 2."),
+        ({1: 12}, "Key1: never drawn: 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 …."),
     ],
 )
-def test_a_duplicate_or_a_gap_is_named(
-    monkeypatch: pytest.MonkeyPatch, values: list[int], fault: str
-) -> None:
-    def bad_draws(*_arguments: Any) -> countertest.Draws:
-        yield from (("A", "Key1", value) for value in values)
+def test_a_duplicate_or_a_gap_is_named(jumps: dict[int, int], fault: str) -> None:
+    """`jumps`: after which draw the counter is set, and to what."""
+    draws = itertools.count(1)
 
-    monkeypatch.setattr(countertest, "draws", bad_draws)
+    def jump(operation: str, **_sent: Any) -> None:
+        if operation == "UpdateItem" and (value := jumps.get(next(draws))) is not None:
+            [counter] = counters_left()
+            item = {"counterName": {"S": counter}, "currentValue": {"N": str(value)}}
+            send("PutItem", {"TableName": CounterItem.table(), "Item": item})
 
-    with pytest.raises(CommandError) as failed:
-        run("countertest", "--keys", "Key1")
+    with told(jump), pytest.raises(CommandError) as failed:
+        run("countertest", "--tasks", "1", "--rounds", "3", "--keys", "Key1")
 
     assert str(failed.value) == fault
+    assert counters_left() == []
 
 
-@pytest.mark.parametrize("processes", ["1", "2"])
-def test_a_task_that_cannot_draw_ends_the_experiment(proxy: FaultProxy, processes: str) -> None:
+def test_a_task_that_cannot_draw_ends_the_experiment(proxy: FaultProxy) -> None:
     proxy.plan("UpdateItem", DropReply())
 
     with pytest.raises(CommandError, match=r"^DynamoDB gave no answer to UpdateItem in time"):
-        run("countertest", "--processes", processes, "--rounds", "1000")
+        run("countertest", "--rounds", "1000")
 
     assert counters_left() == []
 
 
 @pytest.mark.parametrize(
-    ("processes", "sent", "code"),
-    [("2", signal.SIGINT, 130), ("1", None, 141)],
-    ids=["Ctrl-C", "a closed pipe"],
+    ("sent", "code"), [(signal.SIGINT, 130), (None, 141)], ids=["Ctrl-C", "a closed pipe"]
 )
 def test_ctrl_c_or_a_closed_pipe_ends_it_silently_and_leaves_no_counter(
-    engine: str, processes: str, sent: signal.Signals | None, code: int
+    engine: str, sent: signal.Signals | None, code: int
 ) -> None:
-    process = start("manage.py", "countertest", "--rounds", "100000", "--processes", processes)
+    process = start("manage.py", "countertest", "--rounds", "100000")
     assert process.stdout is not None
     assert process.stderr is not None
     assert LINE.match(process.stdout.readline())
@@ -187,24 +188,4 @@ def test_ctrl_c_or_a_closed_pipe_ends_it_silently_and_leaves_no_counter(
     process.stderr.close()
 
     assert (process.wait(timeout=120), err) == (code, "")
-    assert counters_left() == []
-
-
-@pytest.mark.usefixtures("engine")
-def test_a_killed_process_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    killed: list[int] = []
-    real_line_of = countertest._line_of
-
-    def kill_first(process: Any) -> str:
-        line = real_line_of(process)
-        if line == "ready\n" and not killed:
-            killed.append(process.pid)
-            os.kill(process.pid, signal.SIGKILL)
-        return line
-
-    monkeypatch.setattr(countertest, "_line_of", kill_first)
-
-    with pytest.raises(CommandError, match="ended early, with code -9"):
-        run("countertest", "--processes", "2", "--rounds", "1000")
-
     assert counters_left() == []
