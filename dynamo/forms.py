@@ -194,7 +194,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
         return signing.Signer(salt=f"dynamo.forms.{name}.{self.instance.table()}.{of}")
 
     def _version(self) -> str:
-        # A text, because a version of 62 bits would lose digits. Old items have none.
+        # Items that were stored without a version have none.
         return str(self.instance.stored.get(VERSION, {}).get("N", ""))
 
     def _signed(self) -> str:

@@ -55,12 +55,6 @@ def set_stored(user: User, **attributes: Any) -> None:
     send("PutItem", {"TableName": User.table(), "Item": item})
 
 
-def as_stored_by_0_1(user: User, version: int | None = 1) -> User:
-    """The account with a version that counts from 1, as release 0.1 stored it."""
-    set_stored(user, version=version)
-    return User.get(user.pk)
-
-
 def guard_owner(key: str) -> str | None:
     """The owner of a guard item; None if there is no such guard."""
     item = stored_items().get(key)

@@ -17,7 +17,7 @@ from typing import Any
 from dynamo import DecimalAttribute, IntegerAttribute, Model, TextAttribute, Unique, casefolded
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import Item, PlainModel
-from dynamo._internal.model.objects import WRITE_ID, is_random
+from dynamo._internal.model.objects import WRITE_ID
 from dynamo.transactions import Transaction, Write
 from locks._internal.leases import Lease
 from locks._internal.lock import claim_once
@@ -161,7 +161,7 @@ def _counted(item: Item, before: Mapping[str, Any]) -> Item:
         # Random, too, and as short as other texts.
         is_kept = item[WRITE_ID] == before.get(WRITE_ID)
         item = item | {WRITE_ID: "<kept>" if is_kept else "<drawn>"}
-    if not is_random(now):
+    if not now:
         return item
     # Another item with the same key has another random one.
     return item | {"version": {"N": str(now - then) if 0 <= now - then < 1_000 else "new"}}

@@ -45,13 +45,7 @@ from locks.extending import LockView, look
 from locks.models import LockItem
 from sequences.models import Counter
 from tests.emailchanges import NEW, token_of
-from tests.factories import (
-    PASSWORD,
-    as_stored_by_0_1,
-    assert_guards_match_users,
-    change_password,
-    make_user,
-)
+from tests.factories import PASSWORD, assert_guards_match_users, change_password, make_user
 from tests.invoice_factories import DAY, assert_invoices_whole, issued, put_sendings
 from tests.locks.items import taken
 from tests.operations import DELETE, DONE, TRANSACTION, UPDATE, Operation, Refusals, nothing
@@ -140,12 +134,6 @@ def _register_again(user: User) -> None:
     ann()
 
 
-def _register_again_after_0_1(user: User) -> None:
-    as_stored_by_0_1(user)
-    user.refresh()
-    _register_again(user)
-
-
 def _change(user: User) -> None:
     edit_profile(User.get(user.pk), business_name="Since")
 
@@ -180,7 +168,6 @@ def _account(
         "deleted since": (_delete, stale),
         "registered again since": (_register_again, stale),
         "registered again since, with the same change": (register_again_and_act, stale),
-        "registered again since version 0.1": (_register_again_after_0_1, stale),
         "changed since": (_change, changed),
     }
     more = {"assert_sound": assert_guards_match_users, "refusals": since | (refusals or {})} | more

@@ -104,8 +104,8 @@ def test_an_item_is_found_by_each_unique_value_in_any_spelling(requests_sent: Re
         Member.find(card="A-17")
 
 
-@pytest.mark.parametrize("stored", [{}, {"version": None}, {"version": {"N": "3"}}], ids=str)
-def test_stale_copies_can_count_up_also_of_an_item_of_version_0_1(stored: dict[str, Any]) -> None:
+@pytest.mark.parametrize("stored", [{}, {"version": None}], ids=str)
+def test_stale_copies_can_count_up_also_of_an_item_without_version(stored: dict[str, Any]) -> None:
     member = ann()
     if stored:
         overwrite(member, **stored)
@@ -123,7 +123,7 @@ def test_stale_copies_can_count_up_also_of_an_item_of_version_0_1(stored: dict[s
     assert not refused.value.is_deleted
 
 
-@pytest.mark.parametrize("distance", [-1, 1 << 33])
+@pytest.mark.parametrize("distance", [-1, 1 << 32])
 def test_add_does_not_count_on_an_item_that_was_deleted_and_created_again(distance: int) -> None:
     member = ann()
     overwrite(member, version={"N": str(member.version + distance)})

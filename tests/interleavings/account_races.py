@@ -14,7 +14,6 @@ from accounts.services import (
     register,
 )
 from tests.emailchanges import NEW, token_of
-from tests.factories import as_stored_by_0_1
 from tests.interleavings.races import FORGETFUL, LOSS, Race
 from tests.operations import nothing
 from tests.site_operations import ACCOUNTS
@@ -41,10 +40,6 @@ def sign_up(*values: str) -> Act:
 
 def ann() -> User:
     return signed_up("ann")
-
-
-def ann_of_0_1() -> User:
-    return as_stored_by_0_1(ann())
 
 
 def ann_and_bob() -> User:
@@ -138,9 +133,6 @@ ACCOUNT_RACES = {
     ),
     "a sign-up and a change of the new account": _race(
         nothing, sign_up("ann"), reading(change_username, "bea"), quick=FORGETFUL, readers={1}
-    ),
-    "two changes of the name of an account of version 0.1": _race(
-        ann_of_0_1, of(rename, "Bea"), reading(rename, "Cid"), readers={1}
     ),
     "two links to one email address": _race(
         ann_and_bob_with_links, follow, of_bob(follow), quick={}, slow=LOSS

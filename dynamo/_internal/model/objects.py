@@ -2,8 +2,7 @@
 
 By its version a condition recognizes the item that the caller read. The first version of an item is
 random, and each write adds one. If an item is deleted and another one is created under its key, a
-copy of the first never matches the second. Versions that count from 1 do not have this property:
-both items have version 1 at some time (the ABA problem).
+copy of the first never matches the second, as it could if versions began at 1 (the ABA problem).
 
 Two copies of one item write the same next version, and perhaps the same values. So each change also
 stores a random write id, by which a call whose reply was lost recognizes its own write.
@@ -15,7 +14,7 @@ import re
 import secrets
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pynamodb.attributes import Attribute
 from pynamodb.exceptions import AttributeNullError
@@ -50,39 +49,26 @@ _SECRET = re.compile(
 #: How many characters of a text name an item in lists and titles.
 _NAME_MAX_LENGTH = 100
 
-#: Random versions start here. A smaller one was stored by version 0.1, which counted from 1.
-_LEAST_VERSION = 1 << 52
+#: JavaScript's numbers are exact below 2^53.
+_VERSION_LIMIT = 1 << 53
 #: More writes than an item ever gets.
 MOST_WRITES = 1 << 32
-#: Versions of items that were stored before start below 2^62.
-_MOST_VERSION = 1 << 63
-#: JavaScript's numbers are exact up to 2^53.
-_RANDOM_VERSIONS = (1 << 52) - MOST_WRITES
+#: Random versions start here, so that all have the same length.
+_LEAST_VERSION = 1 << 52
 
 
 def new_version() -> int:
-    """A version for an item that is created now: random, below 2^53, in practice never drawn twice.
-
-    Versions of items that were stored before have 62 bits, and count on.
-    """
-    return _LEAST_VERSION + secrets.randbelow(_RANDOM_VERSIONS)
+    """A version for an item that is created now: random, in practice never drawn twice."""
+    return _LEAST_VERSION + secrets.randbelow(_VERSION_LIMIT - MOST_WRITES - _LEAST_VERSION)
 
 
 def next_version(version: int | None) -> int:
-    """The version that a write gives to an item that has `version`.
-
-    An item without a version, or with one that counts from 1, gets a random one.
-    """
-    return version + 1 if is_random(version) else new_version()
-
-
-def is_random(version: int | None) -> TypeGuard[int]:
-    """Whether an item with this version can be told from another one under its key."""
-    return version is not None and version >= _LEAST_VERSION
+    """The version that a write gives to an item that has `version`, or was stored without one."""
+    return new_version() if version is None else version + 1
 
 
 def continues(now: int | None, version: int) -> bool:
-    """Whether an item that has the version `now` is the one that had the random `version`."""
+    """Whether an item that has the version `now` is the one that had `version`."""
     return now is not None and 0 <= now - version < MOST_WRITES
 
 
@@ -437,15 +423,15 @@ class ItemObject(PlainModel):
             version = int(item[VERSION].get("N", "no number"))
         except ValueError as error:
             raise cls._damaged(item, VERSION) from error
-        if not 0 <= version < _MOST_VERSION:
+        if not 0 <= version < _VERSION_LIMIT:
             raise cls._damaged(item, VERSION)
         return version
 
     def is_same_item(self, stored: Item) -> bool:
         """Whether `stored` is this item, perhaps changed, and not another one under its key."""
         version = self._version_of(self.stored)
-        # An item of version 0.1 is known by its key alone.
-        return not is_random(version) or continues(self._version_of(stored), version)
+        # An item that was stored without a version is known by its key alone.
+        return version is None or continues(self._version_of(stored), version)
 
     def is_as_read(self, stored: Item | None) -> bool:
         """Whether `stored` fulfills `unchanged`."""
@@ -455,9 +441,9 @@ class ItemObject(PlainModel):
     def _is_same_item_condition(self) -> Condition:
         """The condition of `is_same_item`."""
         version = self._version_of(self.stored)
-        if not is_random(version):
+        if version is None:
             return self._exists_condition()
-        upper = {"N": str(version + MOST_WRITES)}
+        upper = {"N": str(version + MOST_WRITES - 1)}
         return Path([VERSION]).between(self.stored[VERSION], upper)
 
     def unchanged(self) -> Condition:
