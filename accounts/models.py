@@ -7,7 +7,7 @@
                                vatId, country, taxNumber, iban, bic, accountHolder, currency,
                                paymentDays, paymentTerms, timeZone, language, sessions,
                                sessionEpoch, version; while an email change waits for its link:
-                               pendingEmail, pendingReservation, pendingUntil (epoch seconds)
+                               pendingEmail, pendingId, pendingUntil (epoch seconds)
     userName#<comparable>      a guard item: owner = the pk of the user with this username
     email#<comparable>         a guard item: owner = the pk of the user with this address;
                                with ACCOUNTS_PREFIX_SEARCH both are in an index by first letters
@@ -132,8 +132,7 @@ class User(AbstractUser):
     )
     sessions: Any = MapAttribute(null=True)  # type: ignore[no-untyped-call]  # PynamoDB's
     pending_email = UnicodeAttribute(attr_name="pendingEmail", null=True)
-    # Version 0.1 named it so; its links are valid.
-    pending_id = UnicodeAttribute(attr_name="pendingReservation", null=True)
+    pending_id = UnicodeAttribute(attr_name="pendingId", null=True)
     pending_until = IntegerAttribute(attr_name="pendingUntil", null=True)
 
     Stale, Taken = StaleUser, ValueTaken  # type: ignore[assignment]  # not of the library's tree

@@ -23,7 +23,7 @@ from django.core import signing
 
 from accounts import services
 from accounts.exceptions import BadLink, StaleUser, UsedLink
-from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id
+from accounts.models import NO_PENDING_CHANGE, User
 from dynamo import Transaction, ensure
 
 VALID_DAYS = 3
@@ -87,15 +87,7 @@ def _salt(purpose: str) -> str:
 
 
 def confirmation_token(user: User) -> str:
-    """The token of a link that confirms the address of `user`.
-
-    Costs nothing; 1 request and 1 write unit for an account that is older than confirmations.
-
-    Raises:
-        StaleUser: such an account changed or was deleted since it was read.
-    """
-    if not user.confirmation_id:
-        user.change(confirmation_id=new_confirmation_id())
+    """The token of a link that confirms the address of `user`."""
     return make(CONFIRM, user.pk, str(user.confirmation_id))
 
 

@@ -123,8 +123,7 @@ def address_of(token: str) -> str:
 def _made_before(held: dict[str, Any]) -> User:
     user = links.account_of(SIGN_UP, held["made"])
     # If the account was deleted, another link of the same form can make one with the same key.
-    # Version 0.1 did not store the time.
-    if held.get("joined_at") not in {str(user.date_joined), None}:
+    if held["joined_at"] != str(user.date_joined):
         raise BadLink(SIGN_UP)
     return user
 

@@ -38,7 +38,7 @@ NOTING_SECONDS = 0.5
 
 
 class AuthenticationMiddleware(middleware.AuthenticationMiddleware):
-    """Django's. A session that has ended, or has no id (version 0.1), is deleted."""
+    """Django's. A session that has ended is deleted."""
 
     def process_request(self, request: HttpRequest) -> None:
         passwords.hashing_for.set(counted_client(request))

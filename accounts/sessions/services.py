@@ -321,5 +321,4 @@ def _same_epoch(user: User) -> Condition:
 
     No epoch is used twice, so a late write is refused and brings no old epoch back.
     """
-    epoch = User.session_epoch
-    return epoch == user.session_epoch if user.session_epoch else epoch.does_not_exist()
+    return User.session_epoch == user.session_epoch

@@ -40,7 +40,7 @@ def clean_new_email(address: str) -> str:
 
     `"ann"@example.org` is the mailbox of `ann@example.org`, but would be another account. `sam`
     with a long s (U+017F) is another mailbox, but compared as `sam`, so letters beyond ASCII that
-    fold into ASCII are refused. Accounts that older versions gave such an address can keep it.
+    fold into ASCII are refused. An account that has such an address can keep it.
     """
     local, _at, _domain = clean_email(address).rpartition("@")
     if '"' in local:

@@ -611,8 +611,7 @@ class AbstractUser(Model):
     def _get_session_auth_hash(self, secret: str | bytes | None = None) -> str:
         """The value that each session carries. It changes with the password and the epoch."""
         salt = f"{self._meta.label}.get_session_auth_hash"
-        # A user of a version without epochs keeps its hash.
-        value = f"{self.password} {self.session_epoch}" if self.session_epoch else self.password
+        value = f"{self.password} {self.session_epoch}"
         return salted_hmac(salt, value, secret=secret, algorithm="sha256").hexdigest()
 
     def end_sessions(self, *, write: Transaction | None = None) -> None:

@@ -126,14 +126,13 @@ def credit(account: str, label: str, reason: str, *, time_zone: str | None = Non
         AlreadyVoided: it was voided.
         AlreadyCredited: it is marked as credited, but its credit note does not exist.
         DateTooEarly: the invoice or the series already has a later date.
-        InvoiceRequestReused: an invoice has the request id, which version 0.1 did not reserve.
         ItemTooLarge, DamagedSeries, DamagedItem, Unavailable: see `sequences.issue`.
     """
     reason = CREDIT_REASON.clean(reason)
     record = find_record(account, label)
     invoice = record.invoice
     if record.credit_note:
-        return _credit_note(account, record.credit_note, invoice)
+        return find_invoice(account, record.credit_note)
     if (day := today(time_zone)) < invoice.issued_at:
         raise DateTooEarly(day, invoice.issued_at)
     draft = Draft(
@@ -163,7 +162,7 @@ def credit(account: str, label: str, reason: str, *, time_zone: str | None = Non
         record = find_record(account, label)
         if not record.credit_note:
             raise
-        return _credit_note(account, record.credit_note, invoice)
+        return find_invoice(account, record.credit_note)
 
 
 #: What a credit note takes from the invoice: nothing that asks for a payment.
@@ -176,13 +175,6 @@ _REPEATED = (
 def negated(lines: Iterable[Line]) -> tuple[Line, ...]:
     """The lines with negated quantities. Rounding is symmetric, so all sums change their sign."""
     return tuple(replace(line, quantity=-line.quantity) for line in lines)
-
-
-def _credit_note(account: str, label: str, invoice: Invoice) -> Invoice:
-    note = find_invoice(account, label)
-    if note.credits != invoice.label:
-        raise InvoiceRequestReused(credit_request_id(invoice.label), label)
-    return note
 
 
 # Payments ----------------------------------------------------------------------------------------

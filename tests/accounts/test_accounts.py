@@ -1,4 +1,4 @@
-"""How an account is stored and found, also one of an older version.
+"""How an account is stored and found.
 
 What holds for every operation: test_operation_faults.py; for every model: tests/dynamo.
 """
@@ -77,7 +77,7 @@ def test_an_account_is_found_by_its_key_and_in_any_spelling_of_its_names(
             find_user(who)
 
 
-def test_an_account_with_a_quoted_address_of_an_older_version_can_be_used(client: Client) -> None:
+def test_an_account_with_a_quoted_address_can_be_used(client: Client) -> None:
     user = make_user(username="ann")
     user.change(email='"ann"@example.org')
 
@@ -111,14 +111,3 @@ def test_an_attribute_of_another_program_survives_every_change() -> None:
     sessions.begin(user)
 
     assert stored_items()[user.pk]["favouriteColour"] == {"S": "blue"}
-
-
-def test_an_account_older_than_superusers_is_not_one_and_is_stored_unchanged() -> None:
-    user = make_user()
-    set_stored(user, isSuperuser=None)
-
-    read = User.get(user.pk)
-    read.save()
-
-    assert read.is_superuser is False
-    assert "isSuperuser" not in stored_items()[user.pk]

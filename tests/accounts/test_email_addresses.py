@@ -35,7 +35,6 @@ from tests.factories import (
     changes_of,
     guard_owner,
     make_user,
-    set_stored,
     stored_items,
 )
 from tests.faults.kinds import Meanwhile
@@ -48,7 +47,7 @@ pytestmark = pytest.mark.usefixtures("engine", "ann_is_signed_in")
 SEND = "/accounts/confirm/send/"
 EMAIL = "/accounts/email/"
 CANCEL = "/accounts/email/cancel/"
-NOTES = {"pendingEmail", "pendingReservation", "pendingUntil"}
+NOTES = {"pendingEmail", "pendingId", "pendingUntil"}
 
 
 def test_a_requested_change_is_only_a_note_on_its_account_for_three_days() -> None:
@@ -216,16 +215,6 @@ def test_a_confirmation_during_a_change_of_address_confirms_nothing(engine: str,
         links.confirm(token)
 
     assert not again(ann).is_confirmed
-
-
-def test_an_account_older_than_confirmations_can_be_confirmed(client: Client, ann: User) -> None:
-    set_stored(ann, confirmationId=None)
-    forged = links.make(links.CONFIRM, ann.pk, "None")
-    assert refusal_of(lambda: links.confirm(forged)) is BadLink
-
-    confirm_on_page(client)
-
-    assert again(ann).is_confirmed
 
 
 def test_the_button_sends_another_link_until_the_address_is_confirmed(

@@ -464,7 +464,7 @@ def test_a_dry_run_foresees_every_row_and_writes_nothing(
     make_user(username="taken", email="taken@example.org", phone_number="+12025550101")
     for name in ("other", "admin"):
         make_user(username=name, email=f"{name}@example.org")
-    # An older version allowed this username, which is Cyrillic.
+    # Earlier rules allowed this username, which is Cyrillic.
     make_user(username="before", email="older@example.org").change(username="сосо")
     write_csv(file, [each for each, _reason in FORESEEN])
     before = stored_items()

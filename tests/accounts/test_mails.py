@@ -166,7 +166,7 @@ def test_a_mail_is_sent_to_the_address_as_typed(
 
 
 @pytest.mark.parametrize("stored", ['"a@b"@example.org', '"a,b<c>;"@example.org'])
-def test_an_account_of_an_older_version_gets_mails_to_its_quoted_address(
+def test_an_account_gets_mails_to_its_quoted_address(
     client: Client, ann: User, server: MailServer, stored: str
 ) -> None:
     ann.change(email=stored)

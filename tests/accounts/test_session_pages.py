@@ -139,22 +139,8 @@ def test_a_sign_in_replaces_the_session_of_the_browser(
     assert (stored_user(ann.pk) is None) == (first_is == "deleted")
 
 
-def make_old(client: Client, _ann: User, _here: str) -> None:
-    """Make the session one of version 0.1, which has no id."""
-    session = client.session
-    del session["accounts.session"]
-    session.save()
-
-
-def let_lapse(_client: Client, ann: User, here: str) -> None:
+def test_a_lapsed_session_must_sign_in_again(client: Client, ann: User, here: str) -> None:
     let_pass(ann, here, "expiresAt", 14 * 24 * 3600)
-
-
-@pytest.mark.parametrize("end", [make_old, let_lapse])
-def test_an_old_or_lapsed_session_must_sign_in_again(
-    client: Client, ann: User, here: str, end: Callable[[Client, User, str], None]
-) -> None:
-    end(client, ann, here)
 
     response = client.get(PROFILE)
 

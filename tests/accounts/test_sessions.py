@@ -9,10 +9,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth import HASH_SESSION_KEY, get_user, user_logged_in, user_logged_out
+from django.contrib.auth import get_user, user_logged_in, user_logged_out
 from django.http import HttpRequest
 from django.test import Client
-from django.utils.crypto import salted_hmac
 
 from accounts.exceptions import StaleUser
 from accounts.models import User
@@ -342,22 +341,6 @@ def test_code_that_compares_only_the_hash_accepts_a_single_ended_session_until_o
 
     assert seen_by_hash(other) is None
     assert seen_by_hash(client) == ann.pk
-
-
-def test_an_account_without_an_epoch_keeps_its_hash_until_sessions_end(ann: User) -> None:
-    set_stored(ann, sessionEpoch=None)
-    old = salted_hmac(
-        "accounts.User.get_session_auth_hash", ann.password, algorithm="sha256"
-    ).hexdigest()
-
-    user = User.get(ann.pk)
-
-    assert user.session_epoch is None
-    assert user.get_session_auth_hash() == old
-    client = let_in(ann)
-    assert client.session[HASH_SESSION_KEY] == old
-    sessions.end_all(user)
-    assert seen_by_hash(client) is None
 
 
 def test_a_session_of_a_former_secret_key_stays_until_it_is_ended(ann: User, settings: Any) -> None:
