@@ -6,7 +6,6 @@ DYNAMODB_LEAN               True      False: all requests go through botocore
 DYNAMODB_PAGE_SECONDS       5.5       for `dynamo.middleware.AvailabilityMiddleware`
 DYNAMODB_LOCAL              DEBUG, if the environment names no endpoint
 DYNAMODB_LOCAL_DIR          var/ in BASE_DIR, or in the current directory
-DYNAMODB_AUDIT_LOG          "auditlog"  the table of `dynamo.admin.models`
 AWS_REGION                  None      botocore finds it
 LOG_COMMANDS                False     True: log what each command cost
 """

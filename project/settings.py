@@ -38,8 +38,6 @@ CSRF_TRUSTED_ORIGINS = env.read("DJANGO_CSRF_TRUSTED_ORIGINS", environment.origi
 # DynamoDB --------------------------------------------------------------------------------------
 
 DYNAMODB_TABLE_PREFIX = env.read("DYNAMODB_TABLE_PREFIX", environment.table_prefix)
-# The table of the audit log, from before the library had one.
-DYNAMODB_AUDIT_LOG = "staffactions"
 # Connections that the process keeps open: at least as many as it serves pages at once.
 DYNAMODB_MAX_CONNECTIONS: int = env.read("DYNAMODB_MAX_CONNECTIONS", whole_number(), "64")
 # Sends requests for items in a shorter way than botocore's (`client/lean.py` in `dynamo`); off: all

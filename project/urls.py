@@ -25,7 +25,6 @@ urlpatterns = [
     path("accounts/", include("accounts.pages.urls")),
     path("invoices/", include("invoices.pages.urls")),
     path("admin/", site.urls),
-    path("staff/", include("staff.urls")),
     path("i18n/setlang/", switch_language, name="set_language"),
     path("healthz", healthz, name="healthz"),
     path("livez", livez, name="livez"),

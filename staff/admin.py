@@ -74,7 +74,6 @@ LogEntry.labels |= {
     "breakLock": _("Broke a lock"),
     "openInvoices": _("Opened invoices"),
     "openCustomers": _("Opened the address book"),
-    "startRun": _("Started a run"),  # no longer written
 }
 
 

@@ -3,11 +3,10 @@
 reports
     kind (S)                            survey, checkguards or checkinvoices
     result (S)                          the report as JSON
-    resultStartedAt, resultEndedAt (S)  when the work began and ended, UTC
-    resultByName (S)                    which user and host stored it
+    startedAt, endedAt (S)              when the work began and ended, UTC
+    storedBy (S)                        which user and host stored it
 
-Each item is the last report of its kind. Items of earlier versions may have more attributes, or no
-`result`: those versions also stored the progress of runs.
+Each item is the last report of its kind.
 """
 
 from pynamodb.attributes import UnicodeAttribute
@@ -26,6 +25,6 @@ class Report(PlainModel):
 
     kind = UnicodeAttribute(hash_key=True)
     result = UnicodeAttribute(null=True)
-    started_at = UnicodeAttribute(attr_name="resultStartedAt", null=True)
-    ended_at = UnicodeAttribute(attr_name="resultEndedAt", null=True)
-    stored_by = UnicodeAttribute(attr_name="resultByName", null=True)
+    started_at = UnicodeAttribute(attr_name="startedAt", null=True)
+    ended_at = UnicodeAttribute(attr_name="endedAt", null=True)
+    stored_by = UnicodeAttribute(attr_name="storedBy", null=True)

@@ -10,7 +10,6 @@ import collections
 import heapq
 import json
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -325,10 +324,7 @@ class LastReport:
         report = Report.from_raw_data(item or {"kind": {"S": kind.key}})
         self.kind, self.stored_by = kind, report.stored_by or ""
         self.started_at, self.ended_at = _time(report.started_at), _time(report.ended_at)
-        self.result: Result | None = None
-        # Earlier versions also stored the progress of a run, without a result.
-        with suppress(ValueError):
-            self.result = json.loads(report.result or "null", object_hook=_with_times) or None
+        self.result: Result | None = json.loads(report.result or "null", object_hook=_with_times)
 
     @property
     def age(self) -> str:
@@ -351,8 +347,8 @@ class LastReport:
 
     @property
     def newest(self) -> list[str]:
-        """In statistics: the keys of the newest accounts. A report of an older version has none."""
-        return list(self.result["accounts"].get("newest", [])) if self.result else []
+        """In statistics: the keys of the newest accounts."""
+        return list(self.result["accounts"]["newest"]) if self.result else []
 
     @property
     def signups(self) -> dict[str, Any]:

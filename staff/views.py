@@ -62,10 +62,6 @@ class AuditLogView(TemplateView):
             raise Http404
         first = date(int(match[1]), int(match[2]), 1)
         log = list_entries(month, before=self.request.GET.get("before"))
-        for each in log.actions:
-            # Earlier versions stored runs of reports.
-            if each.action == "startRun" and each.what in BY_KEY:
-                each.what = str(BY_KEY[each.what].title)
         return super().get_context_data(
             month=first,
             earlier=(first - timedelta(days=1)).strftime("%Y-%m"),

@@ -1,6 +1,6 @@
 """The audit log: an addition, change, deletion or action and its entries are one transaction.
 
-<audit log>
+auditlog
     journal (S)          id (S)                what it is
     <year>-<month>       <time, UTC>#<uuid>    an entry of that month
     on#<item>            the same              the same entry, listed by its item
@@ -12,8 +12,6 @@ partition, newest first; an index could not be read consistently. Each of the tw
 write units. A month's partition takes 500 actions per second. Names are stored as they were at that
 time. Of a change, the names of the attributes are stored, not their values. Entries are never
 changed and never expire, even if the item is deleted.
-
-The table is called `auditlog`, or as the setting DYNAMODB_AUDIT_LOG says.
 """
 
 import hashlib
@@ -24,7 +22,6 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
-from django.conf import settings
 from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext as _, gettext as djangos_text
 from pynamodb.attributes import UnicodeAttribute
@@ -49,7 +46,7 @@ class LogEntry(PlainModel):
     """One entry of the audit log. Its properties are those of contrib.admin's that pages show."""
 
     class Meta:
-        table_name = getattr(settings, "DYNAMODB_AUDIT_LOG", "auditlog")
+        table_name = "auditlog"
 
     journal = UnicodeAttribute(hash_key=True)
     id = UnicodeAttribute(range_key=True)

@@ -108,22 +108,6 @@ def confirmation(user: User) -> dict[str, Any]:
 LOOKED_AT = account_key("looked at")
 
 USERS, USER = "admin:accounts_user_changelist", "admin:accounts_user_change"
-#: The former pages of staff, and where they lead to.
-MOVED: list[Any] = [
-    ("overview", "index"),
-    ("account", "accounts_user_change", LOOKED_AT),
-    ("account_record", "accounts_user_history", LOOKED_AT),
-    ("account_invoices", "accounts_user_invoices", LOOKED_AT),
-    ("account_invoice", "accounts_user_invoice", LOOKED_AT, LABEL),
-    ("account_invoice_pdf", "accounts_user_invoice_pdf", LOOKED_AT, LABEL),
-    ("deactivate", "accounts_user_action", LOOKED_AT),
-    ("activate", "accounts_user_action", LOOKED_AT),
-    ("sessions_end", "accounts_user_action", LOOKED_AT),
-    ("session_end", "accounts_user_action", LOOKED_AT, "ended-before"),
-    ("lock", "lock"),
-    ("record", "record"),
-    ("run", "run", "checkguards"),
-]
 
 ROWS = {
     "home": page(),
@@ -239,10 +223,6 @@ ROWS = {
     "admin:lock": staff(404, 404),
     "admin:record": staff(200),
     "admin:run": staff(200, 405, "checkguards"),
-    **{
-        f"staff:{name}": page((f"admin:{now}",) * 2, *arguments, post=(f"admin:{now}",) * 2)
-        for name, now, *arguments in MOVED
-    },
 }
 
 

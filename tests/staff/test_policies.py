@@ -43,11 +43,11 @@ ANY = "any table"
     [
         ("site", ANY, TABLES),
         # Pages read entries and append new ones.
-        ("site", "staffactions", WRITES - {"PutItem"}),
+        ("site", "auditlog", WRITES - {"PutItem"}),
         ("site", "reports", WRITES),
         ("site", "invoices", {"BatchWriteItem", "DeleteItem"}),
         ("operator", "invoices", {"BatchWriteItem", "DeleteItem"}),
-        ("operator", "staffactions", WRITES),
+        ("operator", "auditlog", WRITES),
     ],
 )
 def test_a_policy_does_not_allow(policy: str, table: str, forbidden: set[str]) -> None:

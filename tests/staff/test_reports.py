@@ -138,7 +138,7 @@ def test_an_older_report_does_not_replace_a_newer_one(monkeypatch: pytest.Monkey
 def test_a_report_from_the_far_future_is_replaced() -> None:
     def put_ahead(**ahead: int) -> None:
         at = (datetime.now(UTC) + timedelta(**ahead)).isoformat()
-        put_report(result="{}", resultStartedAt=at, resultEndedAt=at, resultByName="future")
+        put_report(result="{}", startedAt=at, endedAt=at, storedBy="future")
 
     put_ahead(hours=1)
     with pytest.raises(NewerReport):
@@ -149,35 +149,12 @@ def test_a_report_from_the_far_future_is_replaced() -> None:
     assert last().stored_by == "now"
 
 
-# What earlier versions stored ---------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"state": "running", "runId": "a", "startedAt": "2026-11-22T10:00:00+00:00"},
-        {"state": "done", "result": "{"},
-    ],
-)
-def test_a_run_without_a_result_is_not_shown_and_is_replaced(values: dict[str, str]) -> None:
-    put_report(**values)
-
-    client = let_in(make_staff())
-    for path in ("/admin/", "/admin/runs/checkguards/"):
-        assert "No report is stored yet." in Page(client.get(path)).text
-    store(made())
-
-    [item] = send("Scan", {"TableName": Report.table()})["Items"]
-    assert item.keys() == {"kind", "result", "resultStartedAt", "resultEndedAt", "resultByName"}
-
-
-def test_the_result_of_an_earlier_version_is_shown() -> None:
+def test_a_report_says_its_age_and_how_long_it_took() -> None:
     put_report(
-        state="running",
         result=str(made().result),
-        resultStartedAt="2026-01-02T03:04:05+00:00",
-        resultEndedAt="2026-01-02T03:04:15+00:00",
-        resultByName="fay",
+        startedAt="2026-01-02T03:04:05+00:00",
+        endedAt="2026-01-02T03:04:15+00:00",
+        storedBy="fay",
     )
 
     text = Page(let_in(make_staff()).get("/admin/runs/checkguards/")).text
