@@ -1,7 +1,7 @@
 """The items that released versions stored: a folder for each layout, a file for each table.
 
-The items are as on the wire. They were written by the code of that release itself, which ran every
-operation once. `about.json` says when, and what is not to be read from the items: the password of
+The items are as on the wire. They were written by the code of that release itself (`writing.py`).
+`about.json` says when, and what is not to be read from the items: the password of
 the accounts, the key of a session, the bucket of the uploads.
 """
 

@@ -1,6 +1,5 @@
 """Every operation works on accounts of released versions, and leaves correct guards."""
 
-import json
 from collections.abc import Callable
 
 import pytest
@@ -17,7 +16,7 @@ from staff.reports import KINDS, last_reports
 from tests.commands import run
 from tests.emailchanges import assert_guards_are_correct
 from tests.factories import assert_guards_match_users, stored_items
-from tests.pages import sign_in, signed_in_as
+from tests.pages import signed_in_as
 from tests.site_operations import ACCOUNTS, ann, deactivated_ann, staff_ann
 from tests.staff.scenes import acting, do, let_in, logged_actions, stored_report
 from tests.stored.releases import Stored, each_release
@@ -93,13 +92,11 @@ def test_users_sign_in_and_out_with_their_passwords(stored: Stored, client: Clie
     assert_guards_are_correct()
 
 
-def test_a_stored_session_is_signed_in_or_has_ended(stored: Stored, client: Client) -> None:
+def test_a_stored_session_is_signed_in(stored: Stored, client: Client) -> None:
     user = User.get(stored.pk("Ann.Müller"))
     assert len(sessions.alive(user)) == 2
     client.cookies["sessionid"] = stored.about["sessionKey"]
 
-    assert signed_in_as(client) in {"Ann.Müller", None}
-    sign_in(client, user, stored.about["password"])
     assert signed_in_as(client) == "Ann.Müller"
 
 
@@ -109,23 +106,20 @@ def test_a_waiting_change_is_made_by_its_link_unless_a_new_password_ended_it(
     user = User.get(stored.pk("cid"))
 
     confirm_change(change_token(user))
+    dropped = links.make(links.CHANGE, stored.pk("dee"), stored.about["droppedChange"])
     with pytest.raises(BadLink):
-        confirm_change(change_token(User.get(stored.pk("dee"))))
+        confirm_change(dropped)
 
     assert find_user("cid@example.net") == user
     assert find_user("dee@example.org").pk == stored.pk("dee")
     assert_guards_are_correct()
 
 
-def test_a_pending_sign_up_creates_its_account_or_has_expired(stored: Stored) -> None:
-    token = links.make(pending.SIGN_UP, stored.about["heldSignUp"])
-    try:
-        made, _page = pending.release(token)
-    except BadLink:
-        assert "userName#ivy" not in stored_items()
-    else:
-        assert made.check_password(stored.about["password"])
-        assert find_user("ivy@example.org") == made
+def test_a_pending_sign_up_creates_its_account(stored: Stored) -> None:
+    made, _page = pending.release(links.make(pending.SIGN_UP, stored.about["heldSignUp"]))
+
+    assert made.check_password(stored.about["password"])
+    assert find_user("ivy@example.org") == made
     assert_guards_are_correct()
 
 
@@ -151,38 +145,16 @@ def test_a_repeated_registration_finds_its_account_and_all_stored_values_are_tak
 
 
 def test_an_address_that_waits_for_its_link_is_free(stored: Stored) -> None:
-    waiting = {"cid@example.net": User.get(stored.pk("cid")), "dee@example.net": None}
-    for address, user in waiting.items():
-        key = str(User.guard_key_of(email=address))
-        assert "reservation" in stored_items()[key]
-        assert not User.is_taken(email=address)
+    cid = User.get(stored.pk("cid"))
 
-        new = register(username=f"new.{address[:3]}", email=address)
+    new = register(username="new", email="cid@example.net")
 
-        guard = {"pk": {"S": key}, "owner": {"S": new.pk}}
-        search = {"searchPrefix": {"S": key[: len("email#ci")]}, "searchValue": {"S": address}}
-        assert stored_items()[key] == guard | search
-        assert find_user(address) == new
-        if user is not None:
-            with pytest.raises(EmailTaken):
-                confirm_change(change_token(user))
-            cancel_change(user)
-            delete(user)
+    assert find_user("cid@example.net") == new
+    with pytest.raises(EmailTaken):
+        confirm_change(change_token(cid))
+    cancel_change(cid)
+    delete(cid)
     assert_guards_are_correct()
-
-
-def test_a_repair_removes_the_reservations(stored: Stored) -> None:
-    left = {key for key, item in stored_items().items() if "reservation" in item}
-    assert left
-
-    out, _err, code = run("checkguards", "--repair", "--json")
-
-    found = json.loads(out)
-    assert {each["value"] for each in found["orphaned"]} == left
-    assert (found["repaired"], code) == (len(left), 0)
-    assert not left & stored_items().keys()
-    assert_guards_are_correct()
-    assert confirm_change(change_token(User.get(stored.pk("cid"))))[0].email == "cid@example.net"
 
 
 def test_the_commands_read_what_is_stored(stored: Stored) -> None:
@@ -195,15 +167,10 @@ def test_the_commands_read_what_is_stored(stored: Stored) -> None:
 
 
 def test_staff_see_the_audit_log_and_can_act_on_stored_accounts(stored: Stored) -> None:
-    stored_actions = map(LogEntry.from_raw_data, stored.items("staffactions"))
+    stored_actions = map(LogEntry.from_raw_data, stored.items("auditlog"))
     months = {month_of(action.at) for action in stored_actions}
     listed = [action for month in months for action in list_entries(month).actions]
-    assert sorted(action.action for action in listed) == [
-        "breakLock",
-        "deactivate",
-        "endSessions",
-        "startRun",
-    ]
+    assert sorted(action.action for action in listed) == ["breakLock", "deactivate", "endSessions"]
     [deactivation] = list_entries(journal_of(User(stored.pk("eve")))).actions
     assert (deactivation.by, deactivation.reason) == (stored.pk("fay"), "Spam")
 
@@ -222,4 +189,4 @@ def test_a_stored_report_is_shown_and_replaced_by_the_next(stored: Stored) -> No
 
     after = stored_report("guards")
     assert after.stored_by != "fay"
-    assert after.result == before.result | {"users": after.result and after.result["users"]}
+    assert after.result == before.result

@@ -52,7 +52,7 @@ def test_invoices_are_read_as_they_were_stored(stored: Stored, account: str) -> 
     assert (first.label, first.lines, first.note) == ("2026-000001", FIRST.lines, "Thanks")
     assert (first.totals.net, first.totals.gross, first.currency) == (16999, 19989, "EUR")
     assert (second.is_voided, second.void_reason, second.language) == (True, "Wrong customer", "ja")
-    assert (third.customer.name, third.is_voided) == ("Without a guard", False)
+    assert (third.customer.name, third.is_voided) == ("Carl", False)
     [found] = list_invoices(account, 2026, customer="株式").invoices
     assert (found.label, found.gross, found.is_voided) == (second.label, 55000, True)
     assert find_invoice(account, "2026-000002") == second

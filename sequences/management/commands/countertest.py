@@ -29,7 +29,7 @@ class Command(DynamoCommand):
         number: dict[str, Any] = {"metavar": "N", "type": positive}
         parser.add_argument("--tasks", default=6, help="default 6", **number)
         parser.add_argument("--rounds", default=5, help="numbers per task, default 5", **number)
-        keys = {"type": counter_name, "help": "used by the tasks in turn; default Key1 Key2"}
+        keys: dict[str, Any] = {"type": counter_name, "help": "default Key1 Key2"}
         parser.add_argument("--keys", metavar="KEY", nargs="+", default=["Key1", "Key2"], **keys)
         parser.add_argument("--strategy", choices=get_args(Strategy), default="atomic")
 
