@@ -86,7 +86,7 @@ class Running:
     pid: int
     port: int
     program: Program
-    host: str = HOST  # of earlier versions, which stored none
+    host: str
 
     @property
     def endpoint(self) -> str:
@@ -99,13 +99,7 @@ def endpoint() -> str:
     Raises:
         LocalEngineFailed: it is not running and could not be started.
     """
-    running = status()
-    if running is None:
-        return start().endpoint
-    # Earlier versions gave all users access to the folder.
-    with suppress(OSError):
-        _close_to_others(_folder())
-    return running.endpoint
+    return (status() or start()).endpoint
 
 
 def status() -> Running | None:
@@ -184,8 +178,12 @@ def _last_started() -> Running | None:
     except (OSError, ValueError):
         return None
     match stored:
-        case {"pid": int(pid), "port": int(port), "program": "dynoxide" | "ministack" as program}:
-            host = str(stored.get("host", HOST))
+        case {
+            "pid": int(pid),
+            "port": int(port),
+            "program": "dynoxide" | "ministack" as program,
+            "host": str(host),
+        }:
             with suppress(ValueError):
                 if 0 < port < 2**16 and IPv4Address(host).is_loopback:
                     return Running(pid, port, program, host)
@@ -217,7 +215,7 @@ def start_temporary() -> str:
         # ministack imports modules from its current folder: not from one that others can write.
         child = _spawn(command, port, log, cwd=Path("/"), stdin=watched)
         os.close(watched)
-        running = Running(child.pid, port, program)
+        running = Running(child.pid, port, program, HOST)
         _wait_for(child, running, log)
     return running.endpoint
 

@@ -71,7 +71,8 @@ def folder(tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) 
 def returning(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine waits for its first port, which no other program gets."""
     monkeypatch.setattr(engine, "PORT_RELEASE_SECONDS", PATIENCE_SECONDS)
-    remember(folder, {"pid": NO_PID, "port": free_port(), "program": "dynoxide"})
+    state = {"pid": NO_PID, "port": free_port(), "program": "dynoxide", "host": engine.HOST}
+    remember(folder, state)
 
 
 @pytest.fixture
@@ -99,9 +100,6 @@ def test_processes_that_start_it_at_once_get_one_engine_that_survives_them(folde
 
 
 def test_other_users_have_no_access_to_the_folder(folder: Path) -> None:
-    engine.endpoint()
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    folder.chmod(0o755)  # as earlier versions left it
     engine.endpoint()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     engine.stop()
@@ -196,22 +194,15 @@ class SocketOfOneAddress(socket.socket):
         super().bind(address)
 
 
-def test_an_engine_with_the_usual_address_as_of_earlier_versions_is_used_until_it_is_stopped(
+def test_an_engine_has_the_usual_address_if_the_system_has_no_other(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(socket, "socket", SocketOfOneAddress)
-        running = engine.start()
-        put("kept")
-    assert running.host == engine.HOST
-    state = json.loads((folder / "engine.json").read_text())
-    remember(folder, {name: state[name] for name in ("pid", "port", "program")})
+    monkeypatch.setattr(socket, "socket", SocketOfOneAddress)
 
-    assert engine.start() == running
-    assert engine.stop() is True
-    if sys.platform == "linux":
-        assert engine.start().host != engine.HOST
-    assert stored() == {"kept"}
+    running = engine.start()
+
+    assert running.host == engine.HOST
+    assert engine.status() == running
 
 
 @pytest.mark.usefixtures("own_client")
@@ -309,7 +300,8 @@ def test_an_engine_that_neither_answers_nor_ends_is_killed_and_replaced(
     with subprocess.Popen([str(silent), *words], start_new_session=True, **pipe) as hanging:
         assert line_of(hanging)  # it ignores SIGTERM from now on
         wait_until(lambda: len(engines_of(folder)) == 1)
-        remember(folder, {"pid": hanging.pid, "port": port, "program": "dynoxide"})
+        state = {"pid": hanging.pid, "port": port, "program": "dynoxide", "host": engine.HOST}
+        remember(folder, state)
         assert engine.status() is None
 
         running = engine.start()
