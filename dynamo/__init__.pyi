@@ -1,6 +1,5 @@
 from dynamo.attributes import (
     BooleanAttribute as BooleanAttribute,
-    ChoiceAttribute as ChoiceAttribute,
     DateAttribute as DateAttribute,
     DateTimeAttribute as DateTimeAttribute,
     DecimalAttribute as DecimalAttribute,

@@ -16,7 +16,7 @@ PynamoDB's own attributes work as well. They have no options, so forms derive th
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal, Inexact, InvalidOperation, Subnormal
 from typing import Any, TypeVar
@@ -104,13 +104,6 @@ class TextAttribute(FormAttribute[str]):
     def stored(self, value: str) -> str:
         # The plain text, also of a member of an enumeration, whose `str` may be its name.
         return str.__str__(value)
-
-
-class ChoiceAttribute(TextAttribute):
-    """A text that is one of `choices` (pairs of value and label, or Django's `TextChoices`)."""
-
-    def __init__(self, label: Any = None, *, choices: Iterable[Any], **options: Any) -> None:
-        super().__init__(label, choices=choices, **options)
 
 
 class IntegerAttribute(FormAttribute[int]):

@@ -258,11 +258,6 @@ class Model(AltersData, Writable, metaclass=ModelMeta):
         return await in_thread(cls.find, **values)
 
     @classmethod
-    async def asearch(cls, name: str, letters: str, **options: Any) -> Page[Self]:
-        """As `search`."""
-        return await in_thread(cls.search, name, letters, **options)
-
-    @classmethod
     async def apage(cls, hash_key: Any, *args: Any, **options: Any) -> Page[Self]:
         """As `page`."""
         return await in_thread(cls.page, hash_key, *args, **options)

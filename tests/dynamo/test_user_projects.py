@@ -26,7 +26,7 @@ class Member(AbstractUser):
     size = of.IntegerAttribute()
     ratio = of.DecimalAttribute(max_digits=4, decimal_places=2)
     pays = of.BooleanAttribute()
-    plan = of.ChoiceAttribute(choices=[("free", "Free"), ("paid", "Paid")])
+    plan = of.TextAttribute(choices=[("free", "Free"), ("paid", "Paid")])
 """
 
 SETTINGS = """

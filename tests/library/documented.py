@@ -15,7 +15,6 @@ from django.utils.timezone import localdate, now
 from dynamo import (
     BadCursor,
     BooleanAttribute,
-    ChoiceAttribute,
     ConditionFailed,
     DateAttribute,
     DateTimeAttribute,
@@ -77,7 +76,7 @@ class Seat(Model):
     hall = TextAttribute(hash_key=True)
     row = IntegerAttribute(range_key=True)
     price = DecimalAttribute(default=Decimal(0), max_digits=6)
-    state = ChoiceAttribute(choices=[("free", "free"), ("sold", "sold")], default="free")
+    state = TextAttribute(choices=[("free", "free"), ("sold", "sold")], default="free")
     is_gone = BooleanAttribute(default=False)
     notes = JSONAttribute(default=list)
 

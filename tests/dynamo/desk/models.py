@@ -17,7 +17,6 @@ from pynamodb.attributes import (
 from dynamo._internal.items import PlainModel
 from dynamo.attributes import (
     BooleanAttribute,
-    ChoiceAttribute,
     DateAttribute,
     DateTimeAttribute,
     DecimalAttribute,
@@ -47,7 +46,7 @@ class Customer(Model):
     email = TextAttribute("email address", max_length=100, validators=[validate_email])
     club = TextAttribute()
     card = TextAttribute(null=True, help_text="On the back.")
-    plan = ChoiceAttribute(choices=Plan, default=Plan.FREE)
+    plan = TextAttribute(choices=Plan, default=Plan.FREE)
     visits = IntegerAttribute(default=0)
     balance = DecimalAttribute(null=True, max_digits=40, decimal_places=2)
     is_known = BooleanAttribute(default=False)
