@@ -14,7 +14,7 @@ from accounts.limits.clients import counted_client
 from accounts.models import User
 from dynamo.auth.backends import UserBackend
 from dynamo.auth.passwords import queued
-from dynamo.extending import together
+from dynamo.runtime.threads import together
 
 
 class AccountBackend(UserBackend):

@@ -17,7 +17,7 @@ AccountError
 from typing import ClassVar
 
 from dynamo import DynamoError
-from dynamo.extending import ErrorWithValues
+from dynamo.exceptions import ErrorWithValues
 
 
 class AccountError(ErrorWithValues):

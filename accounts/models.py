@@ -42,7 +42,7 @@ from dynamo import IntegerAttribute, Transaction, Unique, ensure
 from dynamo.auth import AbstractUser
 from dynamo.auth.addresses import clean_new_email, comparable_email
 from dynamo.auth.usernames import clean_new_username, comparable_username
-from dynamo.extending import Item
+from dynamo.items.values import Item
 from web import identifiers
 from web.kinds import COUNTRY, MultiLine, SingleLine
 

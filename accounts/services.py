@@ -20,7 +20,7 @@ from accounts.exceptions import AccountRequestReused, UnknownUser
 from accounts.models import NO_PENDING_CHANGE, VALUES, User
 from dynamo import Transaction, ensure, joined
 from dynamo.auth import check_password
-from dynamo.extending import Item
+from dynamo.items.values import Item
 
 #: The primary key of an account is the UUIDv5 of its registration's request id in this namespace.
 REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")

@@ -28,7 +28,7 @@ def main() -> None:
     with peers.site() as site:
         by_botocore = site | {"DYNAMODB_LEAN": "off"}
         contenders = [
-            Contender("dynamo.extending.send", worker(ours, "ours"), site),
+            Contender("dynamo.client.sending.send", worker(ours, "ours"), site),
             Contender("Model.change", worker(ours, "change"), site),
             Contender("the same, DYNAMODB_LEAN=off", worker(ours, "ours"), by_botocore),
             Contender("bare boto3", worker(ours, "bare_boto3"), site),

@@ -34,7 +34,7 @@ def ours() -> Operation:
     import django
 
     django.setup()
-    from dynamo._internal.client.sending import send
+    from dynamo.client.sending import send
     from dynamo.signals import request_sent
 
     request_sent.connect(COST.note)

@@ -200,7 +200,7 @@ def _function() -> Iterator[tuple[Function, Path]]:
 
         django.setup()
 
-        from dynamo._internal import tables  # with the settings
+        from dynamo.tables import definitions as tables
         from tests.production import PRODUCTION, checkout_in, collect_into
 
         for table in tables.all_tables():

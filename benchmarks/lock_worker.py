@@ -28,7 +28,7 @@ def ours() -> Operation:
 
     django.setup()
     from dynamo.signals import request_sent
-    from locks._internal.lock import Lock
+    from locks.lock import Lock
 
     request_sent.connect(COST.note)
 

@@ -24,7 +24,7 @@ RATE = 100
 LAYERS = {
     "password hash": r"argon2/",
     "connection to DynamoDB": r"urllib3/|http/client\.py|socket\.py|email/",
-    "requests: signature, JSON, retries": r"dynamo/_internal/client/|dynamo/tally|botocore/|json/",
+    "requests: signature, JSON, retries": r"dynamo/client/|botocore/|json/",
     "items and models": r"dynamo/|pynamodb/|sequences/",
     "Babel": r"babel/",
     "access log": r"project/(access|logs|hiding|signals)|logging/",

@@ -23,7 +23,7 @@ from invoices.document.invoice import Customer, Draft, Seller, draw_up  # noqa: 
 from invoices.models import InvoiceItem  # noqa: E402
 from invoices.store.issuing import issue_invoice, today  # noqa: E402
 from invoices.store.records import to_item  # noqa: E402
-from sequences._internal.counters import next_value  # noqa: E402
+from sequences.counters import next_value  # noqa: E402
 from sequences.models import Counter  # noqa: E402
 
 DRAFT = Draft(

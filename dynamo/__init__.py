@@ -5,6 +5,6 @@ from dynamo import Model, TextAttribute, Unique, casefolded
 
 
 def __getattr__(name: str) -> object:
-    from dynamo._internal.lazy import exported
+    from dynamo.runtime.lazy import exported
 
     return exported(__name__, name)

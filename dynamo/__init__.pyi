@@ -1,12 +1,3 @@
-from dynamo.attributes import (
-    BooleanAttribute as BooleanAttribute,
-    DateAttribute as DateAttribute,
-    DateTimeAttribute as DateTimeAttribute,
-    DecimalAttribute as DecimalAttribute,
-    IntegerAttribute as IntegerAttribute,
-    JSONAttribute as JSONAttribute,
-    TextAttribute as TextAttribute,
-)
 from dynamo.exceptions import (
     AlreadyDone as AlreadyDone,
     AlreadyExists as AlreadyExists,
@@ -24,8 +15,17 @@ from dynamo.exceptions import (
     Taken as Taken,
     Unavailable as Unavailable,
 )
-from dynamo.models import Model as Model, ensure as ensure
-from dynamo.pages import GlobalSecondaryIndex as GlobalSecondaryIndex, Page as Page
+from dynamo.items.attributes import (
+    BooleanAttribute as BooleanAttribute,
+    DateAttribute as DateAttribute,
+    DateTimeAttribute as DateTimeAttribute,
+    DecimalAttribute as DecimalAttribute,
+    IntegerAttribute as IntegerAttribute,
+    JSONAttribute as JSONAttribute,
+    TextAttribute as TextAttribute,
+)
+from dynamo.model.base import Model as Model, ensure as ensure
+from dynamo.model.pages import GlobalSecondaryIndex as GlobalSecondaryIndex, Page as Page
+from dynamo.model.unique import Unique as Unique, casefolded as casefolded
 from dynamo.signals import request_sent as request_sent
 from dynamo.transactions import Transaction as Transaction, joined as joined
-from dynamo.unique import Unique as Unique, casefolded as casefolded

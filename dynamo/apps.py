@@ -16,7 +16,7 @@ from typing import Any
 from django.apps import AppConfig
 from django.conf import settings
 
-from dynamo._internal.client import addressing
+from dynamo.client import addressing
 
 
 class DynamoConfig(AppConfig):
@@ -25,7 +25,6 @@ class DynamoConfig(AppConfig):
     name = "dynamo"
 
     def ready(self) -> None:
-        from dynamo import checks  # noqa: F401 - registers its checks
 
         complete(settings)
 

@@ -44,13 +44,14 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.crypto import salted_hmac
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo._internal.altering import AltersData
-from dynamo._internal.bulk import query_pages, read_batches, read_one_of_each, write_batches
-from dynamo._internal.client.sending import send
-from dynamo._internal.items import ITEM_MAX_BYTES, Item, PlainModel
-from dynamo._internal.updates import Update
-from dynamo.attributes import IntegerAttribute
+from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, DynamoError
+from dynamo.items.altering import AltersData
+from dynamo.items.attributes import IntegerAttribute
+from dynamo.items.bulk import query_pages, read_batches, read_one_of_each, write_batches
+from dynamo.items.plain import PlainModel
+from dynamo.items.updates import Update
+from dynamo.items.values import ITEM_MAX_BYTES, Item
 
 # Besides the value an item has 37 bytes of names, 64 of key, 49 of location, 32 of nonce, 32 of
 # signature and two numbers of at most 21 bytes each.

@@ -25,12 +25,37 @@ Refused (ExceptionGroup)   several writes of one transaction were refused, each 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from inspect import get_annotations
+from typing import Any, ClassVar, dataclass_transform
 
 from pynamodb.exceptions import DoesNotExist as PynamoDoesNotExist
 
-from dynamo._internal.errors import ErrorWithValues
+
+@dataclass_transform(eq_default=False, field_specifiers=(field,))
+class ErrorWithValues(Exception):
+    """An error that keeps what it is about: its annotated attributes, as in a dataclass.
+
+    Its message is `text`, formatted with them.
+
+        class LineTooLong(ErrorWithValues):
+            line: int
+            text = "Line {line} is too long."
+    """
+
+    text: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        # A class without values of its own is made like its base.
+        dataclass(eq=False, repr=False, init=bool(get_annotations(cls)))(cls)
+
+    def __post_init__(self) -> None:
+        # What `repr` shows and pickle stores.
+        self.args = tuple(getattr(self, each.name) for each in fields(self) if each.repr)  # type: ignore[arg-type]  # it is one in each subclass
+
+    def __str__(self) -> str:
+        return self.text.format(**vars(self))
 
 
 class DynamoError(ErrorWithValues):

@@ -43,12 +43,12 @@ from django.utils.translation import (
 from pynamodb.attributes import Attribute
 
 from dynamo import exceptions
-from dynamo._internal import items
-from dynamo._internal.altering import AltersData
-from dynamo._internal.errors import ErrorWithValues
-from dynamo._internal.fields import AttributeField
-from dynamo._internal.model.objects import VERSION
-from dynamo.models import Model, becomes
+from dynamo.exceptions import ErrorWithValues
+from dynamo.items.altering import AltersData
+from dynamo.items.fields import AttributeField
+from dynamo.items.values import ITEM_MAX_BYTES, item_bytes, typed_value
+from dynamo.model.base import Model, becomes
+from dynamo.model.objects import VERSION
 from dynamo.transactions import Transaction
 
 __all__ = ["ModelForm", "modelform_factory"]
@@ -95,7 +95,7 @@ def _as_returned(field: forms.Field, value: Any) -> Any:
 
 def storable(attribute: Attribute[Any], value: Any) -> dict[str, Any] | None:
     """The value as stored. Raises ValueError or TypeError if DynamoDB cannot store it."""
-    typed = items.typed_value(attribute, value)
+    typed = typed_value(attribute, value)
     # JSON can hold half of a surrogate pair.
     (typed or {}).get("S", "").encode()
     return typed
@@ -272,7 +272,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
                 check(item)
             except ValueError:
                 self._add_djangos(name, Invalid(INVALID, "invalid"))
-        if items.item_bytes(item) > items.ITEM_MAX_BYTES:
+        if item_bytes(item) > ITEM_MAX_BYTES:
             self.add_error(None, Invalid(TOO_LARGE, code="too_large"))
 
     # Errors ---------------------------------------------------------------------------------------

@@ -6,10 +6,10 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.deprecation import MiddlewareMixin
 from django.views.decorators.cache import never_cache
 
-from dynamo._internal.client.deadline import within
-from dynamo._internal.client.sending import is_unreachable, send
 from dynamo.cache import CacheItem
+from dynamo.client.sending import is_unreachable, send
 from dynamo.exceptions import DynamoError
+from dynamo.runtime.deadline import within
 
 HEALTH_SECONDS = 2.0
 

@@ -14,9 +14,9 @@ from django.template.loader import render_to_string
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.log import log_response
 
-from dynamo._internal.client.breaker import failing_fast
-from dynamo._internal.client.deadline import page
+from dynamo.client.breaker import failing_fast
 from dynamo.exceptions import Busy, TableMissing, Unavailable
+from dynamo.runtime.deadline import page
 
 RETRY_AFTER_SECONDS = 5
 

@@ -31,9 +31,9 @@ from django.core.cache import caches
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.crypto import get_random_string
 
-from dynamo._internal.altering import AltersData
-from dynamo._internal.items import Item
 from dynamo.cache import CacheValueTooLarge, DynamoCache
+from dynamo.items.altering import AltersData
+from dynamo.items.values import Item
 
 KEY_LENGTH = 32
 

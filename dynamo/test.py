@@ -27,15 +27,14 @@ from django.test import SimpleTestCase
 from django.test.runner import DiscoverRunner
 from django.test.testcases import TestData  # type: ignore[attr-defined]  # absent from the stubs
 
-from dynamo._internal import engine
-from dynamo._internal.bulk import query_pages, write_batches
-from dynamo._internal.client import sending
-from dynamo._internal.client.addressing import TEST_ENDPOINT
-from dynamo._internal.items import Item
-from dynamo._internal.processes import PerProcess
-from dynamo._internal.tables import Table, all_tables, create
-from dynamo._internal.tally import Tally
+from dynamo.client import engine, sending
+from dynamo.client.addressing import TEST_ENDPOINT
+from dynamo.client.tally import Tally
+from dynamo.items.bulk import query_pages, write_batches
+from dynamo.items.values import Item
+from dynamo.runtime.processes import PerProcess
 from dynamo.signals import request_sent, tables_emptied
+from dynamo.tables.definitions import Table, all_tables, create
 
 # Its client is never made.
 _refusing = PerProcess(sending._make_shared)

@@ -32,18 +32,7 @@ from typing import Any, Self, TypeVar, cast
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
-from dynamo._internal.altering import AltersData
-from dynamo._internal.client.sending import send
-from dynamo._internal.conditions import with_defaults
-from dynamo._internal.items import (
-    ITEM_MAX_BYTES,
-    Item,
-    PlainModel,
-    is_same_value,
-    item_bytes,
-    not_supported,
-)
-from dynamo._internal.updates import Update, conditional
+from dynamo.client.sending import send
 from dynamo.exceptions import (
     AlreadyDone,
     ConditionFailed,
@@ -54,6 +43,11 @@ from dynamo.exceptions import (
     TransactionCancelled,
     Unavailable,
 )
+from dynamo.items.altering import AltersData
+from dynamo.items.conditions import with_defaults
+from dynamo.items.plain import PlainModel, not_supported
+from dynamo.items.updates import Update, conditional
+from dynamo.items.values import ITEM_MAX_BYTES, Item, is_same_value, item_bytes
 
 _PLAIN = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem"}
 

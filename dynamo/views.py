@@ -30,12 +30,11 @@ from django.views.generic.detail import SingleObjectMixin
 from django.views.generic.list import MultipleObjectMixin
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo._internal.errors import ErrorWithValues
-from dynamo.attributes import TextAttribute
-from dynamo.exceptions import BadCursor, Refused
+from dynamo.exceptions import BadCursor, ErrorWithValues, Refused
 from dynamo.forms import M, ModelForm, key_names, modelform_factory, storable
-from dynamo.models import Model
-from dynamo.pages import Page
+from dynamo.items.attributes import TextAttribute
+from dynamo.model.base import Model
+from dynamo.model.pages import Page
 
 __all__ = [
     "CreateMixin",

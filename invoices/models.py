@@ -26,7 +26,8 @@ from django.utils.translation import gettext_lazy as _
 from pynamodb.attributes import MapAttribute, UnicodeAttribute
 
 from dynamo import DateAttribute, IntegerAttribute, Model
-from dynamo.extending import Item, PlainModel
+from dynamo.items.plain import PlainModel
+from dynamo.items.values import Item
 from sequences import NumberedItem
 
 

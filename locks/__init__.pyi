@@ -1,5 +1,3 @@
-from locks._internal.leases import Lease as Lease
-from locks._internal.lock import Lock as Lock, claim_once as claim_once
 from locks.exceptions import (
     BadLockName as BadLockName,
     LeaseLost as LeaseLost,
@@ -8,4 +6,6 @@ from locks.exceptions import (
     LockTaken as LockTaken,
     UnknownLock as UnknownLock,
 )
+from locks.leases import Lease as Lease
+from locks.lock import Lock as Lock, claim_once as claim_once
 from locks.signals import lease_lost as lease_lost, lock_awaited as lock_awaited

@@ -10,8 +10,8 @@ LockError           a `dynamo.DynamoError`
 
 import math
 
-from dynamo._internal.terminal import printable
 from dynamo.exceptions import DynamoError
+from dynamo.runtime.terminal import printable
 
 
 class LockError(DynamoError):

@@ -17,8 +17,8 @@ Source: https://github.com/awslabs/amazon-dynamodb-lock-client
 
 from pynamodb.attributes import BinaryAttribute, UnicodeAttribute
 
-from dynamo._internal.items import PlainModel
-from dynamo.attributes import IntegerAttribute
+from dynamo.items.attributes import IntegerAttribute
+from dynamo.items.plain import PlainModel
 
 RELEASED = "1"
 

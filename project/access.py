@@ -18,7 +18,8 @@ from django.http.response import HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
 
 from accounts.sessions.visitor import address, known_account
-from dynamo.extending import Tally, counted_on, counting, printable
+from dynamo.client.tally import Tally, counted_on, counting
+from dynamo.runtime.terminal import printable
 from project.logs import hiding
 
 log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ import logging
 from django.conf import settings
 from django.core.mail.backends import smtp
 
-from dynamo.extending import uncounted_seconds, within
+from dynamo.runtime.deadline import uncounted_seconds, within
 from project import parameters
 
 log = logging.getLogger(__name__)

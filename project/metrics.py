@@ -25,7 +25,8 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from accounts.signals import value_taken
 from dynamo import request_sent
-from dynamo.extending import cancellation_codes, consumed_units, outcome_of, table_names
+from dynamo.client.retries import cancellation_codes, outcome_of
+from dynamo.client.tally import consumed_units, table_names
 from locks import lease_lost, lock_awaited
 from project.access import page_answered
 from sequences import numbers_given

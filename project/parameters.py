@@ -28,7 +28,9 @@ from botocore.utils import get_environ_proxies
 from django.conf import settings
 from django.views.decorators.debug import sensitive_variables
 
-from dynamo.extending import PerProcess, addressing, connections, credentials, within
+from dynamo.client import addressing, connections, credentials
+from dynamo.runtime.deadline import within
+from dynamo.runtime.processes import PerProcess
 
 log = logging.getLogger(__name__)
 

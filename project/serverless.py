@@ -24,7 +24,8 @@ from apig_wsgi import make_lambda_handler
 from django.conf import settings
 from snapshot_restore_py import register_after_restore, register_before_snapshot
 
-from dynamo.extending import at_most, begin_process
+from dynamo.runtime.deadline import at_most
+from dynamo.runtime.processes import begin_process
 from project import parameters
 from project.logs import request_id
 from project.start import WsgiApplication, load_pages, start

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from dynamo.extending import counting
+from dynamo.client.tally import counting
 
 #: A proxy adds them: then the connection is from this machine, but the visitor is not.
 _FORWARDED = {"HTTP_FORWARDED", "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_HOST", "HTTP_VIA"}

@@ -2,6 +2,6 @@
 
 
 def __getattr__(name: str) -> object:
-    from dynamo._internal.lazy import exported
+    from dynamo.runtime.lazy import exported
 
     return exported(__name__, name)

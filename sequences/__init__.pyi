@@ -1,16 +1,11 @@
-from sequences._internal.check import check_series as check_series
-from sequences._internal.counters import (
+from sequences.check import check_series as check_series
+from sequences.counters import (
     Sequence as Sequence,
     anext_value as anext_value,
     delete_counter as delete_counter,
     last_value as last_value,
     next_value as next_value,
     next_values as next_values,
-)
-from sequences._internal.series import (
-    NumberedItem as NumberedItem,
-    aissue as aissue,
-    issue as issue,
 )
 from sequences.exceptions import (
     CounterContended as CounterContended,
@@ -23,4 +18,5 @@ from sequences.exceptions import (
     SequenceError as SequenceError,
     SeriesError as SeriesError,
 )
+from sequences.series import NumberedItem as NumberedItem, aissue as aissue, issue as issue
 from sequences.signals import numbers_given as numbers_given

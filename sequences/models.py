@@ -20,10 +20,11 @@ from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo._internal.items import Item, PlainModel, canonical, digest_of
-from dynamo.attributes import IntegerAttribute, TextAttribute
-from dynamo.models import Model
-from dynamo.unique import GuardTable
+from dynamo.items.attributes import IntegerAttribute, TextAttribute
+from dynamo.items.plain import PlainModel
+from dynamo.items.values import Item, canonical, digest_of
+from dynamo.model.base import Model
+from dynamo.model.unique import GuardTable
 from sequences.exceptions import RequestIdReused
 
 #: The partition key of every request id's guard item begins with this.

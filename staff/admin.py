@@ -28,11 +28,15 @@ from dynamo import DamagedItem, Page, Transaction, admin
 from dynamo.admin.helpers import DELETE, NOTHING_DONE, REASON, as_stored
 from dynamo.admin.models import LogEntry, journal_of, label_of, list_entries
 from dynamo.auth.usernames import as_uuid
-from dynamo.extending import SEPARATOR, Item, Snapshot, read_together, text_of
+from dynamo.items.values import Item, text_of
+from dynamo.model.unique import SEPARATOR
+from dynamo.tables.guards import Snapshot
+from dynamo.transactions import read_together
 from invoices.document.invoice import series_of
 from invoices.models import CustomerItem, InvoiceItem
 from invoices.store import issuing
-from sequences.extending import REQUEST_PREFIX, last_of
+from sequences.check import last_of
+from sequences.models import REQUEST_PREFIX
 from staff import views
 from staff.models import ON_STAFF
 from staff.reports import KINDS, last_reports

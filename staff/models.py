@@ -11,7 +11,7 @@ Each item is the last report of its kind.
 
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo.extending import PlainModel
+from dynamo.items.plain import PlainModel
 
 #: The permission of actions on the accounts of staff, which superusers have.
 ON_STAFF = "act_on_staff"

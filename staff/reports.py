@@ -20,20 +20,15 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from dynamo import Transaction
-from dynamo.extending import (
-    FAULTS,
-    ErrorWithValues,
-    Item,
-    Progress,
-    check_guards,
-    is_owner,
-    read_together,
-    scanned,
-    text_of,
-)
+from dynamo.exceptions import ErrorWithValues
+from dynamo.items.values import Item, text_of
+from dynamo.tables.findings import Progress, scanned
+from dynamo.tables.guards import FAULTS, check_guards, is_owner
+from dynamo.transactions import read_together
 from invoices.store.check import check_invoices
-from locks.extending import LockView, State, all_locks
-from sequences.extending import Counter, SeriesReport, is_counter_of_series
+from locks.registry import LockView, State, all_locks
+from sequences.check import SeriesReport
+from sequences.models import Counter, is_counter_of_series
 from staff.models import Report
 from uploads.models import DONE, UPLOADING, UploadItem
 
@@ -69,7 +64,7 @@ class NewerReport(ErrorWithValues):
 
 
 def guards(progress: Progress) -> Result:
-    """Costs and raises as `dynamo.extending.check_guards`; repairs nothing."""
+    """Costs and raises as `dynamo.tables.guards.check_guards`; repairs nothing."""
     with check_guards(User, oldest_by=User.date_joined.attr_name, progress=progress) as report:
         findings = {}
         for fault in FAULTS:
@@ -114,7 +109,7 @@ def statistics(progress: Progress) -> Result:
     """What four tables hold, as read (not at one instant).
 
     Costs 1 request per MB and 1 read unit per 4 KB of everything in them.
-    Raises Unavailable, Rejected, TableMissing: see `dynamo.extending.send`.
+    Raises Unavailable, Rejected, TableMissing: see `dynamo.client.sending.send`.
     """
     return {
         "accounts": _accounts(progress),

@@ -21,7 +21,7 @@ from accounts.pages.base import signed_in
 from accounts.sessions import visitor
 from dynamo import DamagedItem, Transaction, admin
 from locks import LockChanged
-from locks.extending import BREAK_ATTEMPTS, LockView, break_lock
+from locks.registry import BREAK_ATTEMPTS, LockView, break_lock
 from staff.models import ON_STAFF
 from staff.reports import KINDS, last_reports
 

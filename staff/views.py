@@ -28,7 +28,7 @@ from invoices.document.invoice import Invoice
 from invoices.output.pdf import pdf_of
 from invoices.pages.views import InvoiceListView, OwnInvoicesMixin, shown_pdf
 from invoices.store.records import find_invoice
-from locks import BadLockName, LockChanged, UnknownLock, extending as locks
+from locks import BadLockName, LockChanged, UnknownLock, registry
 from staff.reports import BY_KEY, last_reports
 
 #: The `staff.sites.StaffSite`.
@@ -145,9 +145,9 @@ class LockView(SignedInFormMixin, FormPageMixin, FormView):
     form_class = BreakLockForm
 
     @cached_property
-    def lock(self) -> locks.LockView:
+    def lock(self) -> registry.LockView:
         try:
-            return locks.look(self.request.GET.get("name", ""))
+            return registry.look(self.request.GET.get("name", ""))
         except (BadLockName, UnknownLock) as error:
             raise Http404 from error
 
@@ -182,5 +182,5 @@ class LockView(SignedInFormMixin, FormPageMixin, FormView):
         told = _("The lock is now free.") if done else _("The lock was already free.")
         messages.success(self.request, told)
         # Breaking a claim deletes its item.
-        is_gone = self.lock.state is locks.State.CLAIMED
+        is_gone = self.lock.state is registry.State.CLAIMED
         return redirect("admin:index" if is_gone else self.request.get_full_path())

@@ -12,15 +12,15 @@ from typing import Any, Self
 import pytest
 from django.utils import timezone
 
-#: The modules that use deadlines of `dynamo._internal.client.deadline`. They must share a clock.
+#: The modules that use deadlines of `dynamo.runtime.deadline`. They must share a clock.
 _MODULES = (
-    "dynamo._internal.bulk",
-    "dynamo._internal.client.breaker",
-    "dynamo._internal.client.sending",
-    "dynamo._internal.client.deadline",
-    "sequences._internal.combining",
-    "sequences._internal.counters",
-    "sequences._internal.series",
+    "dynamo.items.bulk",
+    "dynamo.client.breaker",
+    "dynamo.client.sending",
+    "dynamo.runtime.deadline",
+    "sequences.combining",
+    "sequences.counters",
+    "sequences.series",
     "web.mailserver",
 )
 

@@ -16,11 +16,11 @@ from django.template.base import Template
 from django.test import override_settings
 
 from dynamo import test
-from dynamo._internal import engine as local_engine
-from dynamo._internal.client import deadline, sending
-from dynamo._internal.client.addressing import TEST_ENDPOINT
+from dynamo.client import engine as local_engine, sending
+from dynamo.client.addressing import TEST_ENDPOINT
+from dynamo.runtime import deadline
 from dynamo.test import Tables
-from locks._internal import leases
+from locks import leases
 from project import settings as site_settings
 from tests import botocore_files, engines
 from tests.clocks import StallProofClock, use_clock

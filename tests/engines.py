@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dynamo._internal.engine import free_port as free_port, ministack_environment
+from dynamo.client.engine import free_port as free_port, ministack_environment
 
 BIN = Path(sys.executable).parent
 

@@ -8,9 +8,9 @@ import pytest
 from accounts.models import User
 from accounts.services import register
 from dynamo import Transaction
-from dynamo._internal.client.sending import send
 from dynamo.auth import make_password
-from dynamo.unique import Unique, UniqueKey
+from dynamo.client.sending import send
+from dynamo.model.unique import Unique, UniqueKey
 from tests.items import stored_items
 
 PASSWORD = "correct horse battery"  # of every account that tests make

@@ -31,7 +31,7 @@ from typing import IO, Any, NoReturn
 
 from botocore.session import Session
 
-from dynamo._internal.client.addressing import TEST_ENDPOINT
+from dynamo.client.addressing import TEST_ENDPOINT
 from tests import botocore_files, engines, written_tables
 from tests.fonts import with_fonts
 from tests.forked import Forked

@@ -7,8 +7,8 @@ from decimal import Decimal
 from operator import itemgetter
 from typing import Any
 
-from dynamo._internal.client.sending import send
-from dynamo._internal.items import Item
+from dynamo.client.sending import send
+from dynamo.items.values import Item
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Draft, Invoice, Seller, series_of
 from invoices.models import InvoiceItem, InvoiceState

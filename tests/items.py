@@ -4,9 +4,9 @@ from typing import Any
 
 from django.conf import settings
 
-from dynamo._internal.client.sending import send
-from dynamo._internal.items import PlainModel
-from dynamo._internal.updates import Update
+from dynamo.client.sending import send
+from dynamo.items.plain import PlainModel
+from dynamo.items.updates import Update
 from dynamo.transactions import Transaction
 
 

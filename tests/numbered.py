@@ -16,13 +16,12 @@ from pynamodb.attributes import (
     UnicodeSetAttribute,
 )
 
-from dynamo._internal.client.sending import send
-from dynamo._internal.items import Item
+from dynamo.client.sending import send
+from dynamo.items.values import Item
 from dynamo.signals import request_sent
 from dynamo.transactions import Write, read_together
-from sequences import NumberedItem
-from sequences._internal import series as issuing
-from sequences._internal.groups import Head
+from sequences import NumberedItem, series as issuing
+from sequences.groups import Head
 from sequences.models import Counter
 
 Model = type[NumberedItem]

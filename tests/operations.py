@@ -15,15 +15,16 @@ from functools import cache, partial
 from typing import Any
 
 from dynamo import DecimalAttribute, IntegerAttribute, Model, TextAttribute, Unique, casefolded
-from dynamo._internal.client.sending import send
-from dynamo._internal.items import Item, PlainModel
-from dynamo._internal.model.objects import WRITE_ID
+from dynamo.client.sending import send
+from dynamo.items.plain import PlainModel
+from dynamo.items.values import Item
+from dynamo.model.objects import WRITE_ID
 from dynamo.transactions import Transaction, Write
-from locks._internal.leases import Lease
-from locks._internal.lock import claim_once
-from locks._internal.registry import break_lock
 from locks.exceptions import LeaseLost, LockTaken, UnknownLock
+from locks.leases import Lease
+from locks.lock import claim_once
 from locks.models import LockItem
+from locks.registry import break_lock
 from sequences.exceptions import DamagedSeries, RequestIdReused
 from sequences.models import Counter
 from tests.emptying import empty

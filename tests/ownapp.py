@@ -38,9 +38,9 @@ DYNAMODB_LOCAL_DIR = BASE_DIR / "var"
 TEST_RUNNER = "dynamo.test.Runner"
 """,
     "members/models.py": """
-from dynamo.attributes import TextAttribute
-from dynamo.models import Model
-from dynamo.unique import Unique, casefolded
+from dynamo.items.attributes import TextAttribute
+from dynamo.model.base import Model
+from dynamo.model.unique import Unique, casefolded
 from sequences import NumberedItem
 
 

@@ -15,8 +15,8 @@ from django.test import Client
 
 from accounts.forms import SignUpForm
 from accounts.models import User
-from dynamo._internal.client.sending import send
 from dynamo.cache import CacheItem
+from dynamo.client.sending import send
 from dynamo.middleware import TOKEN
 from tests.factories import PASSWORD
 from tests.faults.kinds import Meanwhile

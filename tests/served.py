@@ -159,8 +159,8 @@ def _hold() -> None:
 
 
 if "granian" in sys.modules:
-    from dynamo._internal.client.sending import send
-    from locks._internal.lock import Lock
+    from dynamo.client.sending import send
+    from locks.lock import Lock
     from project import start
 
     start.READER_SECONDS = 3

@@ -7,7 +7,7 @@ from django.test import Client
 
 from accounts.models import User
 from accounts.sessions import services as sessions
-from dynamo._internal.client.sending import send
+from dynamo.client.sending import send
 from tests.factories import stored_user
 
 

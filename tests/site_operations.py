@@ -25,8 +25,8 @@ from accounts.services import (
 )
 from accounts.sessions import services as sessions
 from dynamo import Transaction, admin
-from dynamo._internal.items import PlainModel
 from dynamo.admin import LogEntry
+from dynamo.items.plain import PlainModel
 from invoices.document.invoice import Customer
 from invoices.exceptions import (
     AlreadyCredited,
@@ -41,8 +41,8 @@ from invoices.models import CustomerItem, InvoiceItem, InvoiceState
 from invoices.store.customers import add_customer, change_customer
 from invoices.store.settlement import credit, mark_paid, mark_unpaid, void
 from locks import LockChanged
-from locks.extending import LockView, look
 from locks.models import LockItem
+from locks.registry import LockView, look
 from sequences.models import Counter
 from tests.emailchanges import NEW, token_of
 from tests.factories import PASSWORD, assert_guards_match_users, change_password, make_user

@@ -23,7 +23,7 @@ from tests import engines
 #: Everything in quotes in a request; the names of its tables are among it.
 _QUOTED = re.compile(rb'"([A-Za-z0-9_.-]{3,255})"')
 _OF_TABLES = (b'"TableName"', b'"RequestItems"')
-#: Every read of `dynamo._internal.client.sending` has it, and no write.
+#: Every read of `dynamo.client.sending` has it, and no write.
 _OF_READS = b'"ConsistentRead"'
 
 

@@ -16,9 +16,10 @@ from operator import itemgetter
 from typing import Literal, get_args
 
 from dynamo import DamagedItem
-from dynamo.extending import Findings, Item, Progress, Spool, confirmed, scanned, text_of, unseen
+from dynamo.items.values import Item, text_of
+from dynamo.tables.findings import Findings, Progress, Spool, confirmed, scanned, unseen
 from locks import LeaseLost
-from locks.extending import HolderWatch
+from locks.registry import HolderWatch
 from uploads import claims
 from uploads.claims import Claim, Holder, ProcessLease
 from uploads.contents import composite_of, is_composite, parts_of, sha256_of
@@ -71,7 +72,7 @@ def check_uploads(destination: Destination, *, progress: Progress = unseen) -> R
 
     Raises:
         BucketMissing, StorageFailed: see `web.s3`.
-        Unavailable, Rejected, TableMissing: see `dynamo.extending.send`.
+        Unavailable, Rejected, TableMissing: see `dynamo.client.sending.send`.
     """
     report = Report()
     with Spool() as spool:
@@ -159,7 +160,7 @@ def forget_unfinished(destination: Destination, keys: Iterable[str]) -> Iterator
 
     Raises:
         BucketMissing, StorageFailed: see `web.s3`.
-        Unavailable, Rejected, TableMissing: see `dynamo.extending.send`.
+        Unavailable, Rejected, TableMissing: see `dynamo.client.sending.send`.
     """
     lease = ProcessLease()
     gone: dict[Holder, bool] = {}
@@ -182,7 +183,7 @@ def forget_missing(destination: Destination, keys: Iterable[str]) -> Iterator[st
 
     Raises:
         StorageFailed: see `web.s3`.
-        Unavailable, Rejected, TableMissing: see `dynamo.extending.send`.
+        Unavailable, Rejected, TableMissing: see `dynamo.client.sending.send`.
     """
     for key in keys:
         item = claims.read(destination.url_for(key))

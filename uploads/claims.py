@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 from pynamodb.expressions.condition import Condition
 
 from dynamo import ConditionFailed, DynamoError, Transaction
-from dynamo.extending import Item, Update, send
+from dynamo.client.sending import send
+from dynamo.items.updates import Update
+from dynamo.items.values import Item
 from locks import Lease, LeaseLost, Lock
 from uploads.exceptions import ClaimLost
 from uploads.models import DONE, UPLOADING, UploadItem

@@ -12,7 +12,8 @@ UploadError
 
 from argparse import ArgumentTypeError
 
-from dynamo.extending import ErrorWithValues, printable
+from dynamo.exceptions import ErrorWithValues
+from dynamo.runtime.terminal import printable
 
 
 class UploadError(ErrorWithValues):

@@ -22,7 +22,7 @@ run that has the file continues from the stored parts. Files are cut by the rule
 from pynamodb.attributes import UnicodeAttribute
 
 from dynamo import IntegerAttribute
-from dynamo.extending import PlainModel
+from dynamo.items.plain import PlainModel
 
 UPLOADING = "uploading"
 DONE = "done"

@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 
 from dynamo import DamagedItem
-from dynamo.extending import READ_MAX_ITEMS, CountingPool, Item, read_batches
+from dynamo.client.tally import CountingPool
+from dynamo.items.bulk import READ_MAX_ITEMS, read_batches
+from dynamo.items.values import Item
 from uploads import transfer
 from uploads.contents import opened
 from uploads.exceptions import Conflict, UploadError
@@ -33,7 +35,7 @@ def preview_files(
     predict the result of a later file with the same key.
 
     Raises:
-        Unavailable, Rejected, TableMissing: see `dynamo.extending.send`.
+        Unavailable, Rejected, TableMissing: see `dynamo.client.sending.send`.
     """
     summary = Summary()
     remaining = iter(sources)

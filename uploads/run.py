@@ -20,8 +20,9 @@ from queue import Empty, SimpleQueue
 from typing import Self
 
 from dynamo import DynamoError, TableMissing, Unavailable
-from dynamo.extending import CountingPool, now
-from locks.extending import HolderWatch
+from dynamo.client.tally import CountingPool
+from dynamo.runtime.clock import now
+from locks.registry import HolderWatch
 from uploads import claims, metrics
 from uploads.claims import LEASE_SECONDS, Holder, ProcessLease
 from uploads.exceptions import Interrupted
@@ -256,7 +257,7 @@ class _HeldFiles:
 
     @property
     def next_look_at(self) -> float:
-        """When the next look is due, on `dynamo._internal.clock`; infinity if no file is held."""
+        """When the next look is due, on `dynamo.runtime.clock`; infinity if no file is held."""
         looks = (queue.look_at for queue in self._queues.values() if queue.waiting)
         return min(looks, default=math.inf)
 

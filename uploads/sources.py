@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
-from dynamo.extending import printable
+from dynamo.runtime.terminal import printable
 from uploads.exceptions import BadDestination, BadKey
 
 #: Files are picked at random from this many, so that machines that upload one folder rarely meet.

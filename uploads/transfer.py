@@ -21,7 +21,8 @@ from itertools import accumulate
 from typing import Literal, Self
 
 from dynamo import DynamoError, TableMissing
-from dynamo.extending import pause_seconds, printable
+from dynamo.client.retries import pause_seconds
+from dynamo.runtime.terminal import printable
 from locks import LeaseLost
 from uploads import claims, contents
 from uploads.claims import Claim, Holder, ProcessLease

@@ -9,7 +9,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from dynamo.extending import Progress
+from dynamo.tables.findings import Progress
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

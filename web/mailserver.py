@@ -13,7 +13,9 @@ from django.conf import settings
 from django.core.mail import get_connection
 from django.core.mail.backends.base import BaseEmailBackend
 
-from dynamo.extending import PerProcess, turn_passed_on, uncounted, uncounted_seconds
+from dynamo.runtime.deadline import uncounted, uncounted_seconds
+from dynamo.runtime.processes import PerProcess
+from dynamo.runtime.turns import turn_passed_on
 
 #: Mails that a process sends at once.
 AT_ONCE = 4

@@ -25,7 +25,9 @@ from botocore.compat import unquote_str
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from dynamo.extending import ErrorWithValues, PerProcess, addressing
+from dynamo.client import addressing
+from dynamo.exceptions import ErrorWithValues
+from dynamo.runtime.processes import PerProcess
 
 CONNECT_SECONDS = 3.0
 READ_SECONDS = 10.0

@@ -25,7 +25,7 @@ from accounts.exceptions import AccountRequestReused, BadLink, UsedLink, taken
 from accounts.models import User
 from dynamo import Refused, Transaction, joined
 from dynamo.auth import make_password
-from dynamo.extending import Item
+from dynamo.items.values import Item
 
 #: What their links are for.
 SIGN_UP = "signup"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from accounts.exceptions import UnreadableFile
-from dynamo.extending import printable
+from dynamo.runtime.terminal import printable
 
 COLUMNS = ("username", "email", "full_name", "phone_number", "password_hash")
 REQUIRED = ("username", "email")

@@ -29,7 +29,10 @@ from accounts.imports.hashes import clean_password_hash
 from accounts.models import VALUES, User
 from accounts.services import account_key, register
 from dynamo import DynamoError, Refused, Transaction
-from dynamo.extending import READ_MAX_ITEMS, SEPARATOR, CountingPool, Item, read_batches
+from dynamo.client.tally import CountingPool
+from dynamo.items.bulk import READ_MAX_ITEMS, read_batches
+from dynamo.items.values import Item
+from dynamo.model.unique import SEPARATOR
 
 #: The rows of a batch, for each worker. The workers wait for each other only at its end.
 ROWS_PER_WORKER = 64
@@ -178,7 +181,7 @@ def preview_users(rows: Iterable[Row]) -> Iterator[Result]:
     and 4. Keeps about 400 bytes per row in memory, to know which values earlier rows would take.
 
     Raises:
-        Unavailable, Rejected, TableMissing: see `dynamo.extending.send`.
+        Unavailable, Rejected, TableMissing: see `dynamo.client.sending.send`.
     """
     seen: dict[int, int] = {}
     claimed: set[int] = set()

@@ -23,7 +23,7 @@ from dynamo.auth import check_password
 from dynamo.auth.addresses import comparable_email
 from dynamo.auth.passwords import queued
 from dynamo.auth.usernames import comparable_username
-from dynamo.extending import together
+from dynamo.runtime.threads import together
 
 
 @dataclass(frozen=True)

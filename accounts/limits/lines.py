@@ -11,7 +11,8 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.response import SimpleTemplateResponse
 
-from dynamo.extending import Gate, PerProcess
+from dynamo.runtime.gates import Gate
+from dynamo.runtime.processes import PerProcess
 
 #: How many accounts get a page at once. Most of these pages wait for the helper (`web.helper`).
 AT_ONCE = 16

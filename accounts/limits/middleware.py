@@ -8,7 +8,7 @@ from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext, ngettext
 
 from accounts.exceptions import TooManyAttempts
-from dynamo.extending import GateFull
+from dynamo.runtime.gates import GateFull
 from web.refusals import logged
 
 logger = logging.getLogger(__name__)

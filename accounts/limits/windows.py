@@ -30,7 +30,9 @@ from django.core.cache import cache
 from accounts.exceptions import TooManyAttempts
 from accounts.limits.clients import wider_network
 from dynamo import Unavailable
-from dynamo.extending import PerProcess, page_seconds_left, turn_passed_on
+from dynamo.runtime.deadline import page_seconds_left
+from dynamo.runtime.processes import PerProcess
+from dynamo.runtime.turns import turn_passed_on
 
 #: The limits, unless the environment sets `ACCOUNTS_LIMIT_<NAME>` (also to "off").
 DEFAULTS = {
@@ -147,7 +149,7 @@ class Limit:
 
         Raises:
             TooManyAttempts: all are taken; or `MOST_WAITING` wait already.
-            Unavailable: see `dynamo.extending.send`.
+            Unavailable: see `dynamo.client.sending.send`.
             Busy: after it waited, the page did not get its turn.
         """
         if self.times is None:

@@ -28,7 +28,7 @@ from accounts.models import User
 from accounts.sessions import services as sessions, visitor
 from dynamo import TableMissing, Unavailable
 from dynamo.auth import passwords
-from dynamo.extending import within
+from dynamo.runtime.deadline import within
 from dynamo.sessions import SessionStore
 
 _BACKEND = f"{AccountBackend.__module__}.{AccountBackend.__qualname__}"

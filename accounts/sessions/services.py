@@ -36,7 +36,8 @@ from accounts.exceptions import StaleUser
 from accounts.models import User
 from dynamo import Transaction
 from dynamo.auth.models import new_session_epoch
-from dynamo.extending import Otherwise, Refusal, pause_seconds
+from dynamo.client.retries import pause_seconds
+from dynamo.transactions import Otherwise, Refusal
 
 #: One more sign-in ends the session that was seen longest ago.
 MOST = 20

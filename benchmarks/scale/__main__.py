@@ -44,7 +44,7 @@ def _page() -> str:
     django.setup()
 
     from benchmarks.scale import operations, page, scenarios  # with the settings
-    from dynamo._internal import tables
+    from dynamo.tables import definitions as tables
 
     for table in tables.all_tables():
         tables.create(table)

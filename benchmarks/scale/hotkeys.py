@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from benchmarks.scale.clock import Gate, Task
 from benchmarks.scale.outcomes import Outcomes
 from benchmarks.scale.partitions import REFUSED_SECONDS, Sender, Steps, Table, Use
-from dynamo._internal.client.deadline import OPERATION_SECONDS
+from dynamo.runtime.deadline import OPERATION_SECONDS
 from dynamo.transactions import MAX_WRITES
-from sequences._internal.pace import Pace
+from sequences.pace import Pace
 
 KEY = 0.3
 """The place of the hot key."""

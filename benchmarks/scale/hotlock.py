@@ -1,11 +1,11 @@
-"""Many callers that want one lock, and wait for it as `locks._internal.lock` does."""
+"""Many callers that want one lock, and wait for it as `locks.lock` does."""
 
 from __future__ import annotations
 
 from benchmarks.scale.clock import Task
 from benchmarks.scale.outcomes import Outcomes
 from benchmarks.scale.partitions import Sender, Table
-from locks._internal.lock import LEASE_SECONDS, POLL_SECONDS
+from locks.lock import LEASE_SECONDS, POLL_SECONDS
 
 KEY = 0.3
 

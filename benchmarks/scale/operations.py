@@ -24,10 +24,10 @@ from accounts.limits.windows import DEFAULTS, Limit
 from accounts.models import User
 from benchmarks.scale.prices import ITEM_OVERHEAD_BYTES
 from benchmarks.scale.tally import Tally, tallied
-from dynamo._internal.client.sending import send
-from dynamo._internal.items import item_bytes
 from dynamo.auth import make_password
 from dynamo.cache import CacheItem
+from dynamo.client.sending import send
+from dynamo.items.values import item_bytes
 from dynamo.sessions import SessionStore
 from dynamo.transactions import Transaction
 from invoices.document.amounts import Line
@@ -37,14 +37,14 @@ from invoices.store.issuing import issue_invoice, today
 from invoices.store.lists import list_invoices
 from invoices.store.records import to_item
 from invoices.store.settlement import credit, mark_paid, void
-from locks._internal import requests
-from locks._internal.leases import Lease
-from locks._internal.lock import Lock, claim_once
+from locks import requests
 from locks.exceptions import LeaseLost
-from sequences._internal import series
-from sequences._internal.combining import Caller
-from sequences._internal.counters import next_value, next_values
-from sequences._internal.groups import Unnumbered
+from locks.leases import Lease
+from locks.lock import Lock, claim_once
+from sequences import series
+from sequences.combining import Caller
+from sequences.counters import next_value, next_values
+from sequences.groups import Unnumbered
 from sequences.models import REQUEST_PREFIX
 from uploads import claims
 

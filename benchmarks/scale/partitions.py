@@ -20,8 +20,8 @@ from dataclasses import dataclass
 
 from benchmarks.scale.clock import Clock, Gate
 from benchmarks.scale.prices import PARTITION_READS, PARTITION_WRITES
-from dynamo._internal.client.deadline import OPERATION_SECONDS
-from dynamo._internal.client.retries import pause_seconds
+from dynamo.client.retries import pause_seconds
+from dynamo.runtime.deadline import OPERATION_SECONDS
 
 Steps = Generator["float | Gate", None, bool]
 

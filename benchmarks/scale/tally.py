@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from dynamo._internal.client.retries import is_read
+from dynamo.client.retries import is_read
 from dynamo.signals import request_sent
 
 

@@ -7,6 +7,6 @@ Install `dynamo.admin` instead of `django.contrib.admin`; docs/admin.md describe
 
 
 def __getattr__(name: str) -> object:
-    from dynamo._internal.lazy import exported
+    from dynamo.runtime.lazy import exported
 
     return exported(__name__, name)

@@ -25,14 +25,13 @@ from django.utils.translation import (
 )
 from django.views.decorators.debug import sensitive_post_parameters
 
-from dynamo._internal import bulk
-from dynamo._internal.errors import ErrorWithValues
 from dynamo.admin.changelist import ListAdmin
 from dynamo.admin.models import LogEntry, label_of
 from dynamo.admin.shown import DamagedRow, id_of, id_of_key, name_of, with_id
-from dynamo.exceptions import Refused, Stale
+from dynamo.exceptions import ErrorWithValues, Refused, Stale
 from dynamo.forms import M
-from dynamo.models import Model
+from dynamo.items import bulk
+from dynamo.model.base import Model
 from dynamo.transactions import Transaction
 
 DELETE = "delete_selected"

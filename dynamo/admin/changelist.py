@@ -24,8 +24,8 @@ from dynamo.admin.options import Options
 from dynamo.admin.shown import DamagedRow, id_of, name_of
 from dynamo.exceptions import BadCursor, DamagedItem
 from dynamo.forms import M, key_names
-from dynamo.models import Model
-from dynamo.pages import Page, scan_page
+from dynamo.model.base import Model
+from dynamo.model.pages import Page, scan_page
 from dynamo.views import _converted
 
 

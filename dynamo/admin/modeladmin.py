@@ -22,13 +22,12 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.generic import RedirectView
 from pynamodb.attributes import UnicodeSetAttribute
 
-from dynamo._internal.errors import ErrorWithValues
-from dynamo._internal.model.objects import VERSION
 from dynamo.admin.actions import DELETE, REASON, ActionAdmin, as_stored
 from dynamo.admin.models import journal_of, list_entries
 from dynamo.admin.shown import Shown, is_sensitive, name_of, with_id
-from dynamo.exceptions import DamagedItem, Refused
+from dynamo.exceptions import DamagedItem, ErrorWithValues, Refused
 from dynamo.forms import M, ModelForm
+from dynamo.model.objects import VERSION
 from dynamo.transactions import Transaction
 
 

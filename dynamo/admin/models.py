@@ -26,11 +26,12 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext as _, gettext as djangos_text
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo._internal.items import PARTITION_KEY_MAX_BYTES, Item, PlainModel, all_models
-from dynamo._internal.model.reading import Results
 from dynamo.admin.shown import id_of
 from dynamo.exceptions import DamagedItem
-from dynamo.models import Model
+from dynamo.items.plain import PlainModel, all_models
+from dynamo.items.values import PARTITION_KEY_MAX_BYTES, Item
+from dynamo.model.base import Model
+from dynamo.model.reading import Results
 from dynamo.transactions import Refusal, Transaction, Write
 
 PAGE_SIZE = 50

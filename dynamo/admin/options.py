@@ -21,7 +21,7 @@ from django.utils.translation import gettext as djangos_text
 from dynamo.admin.shown import id_of
 from dynamo.exceptions import DamagedItem
 from dynamo.forms import M
-from dynamo.models import Model
+from dynamo.model.base import Model
 
 
 # Its stubs know relational models only.

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 from django.utils.functional import lazystr
 
-from dynamo._internal.items import UNUSABLE, Item
 from dynamo.exceptions import DamagedItem
-from dynamo.models import Model
+from dynamo.items.values import UNUSABLE, Item
+from dynamo.model.base import Model
 
 M = TypeVar("M", bound=Model)
 

@@ -25,7 +25,7 @@ from dynamo.admin.shown import name_of
 from dynamo.auth.passwords import check_new_password
 from dynamo.auth.permissions import read_group
 from dynamo.exceptions import AlreadyDone, DynamoError, Refused
-from dynamo.models import Model
+from dynamo.model.base import Model
 from dynamo.transactions import Transaction
 
 AdminClass = TypeVar("AdminClass", bound=type[ModelAdmin])

@@ -8,6 +8,6 @@ As an app (`dynamo.auth` before `django.contrib.auth`) it brings `createsuperuse
 
 
 def __getattr__(name: str) -> object:
-    from dynamo._internal.lazy import exported
+    from dynamo.runtime.lazy import exported
 
     return exported(__name__, name)

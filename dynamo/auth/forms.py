@@ -10,7 +10,7 @@ from django.views.decorators.debug import sensitive_variables
 from dynamo.auth.models import AbstractUser
 from dynamo.auth.passwords import check_new_password, check_password
 from dynamo.forms import ModelForm
-from dynamo.models import becomes
+from dynamo.model.base import becomes
 from dynamo.transactions import Transaction
 
 __all__ = ["PasswordChangeForm", "RepeatableMixin", "SetPasswordForm", "UserCreationForm"]

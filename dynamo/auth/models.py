@@ -42,11 +42,6 @@ from pynamodb.attributes import UnicodeSetAttribute
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
-from dynamo._internal.altering import AltersData
-from dynamo._internal.fields import AttributeField, Options
-from dynamo._internal.items import Item, per_class
-from dynamo._internal.threads import in_thread
-from dynamo.attributes import BooleanAttribute, DateTimeAttribute, TextAttribute
 from dynamo.auth.addresses import EMAIL_MAX_LENGTH, clean_new_email, comparable_email
 from dynamo.auth.passwords import check_new_password, check_password, make_password, verify_password
 from dynamo.auth.permissions import check_groups, check_permissions
@@ -57,9 +52,15 @@ from dynamo.auth.usernames import (
     comparable_username,
 )
 from dynamo.exceptions import Refused
-from dynamo.models import Model
+from dynamo.items.altering import AltersData
+from dynamo.items.attributes import BooleanAttribute, DateTimeAttribute, TextAttribute
+from dynamo.items.fields import AttributeField, Options
+from dynamo.items.plain import per_class
+from dynamo.items.values import Item
+from dynamo.model.base import Model
+from dynamo.model.unique import Unique
+from dynamo.runtime.threads import in_thread
 from dynamo.transactions import Otherwise, Refusal, Transaction, Write, joined
-from dynamo.unique import Unique
 
 
 def new_session_epoch() -> str:

@@ -17,10 +17,10 @@ from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.dispatch import receiver
 from django.utils.translation import gettext_lazy as _
 
-from dynamo._internal.clock import now
-from dynamo._internal.items import all_models
-from dynamo._internal.threads import together
 from dynamo.exceptions import DamagedItem
+from dynamo.items.plain import all_models
+from dynamo.runtime.clock import now
+from dynamo.runtime.threads import together
 from dynamo.signals import tables_emptied
 
 if TYPE_CHECKING:

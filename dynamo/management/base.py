@@ -17,11 +17,10 @@ from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import translation
 
-from dynamo._internal.errors import ErrorWithValues
-from dynamo._internal.items import PlainModel, all_models
-from dynamo._internal.tally import Tally, counting
-from dynamo._internal.terminal import printable, quantity
-from dynamo.exceptions import Refused
+from dynamo.client.tally import Tally, counting
+from dynamo.exceptions import ErrorWithValues, Refused
+from dynamo.items.plain import PlainModel, all_models
+from dynamo.runtime.terminal import printable, quantity
 
 log = logging.getLogger("dynamo.commands")
 

@@ -25,7 +25,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.utils.translation import gettext_lazy as _, ngettext_lazy
 
-from dynamo.extending import Item
+from dynamo.items.values import Item
 from invoices.document.fonts import as_shown, missing_characters, packages_for
 from invoices.document.money import NUMBER_MAX_LENGTH, plain_decimal, readings, with_another_decimal
 from web import kinds

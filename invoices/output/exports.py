@@ -34,7 +34,9 @@ from django.utils.http import content_disposition_header
 
 from accounts.models import User
 from dynamo.cache import DynamoCache
-from dynamo.extending import PerProcess, addressing, uncounted
+from dynamo.client import addressing
+from dynamo.runtime.deadline import uncounted
+from dynamo.runtime.processes import PerProcess
 from invoices.exceptions import ExportTooSlow, ExportUnavailable
 from invoices.output.files import YEAR_FILES, account_as_json
 from invoices.store.issuing import today
@@ -144,7 +146,7 @@ def start(export: Export) -> Export:
 
     Raises:
         ExportUnavailable: Lambda did not take it.
-        Unavailable: see `dynamo.extending.send`.
+        Unavailable: see `dynamo.client.sending.send`.
     """
     export = replace(export, id=str(uuid.uuid4()), began=int(time.time()))
     slot = _slot_of(export.account)

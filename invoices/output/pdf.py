@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.utils import translation
 
-from dynamo.extending import PerProcess
+from dynamo.runtime.processes import PerProcess
 from invoices.document.fonts import font_folders, installed
 from invoices.document.invoice import Invoice
 from invoices.output.contents import contents_of

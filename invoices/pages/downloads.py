@@ -27,7 +27,8 @@ from accounts.pages.account import AccountDeleteView
 from accounts.pages.base import DOWNLOAD, signed_in
 from accounts.pages.signin import FreshSignInMixin
 from accounts.sessions.visitor import is_fresh
-from dynamo.extending import Gate, GateFull, PerProcess
+from dynamo.runtime.gates import Gate, GateFull
+from dynamo.runtime.processes import PerProcess
 from invoices.exceptions import ExportUnavailable
 from invoices.output import exports as stored_exports
 from invoices.output.exports import Export

@@ -9,7 +9,8 @@ from itertools import groupby
 from operator import itemgetter
 
 from dynamo import DamagedItem
-from dynamo.extending import Findings, Item, Progress, Spool, confirmed, scanned, text_of, unseen
+from dynamo.items.values import Item, text_of
+from dynamo.tables.findings import Findings, Progress, Spool, confirmed, scanned, unseen
 from invoices.document.fields import YEARS
 from invoices.document.invoice import CREDIT_PREFIX, label_of, parse_label, series_of
 from invoices.exceptions import UnknownInvoice
@@ -17,7 +18,7 @@ from invoices.models import InvoiceItem, InvoiceState
 from invoices.store.lists import states_of
 from invoices.store.records import find_record
 from sequences import check_series
-from sequences.extending import SeriesReport
+from sequences.check import SeriesReport
 
 
 def check_invoices(

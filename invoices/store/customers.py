@@ -13,13 +13,16 @@ from django.conf import settings
 from pynamodb.expressions.operand import Path
 
 from dynamo import Busy, Refused, Transaction, ensure
-from dynamo.extending import bulk, pause_seconds, query_pages, text_of
+from dynamo.client.retries import pause_seconds
+from dynamo.items import bulk
+from dynamo.items.bulk import query_pages
+from dynamo.items.values import text_of
 from invoices.document.fields import fields_of
 from invoices.document.invoice import Customer
 from invoices.exceptions import AddressBookFull
 from invoices.models import CustomerItem
 from sequences import next_value
-from sequences.extending import Counter
+from sequences.models import Counter
 from web.kinds import folded
 
 #: How many customers a page shows.

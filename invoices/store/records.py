@@ -11,7 +11,9 @@ from datetime import date
 from django.utils.translation import gettext_lazy as _
 
 from dynamo import DamagedItem
-from dynamo.extending import Item, read_together, send
+from dynamo.client.sending import send
+from dynamo.items.values import Item
+from dynamo.transactions import read_together
 from invoices.document.amounts import Line, Totals, VatShare
 from invoices.document.fields import from_wire, to_wire
 from invoices.document.invoice import (

@@ -15,7 +15,8 @@ from django.utils.translation import gettext_lazy as _
 from pynamodb.expressions.operand import Path
 
 from dynamo import Transaction, joined
-from dynamo.extending import Refusal, Update, Write
+from dynamo.items.updates import Update
+from dynamo.transactions import Refusal, Write
 from invoices.document.amounts import Line
 from invoices.document.fields import Day, Field, SingleLine
 from invoices.document.invoice import Draft, Invoice, credit_request_id

@@ -3,10 +3,10 @@
 import argparse
 from datetime import datetime
 
-from dynamo._internal.terminal import printable
-from locks._internal.registry import LockView
-from locks._internal.requests import checked_name
+from dynamo.runtime.terminal import printable
 from locks.exceptions import BadLockName
+from locks.registry import LockView
+from locks.requests import checked_name
 
 
 def lock_name(text: str) -> str:

@@ -7,10 +7,10 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo._internal.checking.findings import Findings
 from dynamo.management.base import DynamoCommand
-from sequences._internal.check import SeriesReport
-from sequences._internal.counters import checked_name
+from dynamo.tables.findings import Findings
+from sequences.check import SeriesReport
+from sequences.counters import checked_name
 from sequences.exceptions import ReservedName
 
 #: How many findings of each kind a line of text lists.

@@ -12,7 +12,7 @@ from accounts.exceptions import AccountRequestReused, UnknownUser
 from accounts.models import User
 from accounts.services import change_email, edit_profile, find_user
 from accounts.sessions import services as sessions
-from dynamo._internal.client.sending import send
+from dynamo.client.sending import send
 from tests.emailchanges import again, refusal_of
 from tests.factories import (
     PASSWORD,

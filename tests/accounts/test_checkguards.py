@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 
 from accounts.models import User
-from dynamo._internal.client.sending import send
+from dynamo.client.sending import send
 from tests import commands
 from tests.factories import assert_guards_match_users, make_user, set_stored, stored_items
 

@@ -22,7 +22,7 @@ from django.contrib.auth.hashers import (
 from accounts.imports import files
 from accounts.imports.services import ROWS_PER_WORKER, import_users
 from accounts.services import change_email, change_username, find_user
-from dynamo._internal.client import deadline
+from dynamo.runtime import deadline
 from tests.commands import run
 from tests.factories import (
     PASSWORD,

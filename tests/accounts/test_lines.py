@@ -11,9 +11,9 @@ import pytest
 
 from accounts.limits import lines
 from accounts.limits.lines import MOST_IN_LINES, MOST_WAITING, in_line
-from dynamo._internal.client.deadline import page
-from dynamo._internal.gates import GateFull
-from dynamo._internal.turns import in_turn
+from dynamo.runtime.deadline import page
+from dynamo.runtime.gates import GateFull
+from dynamo.runtime.turns import in_turn
 from tests.forked import in_a_child
 from tests.waiting import wait_until
 

@@ -14,8 +14,8 @@ from django.test import Client, override_settings
 from accounts.emails import mails
 from accounts.emails.links import mark_confirmed
 from accounts.models import User
-from dynamo._internal.client import deadline
-from dynamo._internal.client.deadline import page_is_over
+from dynamo.runtime import deadline
+from dynamo.runtime.deadline import page_is_over
 from tests.clocks import LeapingClock, use_clock
 from tests.commands import ROOT
 from tests.engines import free_port

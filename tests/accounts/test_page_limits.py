@@ -14,9 +14,9 @@ from accounts.exceptions import TooManyAttempts
 from accounts.limits.middleware import in_words
 from accounts.limits.windows import DEFAULTS
 from accounts.models import User
-from dynamo._internal.client.sending import send
 from dynamo.auth import passwords
 from dynamo.cache import CacheItem
+from dynamo.client.sending import send
 from tests.conftest import PATIENCE_SECONDS
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.faults.kinds import Answer, DropReply

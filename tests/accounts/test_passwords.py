@@ -13,10 +13,10 @@ from django.contrib.auth.hashers import Argon2PasswordHasher, MD5PasswordHasher,
 from django.test import Client
 
 from accounts.models import User
-from dynamo._internal.client import deadline
-from dynamo._internal.turns import NICENESS
 from dynamo.auth import passwords
 from dynamo.auth.passwords import AT_ONCE, WAIT_SECONDS, WAITING_OF_CLIENT, Argon2idHasher
+from dynamo.runtime import deadline
+from dynamo.runtime.turns import NICENESS
 from project import settings as project_settings
 from tests.accounts.test_page_limits import WRONG, attempt
 from tests.commands import run

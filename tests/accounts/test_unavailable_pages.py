@@ -8,7 +8,7 @@ import pytest
 from django.test import Client, override_settings
 
 from accounts.models import User
-from dynamo._internal.client import deadline
+from dynamo.runtime import deadline
 from tests.factories import PASSWORD, stored_items
 from tests.faults.kinds import Answer
 from tests.faults.proxy import NOWHERE, FaultProxy, through

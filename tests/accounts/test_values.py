@@ -36,7 +36,7 @@ from dynamo.auth.usernames import (
     check_new_username,
     comparable_username,
 )
-from dynamo.unique import casefolded
+from dynamo.model.unique import casefolded
 from tests.commands import run
 from tests.factories import PASSWORD, assert_guards_match_users, make_user, stored_items
 from tests.pages import ANN, Page, sign_in, sign_up, signed_in_as

@@ -18,11 +18,11 @@ from accounts.emails.links import make, request_change
 from accounts.models import User
 from accounts.services import edit_profile
 from accounts.sessions import services as sessions
-from dynamo._internal.client.sending import send
+from dynamo.client.sending import send
 from invoices.document.amounts import Line
 from invoices.store.settlement import credit, mark_paid, void
-from locks._internal.lock import Lock, claim_once
-from sequences._internal.counters import next_value
+from locks.lock import Lock, claim_once
+from sequences.counters import next_value
 from tests.browser.conftest import let_in
 from tests.browser.test_invoices import write
 from tests.factories import PASSWORD, make_user

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from accounts.models import User
 from accounts.sessions import services as sessions
-from locks._internal.lock import Lock
+from locks.lock import Lock
 from tests.browser.conftest import let_in
 from tests.factories import PASSWORD, make_user
 from tests.staff.scenes import logged_actions, make_staff, stored_report

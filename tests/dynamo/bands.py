@@ -4,9 +4,9 @@ from typing import Any
 
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo._internal.client.sending import send
-from dynamo.models import Model
-from dynamo.unique import Unique
+from dynamo.client.sending import send
+from dynamo.model.base import Model
+from dynamo.model.unique import Unique
 
 
 class Artist(Model):

@@ -9,7 +9,7 @@ from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError, UnknownServiceError
 from botocore.session import Session
 
-from dynamo._internal.client import addressing
+from dynamo.client import addressing
 
 ACCOUNT = "123456789012"
 KEYS = Credentials("nobody", "nothing")

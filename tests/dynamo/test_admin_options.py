@@ -14,8 +14,8 @@ from django.test import Client, override_settings
 from django.urls import path
 
 from dynamo.admin import AdminSite, ModelAdmin, UserAdmin
-from dynamo.attributes import TextAttribute
 from dynamo.forms import ModelForm, modelform_factory
+from dynamo.items.attributes import TextAttribute
 from tests.dynamo.adminpages import submit
 from tests.dynamo.desk.models import Clerk, Customer
 

@@ -9,9 +9,9 @@ import pytest
 from django.core.cache import cache
 from django.core.exceptions import SynchronousOnlyOperation
 
-from dynamo._internal.client.deadline import page
-from dynamo._internal.tally import counting
+from dynamo.client.tally import counting
 from dynamo.exceptions import Unavailable
+from dynamo.runtime.deadline import page
 from dynamo.sessions import SessionStore
 from tests.dynamo.desk.models import Customer
 from tests.faults.kinds import Meanwhile

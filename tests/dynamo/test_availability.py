@@ -11,9 +11,9 @@ from django.test import AsyncClient, Client
 from django.test.utils import override_settings
 from django.urls import path
 
-from dynamo._internal.client import deadline
-from dynamo._internal.client.deadline import operation_ends_at, page_is_over, uncounted, within
 from dynamo.cache import CacheItem
+from dynamo.runtime import deadline
+from dynamo.runtime.deadline import operation_ends_at, page_is_over, uncounted, within
 from tests.clocks import LeapingClock, use_clock
 from tests.faults.kinds import Answer, TimeOut
 from tests.faults.proxy import NOWHERE, FaultProxy, through

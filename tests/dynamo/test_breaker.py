@@ -17,8 +17,9 @@ from botocore.exceptions import (
 )
 from django.test import Client
 
-from dynamo._internal.client import breaker as breakers, sending
-from dynamo._internal.client.breaker import (
+from dynamo.cache import CacheItem
+from dynamo.client import breaker as breakers, sending
+from dynamo.client.breaker import (
     LONGEST_PROBE_SECONDS,
     OPEN_SECONDS,
     OPENING_FAILURES,
@@ -26,10 +27,9 @@ from dynamo._internal.client.breaker import (
     Breaker,
     failing_fast,
 )
-from dynamo._internal.client.deadline import page
-from dynamo._internal.client.sending import is_unreachable, send
-from dynamo.cache import CacheItem
+from dynamo.client.sending import is_unreachable, send
 from dynamo.exceptions import Unavailable
+from dynamo.runtime.deadline import page
 from tests.clocks import SleeplessClock, use_clock
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import NOWHERE, FaultProxy, through

@@ -18,11 +18,11 @@ from django.utils.crypto import salted_hmac
 from django.utils.safestring import mark_safe
 
 from dynamo import cache as cache_module
-from dynamo._internal.client.deadline import within
-from dynamo._internal.client.sending import send
-from dynamo._internal.items import Item
 from dynamo.cache import VALUE_MAX_BYTES, CacheItem, CacheValueTooLarge, DynamoCache
+from dynamo.client.sending import send
 from dynamo.exceptions import Unavailable
+from dynamo.items.values import Item
+from dynamo.runtime.deadline import within
 from dynamo.sessions import SessionStore
 from tests.faults.kinds import CloseBefore, DropReply, Meanwhile, Reply, nothing_processed
 from tests.faults.proxy import NOWHERE, FaultProxy, through

@@ -13,12 +13,12 @@ from django.core.management import call_command, get_commands
 from django.core.management.base import SystemCheckError
 from django.test import override_settings
 
-from dynamo import checks
-from dynamo._internal.client import deadline
-from dynamo._internal.client.sending import send
-from dynamo._internal.tables import Table, all_tables, create
+from dynamo.client.sending import send
 from dynamo.management.commands import createtables
+from dynamo.runtime import deadline
 from dynamo.sessions import SessionStore
+from dynamo.tables import checks
+from dynamo.tables.definitions import Table, all_tables, create
 from tests import engines
 from tests.faults.kinds import Answer
 from tests.faults.proxy import NOWHERE, FaultProxy, through

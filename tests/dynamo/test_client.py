@@ -11,9 +11,7 @@ import pytest
 from botocore.exceptions import SSLError
 from hypothesis import given, strategies as st
 
-from dynamo._internal.client import deadline
-from dynamo._internal.client.deadline import page, within
-from dynamo._internal.client.retries import (
+from dynamo.client.retries import (
     FIRST_PAUSE_SECONDS,
     LONGEST_PAUSE_SECONDS,
     Fault,
@@ -21,8 +19,10 @@ from dynamo._internal.client.retries import (
     is_repeatable,
     pause_seconds,
 )
-from dynamo._internal.client.sending import send
+from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, Rejected, TableMissing, Unavailable
+from dynamo.runtime import deadline
+from dynamo.runtime.deadline import page, within
 from project import settings as site_settings
 from tests.clocks import SleeplessClock, use_clock
 from tests.conftest import CONNECT_SECONDS, PATIENCE_SECONDS, READ_SECONDS

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from dynamo._internal.tables import Table, all_tables
 from dynamo.management.commands.cloudformation import template
+from dynamo.tables.definitions import Table, all_tables
 from tests.cloudformation import printed
 from tests.requests import Requests
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal.terminal import printable
-from locks._internal.lock import claim_once
+from dynamo.runtime.terminal import printable
+from locks.lock import claim_once
 from tests.commands import run, run_for_real
 from tests.factories import make_user
 from tests.faults.kinds import Answer

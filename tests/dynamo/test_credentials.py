@@ -19,10 +19,11 @@ from botocore.utils import ContainerMetadataFetcher
 from urllib3 import HTTPConnectionPool
 
 from accounts.models import User
-from dynamo._internal.client import credentials, deadline, sending
-from dynamo._internal.client.deadline import within
-from dynamo._internal.client.sending import send
+from dynamo.client import credentials, sending
+from dynamo.client.sending import send
 from dynamo.exceptions import Rejected, Unavailable
+from dynamo.runtime import deadline
+from dynamo.runtime.deadline import within
 from tests.clocks import Stopwatch
 from tests.dynamo.providers import HOST, Provider, ask, keys, prints
 from tests.forked import in_a_child
@@ -367,4 +368,4 @@ def test_botocore_sends_everything_if_a_private_name_is_missing(
             get()
 
     assert sending._shared().lean is None
-    assert [each.name for each in caplog.records].count("dynamo._internal.client.sending") == 1
+    assert [each.name for each in caplog.records].count("dynamo.client.sending") == 1

@@ -11,10 +11,10 @@ from django.core.checks import CheckMessage, run_checks
 from django.test import Client
 
 from dynamo import DamagedItem, GlobalSecondaryIndex, IntegerAttribute, Model, TextAttribute, Unique
-from dynamo._internal.client.sending import send
-from dynamo._internal.items import PlainModel, all_models
-from dynamo._internal.tables import Table, all_tables
 from dynamo.admin.models import LogEntry, list_entries
+from dynamo.client.sending import send
+from dynamo.items.plain import PlainModel, all_models
+from dynamo.tables.definitions import Table, all_tables
 from tests.commands import run
 from tests.dynamo.desk.models import Badge, Customer, Locker, Seat
 from tests.faults.kinds import Answer, Meanwhile
@@ -271,7 +271,7 @@ def few_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     def of_badges() -> list[Table]:
         return [each for each in all_tables() if each.name == Badge.table()]
 
-    monkeypatch.setattr("dynamo.checks.all_tables", of_badges)
+    monkeypatch.setattr("dynamo.tables.checks.all_tables", of_badges)
 
 
 def warnings() -> Iterator[CheckMessage]:

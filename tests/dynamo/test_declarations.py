@@ -30,9 +30,10 @@ from pynamodb.attributes import (
 from pynamodb.indexes import AllProjection, IncludeProjection, LocalSecondaryIndex
 from pynamodb.models import Model as PynamoModel
 
-from dynamo._internal.items import all_models
-from dynamo._internal.tables import merged, tables_of
-from dynamo.attributes import (
+from dynamo.auth import AbstractUser
+from dynamo.exceptions import Taken
+from dynamo.forms import key_names
+from dynamo.items.attributes import (
     BooleanAttribute,
     DateAttribute,
     DateTimeAttribute,
@@ -42,12 +43,11 @@ from dynamo.attributes import (
     JSONAttribute,
     TextAttribute,
 )
-from dynamo.auth import AbstractUser
-from dynamo.exceptions import Taken
-from dynamo.forms import key_names
-from dynamo.models import Model
-from dynamo.pages import GlobalSecondaryIndex
-from dynamo.unique import Unique, casefolded
+from dynamo.items.plain import all_models
+from dynamo.model.base import Model
+from dynamo.model.pages import GlobalSecondaryIndex
+from dynamo.model.unique import Unique, casefolded
+from dynamo.tables.definitions import merged, tables_of
 from sequences import NumberedItem
 from tests.items import stored_items
 

@@ -6,8 +6,7 @@ import pickle
 import pytest
 
 from dynamo import DamagedItem, Stale, Unavailable
-from dynamo._internal.errors import ErrorWithValues
-from dynamo.exceptions import Rejected
+from dynamo.exceptions import ErrorWithValues, Rejected
 from locks.exceptions import BadLockName, LeaseLost, LockChanged, LockTaken, UnknownLock
 from sequences.exceptions import (
     CounterContended,

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from dynamo._internal.checking import findings
-from dynamo._internal.checking.findings import Findings, Spool
+from dynamo.tables import findings
+from dynamo.tables.findings import Findings, Spool
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 4])
@@ -29,7 +29,7 @@ def test_findings_beyond_the_limit_are_only_counted(
 # Peak memory is that of a process, so this runs in a process of its own.
 GROWTH = """
 from resource import RUSAGE_SELF, getrusage
-from dynamo._internal.checking.findings import Spool
+from dynamo.tables.findings import Spool
 
 with Spool() as kept:
     kept.add("first")

@@ -10,10 +10,10 @@ import pytest
 
 from accounts.models import User
 from accounts.services import change_email, delete, edit_profile
-from dynamo._internal.checking import findings
-from dynamo._internal.checking.guards import FAULTS, check_guards
-from dynamo._internal.client.sending import send
-from dynamo._internal.items import text_of
+from dynamo.client.sending import send
+from dynamo.items.values import text_of
+from dynamo.tables import findings
+from dynamo.tables.guards import FAULTS, check_guards
 from tests.dynamo.bands import Band, Singer
 from tests.factories import (
     assert_guards_match_users,

@@ -25,8 +25,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
-from dynamo._internal import engine
-from dynamo._internal.client import sending
+from dynamo.client import engine, sending
 from dynamo.exceptions import LocalEngineFailed
 from tests import engines
 from tests.engines import free_port
@@ -40,7 +39,7 @@ import tempfile
 from pathlib import Path
 from django.conf import settings
 settings.configure(DYNAMODB_LOCAL=True, DYNAMODB_LOCAL_DIR=Path(sys.argv[1]))
-from dynamo._internal import engine
+from dynamo.client import engine
 print("ready", flush=True)
 sys.stdin.readline()
 print(engine.endpoint(), flush=True)

@@ -19,7 +19,8 @@ from pynamodb.attributes import (
 )
 
 from dynamo import DamagedItem, GlobalSecondaryIndex, Model, RequestIdReused, TextAttribute, Unique
-from dynamo._internal.items import PlainModel, is_same_value, item_bytes
+from dynamo.items.plain import PlainModel
+from dynamo.items.values import is_same_value, item_bytes
 from dynamo.transactions import Write
 from dynamo.views import get_object_or_404
 from sequences import NumberedItem, issue

@@ -12,7 +12,7 @@ import boto3
 import pytest
 from pytest_django import Settings
 
-from dynamo._internal import engine as local_engine
+from dynamo.client import engine as local_engine
 from tests import ownapp
 from tests.engines import is_listening
 from tests.fork_server import fork_server
@@ -66,9 +66,9 @@ import sys
 
 import pytest
 
-from locks._internal.lock import Lock
+from locks.lock import Lock
 from members.models import Member, Ticket
-from sequences._internal.series import issue
+from sequences.series import issue
 
 with pytest.raises(RuntimeError, match="fixture `dynamodb`"):
     Member.create(email="bob@example.org")
@@ -234,7 +234,7 @@ def test_tests_reach_their_own_engine_only(
 
 def test_an_engine_ends_with_its_process_even_if_that_is_killed(tmp_path: Path) -> None:
     program = (
-        "from dynamo._internal import engine; print(engine.start_temporary(), flush=True); input()"
+        "from dynamo.client import engine; print(engine.start_temporary(), flush=True); input()"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", program],

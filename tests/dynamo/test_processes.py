@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal.processes import LEAST_SECONDS_BETWEEN, MOST_THREADS, Background, PerProcess
+from dynamo.runtime.processes import LEAST_SECONDS_BETWEEN, MOST_THREADS, Background, PerProcess
 from tests.forked import in_a_child
 from tests.waiting import wait_until
 

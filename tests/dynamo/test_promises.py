@@ -12,7 +12,6 @@ from pynamodb.attributes import BinaryAttribute, MapAttribute, NumberAttribute, 
 from pynamodb.connection import Connection
 from pynamodb.transactions import TransactWrite
 
-from dynamo.attributes import DecimalAttribute, IntegerAttribute, JSONAttribute, TextAttribute
 from dynamo.exceptions import (
     AlreadyExists,
     ConditionFailed,
@@ -21,9 +20,10 @@ from dynamo.exceptions import (
     Stale,
     Taken,
 )
-from dynamo.models import Model
+from dynamo.items.attributes import DecimalAttribute, IntegerAttribute, JSONAttribute, TextAttribute
+from dynamo.model.base import Model
+from dynamo.model.unique import Unique, casefolded
 from dynamo.transactions import Transaction
-from dynamo.unique import Unique, casefolded
 from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.items import overwrite, stored_items

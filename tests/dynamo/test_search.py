@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from dynamo._internal.bulk import write_batches
-from dynamo._internal.client.sending import send
-from dynamo.attributes import IntegerAttribute, TextAttribute
+from dynamo.client.sending import send
 from dynamo.exceptions import BadCursor
-from dynamo.models import Model
-from dynamo.pages import Page
-from dynamo.unique import Unique, casefolded
+from dynamo.items.attributes import IntegerAttribute, TextAttribute
+from dynamo.items.bulk import write_batches
+from dynamo.model.base import Model
+from dynamo.model.pages import Page
+from dynamo.model.unique import Unique, casefolded
 from tests.dynamo.test_pages import walked
 from tests.items import stored_items
 from tests.requests import Requests

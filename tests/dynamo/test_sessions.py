@@ -14,11 +14,11 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import path
 
-from dynamo._internal.client.deadline import within
-from dynamo._internal.client.sending import send
 from dynamo.cache import CacheItem, CacheValueTooLarge, now_ms
+from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, Unavailable
 from dynamo.middleware import SessionMiddleware
+from dynamo.runtime.deadline import within
 from dynamo.sessions import KEY_LENGTH, SessionStore
 from tests.emptying import empty
 from tests.faults.kinds import CloseBefore

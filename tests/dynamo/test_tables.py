@@ -19,12 +19,11 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from dynamo import checks
-from dynamo._internal import tables
-from dynamo._internal.client.sending import send
-from dynamo._internal.tables import Index, Table, all_tables, create, features_of
+from dynamo.client.sending import send
 from dynamo.exceptions import Rejected, TableMismatch, Unavailable
 from dynamo.management.commands import createtables
+from dynamo.tables import checks, definitions as tables
+from dynamo.tables.definitions import Index, Table, all_tables, create, features_of
 from tests.dynamo.bands import Singer
 from tests.faults.kinds import Answer, DropReply, Reply
 from tests.faults.proxy import FaultProxy

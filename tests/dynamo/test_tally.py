@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal import bulk
-from dynamo._internal.client.deadline import page
-from dynamo._internal.client.sending import send
-from dynamo._internal.tally import MOST_CALLS, CountingPool, Tally, counting, current
+from dynamo.client.sending import send
+from dynamo.client.tally import MOST_CALLS, CountingPool, Tally, counting, current
+from dynamo.items import bulk
+from dynamo.runtime.deadline import page
 from dynamo.transactions import read_together
-from locks._internal import leases
-from locks._internal.lock import Lock
+from locks import leases
+from locks.lock import Lock
 from locks.models import LockItem
-from sequences._internal.counters import next_value
+from sequences.counters import next_value
 from tests.dynamo.bands import Band
 from tests.faults.kinds import Answer, DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy

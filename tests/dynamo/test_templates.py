@@ -15,10 +15,10 @@ import dynamo.auth
 import locks
 import sequences
 from dynamo import GlobalSecondaryIndex, Model, Page, Transaction, Unique
-from dynamo._internal.items import all_models
 from dynamo.auth import AbstractGroup, AbstractUser, UserManager
 from dynamo.cache import DynamoCache
 from dynamo.forms import ModelForm, modelform_factory
+from dynamo.items.plain import all_models
 from dynamo.sessions import SessionStore
 from tests.dynamo.desk.models import Clerk, Customer, Team
 from tests.numbered import ticket

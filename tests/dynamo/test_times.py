@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from dynamo import DamagedItem, DateTimeAttribute, Model, TextAttribute, Unique
-from dynamo._internal.checking.guards import check_guards
-from dynamo._internal.client.sending import send
+from dynamo.client.sending import send
+from dynamo.tables.guards import check_guards
 from tests.items import overwrite, stored_items
 from tests.requests import Requests
 

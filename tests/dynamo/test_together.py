@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal.client.deadline import page, page_seconds_left
-from dynamo._internal.client.sending import send
-from dynamo._internal.tally import counting
-from dynamo._internal.threads import THREADS, together
+from dynamo.client.sending import send
+from dynamo.client.tally import counting
 from dynamo.exceptions import Unavailable
+from dynamo.runtime.deadline import page, page_seconds_left
+from dynamo.runtime.threads import THREADS, together
 from tests.faults.kinds import Delay
 from tests.faults.proxy import FaultProxy
 from tests.forked import in_a_child

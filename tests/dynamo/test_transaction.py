@@ -10,10 +10,10 @@ import pytest
 from pynamodb.attributes import UnicodeAttribute
 from pynamodb.expressions.condition import Condition
 
-from dynamo._internal.items import PlainModel
-from dynamo._internal.updates import conditional
-from dynamo.attributes import IntegerAttribute
 from dynamo.exceptions import AlreadyDone, Refused, Rejected, TransactionConflict, Unavailable
+from dynamo.items.attributes import IntegerAttribute
+from dynamo.items.plain import PlainModel
+from dynamo.items.updates import conditional
 from dynamo.transactions import Refusal, Transaction, Write, read_together
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal.client.sending import send
+from dynamo.client.sending import send
 from dynamo.exceptions import Taken
 from dynamo.transactions import Transaction
 from tests.dynamo.bands import Band, Singer, delete_guard

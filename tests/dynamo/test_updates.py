@@ -3,8 +3,8 @@
 import pytest
 from pynamodb.expressions.operand import Path
 
-from dynamo._internal.items import Item
-from dynamo._internal.updates import Update
+from dynamo.items.updates import Update
+from dynamo.items.values import Item
 
 STORED: Item = {
     "a": {"S": "1"},

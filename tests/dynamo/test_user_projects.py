@@ -9,7 +9,7 @@ from tests.tutorial import files, write_files
 
 #: A required attribute of each kind that can be typed.
 MODELS = """
-from dynamo import attributes as of
+from dynamo.items import attributes as of
 from dynamo.auth import AbstractUser
 
 

@@ -24,14 +24,14 @@ from django.contrib.auth.models import (
 from django.core import mail
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 
-from dynamo._internal.client.sending import send
-from dynamo.attributes import TextAttribute
 from dynamo.auth import AbstractUser, UserManager, passwords, permissions
 from dynamo.auth.apps import check_backends
 from dynamo.auth.forms import SetPasswordForm, UserCreationForm
 from dynamo.auth.permissions import GROUP_SECONDS, all_permissions, permission
+from dynamo.client.sending import send
 from dynamo.exceptions import Refused
-from dynamo.models import ensure
+from dynamo.items.attributes import TextAttribute
+from dynamo.model.base import ensure
 from dynamo.transactions import Transaction
 from tests.conftest import PATIENCE_SECONDS
 from tests.dynamo.desk.models import Clerk, Team

@@ -1,6 +1,6 @@
 """Versions of items: random at first, and never shared by two items."""
 
-from dynamo._internal.model.objects import continues, new_version, next_version
+from dynamo.model.objects import continues, new_version, next_version
 
 
 def test_a_first_version_is_random_and_has_53_bits() -> None:

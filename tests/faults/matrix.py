@@ -13,11 +13,12 @@ from contextlib import nullcontext
 
 import pytest
 
-from dynamo._internal.client import deadline, sending
-from dynamo._internal.client.sending import send
-from dynamo._internal.items import PlainModel
+from dynamo.client import sending
+from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, TransactionCancelled, Unavailable
-from dynamo.models import Model
+from dynamo.items.plain import PlainModel
+from dynamo.model.base import Model
+from dynamo.runtime import deadline
 from dynamo.transactions import Transaction
 from locks import Lease
 from tests.conftest import PATIENCE_SECONDS

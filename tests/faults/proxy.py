@@ -25,8 +25,8 @@ from urllib.parse import urlsplit
 import pytest
 from urllib3 import Timeout
 
-from dynamo._internal.client import sending
-from dynamo._internal.client.lean import LeanClient
+from dynamo.client import sending
+from dynamo.client.lean import LeanClient
 from tests.faults.handler import Handler, RawReply, Seen
 from tests.faults.kinds import (
     Answer,

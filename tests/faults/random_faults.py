@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dynamo._internal.client.retries import is_repeatable
+from dynamo.client.retries import is_repeatable
 from tests.faults.kinds import (
     Answer,
     CloseBefore,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dynamo._internal import tables
-from dynamo._internal.client.sending import send
+from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, Unavailable
+from dynamo.tables import definitions as tables
 from invoices.store.lists import all_invoices
 from tests import engines
 from tests.faults.kinds import Duplicate, Meanwhile, Torn, Truncate

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal.client import sending
+from dynamo.client import sending
 from tests.interleavings import scheduler
 from tests.interleavings.scheduler import Scenario
 

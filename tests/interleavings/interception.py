@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ConnectionClosedError
 
-from dynamo._internal.client.lean import HttpAnswer, LeanClient
-from dynamo._internal.client.retries import is_read
-from sequences._internal import combining
+from dynamo.client.lean import HttpAnswer, LeanClient
+from dynamo.client.retries import is_read
+from sequences import combining
 from tests.faults.kinds import Answer
 from tests.interleavings.operations import Conflicted, Lost, Step, running, wait_for
 

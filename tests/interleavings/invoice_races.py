@@ -7,7 +7,7 @@ from typing import Any
 
 from invoices.store.issuing import today
 from invoices.store.settlement import credit, mark_paid, void
-from sequences._internal.groups import Head
+from sequences.groups import Head
 from tests.interleavings.processes import processes
 from tests.interleavings.races import FORGETFUL, LOSS, Faults, Race
 from tests.invoice_factories import DAY, issued, series

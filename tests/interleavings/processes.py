@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from invoices.models import InvoiceItem
-from sequences._internal import series as issuing
-from sequences._internal.combining import Combiner
-from sequences._internal.groups import Head, Unnumbered
-from sequences._internal.series import Key
+from sequences import series as issuing
+from sequences.combining import Combiner
+from sequences.groups import Head, Unnumbered
+from sequences.series import Key
 from tests.interleavings.operations import running
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from accounts.exceptions import StaleUser
 from dynamo.exceptions import Stale, Unavailable
-from dynamo.models import Model
+from dynamo.model.base import Model
 from tests.interleavings.operations import DEAD
 from tests.interleavings.scheduler import Scenario
 from tests.operations import Operation, Stored, plain, said

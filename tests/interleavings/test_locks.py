@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal.client.sending import send
+from dynamo.client.sending import send
 from dynamo.exceptions import DynamoError
 from dynamo.transactions import Transaction
-from locks._internal import leases
-from locks._internal.leases import Lease
-from locks._internal.lock import Lock
-from locks._internal.registry import State, break_lock
-from locks._internal.requests import read
+from locks import leases
 from locks.exceptions import LockTaken
+from locks.leases import Lease
+from locks.lock import Lock
 from locks.models import LockItem
+from locks.registry import State, break_lock
+from locks.requests import read
 from sequences.models import Counter
 from tests.emptying import empty
 from tests.interleavings.conftest import LOSSES, Explore, runs_of

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal.client.sending import send
-from sequences._internal.counters import next_value
+from dynamo.client.sending import send
+from sequences.counters import next_value
 from sequences.models import Counter
 from tests.emptying import empty
 from tests.interleavings.conftest import Explore

@@ -12,8 +12,8 @@ from django.core.cache import cache
 
 from accounts.models import User
 from accounts.sessions import services as sessions
-from dynamo._internal.client.sending import send
 from dynamo.cache import CacheItem, now_ms
+from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, DynamoError, Unavailable
 from dynamo.sessions import SessionStore
 from tests.emptying import empty

@@ -12,7 +12,7 @@ from django.test import Client
 
 from accounts.models import User
 from accounts.services import edit_profile
-from dynamo._internal.client.sending import send
+from dynamo.client.sending import send
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Invoice, Seller
 from invoices.models import InvoiceItem

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from dynamo._internal.client.sending import send
-from dynamo._internal.items import ITEM_MAX_BYTES
+from dynamo.client.sending import send
 from dynamo.exceptions import DamagedItem
+from dynamo.items.values import ITEM_MAX_BYTES
 from invoices.document.invoice import Invoice
 from invoices.exceptions import AlreadyCredited, DateTooEarly, IsCreditNote, UnknownInvoice
 from invoices.models import InvoiceItem, InvoiceState

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dynamo._internal import clock as dynamo_clock
+from dynamo.runtime import clock as dynamo_clock
 from tests.clocks import LeapingClock
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal.client.sending import send
-from dynamo._internal.clock import now
-from dynamo._internal.items import Item
-from locks._internal import leases
-from locks._internal.leases import Lease
-from locks._internal.lock import Lock
+from dynamo.client.sending import send
+from dynamo.items.values import Item
+from dynamo.runtime.clock import now
+from locks import leases
 from locks.exceptions import LeaseLost
+from locks.leases import Lease
+from locks.lock import Lock
 from tests.requests import told
 
 

@@ -8,9 +8,9 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from dynamo._internal.client.sending import send
-from dynamo._internal.items import Item
+from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed
+from dynamo.items.values import Item
 
 _EXISTS = "attribute_exists(#pk)"
 _FREE = f"attribute_not_exists(#pk) OR ({_EXISTS} AND #ir = :ir)"

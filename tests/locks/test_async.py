@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dynamo._internal import threads
-from dynamo._internal.processes import PerProcess
+from dynamo.runtime import threads
+from dynamo.runtime.processes import PerProcess
 from locks import Lock, LockTaken
-from locks._internal.leases import _of_process
+from locks.leases import _of_process
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.locks.items import stored, taken

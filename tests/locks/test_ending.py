@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from dynamo._internal.clock import now
-from locks._internal import leases
-from locks._internal.lock import Lock
+from dynamo.runtime.clock import now
+from locks import leases
 from locks.exceptions import LeaseLost
+from locks.lock import Lock
 from tests.commands import run_for_real
 from tests.faults.kinds import CloseBefore
 from tests.faults.proxy import FaultProxy

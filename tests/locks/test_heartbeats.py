@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from locks._internal import leases
-from locks._internal.lock import Lock
+from locks import leases
 from locks.exceptions import LeaseLost
+from locks.lock import Lock
 from tests.clocks import LeapingClock
 from tests.faults.kinds import Answer, Meanwhile
 from tests.faults.proxy import FaultProxy

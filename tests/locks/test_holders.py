@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal.clock import now
 from dynamo.exceptions import DamagedItem
-from locks._internal.leases import Lease
-from locks._internal.lock import Lock
-from locks._internal.registry import HolderWatch
+from dynamo.runtime.clock import now
 from locks.exceptions import LeaseLost
+from locks.leases import Lease
+from locks.lock import Lock
+from locks.registry import HolderWatch
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.locks.items import abandoned, put, stored, taken, unaware

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from dynamo._internal.clock import now
-from locks._internal.lock import Lock
-from locks._internal.registry import State, break_lock, look
+from dynamo.runtime.clock import now
 from locks.exceptions import LockTaken
+from locks.lock import Lock
+from locks.registry import State, break_lock, look
 from tests.locks import java
 from tests.locks.items import stored, taken
 from tests.locks.java import JavaLease

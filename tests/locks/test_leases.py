@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal.clock import now
 from dynamo.exceptions import Rejected
+from dynamo.runtime.clock import now
 from dynamo.transactions import Transaction
-from locks._internal import requests
-from locks._internal.leases import Lease
+from locks import requests
 from locks.exceptions import LeaseLost, LockError
+from locks.leases import Lease
 from locks.models import LockItem
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal.clock import now
 from dynamo.exceptions import DamagedItem, Rejected
-from locks._internal.lock import Lock, claim_once
-from locks._internal.registry import break_lock
+from dynamo.runtime.clock import now
 from locks.exceptions import BadLockName, LeaseLost, LockTaken
+from locks.lock import Lock, claim_once
+from locks.registry import break_lock
 from locks.signals import lease_lost, lock_awaited
 from tests.locks.items import put, stored, taken
 from tests.requests import Requests

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from locks._internal.lock import claim_once
-from locks._internal.registry import State, all_locks
 from locks.exceptions import LeaseLost
+from locks.lock import claim_once
+from locks.registry import State, all_locks
 from tests.commands import run, run_on_a_terminal
 from tests.fork_server import fork_server
 from tests.locks.items import abandoned, put, stored, taken

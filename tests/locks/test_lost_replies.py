@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal.client.deadline import within
 from dynamo.exceptions import Unavailable
+from dynamo.runtime.deadline import within
 from dynamo.transactions import Transaction
-from locks._internal import leases
-from locks._internal.leases import Lease
-from locks._internal.lock import Lock
+from locks import leases
 from locks.exceptions import LeaseLost
+from locks.leases import Lease
+from locks.lock import Lock
 from tests.clocks import LeapingClock
 from tests.faults.kinds import Answer, Delay, DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy

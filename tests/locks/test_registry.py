@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from dynamo.exceptions import Unavailable
-from locks._internal.leases import Lease
-from locks._internal.lock import Lock, claim_once
-from locks._internal.registry import State, all_locks, break_lock, look
 from locks.exceptions import LeaseLost, LockChanged, UnknownLock
+from locks.leases import Lease
+from locks.lock import Lock, claim_once
+from locks.registry import State, all_locks, break_lock, look
 from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.locks.items import put, stored, taken

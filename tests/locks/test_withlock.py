@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from locks._internal.leases import Lease
-from locks._internal.lock import Lock, claim_once
-from locks._internal.registry import break_lock
+from locks.leases import Lease
+from locks.lock import Lock, claim_once
+from locks.registry import break_lock
 from tests.commands import run, run_for_real, run_on_a_terminal
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
@@ -41,7 +41,7 @@ def test_a_command_has_its_own_options_and_the_fencing_token(tmp_path: Path) -> 
     assert told.read_text() == f"{before.fence + 1}\n--wait\n5\n--\n-x\n\n"
     assert stored("nightly report")["isReleased"] == {"S": "1"}
     # Its own warnings about leases were off.
-    assert logging.getLogger("locks._internal.leases").isEnabledFor(logging.WARNING)
+    assert logging.getLogger("locks.leases").isEnabledFor(logging.WARNING)
 
 
 @pytest.mark.parametrize(

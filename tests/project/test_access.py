@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import include, path
 
 from accounts.models import User
-from dynamo._internal.client.sending import send
+from dynamo.client.sending import send
 from project.logs import HIDDEN, HidingJsonFormatter, TalkativeFilter
 from tests.commands import ROOT
 from tests.pages import sign_in

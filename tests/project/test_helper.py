@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal.client.deadline import page
-from dynamo._internal.turns import in_turn
 from dynamo.exceptions import Busy
+from dynamo.runtime.deadline import page
+from dynamo.runtime.turns import in_turn
 from tests import computations
 from tests.forked import in_a_child
 from tests.programs import start

@@ -22,7 +22,7 @@ from accounts.models import User
 from accounts.pages.base import NOT_SENT, SignedInFormMixin, filled_form
 from invoices.store.issuing import today
 from invoices.store.records import find_invoice
-from locks._internal.lock import claim_once
+from locks.lock import claim_once
 from tests.accounts.test_unavailable_pages import outage
 from tests.factories import PASSWORD, change_password, make_user, stored_items
 from tests.invoice_factories import DAY, issued, stored_numbers

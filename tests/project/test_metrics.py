@@ -15,12 +15,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from accounts.exceptions import EmailTaken, UsernameTaken
 from accounts.services import change_username
-from dynamo._internal.client.sending import send
+from dynamo.client.sending import send
 from dynamo.exceptions import DynamoError, Refused
-from locks._internal.lock import Lock
 from locks.exceptions import LeaseLost
+from locks.lock import Lock
 from project import metrics
-from sequences._internal.counters import next_value, next_values
+from sequences.counters import next_value, next_values
 from tests.commands import ROOT
 from tests.factories import make_user
 from tests.faults.kinds import Answer, CloseBefore

@@ -11,9 +11,9 @@ from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
 from accounts.emails import mails
-from dynamo._internal.client.deadline import page
-from dynamo._internal.turns import turn_passed_on
 from dynamo.auth import passwords
+from dynamo.runtime.deadline import page
+from dynamo.runtime.turns import turn_passed_on
 from project import middleware
 from project.middleware import PagesAtOnceMiddleware
 from tests.accounts.test_passwords import Blocking

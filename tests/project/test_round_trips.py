@@ -8,7 +8,7 @@ from django.test import Client
 
 from accounts.forms import SignUpForm
 from accounts.models import User
-from locks._internal.lock import Lock
+from locks.lock import Lock
 from tests.factories import PASSWORD
 from tests.faults.kinds import Delay
 from tests.faults.proxy import FaultProxy

@@ -17,7 +17,7 @@ from django.test import Client
 from accounts.emails import links, mails
 from accounts.exceptions import BadLink
 from accounts.models import User
-from dynamo.extending import at_most
+from dynamo.runtime.deadline import at_most
 from project import parameters
 from project.parameters import CONNECT_SECONDS, FRESH_SECONDS, READ_SECONDS, ParameterUnavailable
 from tests.factories import make_user

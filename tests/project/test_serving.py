@@ -19,9 +19,9 @@ from pathlib import Path
 
 import pytest
 
-from locks._internal import registry
-from locks._internal.lock import Lock
-from locks._internal.registry import State
+from locks import registry
+from locks.lock import Lock
+from locks.registry import State
 from tests.commands import ROOT
 from tests.engines import free_port, is_listening
 from tests.faults.kinds import Meanwhile

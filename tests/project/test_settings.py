@@ -370,7 +370,7 @@ def test_accounts_have_the_search_index_unless_it_is_switched_off(
 ) -> None:
     code = (
         "import django; django.setup()\n"
-        "from dynamo.extending import all_tables\n"
+        "from dynamo.tables.definitions import all_tables\n"
         "[users] = [each for each in all_tables() if each.base_name == 'users']\n"
         "print([each.name for each in users.indexes])"
     )

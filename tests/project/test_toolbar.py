@@ -7,7 +7,7 @@ import pytest
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
-from dynamo._internal.client.sending import send
+from dynamo.client.sending import send
 from dynamo.sessions import SessionStore
 from project.toolbar import DynamoPanel, RequestPanel, is_shown
 from tests.requests import Requests

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import SynchronousOnlyOperation
 
-from dynamo._internal.client import deadline
+from dynamo.runtime import deadline
 from sequences import aissue, anext_value, next_value
 from tests.conftest import PATIENCE_SECONDS
 from tests.faults.kinds import Meanwhile

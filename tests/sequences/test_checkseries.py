@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal.checking import findings
-from dynamo._internal.client.sending import send
+from dynamo.client.sending import send
+from dynamo.tables import findings
 from dynamo.transactions import READ_TOGETHER
-from sequences._internal.check import SeriesCheck, SeriesReport, check_series, position as place
+from sequences.check import SeriesCheck, SeriesReport, check_series, position as place
 from sequences.models import Counter
 from tests import commands
 from tests.numbered import (
@@ -344,7 +344,7 @@ def test_memory_stays_bounded_for_a_long_series(monkeypatch: pytest.MonkeyPatch)
                 for each in range(start, start + 1_000)
             ]
 
-    monkeypatch.setattr("dynamo._internal.bulk.pages", pages)
+    monkeypatch.setattr("dynamo.items.bulk.pages", pages)
     tracemalloc.start()
     try:
         [report] = check()

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from dynamo._internal.client import deadline
-from dynamo._internal.client.deadline import operation_ends_at, within
 from dynamo.exceptions import Unavailable
-from sequences._internal.combining import OVERDUE_SECONDS, Caller, Combiner
+from dynamo.runtime import deadline
+from dynamo.runtime.deadline import operation_ends_at, within
+from sequences.combining import OVERDUE_SECONDS, Caller, Combiner
 from tests.clocks import LeapingClock, use_clock
 from tests.forked import in_a_child
 from tests.waiting import wait_until

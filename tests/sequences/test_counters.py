@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal.client.deadline import within
-from dynamo._internal.client.sending import send
+from dynamo.client.sending import send
 from dynamo.exceptions import Unavailable
-from sequences._internal import counters
-from sequences._internal.counters import (
+from dynamo.runtime.deadline import within
+from sequences import counters
+from sequences.counters import (
     Sequence,
     Strategy,
     delete_counter,
@@ -325,7 +325,7 @@ def test_contention_until_the_deadline_is_an_error(
             store("a", {"N": "9" if at_limit else str((last_value("a") or 0) % 7 + 1)})
         return real_send(operation, request)
 
-    monkeypatch.setattr("sequences._internal.counters.send", rivals_are_faster)
+    monkeypatch.setattr("sequences.counters.send", rivals_are_faster)
 
     with pytest.raises(CounterContended, match="'a' is too busy"), within(0.3):
         next_value("a", **how)

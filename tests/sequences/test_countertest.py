@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from dynamo._internal.client.sending import send
-from sequences._internal.counters import last_value, next_value
+from dynamo.client.sending import send
+from sequences.counters import last_value, next_value
 from sequences.models import Counter as CounterItem
 from tests import commands
 from tests.faults.kinds import DropReply

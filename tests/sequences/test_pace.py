@@ -2,8 +2,8 @@
 
 import pytest
 
-from sequences._internal import pace
-from sequences._internal.pace import LONGEST_PAUSE_SECONDS, NARROWEST, RIVALRY_SECONDS, WIDEST, Pace
+from sequences import pace
+from sequences.pace import LONGEST_PAUSE_SECONDS, NARROWEST, RIVALRY_SECONDS, WIDEST, Pace
 
 TOOK = 0.01
 """How long each attempt takes."""

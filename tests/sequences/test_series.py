@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal.client import deadline
-from dynamo._internal.items import ITEM_MAX_BYTES, PlainModel
 from dynamo.exceptions import DamagedItem, Rejected
+from dynamo.items.plain import PlainModel
+from dynamo.items.values import ITEM_MAX_BYTES
+from dynamo.runtime import deadline
 from dynamo.transactions import Transaction, Write
-from sequences._internal import series as issuing
-from sequences._internal.series import issue
+from sequences import series as issuing
 from sequences.exceptions import DamagedSeries, ItemTooLarge, OutOfOrder, RequestIdReused
+from sequences.series import issue
 from tests.dynamo.desk.models import Customer
 from tests.numbered import (
     Entry,

@@ -10,10 +10,10 @@ from typing import Any
 
 from django.core import signing
 
-from dynamo._internal.client import credentials, sending
-from dynamo._internal.model.objects import new_version
-from locks._internal.lock import Lock
+from dynamo.client import credentials, sending
+from dynamo.model.objects import new_version
 from locks.exceptions import LeaseLost
+from locks.lock import Lock
 from project import serverless
 
 _leases: list[Any] = []

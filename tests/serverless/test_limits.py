@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.mail.backends.smtp import EmailBackend
 
-from dynamo.extending import at_most
+from dynamo.runtime.deadline import at_most
 from tests.serverless.runtime import Function
 from tests.serverless.test_story import issue, sign_up, submit
 from web.mailserver import mail_connection

@@ -6,9 +6,9 @@ from django.test import Client, RequestFactory
 
 from accounts.models import User
 from dynamo import Transaction, admin
-from dynamo._internal.client.sending import send
-from dynamo._internal.items import Item
 from dynamo.admin.models import LogEntry
+from dynamo.client.sending import send
+from dynamo.items.values import Item
 from staff.admin import UserAdmin
 from staff.reports import KINDS, LastReport, last_reports, make_report, store
 from tests.factories import PASSWORD, make_user

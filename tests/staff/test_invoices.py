@@ -7,7 +7,7 @@ import pytest
 
 from accounts.models import User
 from accounts.services import delete
-from dynamo._internal.client.sending import send
+from dynamo.client.sending import send
 from invoices.models import InvoiceItem
 from invoices.store.settlement import void
 from tests.factories import make_user

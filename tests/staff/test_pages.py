@@ -15,12 +15,12 @@ from django.utils import timezone
 from accounts.models import User
 from accounts.services import account_key, delete
 from dynamo import admin
-from dynamo._internal.client.sending import send
 from dynamo.admin.models import journal_of, list_entries
+from dynamo.client.sending import send
 from invoices.document.invoice import Customer
 from invoices.store.customers import add_customer
-from locks._internal.lock import Lock, claim_once
-from locks._internal.registry import State, look
+from locks.lock import Lock, claim_once
+from locks.registry import State, look
 from tests.clocks import hold_the_day
 from tests.factories import make_user, set_stored, stored_items
 from tests.invoice_factories import issued

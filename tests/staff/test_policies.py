@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from accounts.models import User
-from dynamo._internal.client.sending import send
-from dynamo._internal.tables import all_tables
+from dynamo.client.sending import send
+from dynamo.tables.definitions import all_tables
 from invoices.models import InvoiceItem
-from locks._internal.lock import Lock, claim_once
+from locks.lock import Lock, claim_once
 from staff.reports import KINDS
 from tests.commands import run
 from tests.factories import make_user

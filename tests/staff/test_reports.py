@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal.client.sending import send
-from locks._internal.lock import Lock, claim_once
-from sequences._internal.counters import next_values
+from dynamo.client.sending import send
+from locks.lock import Lock, claim_once
+from sequences.counters import next_values
 from staff.models import Report
 from staff.reports import KINDS, LastReport, NewerReport, last_reports, make_report, store
 from tests.commands import run

@@ -15,9 +15,9 @@ from accounts.models import User
 from accounts.services import deactivate
 from accounts.sessions import services as sessions
 from dynamo import admin
-from locks._internal.lock import Lock
-from locks._internal.registry import look
 from locks.exceptions import LeaseLost
+from locks.lock import Lock
+from locks.registry import look
 from tests.commands import run
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.pages import Page, signed_in_as

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal.bulk import write_batches
-from dynamo._internal.items import Item
+from dynamo.items.bulk import write_batches
+from dynamo.items.values import Item
 
 FOLDER = Path(__file__).parent
 RELEASES = sorted(path.parent for path in FOLDER.glob("*/about.json"))

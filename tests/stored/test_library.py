@@ -11,8 +11,8 @@ from accounts.exceptions import TooManyAttempts
 from accounts.limits.attempts import begin_client, begin_sign_in, forget
 from accounts.limits.windows import limit
 from accounts.models import User
-from locks._internal.lock import Lock, claim_once
-from locks._internal.registry import State, break_lock
+from locks.lock import Lock, claim_once
+from locks.registry import State, break_lock
 from tests.commands import run
 from tests.locks import items
 from tests.stored.releases import Stored, each_release

@@ -21,15 +21,15 @@ from accounts.emails import links, pending
 from accounts.emails.links import request_change
 from accounts.models import User
 from accounts.services import edit_profile
-from dynamo._internal.client.sending import send
-from dynamo._internal.items import Item
 from dynamo.admin import site
+from dynamo.client.sending import send
+from dynamo.items.values import Item
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer
 from invoices.store.settlement import void
-from locks._internal.lock import Lock, claim_once
-from locks._internal.registry import look
-from sequences._internal.counters import next_value, next_values
+from locks.lock import Lock, claim_once
+from locks.registry import look
+from sequences.counters import next_value, next_values
 from staff.reports import KINDS, make_report, store
 from tests.factories import PASSWORD, change_password, make_user
 from tests.invoice_factories import issued

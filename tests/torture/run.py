@@ -25,8 +25,8 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal import tables
-from dynamo._internal.client import sending
+from dynamo.client import sending
+from dynamo.tables import definitions as tables
 from tests import engines
 from tests.faults.random_faults import RandomFaults
 from tests.faults.random_proxy import RandomFaultProxy

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
 
-from dynamo._internal.client import credentials
+from dynamo.client import credentials
 from tests.faults.handler import Handler, RawReply, Seen
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dynamo._internal.client.sending import send
+from dynamo.client.sending import send
 from locks.models import LockItem
 from tests.uploads.s3_proxy import S3Proxy
 from uploads.contents import MIB

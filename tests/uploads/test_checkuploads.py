@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal.checking import findings
-from locks._internal import leases
+from dynamo.tables import findings
+from locks import leases
 from tests.commands import run
 from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from locks._internal import leases
-from locks._internal.leases import Lease
+from locks import leases
+from locks.leases import Lease
 from tests.faults.kinds import Meanwhile
 from tests.locks.items import abandoned, put, stored, taken, unaware
 from tests.requests import Requests

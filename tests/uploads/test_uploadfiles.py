@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal.bulk import pages
-from dynamo._internal.client import deadline
-from dynamo._internal.client.sending import send
+from dynamo.client.sending import send
+from dynamo.items.bulk import pages
+from dynamo.runtime import deadline
 from tests.commands import run, run_for_real, run_on_a_terminal
 from tests.conftest import PATIENCE_SECONDS
 from tests.faults.kinds import Meanwhile

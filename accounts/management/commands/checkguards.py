@@ -1,8 +1,8 @@
 from contextlib import AbstractContextManager
 
 from accounts.models import User
-from dynamo.extending import Progress
 from dynamo.management.commands import checkunique
+from dynamo.tables.findings import Progress
 from web.commands import progress_bars
 
 

@@ -2,7 +2,7 @@ from typing import Any
 
 from django.core.management.commands import check
 
-from dynamo.checks import TAG
+from dynamo.tables.checks import TAG
 
 
 class Command(check.Command):

@@ -6,13 +6,13 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo._internal.checking.damage import damage_in, delete_as_read
-from dynamo._internal.checking.findings import scanned, unseen
-from dynamo._internal.client.sending import send
-from dynamo._internal.items import PlainModel
-from dynamo._internal.terminal import printable, quantity
+from dynamo.client.sending import send
+from dynamo.items.plain import PlainModel
 from dynamo.management.base import DynamoCommand, is_confirmed, model_type
-from dynamo.models import Model
+from dynamo.model.base import Model
+from dynamo.runtime.terminal import printable, quantity
+from dynamo.tables.damage import damage_in, delete_as_read
+from dynamo.tables.findings import scanned, unseen
 
 
 class Command(DynamoCommand):

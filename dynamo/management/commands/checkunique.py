@@ -7,11 +7,11 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo._internal.checking.findings import Progress, unseen
-from dynamo._internal.checking.guards import FAULTS, Report, check_guards
-from dynamo._internal.terminal import quantity
 from dynamo.management.base import DynamoCommand, model_type
-from dynamo.models import Model
+from dynamo.model.base import Model
+from dynamo.runtime.terminal import quantity
+from dynamo.tables.findings import Progress, unseen
+from dynamo.tables.guards import FAULTS, Report, check_guards
 
 
 class Command(DynamoCommand):

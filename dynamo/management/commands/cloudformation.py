@@ -14,8 +14,8 @@ from typing import Any
 
 from django.apps import apps
 
-from dynamo._internal.tables import Table, all_tables
 from dynamo.management.base import DynamoCommand
+from dynamo.tables.definitions import Table, all_tables
 
 #: Sections (`Parameters`, `Conditions`, `Resources`, `Outputs`) with entries by logical ids.
 Part = Mapping[str, Mapping[str, Any]]

@@ -1,7 +1,7 @@
 from typing import Any
 
-from dynamo._internal.tables import all_tables, create
 from dynamo.management.base import DynamoCommand
+from dynamo.tables.definitions import all_tables, create
 
 
 class Command(DynamoCommand):

@@ -3,7 +3,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from dynamo._internal import engine
+from dynamo.client import engine
 from dynamo.exceptions import LocalEngineFailed
 
 

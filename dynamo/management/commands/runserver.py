@@ -8,8 +8,8 @@ from django.conf import settings
 from django.core.management.commands import runserver
 from django.utils.autoreload import DJANGO_AUTORELOAD_ENV
 
-from dynamo._internal.tables import all_tables, create
 from dynamo.management.base import DynamoCommand
+from dynamo.tables.definitions import all_tables, create
 
 if apps.is_installed("django.contrib.staticfiles"):
     # It needs STATIC_URL.

@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 
 from invoices.management.base import find_owner
 from invoices.store.check import check_invoices
-from sequences.extending import SeriesReport
+from sequences.check import SeriesReport
 from sequences.management.base import SeriesCheckCommand
 from web.commands import progress_bars
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from accounts.models import User
-from dynamo.extending import bulk
+from dynamo.items import bulk
 from dynamo.management.base import DynamoCommand
 from invoices.models import CustomerItem
 from invoices.store.customers import delete_address_book

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo._internal.terminal import printable
 from dynamo.management.base import DynamoCommand, is_confirmed
-from locks._internal.registry import State, break_lock, look
+from dynamo.runtime.terminal import printable
 from locks.management.base import as_row, lock_name
+from locks.registry import State, break_lock, look
 
 #: By the state that the lock had.
 _SAID = {

@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from dynamo.management.base import DynamoCommand
-from locks._internal.registry import LockView, all_locks
 from locks.management.base import as_row, rounded_age
+from locks.registry import LockView, all_locks
 
 
 class Command(DynamoCommand):

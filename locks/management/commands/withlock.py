@@ -17,9 +17,9 @@ from typing import Any, Self
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo.management.base import DynamoCommand
-from locks._internal.leases import Lease
-from locks._internal.lock import LEASE_SECONDS, POLL_SECONDS, Lock
 from locks.exceptions import LeaseLost, LockTaken
+from locks.leases import Lease
+from locks.lock import LEASE_SECONDS, POLL_SECONDS, Lock
 from locks.management.base import lock_name
 
 #: From sysexits.h: EX_TEMPFAIL (try again later) and EX_SOFTWARE.

@@ -6,8 +6,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from dynamo.extending import all_tables, parts_of_apps, template
 from dynamo.management.base import DynamoCommand
+from dynamo.management.commands.cloudformation import parts_of_apps, template
+from dynamo.tables.definitions import all_tables
 
 
 class Command(DynamoCommand):

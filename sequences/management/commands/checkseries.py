@@ -6,9 +6,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from dynamo.management.base import model_type
-from sequences._internal.check import SeriesReport, check_series
-from sequences._internal.series import NumberedItem
+from sequences.check import SeriesReport, check_series
 from sequences.management.base import SeriesCheckCommand
+from sequences.series import NumberedItem
 
 
 class Command(SeriesCheckCommand):

@@ -13,10 +13,10 @@ from typing import Any, get_args
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo._internal.tally import CountingPool
-from dynamo._internal.terminal import printable, quantity
+from dynamo.client.tally import CountingPool
 from dynamo.management.base import DynamoCommand, positive
-from sequences._internal.counters import Strategy, checked_name, delete_counter, next_value
+from dynamo.runtime.terminal import printable, quantity
+from sequences.counters import Strategy, checked_name, delete_counter, next_value
 from sequences.management.base import counter_name
 
 SHOWN = 10  # wrong numbers, in the verdict

@@ -5,7 +5,7 @@ from typing import Any, get_args
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo.management.base import DynamoCommand, up_to
-from sequences._internal.counters import Strategy, next_values
+from sequences.counters import Strategy, next_values
 from sequences.management.base import counter_name
 
 #: For more, draw a range with `counters.next_values`.

@@ -14,8 +14,8 @@ from pynamodb.attributes import (
     UnicodeSetAttribute,
 )
 
-from dynamo._internal.items import PlainModel
-from dynamo.attributes import (
+from dynamo.auth import AbstractGroup, AbstractUser
+from dynamo.items.attributes import (
     BooleanAttribute,
     DateAttribute,
     DateTimeAttribute,
@@ -24,10 +24,10 @@ from dynamo.attributes import (
     JSONAttribute,
     TextAttribute,
 )
-from dynamo.auth import AbstractGroup, AbstractUser
-from dynamo.models import Model
-from dynamo.pages import GlobalSecondaryIndex
-from dynamo.unique import Unique, casefolded
+from dynamo.items.plain import PlainModel
+from dynamo.model.base import Model
+from dynamo.model.pages import GlobalSecondaryIndex
+from dynamo.model.unique import Unique, casefolded
 
 
 class Plan(TextChoices):

@@ -10,8 +10,8 @@ from typing import Any
 from accounts import services
 from accounts.exceptions import AccountRequestReused, StaleUser, UnknownUser, ValueTaken
 from accounts.models import User
-from dynamo._internal.items import Item
 from dynamo.exceptions import Refused
+from dynamo.items.values import Item
 from tests.site_operations import ACCOUNTS
 from tests.torture.clients.client import Client
 

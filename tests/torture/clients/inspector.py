@@ -1,7 +1,7 @@
 """A client that runs the site's own checks while others write: they must report nothing."""
 
 from accounts.models import User
-from dynamo._internal.checking.guards import FAULTS, check_guards
+from dynamo.tables.guards import FAULTS, check_guards
 from invoices.store.check import check_invoices
 from tests.torture.clients.client import Client
 from tests.torture.clients.invoices import shared_account

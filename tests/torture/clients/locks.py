@@ -2,9 +2,9 @@
 
 import time
 
-from locks._internal.leases import Lease
-from locks._internal.lock import Lock
 from locks.exceptions import LeaseLost, LockTaken
+from locks.leases import Lease
+from locks.lock import Lock
 from tests.torture.clients.client import Client
 from tests.torture.history import Running
 from tests.torture.resource import Resource, StaleFence

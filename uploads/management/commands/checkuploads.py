@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo.extending import printable
 from dynamo.management.base import DynamoCommand
+from dynamo.runtime.terminal import printable
 from uploads.check import Difference, Report, check_uploads, forget_missing, forget_unfinished
 from uploads.sources import Destination
 from web.commands import progress_bars

@@ -1,0 +1,147 @@
+"""Connections whose name lookup does not block, and that are closed when they were idle.
+
+`getaddrinfo` obeys no time-out. So a daemon thread looks up the host's name, and the time that a
+connection waits for it counts against its connection time-out. While the name server does not
+answer, the last addresses are used. TLS checks the host's name as usual.
+
+A NAT gateway, a firewall or a frozen Lambda drops an idle connection without telling either end.
+The next request on it gets no reply, and it is unknown whether it arrived: a repeatable request
+loses the time-out, and an `ADD` is lost, because it must not be sent twice. Such devices wait for
+minutes before they drop a connection, a frozen process for any time.
+"""
+
+import ipaddress
+import socket
+import time
+from typing import Any
+
+from urllib3 import HTTPConnectionPool
+from urllib3.connection import HTTPConnection
+from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
+from urllib3.util import connection
+
+from dynamo.runtime.clock import now
+from dynamo.runtime.processes import Background, PerProcess
+
+#: How long addresses are used before the name is looked up again: as long as DynamoDB's records.
+FRESH_SECONDS = 5.0
+
+#: How long they are used while the name server does not answer.
+STALE_SECONDS = 3600.0
+
+#: When a lookup hangs for so long, another thread looks up the name too.
+STUCK_SECONDS = 10.0
+
+#: The time-out of a connection that has none.
+_DEFAULT_SECONDS = 5.0
+
+#: A connection that was idle for longer is closed. Opening one costs two or three round trips, and
+#: is rare under load, because the pool hands out the connection that was used last.
+IDLE_SECONDS = 5.0
+
+# By host. These are the hosts of the clients' endpoints, so their number does not grow.
+_lookups: PerProcess[dict[str, Background[list[str]]]] = PerProcess(dict)
+
+
+def bound(http_session: Any) -> None:
+    """Bound the name lookups and the idle time of the connections of botocore's `http_session`.
+
+    Call it before its first request.
+
+    Raises:
+        AttributeError, TypeError: botocore lacks a private name that this relies on.
+    """
+    # Its pools, direct or through a proxy, are made from the classes in this dictionary.
+    classes: dict[str, Any] = http_session._pool_classes_by_scheme
+    for scheme, pool in list(classes.items()):
+        connects = type("BoundedConnection", (_Connection, pool.ConnectionCls), {})
+        classes[scheme] = type("BoundedPool", (_Pool, pool), {"ConnectionCls": connects})
+
+
+class _Pool(HTTPConnectionPool):
+    """Closes a connection that was idle; a closed one connects again by itself."""
+
+    def _get_conn(self, timeout: float | None = None) -> Any:
+        connection: Any = super()._get_conn(timeout)
+        if now() - getattr(connection, "idle_since", now()) > IDLE_SECONDS:
+            connection.close()
+        return connection
+
+    def _put_conn(self, conn: Any) -> None:
+        if conn is not None:
+            conn.idle_since = now()
+        super()._put_conn(conn)
+
+
+class _Connection(HTTPConnection):
+    """Looks up its host and tries its addresses, all within the connection time-out."""
+
+    def _new_conn(self) -> socket.socket:
+        seconds = self.timeout if isinstance(self.timeout, (int, float)) else _DEFAULT_SECONDS
+        ends_at = time.monotonic() + seconds
+        try:
+            # Unlike `host` it keeps the dot that a name may end with.
+            found = addresses(self._dns_host, seconds)
+        except socket.gaierror as error:
+            raise NameResolutionError(self.host, self, error) from error
+        failure: OSError = TimeoutError()
+        for number, address in enumerate(found, start=1):
+            left = ends_at - time.monotonic()
+            if left <= 0:
+                break
+            try:
+                return connection.create_connection(
+                    (address, self.port),
+                    # Half of the time, so that some is left for the others.
+                    left if number == len(found) else left / 2,
+                    source_address=self.source_address,
+                    socket_options=self.socket_options,
+                )
+            except OSError as error:
+                failure = error
+        if isinstance(failure, TimeoutError):
+            text = f"Connection to {self.host} timed out. (connect timeout={seconds})"
+            raise ConnectTimeoutError(self, text) from failure
+        text = f"Failed to establish a new connection: {failure}"
+        raise NewConnectionError(self, text) from failure
+
+
+def addresses(host: str, seconds: float) -> list[str]:
+    """The addresses of `host`; waits for its name server for at most `seconds`.
+
+    Raises:
+        socket.gaierror: the name is unknown, or no answer came in time.
+    """
+    bare = host.strip("[]")
+    try:
+        ipaddress.ip_address(bare)
+    except ValueError:
+        return _looked_up(bare, seconds)
+    return [bare]
+
+
+def _looked_up(host: str, seconds: float) -> list[str]:
+    lookups = _lookups()
+    lookup = lookups.get(host)
+    if lookup is None:
+        made = Background(f"Looking up {host}", lambda: _ask(host), stuck_seconds=STUCK_SECONDS)
+        lookup = lookups.setdefault(host, made)
+    if lookup.value and time.monotonic() - lookup.value_at < FRESH_SECONDS:
+        return lookup.value
+    ended = lookup.ended
+    lookup.start()
+    if lookup.value:
+        # With old addresses to use, leave time to connect to them. Only the first callers wait for
+        # a lookup that hangs.
+        seconds = seconds / 2 - lookup.seconds_under_way
+    lookup.wait(ended, seconds)
+    if lookup.value and time.monotonic() - lookup.value_at < STALE_SECONDS:
+        return lookup.value
+    error = lookup.error if lookup.ended > ended else None
+    raise socket.gaierror(socket.EAI_AGAIN, str(error or "no answer in time")) from error
+
+
+def _ask(host: str) -> list[str]:
+    family = connection.allowed_gai_family()
+    found = socket.getaddrinfo(host, None, family, socket.SOCK_STREAM)
+    return [str(address[0]) for *_, address in found]

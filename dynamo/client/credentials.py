@@ -1,0 +1,205 @@
+"""The credentials that a process signs with. No request waits for a hanging provider.
+
+botocore asks a credential provider in the thread of a request, and waits as long as the provider
+takes. Here one daemon thread asks botocore's usual chain, and again before the credentials expire;
+requests use its last result. While the provider fails, the old credentials are used until they
+expire. A request without valid credentials waits for them until its deadline.
+
+Credentials that no provider has to be asked for (environment variables, the keys of a profile) need
+no thread.
+"""
+
+import bisect
+import logging
+import math
+import os
+import random
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.config import Config
+from botocore.credentials import (
+    Credentials,
+    EnvProvider,
+    ReadOnlyCredentials,
+    RefreshableCredentials,
+)
+from botocore.exceptions import CredentialRetrievalError, NoCredentialsError
+from botocore.session import Session
+from django.conf import settings
+
+from dynamo.runtime.deadline import operation_ends_at
+from dynamo.runtime.processes import Background, PerProcess
+
+log = logging.getLogger(__name__)
+
+#: A local engine checks no credentials, but botocore signs with some.
+LOCAL = ReadOnlyCredentials("local", "local", None)
+
+#: Credentials are replaced so long before they expire, but not before half of their time.
+AHEAD_SECONDS = 15 * 60.0
+
+#: The longest pause after a failed attempt, unless a request waits for credentials.
+RETRY_SECONDS = 30.0
+
+#: When a provider hangs for so long, another thread asks it too.
+STUCK_SECONDS = 60.0
+
+#: How often a request checks the thread while new credentials are overdue.
+LOOK_SECONDS = 10.0
+
+#: How often a request that waits for credentials asks for another attempt.
+ASK_SECONDS = 0.25
+
+#: For the providers' own requests to AWS (STS, IAM Identity Center).
+_CONFIG = Config(connect_timeout=3, read_timeout=10, retries={"total_max_attempts": 2})
+
+#: Prefixes of a profile's settings that name a provider to ask.
+_PROVIDER_SETTINGS = ("credential_", "login_", "role_", "sso_", "web_identity_")
+
+_WEEK = 7 * 24 * 3600
+
+
+@dataclass(frozen=True)
+class _Held:
+    """Credentials; when to replace them, and when they expire, as `time.time()`."""
+
+    frozen: Any
+    due_at: float = math.inf
+    expires_at: float = math.inf
+
+
+class ProcessCredentials(Credentials):
+    """What a botocore client, or `client.lean`, signs with. Thread-safe.
+
+    These are the `fixed` ones, if given, else the thread's last result.
+    """
+
+    def __init__(self, fixed: Any = None) -> None:
+        # Not Credentials.__init__: it would set the attributes that `__getattr__` finds.
+        self.method = "django-on-dynamodb"
+        self._fixed = None if fixed is None else _Held(fixed)
+        self._loading = Background(
+            "AWS credentials", _load, stuck_seconds=STUCK_SECONDS, pause=_pause
+        )
+        self._look_at = 0.0
+
+    def get_frozen_credentials(self) -> Any:
+        """The current credentials; waits for the first ones until the operation's deadline.
+
+        Raises:
+            CredentialRetrievalError: none were loaded in time.
+            NoCredentialsError: no provider has any.
+        """
+        return self.wait(operation_ends_at())
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ReadOnlyCredentials._fields:
+            return getattr(self.get_frozen_credentials(), name)
+        raise AttributeError(name)
+
+    def wait(self, ends_at: float) -> Any:
+        """As `get_frozen_credentials`, with the deadline `ends_at` (`time.monotonic()`)."""
+        while True:
+            ended = self._loading.ended
+            held = self._fixed or self._loading.value
+            now = time.time()
+            if held is not None and now < held.expires_at:
+                if held.due_at <= now and self._look_at <= now:
+                    self._look_at = min(now + LOOK_SECONDS, held.expires_at)
+                    self._loading.start()
+                return held.frozen
+            self._loading.start()
+            error = self._loading.error
+            if isinstance(error, NoCredentialsError) and _is_metadata_disabled():
+                raise NoCredentialsError
+            left = ends_at - time.monotonic()
+            if left <= 0:
+                text = "no answer in time" if error is None else _in_one_line(error)
+                raise CredentialRetrievalError(provider="AWS's chain", error_msg=text)
+            self._loading.wait(ended, min(left, ASK_SECONDS))
+
+
+def _load() -> _Held:
+    """Ask the whole chain, with a new session: one that failed or hangs may stay so."""
+    core = Session()
+    if settings.AWS_REGION:
+        core.set_config_variable("region", settings.AWS_REGION)
+    core.set_default_client_config(_CONFIG)
+    found = core.get_credentials()
+    if found is None:
+        raise NoCredentialsError
+    frozen = found.get_frozen_credentials()
+    # The token may be absent.
+    texts = (frozen.access_key, frozen.secret_key, frozen.token or "none")
+    if not all(map(_can_be_sent, texts)):
+        raise CredentialRetrievalError(provider=found.method, error_msg="they are not text")
+    if not isinstance(found, RefreshableCredentials):
+        return _Held(frozen)
+    # The expiry is private. Public is the question whether less than n seconds are left.
+    left = bisect.bisect_left(range(_WEEK), True, key=found.refresh_needed) - 1
+    if left <= 0:
+        # With less than a second left they would be loaded again and again.
+        raise CredentialRetrievalError(provider=found.method, error_msg="they have expired")
+    now = time.time()
+    return _Held(frozen, now + max(left - AHEAD_SECONDS, left / 2), now + left)
+
+
+def _can_be_sent(value: object) -> bool:
+    return isinstance(value, str) and bool(value) and value.isprintable()
+
+
+def _pause(loading: Background[_Held]) -> float | None:
+    """When the thread asks again: before the credentials expire, or soon after a failure."""
+    held, error = loading.value, loading.error
+    if error is not None:
+        # If there are no credentials, the requests say so, and a command in one line.
+        if loading.failures == 1 and not isinstance(error, NoCredentialsError):
+            log.warning("AWS credentials cannot be loaded: %s", _in_one_line(error))
+        return random.uniform(RETRY_SECONDS / 2, RETRY_SECONDS)  # noqa: S311 - spreads load
+    if held is None or held.due_at == math.inf:
+        return None
+    return max(0.0, held.due_at - time.time())
+
+
+def _in_one_line(error: Exception) -> str:
+    """The error without its traceback, which may contain what the provider printed."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+
+
+def _is_metadata_disabled() -> bool:
+    """Whether an empty answer of the chain is final.
+
+    The instance metadata service is asked last. When it fails, it seems to have no credentials.
+    """
+    return os.environ.get("AWS_EC2_METADATA_DISABLED", "").lower() == "true"
+
+
+def _fixed() -> Any:
+    """The credentials that no provider has to be asked for; None if there are none."""
+    if os.environ.get("AWS_ACCESS_KEY_ID"):
+        # The first provider of the chain. The whole chain takes longer to set up than a request.
+        found = EnvProvider().load()
+    else:
+        core = Session(include_builtin_handlers=False)
+        profile = core.get_scoped_config()
+        asks = "AWS_WEB_IDENTITY_TOKEN_FILE" in os.environ or any(
+            key.startswith(_PROVIDER_SETTINGS) for key in profile
+        )
+        if asks or "aws_access_key_id" not in profile:
+            return None
+        found = core.get_credentials()
+    if found is None or isinstance(found, RefreshableCredentials):
+        return None
+    return found.get_frozen_credentials()
+
+
+#: Of this process, for all its clients.
+of_process: PerProcess[ProcessCredentials] = PerProcess(lambda: ProcessCredentials(_fixed()))
+
+
+def of_engine() -> ProcessCredentials | None:
+    """The fixed credentials for an engine on this machine, if there are any."""
+    fixed = _fixed()
+    return None if fixed is None else ProcessCredentials(fixed)

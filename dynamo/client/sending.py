@@ -1,0 +1,307 @@
+"""The shared client of a process, and `send`, which repeats what may be repeated.
+
+All models, transactions, the cache and the commands of a process go through `send`, and so share
+botocore's connection pool. Operations on items take the shorter path of `client.lean`. The
+client is made on first use, again in a forked child (sockets must not be shared), and thread-safe.
+"""
+
+import itertools
+import logging
+import os
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import botocore
+from botocore import xform_name
+from botocore.config import Config
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    EndpointConnectionError,
+    InvalidEndpointConfigurationError,
+)
+from django.conf import settings
+from django.utils.asyncio import async_unsafe
+
+from dynamo import exceptions
+from dynamo.client import addressing, connections, credentials
+from dynamo.client.breaker import Breaker, fails_fast
+from dynamo.client.credentials import ProcessCredentials
+from dynamo.client.lean import OPERATIONS, LeanClient, can_bypass_botocore
+from dynamo.client.retries import (
+    Fault,
+    cancellation_codes,
+    code_of,
+    fault_of,
+    is_read,
+    is_repeatable,
+    is_stalled,
+    outcome_of,
+    pause_seconds,
+)
+from dynamo.runtime.deadline import operation_ends_at, page_is_over, recovery_begins_at
+from dynamo.runtime.processes import PerProcess
+from dynamo.signals import request_sent
+
+log = logging.getLogger(__name__)
+
+CONNECT_SECONDS = 1.0
+READ_SECONDS = 3.0
+
+#: Reads whose request says whether they are consistent.
+CONSISTENT = {"GetItem", "Query", "Scan"}
+
+
+def client() -> Any:
+    """The process's botocore client, made on first use (which starts a local engine)."""
+    return _shared().botocore
+
+
+def reset() -> None:
+    """Forget the client and its credentials; the next request makes new ones from the settings."""
+    # In this order: another thread may make a client in between.
+    credentials.of_process.reset()
+    _shared.reset()
+
+
+def is_unreachable() -> bool:
+    """Whether recent requests to DynamoDB failed because no connection or no reply came."""
+    shared = _shared.made()
+    return shared is not None and shared.breaker.is_open
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What all requests of a process share; without `lean` they go through botocore."""
+
+    botocore: Any
+    lean: LeanClient | None
+    credentials: ProcessCredentials
+    breaker: Breaker = field(default_factory=Breaker)
+
+
+def _make_shared() -> _Shared:
+    config = Config(
+        connect_timeout=CONNECT_SECONDS,
+        read_timeout=READ_SECONDS,
+        max_pool_connections=settings.DYNAMODB_MAX_CONNECTIONS,
+        parameter_validation=False,
+        # A constant: botocore would build it for each request, an eighth of the request's time.
+        user_agent=f"django-on-dynamodb Botocore/{botocore.__version__}",
+        # One attempt. Only botocore's legacy mode refuses a reply whose CRC is wrong.
+        retries={"total_max_attempts": 1, "mode": "legacy"},
+        # NO_PROXY does not name the local engine's address.
+        proxies={} if settings.DYNAMODB_LOCAL or addressing.TEST_ENDPOINT in os.environ else None,
+    )
+    region, signing, endpoint = _destination()
+    session = addressing.session(signing, region)
+    try:
+        made = session.create_client("dynamodb", region, endpoint_url=endpoint, config=config)
+    except ValueError as error:
+        # Not a URL, for example in `~/.aws/config`.
+        raise InvalidEndpointConfigurationError(msg=str(error)) from error
+    return _Shared(made, _lean_client(made, signing), signing)
+
+
+def _lean_client(made: Any, signing: ProcessCredentials) -> LeanClient | None:
+    """The short path, if it may be taken. Bounds the client's connections in either case."""
+    try:
+        connections.bound(made._endpoint.http_session)
+        if settings.DYNAMODB_LEAN and can_bypass_botocore(made):
+            return LeanClient(made, signing)
+    except (AttributeError, TypeError) as error:
+        log.warning(
+            "This version of botocore lacks a name that the short path relies on, so all requests "
+            "to DynamoDB go through botocore: %s",
+            error,
+        )
+    return None
+
+
+def _destination() -> tuple[str | None, ProcessCredentials, str | None]:
+    """Region, credentials and endpoint. If one is None, botocore finds it."""
+    tested = os.environ.get(addressing.TEST_ENDPOINT)
+    if tested is not None:
+        if not tested:
+            raise RuntimeError(
+                "This test has no tables in DynamoDB: give it the fixture `dynamodb`, or derive it "
+                "from dynamo.test.TestCase. Its setUpClass calls super().setUpClass() first."
+            )
+        return "us-east-1", ProcessCredentials(credentials.LOCAL), tested
+    if settings.DYNAMODB_LOCAL:
+        from dynamo.client import engine
+
+        return "us-east-1", ProcessCredentials(credentials.LOCAL), engine.endpoint()
+    if not addressing.is_loopback(addressing.configured_endpoint("dynamodb")):
+        return settings.AWS_REGION, credentials.of_process(), None
+    signing = credentials.of_engine()
+    if signing is None:
+        return "us-east-1", ProcessCredentials(credentials.LOCAL), None
+    return settings.AWS_REGION, signing, None
+
+
+_shared: PerProcess[_Shared] = PerProcess(_make_shared)
+
+
+@async_unsafe(
+    "An event loop must not wait for DynamoDB. Await the asynchronous form of the call, such as "
+    "acreate, or use sync_to_async."
+)
+def send(
+    operation: str,
+    request: dict[str, Any],
+    *,
+    repeatable: bool | None = None,
+    repeat_conflicts: bool = True,
+) -> dict[str, Any]:
+    """Send one request, repeat it if that is safe, and return DynamoDB's answer.
+
+    `operation` is the API's name (`GetItem`), `request` its parameters, with attribute values in
+    DynamoDB's JSON form (`{"S": …}`). Reads are strongly consistent, except of an index and where
+    the request says otherwise. The consumed capacity is asked for.
+
+    Passing failures are repeated with full jitter until the deadline (`client.deadline`), if
+    the request may be repeated (`client.retries`). The caller can override that: a write
+    that counts up, but under a condition that its own success makes false, is `repeatable`. A
+    transaction that is stalled inside DynamoDB gets one more attempt, 5.2 s after its first. A
+    page's request is not sent while DynamoDB cannot be reached (`client.breaker`).
+
+    Without `repeat_conflicts`, a transaction that was canceled because of another one or of
+    throttling is not repeated: the caller builds a new one. After a lost reply it is repeated
+    anyway, until its result is known.
+
+    Raises:
+        SynchronousOnlyOperation: an event loop runs in this thread (see DJANGO_ALLOW_ASYNC_UNSAFE).
+        TransactionConflict: only without `repeat_conflicts`.
+        ConditionFailed: the condition of a single write was false.
+        TransactionCancelled: conditions of a transaction were false, and no reason was passing.
+        TableMissing: a table does not exist.
+        Rejected: DynamoDB refuses the request, now and later.
+        Unavailable: no usable answer before the deadline. Or the first reply was lost, and the
+            repeated write was rejected.
+    """
+    if page_is_over():
+        raise exceptions.Unavailable(operation, "the page's time is over")
+    request = _completed(operation, request)
+    if repeatable is None:
+        repeatable = is_repeatable(operation, request)
+    began, ends_at = time.monotonic(), operation_ends_at()
+    maybe_done = stalled = False
+    for attempt in itertools.count():
+        attempt_began = time.monotonic()
+        try:
+            return _attempt(operation, request, attempt, ends_at)
+        except (BotoCoreError, ClientError) as error:
+            fault = fault_of(error)
+            if fault is Fault.FINAL:
+                raise _final(operation, request, error, maybe_done=maybe_done) from error
+            maybe_done = maybe_done or fault is Fault.MAYBE_DONE
+            stalled = stalled or is_stalled(error)
+            if not (repeat_conflicts or maybe_done) and cancellation_codes(error):
+                throttled = outcome_of(error) == "throttled"
+                raise exceptions.TransactionConflict(operation, throttled) from error
+            drawn = pause_seconds(attempt)
+            pause: float | None = drawn
+            if time.monotonic() + drawn > ends_at:  # the next attempt would begin too late
+                pause = _pause_until_recovery(began, attempt_began) if stalled else None
+            fails_now = fails_fast() and is_unreachable()
+            if pause is None or fails_now or (maybe_done and not repeatable):
+                unknown = maybe_done and not is_read(operation)
+                raise exceptions.Unavailable(operation, _reason(error), unknown) from error
+        time.sleep(pause)
+    raise AssertionError("unreachable: the loop ends by return or raise")
+
+
+def _pause_until_recovery(began: float, last_began: float) -> float | None:
+    """How long a stalled transaction waits for its last attempt; None if that was made."""
+    recovery = recovery_begins_at(began)
+    if recovery is None or last_began >= recovery:
+        return None
+    return max(0.0, recovery - time.monotonic())
+
+
+def _completed(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    if operation not in OPERATIONS:
+        return request
+    request = {"ReturnConsumedCapacity": "TOTAL"} | request
+    if operation in CONSISTENT and "ConsistentRead" not in request:
+        # DynamoDB refuses consistent reads of a global secondary index.
+        request["ConsistentRead"] = "IndexName" not in request
+    if operation == "BatchGetItem":
+        request["RequestItems"] = {
+            table: wanted | {"ConsistentRead": True}
+            for table, wanted in request["RequestItems"].items()
+        }
+    return request
+
+
+def _attempt(
+    operation: str, request: dict[str, Any], retries: int, ends_at: float
+) -> dict[str, Any]:
+    shared = _shared()
+    if fails_fast() and not shared.breaker.admits():
+        url = shared.botocore.meta.endpoint_url
+        raise EndpointConnectionError(endpoint_url=url, error="it was not reachable lately")
+    response: dict[str, Any] = {}
+    failure: BaseException | None = None
+    sent_at, began = time.monotonic(), time.perf_counter()
+    try:
+        shared.credentials.wait(ends_at)
+        sent_at = time.monotonic()
+        if shared.lean is not None and operation in OPERATIONS:
+            response = shared.lean.send(operation, request)
+        else:
+            response = getattr(shared.botocore, xform_name(operation))(**request)
+    except BaseException as error:
+        failure = error
+        raise
+    finally:
+        seconds = time.perf_counter() - began
+        shared.breaker.note(sent_at, failure)
+        request_sent.send(
+            sender=None,
+            operation=operation,
+            request=request,
+            response=response,
+            error=failure,
+            retries=retries,
+            seconds=seconds,
+        )
+    return response
+
+
+def _final(
+    operation: str, request: dict[str, Any], error: BotoCoreError | ClientError, *, maybe_done: bool
+) -> exceptions.DynamoError:
+    code, message = type(error).__name__, str(error)
+    if isinstance(error, ClientError):
+        code = code_of(error) or "Unknown"
+        message = error.response.get("Error", {}).get("Message", "")
+        # Members that botocore's type does not have.
+        answer: dict[str, Any] = dict(error.response)
+        if code == "ConditionalCheckFailedException":
+            return exceptions.ConditionFailed(operation, maybe_done, answer.get("Item"))
+        if code == "TransactionCanceledException":
+            reasons = [
+                exceptions.CancellationReason(
+                    each.get("Code", "None"), each.get("Message", ""), each.get("Item")
+                )
+                for each in answer.get("CancellationReasons", [])
+            ]
+            # Without one reason per action the answer does not say which condition was false.
+            if cancellation_codes(error) and len(reasons) == len(request["TransactItems"]):
+                return exceptions.TransactionCancelled(operation, reasons, maybe_done)
+    if maybe_done and not is_read(operation):
+        # This refuses the repetition, for example by expired credentials, not the first attempt.
+        return exceptions.Unavailable(operation, code, maybe_written=True)
+    if code == "ResourceNotFoundException":
+        return exceptions.TableMissing(operation, code, message)
+    return exceptions.Rejected(operation, code, message)
+
+
+def _reason(error: BotoCoreError | ClientError) -> str:
+    if isinstance(error, CredentialRetrievalError):
+        return str(error)
+    return code_of(error) or type(error).__name__

@@ -1,0 +1,152 @@
+"""Many items: whole tables in parallel segments, partitions, and batches of reads or writes.
+
+None is a transaction: each item is read or written by itself.
+
+Source: "Scanning tables in DynamoDB", section "Parallel scan",
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Scan.html
+"""
+
+import itertools
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from typing import Any
+
+from dynamo.client.retries import pause_seconds
+from dynamo.client.sending import send
+from dynamo.client.tally import CountingPool
+from dynamo.exceptions import Unavailable
+from dynamo.items.values import Item
+from dynamo.runtime.deadline import operation_ends_at
+
+SEGMENTS = 4
+
+# https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html
+READ_MAX_ITEMS = 100
+# https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchWriteItem.html
+WRITE_MAX_ITEMS = 25
+
+
+def pages(
+    table: str,
+    attributes: Collection[str],
+    *,
+    segments: int = SEGMENTS,
+    page_limit: int | None = None,
+) -> Iterator[list[Item]]:
+    """The `attributes` (stored names) of every item of `table`, page by page, in no order.
+
+    Each segment reads one page ahead, so at most `segments` pages of 1 MB (or `page_limit` items)
+    are in memory. Not isolated from transactions: of a transaction that commits meanwhile, one item
+    may be read as before and another as after it. Costs 1 request per page and 1 read unit per
+    4 KB of all that is stored, whatever `attributes` leaves out.
+
+    Raises:
+        Unavailable, Rejected, TableMissing: see `client.sending`.
+    """
+    names = {f"#{number}": name for number, name in enumerate(attributes)}
+    request: dict[str, Any] = {
+        "TableName": table,
+        "TotalSegments": segments,
+        "ProjectionExpression": ", ".join(names),
+        "ExpressionAttributeNames": names,
+    }
+    if page_limit is not None:
+        request["Limit"] = page_limit
+    with CountingPool(segments) as pool:
+        under_way: dict[Future[dict[str, Any]], dict[str, Any]] = {}
+
+        def ask(page: dict[str, Any]) -> None:
+            under_way[pool.submit(send, "Scan", page)] = page
+
+        for segment in range(segments):
+            ask(request | {"Segment": segment})
+        while under_way:
+            done, _others = wait(under_way, return_when=FIRST_COMPLETED)
+            for future in done:
+                page, answer = under_way.pop(future), future.result()
+                if "LastEvaluatedKey" in answer:
+                    ask(page | {"ExclusiveStartKey": answer["LastEvaluatedKey"]})
+                yield answer["Items"]
+
+
+def query_pages(
+    request: Mapping[str, Any], operation: str = "Query"
+) -> Iterator[tuple[list[Item], bool]]:
+    """The items of each answer to the Query (or Scan) `request`, and whether more may follow.
+
+    Costs 1 request per page of 1 MB (or of `Limit` items, if the request names one).
+
+    Raises:
+        Unavailable, Rejected, TableMissing: see `client.sending`.
+    """
+    page = dict(request)
+    while True:
+        answer = send(operation, page)
+        has_more = bool(answer.get("LastEvaluatedKey"))
+        yield answer["Items"], has_more
+        if not has_more:
+            return
+        page["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+
+def read_batches(table: str, keys: Sequence[Item]) -> Iterator[Item]:
+    """The items stored under `keys`, in no order; absent ones are left out.
+
+    `keys` must be different. Costs 1 request per 100 keys, 1 read unit per 4 KB of each item.
+
+    Raises:
+        Unavailable: DynamoDB did not process all of them until the deadline.
+    """
+    for start in range(0, len(keys), READ_MAX_ITEMS):
+        batch = {table: {"Keys": keys[start : start + READ_MAX_ITEMS]}}
+        for answer in _until_done("BatchGetItem", "UnprocessedKeys", batch):
+            yield from answer["Responses"].get(table, [])
+
+
+def read_one_of_each(keys: Mapping[str, Item]) -> dict[str, Item]:
+    """By table, the item stored under the table's key in `keys`; absent ones are left out.
+
+    Costs 1 request, 1 read unit per 4 KB of each item.
+
+    Raises:
+        Unavailable: DynamoDB did not process all of them until the deadline.
+    """
+    batch = {table: {"Keys": [key]} for table, key in keys.items()}
+    return {
+        table: item
+        for answer in _until_done("BatchGetItem", "UnprocessedKeys", batch)
+        for table, items in answer["Responses"].items()
+        for item in items
+    }
+
+
+def write_batches(table: str, writes: Sequence[Mapping[str, Any]]) -> None:
+    """Send `writes` (PutRequest or DeleteRequest), without conditions and in no order.
+
+    Their keys must be different. Costs 1 request per 25 writes, 1 write unit per KB of each item.
+
+    Raises:
+        Unavailable: DynamoDB did not process all of them until the deadline.
+    """
+    for start in range(0, len(writes), WRITE_MAX_ITEMS):
+        batch = {table: writes[start : start + WRITE_MAX_ITEMS]}
+        for _answer in _until_done("BatchWriteItem", "UnprocessedItems", batch):
+            pass
+
+
+def _until_done(
+    operation: str, unprocessed: str, left: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """The answers until DynamoDB leaves no items unprocessed."""
+    ends_at = operation_ends_at()
+    for attempt in itertools.count():
+        answer = send(operation, {"RequestItems": left})
+        yield answer
+        left = answer.get(unprocessed) or {}
+        if not left:
+            return
+        pause = pause_seconds(attempt)
+        if time.monotonic() + pause > ends_at:
+            raise Unavailable(operation, unprocessed, maybe_written=operation == "BatchWriteItem")
+        time.sleep(pause)

@@ -1,0 +1,212 @@
+"""`_meta` of a model: what Django's forms, auth and admin read of a model of `django.db`."""
+
+import math
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+from django import forms
+from django.apps import AppConfig, apps
+from django.core.exceptions import FieldDoesNotExist, ValidationError
+from django.core.serializers.json import DjangoJSONEncoder
+from django.core.validators import EMPTY_VALUES
+from django.db import models
+from django.forms.utils import from_current_timezone
+from django.utils import formats
+from django.utils.functional import keep_lazy_text
+from django.utils.text import camel_case_to_spaces, format_lazy
+from pynamodb import attributes as pynamodb
+
+from dynamo.items import attributes as own
+
+
+class NumberField(forms.FloatField):
+    """A number of PynamoDB's NumberAttribute: an integer of any size, or a float."""
+
+    def to_python(self, value: Any) -> Any:
+        number = super().to_python(value)
+        if number is None or isinstance(value, (int, float)):
+            return value if isinstance(value, int) else number
+        if math.isfinite(number):
+            text = formats.sanitize_separators(value) if self.localize else str(value).strip()
+            exact = Decimal(text)
+            if exact == int(exact):
+                return int(exact)
+            # Otherwise a float cannot hold it.
+            if exact == Decimal(repr(number)):
+                return number
+        raise ValidationError(self.error_messages["invalid"], code="invalid")
+
+
+class ShownEncoder(DjangoJSONEncoder):
+    """Values of any attribute as text: sets, binary values and maps as well."""
+
+    def encode(self, o: Any) -> str:
+        if isinstance(o, (set, frozenset)):
+            return ", ".join(
+                sorted(each if isinstance(each, str) else self.encode(each) for each in o)
+            )
+        return o.hex() if isinstance(o, bytes) else super().encode(o)
+
+    def default(self, o: Any) -> Any:
+        if isinstance(o, pynamodb.MapAttribute):
+            return o.as_dict()  # type: ignore[no-untyped-call]  # PynamoDB's
+        if isinstance(o, (set, frozenset)):
+            return sorted(o, key=str)
+        return o.hex() if isinstance(o, bytes) else super().default(o)
+
+
+class AttributeField(models.Field):
+    """A field of `django.db` that stands for `attribute`."""
+
+    attribute: pynamodb.Attribute[Any]
+
+
+class _Number(models.FloatField):
+    def formfield(self, *args: Any, **options: Any) -> Any:
+        return super().formfield(*args, **{"form_class": NumberField, **options})
+
+
+class _DateTime(models.DateTimeField):
+    def to_python(self, value: Any) -> Any:
+        """As a form's field does: a time without a zone is in the current one."""
+        return from_current_timezone(super().to_python(value))
+
+
+class _JSON(models.JSONField):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(encoder=ShownEncoder, **options)
+
+
+class _NotEditable(_JSON):
+    """Forms have no field for it, unless they name its class."""
+
+    def formfield(self, *args: Any, **options: Any) -> Any:
+        return models.Field.formfield(self, *args, **options) if "form_class" in options else None
+
+
+#: The first class of an attribute that is a key here decides.
+_KINDS: dict[type, type[models.Field]] = {
+    own.TextAttribute: models.CharField,
+    own.IntegerAttribute: models.IntegerField,
+    own.DecimalAttribute: models.DecimalField,
+    own.BooleanAttribute: models.BooleanField,
+    own.DateAttribute: models.DateField,
+    own.DateTimeAttribute: _DateTime,
+    own.JSONAttribute: _JSON,
+    pynamodb.UnicodeAttribute: models.CharField,
+    pynamodb.NumberAttribute: _Number,
+    pynamodb.BooleanAttribute: models.BooleanField,
+    pynamodb.UTCDateTimeAttribute: _DateTime,
+    pynamodb.TTLAttribute: _DateTime,
+    pynamodb.JSONAttribute: _JSON,
+    pynamodb.VersionAttribute: _NotEditable,
+    pynamodb.Attribute: _NotEditable,
+}
+_KINDS = {
+    attribute: type(kind.__name__, (AttributeField, kind), {}) for attribute, kind in _KINDS.items()
+}
+
+#: Options that our attributes and Django's fields have in common.
+_OPTIONS = (
+    *("choices", "decimal_places", "editable", "help_text", "max_digits", "max_length"),
+    "validators",
+)
+
+
+def field_of(
+    name: str, attribute: pynamodb.Attribute[Any], model: Any = None, *, unique: bool = False
+) -> Any:
+    """The field that stands for the attribute of `model` called `name`."""
+    kind = next(_KINDS[each] for each in type(attribute).__mro__ if each in _KINDS)
+    options: dict[str, Any] = {}
+    if isinstance(attribute, own.FormAttribute):
+        options = {each: getattr(attribute, each) for each in _OPTIONS if hasattr(attribute, each)}
+        options["verbose_name"] = attribute.label and _in_sentences(attribute.label)
+    # A MapAttribute has neither.
+    defaults = (getattr(attribute, each, None) for each in ("default", "default_for_new"))
+    default = next((each for each in defaults if each is not None), models.NOT_PROVIDED)
+    may_be_empty = bool(attribute.null) or default in EMPTY_VALUES
+    field: Any = kind(
+        null=attribute.null, blank=may_be_empty, default=default, unique=unique, **options
+    )
+    field.set_attributes_from_name(name)
+    field.attribute, field.model = attribute, model
+    return field
+
+
+@keep_lazy_text
+def _in_sentences(label: str) -> str:
+    """A label as it is written inside of Django's messages."""
+    return label if label[1:2].isupper() else f"{label[:1].lower()}{label[1:]}"
+
+
+class Options:
+    """The names of a model and of its app, and its attributes as fields: a model's `_meta`."""
+
+    abstract = is_composite_pk = False
+    swapped = None
+    private_fields = many_to_many = ()
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.object_name, self.model_name = model.__name__, model.__name__.lower()
+
+    def __str__(self) -> str:
+        return self.label_lower
+
+    @property
+    def app_config(self) -> AppConfig | None:
+        return apps.get_containing_app_config(self.model.__module__)
+
+    @property
+    def app_label(self) -> str:
+        """The label of its app; its module if that is not in an app."""
+        return self.app_config.label if self.app_config else self.model.__module__
+
+    @property
+    def label(self) -> str:
+        return f"{self.app_label}.{self.object_name}"
+
+    @property
+    def label_lower(self) -> str:
+        return f"{self.app_label}.{self.model_name}"
+
+    @property
+    def verbose_name(self) -> Any:
+        named = getattr(self.model.Meta, "verbose_name", None)
+        return named or camel_case_to_spaces(self.object_name)
+
+    @property
+    def verbose_name_plural(self) -> Any:
+        named = getattr(self.model.Meta, "verbose_name_plural", None)
+        return named or format_lazy("{}s", self.verbose_name)
+
+    @cached_property
+    def fields(self) -> dict[str, AttributeField]:
+        """By name, the attributes in the order of their declaration."""
+        attributes = self.model.get_attributes()
+        # PynamoDB sorts them by name.
+        declared = dict.fromkeys(name for base in self.model.__mro__[::-1] for name in vars(base))
+        unique = {each.names for each in getattr(self.model, "_unique_keys", ())}
+        return {
+            name: field_of(name, attributes[name], self.model, unique=(name,) in unique)
+            for name in declared
+            if name in attributes and name != "version"
+        }
+
+    @property
+    def concrete_fields(self) -> list[AttributeField]:
+        return list(self.fields.values())
+
+    @cached_property
+    def pk(self) -> Any:
+        """Stands for the key, whatever its attributes are."""
+        field: Any = models.CharField("primary key", max_length=36, primary_key=True)
+        field.set_attributes_from_name("pk")
+        return field
+
+    def get_field(self, name: Any) -> AttributeField:
+        if name not in self.fields:
+            raise FieldDoesNotExist(f"{self.object_name} has no attribute {name!r}.")
+        return self.fields[name]

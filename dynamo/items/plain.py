@@ -1,0 +1,344 @@
+"""The base of every table's model: PynamoDB on the shared client, written attribute by attribute.
+
+PynamoDB's own `save` puts the whole item: it brings a deleted item back, and old values over what
+another process wrote meanwhile. Here an item is inserted once, under the condition that it is
+absent, and then changed by updates of single attributes, each under a condition.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Self, TypeVar
+
+from django.conf import settings
+from django.utils.functional import classproperty
+from pynamodb.attributes import Attribute, ListAttribute, MapAttribute
+from pynamodb.connection import Connection
+from pynamodb.connection.base import MetaTable
+from pynamodb.connection.table import TableConnection
+from pynamodb.exceptions import AttributeNullError
+from pynamodb.expressions.update import Action
+from pynamodb.models import Model as PynamoModel
+
+from dynamo.client.sending import CONSISTENT, send
+from dynamo.exceptions import DamagedItem
+from dynamo.items.attributes import number_text
+from dynamo.items.fields import Options
+from dynamo.items.values import UNUSABLE, Item, as_written, canonical, typed_value
+
+TABLE_NAME_PATTERN = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
+
+
+_Value = TypeVar("_Value")
+
+#: Makes what stands for a damaged item in a result, from the item as stored and its error. None
+#: leaves it out.
+Damaged = Callable[[Item, DamagedItem], Any]
+
+
+class SharedConnection(Connection):
+    """PynamoDB's builder of requests, which leaves the sending to `client.sending`.
+
+    PynamoDB's default is a read that is not consistent. Unless `may_miss_writes`, reads without an
+    explicit True are sent without either, and so by the rule of `send`.
+    """
+
+    def __init__(self, may_miss_writes: bool) -> None:
+        super().__init__()
+        self.may_miss_writes = may_miss_writes
+
+    def _make_api_call(self, operation_name: str, operation_kwargs: dict[str, Any]) -> Any:
+        if not operation_kwargs.get("ConsistentRead"):
+            operation_kwargs.pop("ConsistentRead", None)
+            if self.may_miss_writes and operation_name in CONSISTENT:
+                operation_kwargs["ConsistentRead"] = False
+        for name in {"Key", "ExpressionAttributeValues"} & operation_kwargs.keys():
+            # PynamoDB's attributes write numbers as JSON does.
+            values = operation_kwargs[name]
+            operation_kwargs[name] = {each: canonical(typed) for each, typed in values.items()}
+        return send(operation_name, operation_kwargs)
+
+
+def not_supported(advice: str) -> Any:
+    def method(*args: Any, **kwargs: Any) -> Any:
+        raise TypeError(advice)
+
+    return method
+
+
+def per_class(compute: Callable[[Any], _Value]) -> Callable[[Any], _Value]:
+    """`compute`, called once for each class. It never returns None.
+
+    The value ends with its class. A cache of functools would keep the class, and so a class whose
+    declaration was refused would remain among the models.
+    """
+    name = f"{compute.__name__} of this class"
+
+    def value_of(cls: Any) -> _Value:
+        value: _Value | None = vars(cls).get(name)
+        if value is None:
+            value = compute(cls)
+            setattr(cls, name, value)
+        return value
+
+    return value_of
+
+
+class PlainModel(PynamoModel):
+    """A table's items. A subclass names its table, without the prefix, in `Meta.table_name`.
+
+    Two models may describe items of the same table.
+    """
+
+    #: What Django's forms, auth and admin read of a model.
+    _meta: ClassVar[Any] = classproperty(per_class(Options))
+
+    #: The item as it was last read or written; what a change is compared with. Empty for an object
+    #: that is not stored yet.
+    stored: Item = {}  # noqa: RUF012 - replaced, never changed
+
+    #: The key of an object that was not read, as stored, if it is known.
+    _addressed: Item = {}  # noqa: RUF012 - replaced, never changed
+
+    _discriminator: ClassVar[str | None]
+
+    #: The stored name of the attribute by which DynamoDB's TTL deletes items; None if none expire.
+    ttl_attribute: ClassVar[str | None] = None
+
+    #: Whether `consistent_read=False` is sent as such. Otherwise all reads are consistent.
+    _may_miss_writes: ClassVar[bool] = False
+
+    @classmethod
+    def table(cls) -> str:
+        """The table's full name, with DYNAMODB_TABLE_PREFIX."""
+        return f"{settings.DYNAMODB_TABLE_PREFIX}{cls.Meta.table_name}"
+
+    @classmethod
+    def key_attribute_names(cls) -> list[str]:
+        """The stored names of the key attributes: the partition key, then any sort key."""
+        return [stored_name for _name, stored_name, _attribute in cls._key_attributes()]
+
+    @classmethod
+    @per_class
+    def _named_attributes(cls) -> list[tuple[str, str, Attribute[Any]]]:
+        """Each attribute with its Python and its stored name, which PynamoDB looks up slowly."""
+        attributes = cls.get_attributes().items()
+        return [(name, str(each.attr_name), each) for name, each in attributes]
+
+    @classmethod
+    @per_class
+    def _key_attributes(cls) -> list[tuple[str, str, Attribute[Any]]]:
+        """Those of the partition key and of any sort key."""
+        named = {each[0]: each for each in cls._named_attributes()}
+        return [named[name] for name in (cls._hash_keyname, cls._range_keyname) if name]
+
+    def _address(self) -> dict[str, Any]:
+        """The parameters of a request that name this item."""
+        return {"TableName": self.table(), "Key": self._key()}
+
+    def _key(self) -> Item:
+        """The key, as stored. Raises AttributeNullError if a part of it is missing."""
+        key: Item = {}
+        read = self.stored or self._addressed
+        for name, stored_name, attribute in self._key_attributes():
+            typed = typed_value(attribute, self.attribute_values.get(name))
+            if typed is None:
+                raise AttributeNullError(name)
+            before = read.get(stored_name, typed)
+            is_same = before != typed and as_written(attribute, before) == typed
+            key[stored_name] = before if is_same else typed
+        return key
+
+    @classmethod
+    def key_texts(cls, item: Item) -> list[str]:
+        """The parts of the key of the stored `item` as texts: a binary one is hexadecimal."""
+        texts = []
+        for name in cls.key_attribute_names():
+            ((kind, value),) = item[name].items()
+            number = number_text(value) if kind == "N" else ""
+            texts.append(number or (bytes(value).hex() if kind == "B" else value))
+        return texts
+
+    @classmethod
+    def key_of_texts(cls, texts: Iterable[str]) -> Item:
+        """The key of which `key_texts` made `texts`.
+
+        Raises:
+            ValueError: an item cannot have it.
+        """
+        key: Item = {}
+        for (_name, stored_name, attribute), text in zip(cls._key_attributes(), texts, strict=True):
+            kind: Any = attribute.attr_type
+            number = number_text(text) if kind == "N" else ""
+            key[stored_name] = {kind: number or (bytes.fromhex(text) if kind == "B" else text)}
+        return key
+
+    def refuse_raw_write(self, verb: str) -> None:
+        """Raise TypeError if a write that the caller composes could break a promise of the model.
+
+        `verb` is `put`, `update` or `delete`.
+        """
+
+    @classmethod
+    def _get_connection(cls) -> TableConnection:
+        cached = cls.__dict__.get("_connection")
+        if cached is None or cached.table_name != cls.table():
+            cached = TableConnection(cls.table())
+            cached.connection = SharedConnection(cls._may_miss_writes)
+            cached.connection.add_meta_table(MetaTable(cls._description()))
+            cls._connection = cached
+        return cached
+
+    @classmethod
+    def _description(cls) -> dict[str, Any]:
+        """Key and indexes, as DescribeTable describes them."""
+        schema: Any = cls._get_schema()
+        names = {"index_name": "IndexName", "key_schema": "KeySchema", "projection": "Projection"}
+        return {
+            "TableName": cls.table(),
+            "KeySchema": schema["key_schema"],
+            "AttributeDefinitions": schema["attribute_definitions"],
+            "GlobalSecondaryIndexes": [
+                {name: each[pynamos] for pynamos, name in names.items()}
+                for each in schema["global_secondary_indexes"]
+            ],
+        }
+
+    @classmethod
+    def from_raw_data(cls, data: Item) -> Self:
+        """The object for a stored item.
+
+        Raises:
+            DamagedItem: a value does not have its attribute's type.
+            DoesNotExist: its discriminator says that it is an item of another class.
+        """
+        item = cls._class_of(data)(_user_instantiated=False)
+        item.deserialize(data)
+        return item
+
+    @classmethod
+    def _made(
+        cls,
+        items: Iterable[Item],
+        damaged: Damaged | None = None,
+        make: Callable[[Item], Any] | None = None,
+    ) -> Iterator[Any]:
+        """The objects for the stored `items`, without those of other classes of the table.
+
+        Raises:
+            DamagedItem: an item is damaged, and `damaged` does not make what stands for it.
+        """
+        for item in items:
+            try:
+                made = (make or cls.from_raw_data)(item)
+            except cls.DoesNotExist:
+                continue
+            except DamagedItem as error:
+                if damaged is None:
+                    raise
+                made = damaged(item, error)
+            if made is not None:
+                yield made
+
+    @classmethod
+    def _class_of(cls, item: Item) -> type[Self]:
+        """The class of a stored item, this one or a subclass. Raises as `from_raw_data`."""
+        if not cls._discriminator:
+            return cls
+        attribute: Any = cls.get_attributes()[cls._discriminator]
+        try:
+            kind: Any = cls._get_discriminator_class(item)
+        except UNUSABLE as error:
+            raise cls._damaged(item, attribute.attr_name) from error
+        if kind is None and attribute.get_discriminator(cls) is None:
+            kind = cls
+        if kind is None or not issubclass(kind, cls):
+            raise cls.DoesNotExist
+        found: type[Self] = kind
+        return found
+
+    @classmethod
+    def _damaged(cls, item: Item, attribute: str) -> DamagedItem:
+        key = [*(item.get(name, {}) for name in cls.key_attribute_names())]
+        texts = (str(value) for typed in key for value in typed.values())
+        return DamagedItem(cls.table(), "#".join(texts), attribute)
+
+    def deserialize(self, attribute_values: Item) -> None:
+        """Take the values of a stored item. PynamoDB calls this after an update.
+
+        Raises:
+            DamagedItem: a value does not have its attribute's type.
+            DoesNotExist: its discriminator says that it is an item of another class.
+        """
+        if self._class_of(attribute_values) is not type(self):
+            raise self.DoesNotExist
+        # This does what PynamoDB does, in a fifth of the time.
+        self.attribute_values = {}
+        self._take(attribute_values, self._named_attributes())
+        self._is_now(attribute_values)
+
+    def _take(self, item: Item, attributes: Iterable[tuple[str, str, Attribute[Any]]]) -> None:
+        """Give `attributes`, of `_named_attributes`, their values in the stored `item`."""
+        values = self.attribute_values
+        for name, stored_name, attribute in attributes:
+            typed = item.get(stored_name)
+            if typed and "NULL" not in typed:
+                try:
+                    value = attribute.deserialize(attribute.get_value(typed))
+                except UNUSABLE as error:
+                    raise self._damaged(item, stored_name) from error
+                if isinstance(attribute, MapAttribute):
+                    attribute.__set__(self, value)
+                else:
+                    values[name] = value
+            elif attribute.default is not None:
+                default = attribute.default
+                values[name] = default() if callable(default) else default
+            else:
+                values.pop(name, None)
+
+    def _is_now(self, stored: Item) -> None:
+        """Called when this object has become the item `stored`."""
+        self.stored = stored
+
+    def serialize(self, null_check: bool = True) -> Item:
+        """The item as stored. PynamoDB's is slower: it also visits attributes without a value."""
+        item: Item = {}
+        for name, stored_name, attribute in self._named_attributes():
+            value = self.attribute_values.get(name)
+            if isinstance(attribute, (ListAttribute, MapAttribute)) and value is not None:
+                item = super().serialize(null_check)
+                return {name: canonical(typed) for name, typed in item.items()}
+            if typed := typed_value(attribute, value):
+                item[stored_name] = typed
+            elif null_check and not attribute.null:
+                raise AttributeNullError(name)
+        return item
+
+    # PynamoDB's methods would write without a condition, leave guard items behind, or use the
+    # table's name without its prefix.
+    create_table = update_ttl = not_supported(
+        "Run manage.py createtables: it also creates indexes and the table of guard items."
+    )
+    exists = not_supported("Run manage.py check --tag dynamodb: it names the missing tables.")
+    delete_table = not_supported("Delete tables with AWS's tools, and those of guard items.")
+    batch_get = not_supported("Read many items with dynamo.items.bulk.read_batches.")
+    batch_write = not_supported("Write many items with dynamo.items.bulk.write_batches.")
+    delete = not_supported("Delete an item in a transaction, together with its guard items.")
+    save = not_supported("Put an item in a transaction, then update single attributes.")
+
+    @classmethod
+    def set_or_remove(cls, values: Mapping[str, Any]) -> list[Action]:
+        """The update actions that give attributes, by Python name, their `values`; None removes."""
+        attributes = cls.get_attributes()
+        return [
+            attributes[name].remove() if value is None else attributes[name].set(value)
+            for name, value in values.items()
+        ]
+
+
+def all_models(base: type[PlainModel] = PlainModel) -> Iterator[type[PlainModel]]:
+    """Every model that names a table, in the order of their definition."""
+    for model in base.__subclasses__():
+        if getattr(getattr(model, "Meta", None), "table_name", None):
+            yield model
+        yield from all_models(model)

@@ -1,0 +1,154 @@
+"""The changes of one UpdateItem as data, from which its request is built."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Self
+
+from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.operand import Value
+from pynamodb.expressions.update import Action, AddAction, RemoveAction, SetAction
+
+from dynamo.items.values import Item, is_same_value
+
+#: A stored name, or a tuple of those that lead into maps: `("sessions", "a1", "seenAt")`.
+Name = Any
+
+#: A value as on the wire: `{"S": "…"}`.
+Typed = Mapping[str, Any]
+
+_NONE: Mapping[Any, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Update:
+    """Sets values (None removes one), and counts numbers up.
+
+    `add` counts up from 0, or from the stored number; `count` from a start of its own: each entry
+    is (start, step), and the first result is start + step.
+    """
+
+    set: Mapping[Name, Typed | None] = field(default_factory=dict)
+    add: Mapping[Name, Typed] = field(default_factory=dict)
+    count: Mapping[Name, tuple[Typed, Typed]] = field(default_factory=dict)
+
+    @classmethod
+    def of_actions(cls, actions: Iterable[Action]) -> Self:
+        """What PynamoDB's `actions` do: each sets a value, removes one, or adds to a number.
+
+        Raises:
+            TypeError: one does something else.
+        """
+        set_: dict[Name, Typed | None] = {}
+        add: dict[Name, Typed] = {}
+        for action in actions:
+            path = action.values[0]
+            name = tuple(path.path)  # type: ignore[attr-defined]  # a Path
+            if isinstance(action, RemoveAction):
+                set_[name] = None
+            elif isinstance(action, (SetAction, AddAction)) and isinstance(action.values[1], Value):
+                (add if isinstance(action, AddAction) else set_)[name] = action.values[1].value
+            else:
+                raise TypeError(f"An update sets, removes or adds values: {action!r}.")
+        return cls(set_, add)
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether doing it twice does no more than doing it once."""
+        return not (self.add or self.count)
+
+    def request(
+        self,
+        address: Mapping[str, Any],
+        condition: str | Condition = "",
+        *,
+        names: Mapping[str, str] = _NONE,
+        values: Mapping[str, Typed] = _NONE,
+    ) -> dict[str, Any]:
+        """The parameters of UpdateItem, and of Update in a transaction.
+
+        `address` has TableName and Key. A `condition` in text uses `names` and `values`.
+        """
+        placeholders: dict[str, str] = {}
+        operands: dict[str, Any] = {}
+
+        def path(name: Name) -> str:
+            steps = (name,) if isinstance(name, str) else name
+            return ".".join(
+                placeholders.setdefault(step, f"#{len(placeholders)}") for step in steps
+            )
+
+        def operand(typed: Typed) -> str:
+            place = f":{len(operands)}"
+            operands[place] = typed
+            return place
+
+        def counted(name: Name, start: Typed, step: Typed) -> str:
+            return f"if_not_exists({path(name)}, {operand(start)}) + {operand(step)}"
+
+        clauses = {
+            "SET": [
+                *(f"{path(name)} = {operand(each)}" for name, each in self.set.items() if each),
+                *(f"{path(name)} = {counted(name, *each)}" for name, each in self.count.items()),
+            ],
+            "REMOVE": [path(name) for name, each in self.set.items() if each is None],
+            "ADD": [f"{path(name)} {operand(typed)}" for name, typed in self.add.items()],
+        }
+        if isinstance(condition, Condition):
+            condition = condition.serialize(placeholders, operands)
+        request = {
+            **address,
+            "UpdateExpression": " ".join(
+                f"{verb} {', '.join(each)}" for verb, each in clauses.items() if each
+            ),
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+            "ConditionExpression": condition,
+            "ExpressionAttributeNames": _by_place(placeholders) | dict(names),
+            "ExpressionAttributeValues": operands | dict(values),
+        }
+        return _without_empty(request)
+
+    def is_done(self, stored: Item | None) -> bool:
+        """Whether `stored` has what this sets, and none of what it removes.
+
+        False if that cannot be told, because this counts up.
+        """
+        return (
+            stored is not None
+            and self.is_repeatable
+            and all(is_same_value(value_at(stored, name), each) for name, each in self.set.items())
+        )
+
+
+def conditional(request: Mapping[str, Any], condition: Condition) -> dict[str, Any]:
+    """The `request` under `condition`; its refusal shows the stored item."""
+    names: dict[str, str] = {}
+    values: dict[str, Any] = {}
+    found = {
+        **request,
+        "ConditionExpression": condition.serialize(names, values),
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        "ExpressionAttributeNames": _by_place(names),
+        "ExpressionAttributeValues": values,
+    }
+    return _without_empty(found)
+
+
+def _by_place(names: Mapping[str, str]) -> dict[str, str]:
+    return {place: name for name, place in names.items()}
+
+
+def _without_empty(request: dict[str, Any]) -> dict[str, Any]:
+    """The `request` without empty parameters, which DynamoDB rejects."""
+    return {name: value for name, value in request.items() if value}
+
+
+def value_at(item: Item, name: Name) -> Any:
+    """The typed value under `name`; None if there is none."""
+    steps = (name,) if isinstance(name, str) else name
+    value: Any = {"M": item}
+    for step in steps:
+        value = value.get("M", {}).get(step)
+        if value is None:
+            return None
+    return value

@@ -1,0 +1,140 @@
+"""Values and items as DynamoDB has them: their one stored form, sizes and digests."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from pynamodb.attributes import Attribute, JSONAttribute
+
+from dynamo.items.attributes import number_text
+
+# https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+PARTITION_KEY_MAX_BYTES = 2048
+SORT_KEY_MAX_BYTES = 1024
+ITEM_MAX_BYTES = 400 * 1024
+
+#: An item as DynamoDB sends it: attribute names to typed values, `{"pk": {"S": "…"}}`.
+Item = dict[str, dict[str, Any]]
+
+#: What attributes raise for a value of another type.
+UNUSABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
+
+def text_of(item: Item | None, name: str) -> str:
+    """The text that is stored under `name`; empty if there is none."""
+    return str((item or {}).get(name, {}).get("S", ""))
+
+
+def as_written(attribute: Attribute[Any], typed: dict[str, Any]) -> dict[str, Any]:
+    """The stored value `typed` as `attribute` writes it: other programs may write another text.
+
+    Raises:
+        ValueError: it is not a value of the attribute.
+    """
+    try:
+        return typed_value(attribute, attribute.deserialize(attribute.get_value(typed))) or {}
+    except UNUSABLE as error:
+        raise ValueError(f"The stored value of {attribute.attr_name} is not valid.") from error
+
+
+def typed_value(attribute: Attribute[Any], value: Any) -> dict[str, Any] | None:
+    """The `value` of `attribute` in its one stored form; None if it is not stored.
+
+    Raises:
+        ValueError, TypeError: it cannot be stored.
+    """
+    # An empty set is not stored either: its value is None.
+    stored = None if value is None else attribute.serialize(value)
+    if stored is None:
+        return None
+    if isinstance(attribute, JSONAttribute):
+        # PynamoDB's writes NaN, which is not JSON.
+        json.loads(stored, parse_constant=number_text)
+    return canonical({attribute.attr_type: stored})
+
+
+def canonical(typed: dict[str, Any]) -> dict[str, Any]:
+    """The one form of a typed value: `{"N": "1"}` for `{"N": "1.0"}`; sets are sorted.
+
+    Raises:
+        ValueError: DynamoDB cannot store a number in it.
+    """
+    ((kind, value),) = typed.items()
+    match kind:
+        case "N":
+            value = number_text(value)
+        case "NS":
+            value = sorted(map(number_text, value))
+        case "SS" | "BS":
+            value = sorted(value)
+        case "L":
+            value = list(map(canonical, value))
+        case "M":
+            value = {name: canonical(each) for name, each in value.items()}
+    return {kind: value}
+
+
+def is_same_value(one: Any, other: Any) -> bool:
+    """Whether two typed values, `{"N": "1.0"}`, are equal for DynamoDB; None is an absent one."""
+    are_two = one is not None and other is not None
+    return bool(one == other) or (are_two and canonical(one) == canonical(other))
+
+
+def digest_of(value: Any) -> str:
+    """The SHA-256 of the JSON of `value`, in hex. Its binary values are hexadecimal there."""
+    text = json.dumps(value, default=as_hex, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def as_hex(value: Any) -> str:
+    """A binary value for JSON, which has none."""
+    return bytes(value).hex()
+
+
+def with_binary(item: Item, convert: Callable[[Any], Any]) -> Item:
+    """The `item`, or key, with its binary values converted."""
+    return {
+        name: {kind: convert(value) if kind == "B" else value}
+        for name, typed in item.items()
+        for kind, value in typed.items()
+    }
+
+
+def item_bytes(item: Item) -> int:
+    """The size of a stored item, names included; never less than DynamoDB counts.
+
+    Source: "DynamoDB item sizes and formats",
+    https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
+    """
+    return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())
+
+
+def _value_bytes(value: dict[str, Any]) -> int:
+    ((kind, content),) = value.items()
+    if kind == "S":
+        return len(content.encode())
+    if kind == "N":
+        return len(content) // 2 + 3
+    if kind == "B":
+        return len(content)
+    # Lists and maps have three bytes of their own, and one for each element.
+    if kind == "L":
+        return 3 + sum(1 + _value_bytes(each) for each in content)
+    if kind == "M":
+        return 3 + len(content) + item_bytes(content)
+    if kind in {"SS", "NS", "BS"}:
+        return sum(_value_bytes({kind[0]: each}) for each in content)
+    return 1
+
+
+def fits_key(value: Any, limit_bytes: int = PARTITION_KEY_MAX_BYTES) -> bool:
+    """Whether a key can have this value: a number of DynamoDB, or bytes of a text within limits."""
+    try:
+        if isinstance(value, (Decimal, float, int)):
+            number_text(value)
+        content = value.encode() if isinstance(value, str) else value
+    except ValueError:
+        return False
+    return value is not None and (not isinstance(content, bytes) or 0 < len(content) <= limit_bytes)

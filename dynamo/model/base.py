@@ -1,0 +1,321 @@
+"""`Model`: items that keep their promises.
+
+    class Member(Model):                       # key `pk` (a random UUID) and `version` come with it
+        class Meta:
+            table_name = "members"
+
+        email = TextAttribute(_("email address"), max_length=254)
+        unique_email = Unique("email", normalize=casefolded)
+
+    ann = Member.create(email="Ann@example.org", request_id=form_id)
+    ann.change(email="ann@example.net")        # or: ann.email = …; ann.save()
+    Member.find(email="ANN@example.net")
+    ann.delete()
+
+Each call is one transaction of the item and its guard items, under the condition that the stored
+item is still the one that was read: `version` starts at random, and each write adds one. So two
+items never have the same unique value, and no write undoes another. A call that could break this
+raises TypeError with the name of the right one.
+
+With `write=` a call adds its writes to the caller's transaction; its errors are then raised by the
+commit.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partialmethod
+from typing import Any, ClassVar, Self, TypeVar
+
+from pynamodb.attributes import TTLAttribute
+from pynamodb.models import MetaModel
+
+from dynamo import exceptions
+from dynamo.client.sending import send
+from dynamo.items.altering import AltersData
+from dynamo.items.attributes import IntegerAttribute, TextAttribute
+from dynamo.items.plain import not_supported
+from dynamo.items.values import (
+    PARTITION_KEY_MAX_BYTES,
+    SORT_KEY_MAX_BYTES,
+    UNUSABLE,
+    fits_key,
+    typed_value,
+)
+from dynamo.model.declarations import (
+    MODEL_OPTIONS,
+    cannot_be_called,
+    check_body,
+    check_indexes,
+    check_meta,
+)
+from dynamo.model.objects import VERSION, WRITE_ID, new_key
+from dynamo.model.pages import Page, complete_index
+from dynamo.model.unique import (
+    REQUEST_DIGEST,
+    REQUEST_ID,
+    SEARCH_PREFIX,
+    SEARCH_VALUE,
+    SEPARATOR,
+    Unique,
+    UniqueKey,
+)
+from dynamo.model.writing import Writable
+from dynamo.runtime.threads import in_thread
+from dynamo.transactions import Transaction
+
+_ERRORS = ("Taken", "Stale", "DoesNotExist", "AlreadyExists", "RequestIdReused")
+
+#: The right calls instead of writes that a caller composes.
+_RIGHT = {
+    "put": "create(…, write=write)",
+    "update": "change(…, write=write)",
+    "delete": "delete(write=write)",
+    "check": "require(write=write)",
+}
+
+
+class ModelMeta(MetaModel):
+    """Completes a model that names a table, and checks its declarations."""
+
+    def __new__(
+        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
+    ) -> Any:
+        meta = namespace.get("Meta")
+        metas = [vars(each).get("Meta") for base in bases for each in base.__mro__]
+        check_meta(f"{name}: Meta", meta, MODEL_OPTIONS, metas)
+        names_table = bool(getattr(meta, "table_name", None))
+        if meta and not names_table and any(getattr(each, "table_name", None) for each in metas):
+            raise TypeError(f"{name}: its Meta names no table. Derive it: class Meta(Base.Meta).")
+        inherited = [each for base in bases for each in getattr(base, "_attributes", {}).items()]
+        declared = [each for each in namespace.items() if hasattr(each[1], "is_hash_key")]
+        if names_table and not any(each.is_hash_key for _name, each in inherited + declared):
+            namespace["pk"] = TextAttribute(hash_key=True, default_for_new=new_key, editable=False)
+        if names_table and VERSION not in dict(inherited + declared):
+            namespace[VERSION] = IntegerAttribute(null=True, editable=False)
+        for error in _ERRORS:
+            parents = [getattr(base, error) for base in bases if hasattr(base, error)]
+            base = next(
+                (each for each in parents if issubclass(each, exceptions.DynamoError)),
+                getattr(exceptions, error),
+            )
+            place = {"__module__": namespace["__module__"], "__qualname__": f"{name}.{error}"}
+            namespace.setdefault(error, type(error, (base,), place))
+        return super().__new__(cls, name, bases, namespace, **options)  # type: ignore[no-untyped-call]  # PynamoDB's
+
+    def __init__(
+        cls: Any, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
+    ) -> None:
+        with _named(name):
+            check_body(cls)
+        super().__init__(name, bases, namespace, **options)
+        with _named(name):
+            check_indexes(cls)
+        cls._unique_keys = list[Any]()
+        # A base without a table may be incomplete: its subclasses are checked.
+        if getattr(getattr(cls, "Meta", None), "table_name", None):
+            with _named(name):
+                cls._complete()
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Name the model in a TypeError about its declarations."""
+    try:
+        yield
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from error
+
+
+class Model(AltersData, Writable, metaclass=ModelMeta):
+    """The items of a table, with unique attributes and versions; see the module.
+
+    `Meta.table_name` names the table, without the prefix. A model that declares no key has the
+    partition key `pk`, a random UUID. Guard items stand in the same table if the key is a partition
+    key of type text alone, else in `<table_name>-guards`; `Meta.guard_table` names another table.
+
+    The errors of `dynamo.exceptions` that concern an item exist for each model: `Member.Taken`.
+    """
+
+    _alters_data: ClassVar[tuple[str, ...]] = (
+        *("create", "insert", "insert_for", "save", "change", "require", "delete", "refresh"),
+        *("deserialize", "expect_version"),
+    )
+
+    #: Of `create`, `change` and PynamoDB's constructor.
+    _parameters: ClassVar[set[str]] = {
+        *("add", "condition", "hash_key", "range_key", "request_id", "write")
+    }
+
+    #: Why its items are never deleted; empty if they are.
+    _never_deleted: ClassVar[str] = ""
+
+    @classmethod
+    def _complete(cls) -> None:
+        """Read the declarations of a new class.
+
+        Raises:
+            TypeError: one of them cannot be right.
+        """
+        attributes = cls.get_attributes()
+        stored_names = [str(each.attr_name) for each in attributes.values()]
+        for name, attribute in attributes.items():
+            stored_name = str(attribute.attr_name)
+            if name in cls._parameters or hasattr(Model, name):
+                raise cannot_be_called(name)
+            marks = {REQUEST_DIGEST, WRITE_ID}
+            if name != "request_id":
+                marks.add(REQUEST_ID)
+            if stored_names.count(stored_name) > 1 or stored_name in marks:
+                raise TypeError(f"the stored name {stored_name} of {name} is used otherwise.")
+            is_key = attribute.is_hash_key or attribute.is_range_key
+            if is_key and attribute.attr_type not in {"S", "N", "B"}:
+                raise TypeError(f"the key {name} must be a text, a number or binary.")
+        version = attributes[VERSION]
+        if (version.attr_name, version.attr_type) != (VERSION, "N") or cls._version_attribute_name:
+            raise TypeError("its version is the integer that comes with Model.")
+        expiries = [
+            each
+            for each in attributes.values()
+            if isinstance(each, TTLAttribute) or each.attr_name == cls.ttl_attribute
+        ]
+        if expiries or cls.ttl_attribute:
+            if [each.attr_type for each in expiries] != ["N"]:
+                raise TypeError("ttl_attribute must be the stored name of one number.")
+            cls.ttl_attribute = str(expiries[0].attr_name)
+        names = [
+            name
+            for base in reversed(cls.__mro__)
+            for name, each in vars(base).items()
+            if isinstance(each, Unique)
+        ]
+        uniques = (getattr(cls, name) for name in dict.fromkeys(names))
+        cls._unique_keys = [UniqueKey.of(each, attributes) for each in uniques if each is not None]
+        prefixes = [each.prefix for each in cls._unique_keys]
+        if len({*prefixes}) < len(prefixes) or f"{VERSION}{SEPARATOR}" in prefixes:
+            raise TypeError("a Unique is declared twice, or for the version.")
+        own = {SEARCH_PREFIX, SEARCH_VALUE}.intersection(stored_names)
+        if own and any(each.searchable for each in cls._unique_keys):
+            raise TypeError(f"the stored name {own.pop()} is used for searches.")
+        if cls.ttl_attribute and cls._unique_keys:
+            raise TypeError(
+                "items that expire cannot have unique values: DynamoDB would delete them without "
+                "their guard items. Delete them by a command, by an attribute of another type."
+            )
+        cls._fixed = {VERSION, *cls.key_attribute_names()}
+        cls._index_keys = {}
+        for index in cls._indexes.values():
+            for name, limit in complete_index(cls, index).items():
+                cls._index_keys[name] = min(limit, cls._index_keys.get(name, limit))
+        cls._check_defaults()
+
+    @classmethod
+    def _check_defaults(cls) -> None:
+        """Raise TypeError if no item can have the constant default of an attribute."""
+        limits = PARTITION_KEY_MAX_BYTES, SORT_KEY_MAX_BYTES
+        keys = cls._index_keys | dict(zip(cls.key_attribute_names(), limits, strict=False))
+        for name, stored_name, attribute in cls._named_attributes():
+            # A MapAttribute has neither.
+            for option in ("default", "default_for_new"):
+                default = getattr(attribute, option, None)
+                try:
+                    typed = None if callable(default) else typed_value(attribute, default)
+                except UNUSABLE as error:
+                    raise TypeError(f"the default of {name} cannot be stored: {error}") from error
+                limit = keys.get(stored_name)
+                if limit and not all(fits_key(each, limit) for each in (typed or {}).values()):
+                    raise TypeError(
+                        f"the key {name}, of the table or an index, cannot be {default!r}: give it "
+                        "another default, or null=True without one."
+                    )
+
+    # Asynchronously, in threads -------------------------------------------------------------------
+
+    @classmethod
+    async def acreate(cls, **values: Any) -> Self:
+        """As `create`."""
+        return await in_thread(cls.create, **values)
+
+    async def asave(self, **options: Any) -> None:
+        """As `save`."""
+        await in_thread(self.save, **options)
+
+    async def achange(self, **values: Any) -> None:
+        """As `change`."""
+        await in_thread(self.change, **values)
+
+    async def adelete(self, **options: Any) -> None:
+        """As `delete`."""
+        await in_thread(self.delete, **options)
+
+    @classmethod
+    async def aget(cls, hash_key: Any, range_key: Any = None, **options: Any) -> Self:
+        """As `get`."""
+        return await in_thread(cls.get, hash_key, range_key, **options)
+
+    @classmethod
+    async def afind(cls, **values: Any) -> Self:
+        """As `find`."""
+        return await in_thread(cls.find, **values)
+
+    @classmethod
+    async def apage(cls, hash_key: Any, *args: Any, **options: Any) -> Page[Self]:
+        """As `page`."""
+        return await in_thread(cls.page, hash_key, *args, **options)
+
+    # Calls that could break the promises ----------------------------------------------------------
+
+    def refuse_raw_write(self, verb: str, *_arguments: Any, **_options: Any) -> None:
+        raise TypeError(
+            f"{verb}: call {type(self).__name__}.{_RIGHT[verb]}, which keeps the guard items and "
+            "the version right."
+        )
+
+    get_save_kwargs_from_instance: Any = partialmethod(refuse_raw_write, "put")
+    get_update_kwargs_from_instance: Any = partialmethod(refuse_raw_write, "update")
+    get_delete_kwargs_from_instance: Any = partialmethod(refuse_raw_write, "delete")
+    update = get_update_kwargs_from_instance
+    batch_write = not_supported(
+        "A batch has no conditions: call create(…), change(…) or delete() for each item."
+    )
+
+
+M = TypeVar("M", bound=Model)
+
+
+def ensure(
+    item: M,
+    *,
+    is_so: Callable[[M], bool] | None = None,
+    write: Transaction | None = None,
+    **values: Any,
+) -> None:
+    """Change `item` to `values`. If another call did that since it was read, it is a success.
+
+    For what may be repeated by its meaning, such as a form that is sent twice. Two callers can both
+    succeed, so a worker does not claim a job by it. `is_so` decides whether the item as it is now
+    stored is as wanted; by default it is if it has the values.
+
+    In a caller's transaction this is `change`. Costs and raises as `change`; if that was refused
+    with Stale, 1 request and 1 read unit more.
+    """
+    try:
+        item.change(write=write, **values)
+    except item.Stale:
+        if write is not None or not becomes(item, is_so or values):
+            raise
+
+
+def becomes(item: M, wanted: Mapping[str, Any] | Callable[[M], bool]) -> bool:
+    """After Stale: whether the item is stored as `wanted`; if so, `item` becomes what is stored.
+
+    Costs 1 request and 1 read unit.
+    """
+    stored = send("GetItem", item._address()).get("Item")
+    if not stored or not item.is_same_item(stored):
+        return False
+    now = item.from_raw_data(stored)
+    is_so = wanted(now) if callable(wanted) else not now._changed(wanted)
+    if is_so:
+        names = item.get_attributes() if callable(wanted) else wanted
+        item._become(stored, item.stored, [*names])
+    return is_so

@@ -1,0 +1,173 @@
+"""Declarations of Django's ORM and of PynamoDB that have no effect here: they are refused."""
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+from django import forms
+from django.db import models
+from django.db.models.constraints import BaseConstraint
+from django.db.models.manager import BaseManager
+from pynamodb.attributes import Attribute, MapAttribute
+from pynamodb.indexes import Index
+
+from dynamo.model.unique import Unique
+
+#: What `Meta` of a model, and of an index, can have.
+MODEL_OPTIONS = ("table_name", "guard_table", "verbose_name", "verbose_name_plural", "permissions")
+INDEX_OPTIONS = ("projection", "index_name")
+#: What PynamoDB adds to that of an index.
+_ADDED = "attributes"
+
+_SORT_KEY = "a sort key of the table or of an index: range_key=True"
+_UNIQUE = "Unique(…) in the class"
+_BILLING = "manage.py createtables, whose tables are billed on demand"
+_CREDENTIALS = "AWS's usual variables and profiles"
+_TEMPLATE = "the template of manage.py cloudformation"
+#: What to use instead of options of Django's `Meta`.
+_DJANGOS_OPTIONS = {
+    "abstract": "a base without table_name",
+    "app_label": "the app that contains the module",
+    "constraints": _UNIQUE,
+    "db_table": "table_name",
+    "default_permissions": "permissions, which adds to the four of each model",
+    "get_latest_by": _SORT_KEY,
+    "indexes": "GlobalSecondaryIndex in the class",
+    "order_with_respect_to": _SORT_KEY,
+    "ordering": _SORT_KEY,
+    "unique_together": _UNIQUE,
+}
+#: What to use instead of PynamoDB's, if there is something. They are warnings only, because models
+#: that were written for PynamoDB have them.
+_PYNAMODBS_OPTIONS = {
+    "aws_access_key_id": _CREDENTIALS,
+    "aws_secret_access_key": _CREDENTIALS,
+    "aws_session_token": _CREDENTIALS,
+    "billing_mode": _BILLING,
+    "connect_timeout_seconds": "",
+    "extra_headers": "",
+    "host": "AWS_ENDPOINT_URL_DYNAMODB",
+    "max_pool_connections": "DYNAMODB_MAX_CONNECTIONS",
+    "max_retry_attempts": "",
+    "read_capacity_units": _BILLING,
+    "read_timeout_seconds": "",
+    "region": "AWS_REGION",
+    "stream_view_type": _TEMPLATE,
+    "tags": _TEMPLATE,
+    "write_capacity_units": _BILLING,
+}
+
+#: What to use instead of an object of Django in the body of a class. The nearest base decides.
+_INSTEAD: dict[type, str] = {
+    models.Field: "TextAttribute",
+    models.BinaryField: "PynamoDB's BinaryAttribute",
+    models.BooleanField: "BooleanAttribute",
+    models.CompositePrimaryKey: "two attributes, with hash_key=True and range_key=True",
+    models.DateField: "DateAttribute",
+    models.DateTimeField: "DateTimeAttribute",
+    models.DecimalField: "DecimalAttribute",
+    models.DurationField: "IntegerAttribute, in seconds",
+    models.FloatField: "DecimalAttribute",
+    models.ForeignKey: "TextAttribute with the key of the other item",
+    models.GeneratedField: "a property",
+    models.IntegerField: "IntegerAttribute",
+    models.JSONField: "JSONAttribute",
+    models.ManyToManyField: "PynamoDB's UnicodeSetAttribute with the keys of the other items",
+    models.OneToOneField: "TextAttribute with the key of the other item, and Unique",
+    models.Index: "GlobalSecondaryIndex",
+    BaseConstraint: "Unique",
+    BaseManager: "find, get, page and query of the model",
+    forms.Field: "an attribute here, and the field in a ModelForm",
+}
+
+_DECLARATIONS: tuple[type, ...] = (Attribute, Unique, Index)
+
+
+def check_meta(noun: str, meta: Any, options: Iterable[str], others: Iterable[Any] = ()) -> None:
+    """Check the names in the class `meta`, called `noun`, and in its bases except `others`.
+
+    Raises:
+        TypeError: one is not among `options`.
+    """
+    parts = [part for part in getattr(meta, "__mro__", ())[:-1] if part not in others]
+    for name in {name: None for part in parts for name in vars(part)}:
+        if name in options or name.startswith("__") or name == _ADDED:
+            continue
+        listed = f"one of its options: {', '.join(options)}"
+        instead = (_DJANGOS_OPTIONS | _PYNAMODBS_OPTIONS).get(name) or listed
+        text = f"{noun}.{name} has no effect. Use {instead}."
+        if name not in _PYNAMODBS_OPTIONS:
+            raise TypeError(text)
+        warnings.warn(text, stacklevel=3)
+
+
+def check_body(model: type) -> None:
+    """Check what the class `model` and its bases contain.
+
+    Raises:
+        TypeError: an object of Django; a declaration that is not called, is in a list, or replaces
+            something else; something else that replaces a declaration.
+    """
+    found: dict[str, list[Any]] = {}
+    for base in model.__mro__:
+        for name, value in vars(base).items():
+            found.setdefault(name, []).append(value)
+    for name, values in found.items():
+        for value in values:
+            _check_value(name, value)
+        _check_replacement(name, values)
+
+
+def check_indexes(model: Any) -> None:
+    """Check that each class of an index in the body of `model` is used.
+
+    Raises:
+        TypeError
+    """
+    used = tuple(type(index) for index in model._indexes.values())
+    for name, kind in vars(model).items():
+        is_index = isinstance(kind, type) and issubclass(kind, Index)
+        if is_index and not any(issubclass(each, kind) for each in used):
+            raise TypeError(f"the index {name} is not used. Write by_… = {name}().")
+
+
+def _check_value(name: str, value: Any) -> None:
+    is_class = isinstance(value, type)
+    bases = value.__mro__ if is_class else type(value).__mro__
+    for base in bases:
+        if base in _INSTEAD:
+            raise TypeError(f"{name} is Django's {bases[0].__name__}. Use {_INSTEAD[base]}.")
+    if is_class and issubclass(value, (Attribute, Unique)) and not issubclass(value, MapAttribute):
+        raise TypeError(f"{name} is a class. Write {name} = {value.__name__}(…).")
+    if isinstance(value, (tuple, list)) and any(isinstance(each, _DECLARATIONS) for each in value):
+        raise TypeError(f"{name} is a {type(value).__name__}. Give each declaration its own name.")
+
+
+def _check_replacement(name: str, values: list[Any]) -> None:
+    """Check the values that a class and then its bases have under `name`."""
+    first, *others = values
+    kinds = (kind for each in (*others, first) for kind in _DECLARATIONS if isinstance(each, kind))
+    kind = next(kinds, None)
+    if kind is None:
+        return
+    is_kept = name == "version" or any(
+        getattr(each, "is_hash_key", False) or getattr(each, "is_range_key", False)
+        for each in others
+    )
+    if not isinstance(first, kind) and (first is not None or is_kept):
+        raise TypeError(
+            f"a base declares {name} as {kind.__name__}. Only another one can replace it, or None, "
+            "which removes what is neither a key nor the version."
+        )
+    # None removes a declaration. Alone it is an option of the library, such as `ordered_by`.
+    if any(isinstance(each, kind) for each in others):
+        others = [each for each in others if each is not None]
+    if not all(isinstance(each, (kind, property)) for each in others):
+        raise cannot_be_called(name)
+
+
+def cannot_be_called(name: str) -> TypeError:
+    return TypeError(
+        f"an attribute cannot be called {name}, because models have a method or parameter of this "
+        f"name. Store it under this name: attr_name={name!r}."
+    )

@@ -1,0 +1,492 @@
+"""Objects in memory: the item that one was read from, what was assigned since, keys and version.
+
+By its version a condition recognizes the item that the caller read. The first version of an item is
+random, and each write adds one. If an item is deleted and another one is created under its key, a
+copy of the first never matches the second, as it could if versions began at 1 (the ABA problem).
+
+Two copies of one item write the same next version, and perhaps the same values. So each change also
+stores a random write id, by which a call whose reply was lost recognizes its own write.
+"""
+
+import copy
+import json
+import re
+import secrets
+import uuid
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pynamodb.attributes import Attribute
+from pynamodb.exceptions import AttributeNullError
+from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.operand import Path
+
+from dynamo import exceptions
+from dynamo.items.attributes import IntegerAttribute, TextAttribute
+from dynamo.items.plain import PlainModel, per_class
+from dynamo.items.values import (
+    SORT_KEY_MAX_BYTES,
+    UNUSABLE,
+    Item,
+    as_hex,
+    canonical,
+    fits_key,
+    is_same_value,
+    typed_value,
+    with_binary,
+)
+from dynamo.model.unique import REQUESTS, GuardTable, UniqueKey
+
+VERSION = "version"
+#: The stored name of the random text that each change leaves.
+WRITE_ID = "writeId"
+
+#: Names of attributes that may hold a secret, like those that Django's error pages hide.
+_SECRET = re.compile(
+    "api|auth(?!or)|cookie|credential|hash|key|pass|salt|secret|signature|token|(^|_)(otp|pin)(_|$)"
+)
+#: How many characters of a text name an item in lists and titles.
+_NAME_MAX_LENGTH = 100
+
+#: JavaScript's numbers are exact below 2^53.
+_VERSION_LIMIT = 1 << 53
+#: More writes than an item ever gets.
+MOST_WRITES = 1 << 32
+#: Random versions start here, so that all have the same length.
+_LEAST_VERSION = 1 << 52
+
+
+def new_version() -> int:
+    """A version for an item that is created now: random, in practice never drawn twice."""
+    return _LEAST_VERSION + secrets.randbelow(_VERSION_LIMIT - MOST_WRITES - _LEAST_VERSION)
+
+
+def next_version(version: int | None) -> int:
+    """The version that a write gives to an item that has `version`, or was stored without one."""
+    return new_version() if version is None else version + 1
+
+
+def continues(now: int | None, version: int) -> bool:
+    """Whether an item that has the version `now` is the one that had `version`."""
+    return now is not None and 0 <= now - version < MOST_WRITES
+
+
+def new_write_id() -> str:
+    return secrets.token_urlsafe(8)
+
+
+def new_key() -> str:
+    return str(uuid.uuid4())
+
+
+class ItemObject(PlainModel):
+    """An object of a model: it knows the item that was read, and which values were set since."""
+
+    if TYPE_CHECKING:
+        pk = TextAttribute()
+        version = IntegerAttribute()
+
+    Taken: ClassVar[type[exceptions.Taken]]
+    Stale: ClassVar[type[exceptions.Stale]]
+    DoesNotExist: type[exceptions.DoesNotExist]
+    AlreadyExists: ClassVar[type[exceptions.AlreadyExists]]
+    RequestIdReused: ClassVar[type[exceptions.RequestIdReused]]
+
+    _unique_keys: ClassVar[list[UniqueKey]]
+    #: The attributes that are keys of indexes, by stored name: how many bytes they may have.
+    _index_keys: ClassVar[dict[str, int]]
+    #: The stored names of the attributes that never change.
+    _fixed: ClassVar[set[str | None]]
+
+    #: Whether only some attributes were read: then a write cannot know the guard items.
+    _is_partial = False
+    _is_deleted = False
+    #: The attributes that the constructor was given.
+    _given: frozenset[str] = frozenset()
+    #: The last call without an answer that may have written: what it asked for, and its mark.
+    _unanswered: tuple[object, Any] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy must not share what PynamoDB's attributes store their values in, nor take the write
+        # of the other object for its own.
+        values = copy.deepcopy(self.attribute_values)
+        return {**vars(self), "attribute_values": values, "_unanswered": None}
+
+    def _identity(self) -> tuple[Any, ...] | None:
+        """The table and the key; None for an object without a key."""
+        key = [self.attribute_values.get(name) for name, *_rest in self._key_attributes()]
+        return None if not key or None in key else (self.table(), *key)
+
+    def __eq__(self, other: object) -> bool:
+        # By isinstance, because `request.user` is a proxy of an account.
+        if not isinstance(other, ItemObject):
+            return NotImplemented
+        identity = self._identity()
+        return self is other if identity is None else identity == other._identity()
+
+    def __hash__(self) -> int:
+        identity = self._identity()
+        if identity is None:
+            raise TypeError(f"A {type(self).__name__} without a key is unhashable.")
+        return hash(identity)
+
+    def __repr__(self) -> str:
+        # PynamoDB's shows every attribute, also passwords.
+        key = (str(self.attribute_values.get(name)) for name, *_rest in self._key_attributes())
+        return f"<{type(self).__name__}: {', '.join(key)}>"
+
+    def __str__(self) -> str:
+        """The first text that forms can edit and that is neither a key nor a secret; else the key.
+
+        A subclass may return another text. An attribute with `sensitive=True` is never shown.
+        """
+        for name in self._names_of_texts():
+            if text := " ".join(str(self.attribute_values.get(name) or "").split()):
+                is_long = len(text) > _NAME_MAX_LENGTH
+                return f"{text[: _NAME_MAX_LENGTH - 1]}…" if is_long else text
+        return self._called()
+
+    @classmethod
+    @per_class
+    def _names_of_texts(cls) -> list[str]:
+        """The attributes that `__str__` may show, in the order of their declaration."""
+        keys = (cls._hash_keyname, cls._range_keyname)
+        return [
+            name
+            for name, field in cls._meta.fields.items()
+            if field.get_internal_type() == "CharField"
+            and field.editable
+            and not field.choices
+            and not getattr(field.attribute, "sensitive", False)
+            and name not in keys
+            and not _SECRET.search(name.lower())
+        ]
+
+    def _called(self) -> str:
+        """What messages call the item if only its key is known."""
+        key = (self.attribute_values.get(name) for name, *_rest in self._key_attributes())
+        shown = (each.hex() if isinstance(each, bytes) else str(each) for each in key)
+        return f"{self._noun()} {', '.join(shown)}"
+
+    @classmethod
+    def _noun(cls) -> str:
+        """What messages call an item: `Meta.verbose_name`, or the model's name."""
+        return str(cls._meta.verbose_name)
+
+    def serializable_value(self, field_name: str) -> Any:
+        """As of Django's models: contrib.admin's lists ask for the key."""
+        return getattr(self, field_name, None)
+
+    # Keys -----------------------------------------------------------------------------------------
+
+    @classmethod
+    def _has_default_key(cls) -> bool:
+        return cls._hash_keyname == "pk" and cls.get_attributes()["pk"].default_for_new is new_key
+
+    @classmethod
+    def _is_key(cls, hash_key: Any, range_key: Any = None) -> bool:
+        """Whether an item can have this key."""
+        is_sort_key = not cls._range_keyname or fits_key(range_key, SORT_KEY_MAX_BYTES)
+        return is_sort_key and cls.is_partition(hash_key)
+
+    @classmethod
+    def is_partition(cls, hash_key: Any, index_name: str | None = None) -> bool:
+        """Whether items of the table, or of an index, can have this partition key."""
+        is_guard = (
+            index_name is None
+            and not cls._guard_table().is_own
+            and isinstance(hash_key, str)
+            and hash_key.startswith(cls._guard_prefixes())
+        )
+        return not is_guard and fits_key(hash_key)
+
+    @classmethod
+    def _is_key_of(cls, item: Item) -> bool:
+        """Whether an item can have the key of `item`, as stored."""
+        return cls._is_key(*(next(iter(item[each].values())) for each in cls.key_attribute_names()))
+
+    def _check_key(self, item: Item) -> None:
+        if not self._is_key_of(item):
+            key = {name: item[name] for name in self.key_attribute_names()}
+            raise ValueError(f"An item of {type(self).__name__} cannot have the key {key}.")
+
+    def _check_index_keys(self, typed: Mapping[str, dict[str, Any] | None]) -> None:
+        for name, limit in self._index_keys.items():
+            for value in (typed.get(name) or {}).values():
+                if not fits_key(value, limit):
+                    raise ValueError(
+                        f"{name} is the key of an index: it must have 1–{limit} bytes."
+                    )
+
+    # Guard items ----------------------------------------------------------------------------------
+
+    @classmethod
+    @per_class
+    def _guard_table(cls) -> GuardTable:
+        named, key = getattr(cls.Meta, "guard_table", None), cls._key_attributes()
+        if named or len(key) > 1 or key[0][2].attr_type != "S":
+            return GuardTable(named or f"{cls.Meta.table_name}-guards", "pk", is_own=True)
+        return GuardTable(cls.Meta.table_name, key[0][1], is_own=False)
+
+    @classmethod
+    def has_guard_table(cls) -> bool:
+        """Whether it has guard items, in a table of their own."""
+        is_declared = bool(cls._unique_keys or getattr(cls.Meta, "guard_table", None))
+        return cls._guard_table().is_own and is_declared
+
+    @classmethod
+    def _guard_prefixes(cls) -> tuple[str, ...]:
+        return tuple(each.prefix for each in cls.guarded())
+
+    @classmethod
+    def check_request_ids(cls) -> None:
+        """Raise TypeError if request ids need guard items, and the model cannot have them."""
+        advice = ""
+        if cls._guard_table().is_own and not cls.has_guard_table():
+            advice = "name a table for guard items in Meta.guard_table"
+        elif cls.ttl_attribute and not cls._has_default_key():
+            advice = "an item that expires would leave it, so let the model have the default key"
+        if advice:
+            raise TypeError(f"A request id of {cls.__name__} needs a guard item: {advice}.")
+
+    def _owner(self) -> str:
+        return self.owner_of(self._key())
+
+    @classmethod
+    def owner_of(cls, item: Item) -> str:
+        """What guard items store as the owner of `item`: its key, as JSON unless it is one text."""
+        typed = [item[name] for name in cls.key_attribute_names()]
+        if len(typed) == 1 and "S" in typed[0]:
+            return str(typed[0]["S"])
+        return json.dumps([*map(canonical, typed)], default=as_hex)
+
+    @classmethod
+    def _key_of_owner(cls, owner: str) -> Item | None:
+        """The key of which `_owner` made the text `owner`; None if an item cannot have it."""
+        names = cls.key_attribute_names()
+        try:
+            if [each.attr_type for *_names, each in cls._key_attributes()] == ["S"]:
+                key: Item = {names[0]: {"S": owner}}
+            else:
+                key = with_binary(dict(zip(names, json.loads(owner), strict=True)), bytes.fromhex)
+            return key if cls._is_key_of(key) else None
+        except (AttributeError, LookupError, TypeError, ValueError):
+            return None
+
+    @classmethod
+    def _unique_of(cls, values: Mapping[str, Any], verb: str = "find") -> UniqueKey:
+        for unique in cls._unique_keys:
+            if set(unique.names) == values.keys():
+                return unique
+        declared = ", ".join(" and ".join(each.names) for each in cls._unique_keys) or "none"
+        raise TypeError(
+            f"{cls.__name__}.{verb} takes the attributes of one Unique ({declared}), "
+            f"not {', '.join(values) or 'nothing'}."
+        )
+
+    @classmethod
+    def guard_key_of(cls, **values: Any) -> str | None:
+        """The key of the guard item for `values`, those of one `Unique`; None if empty.
+
+        Raises:
+            ValueError: see `UniqueKey.key`.
+        """
+        unique = cls._unique_of(values)
+        return unique.key(unique.wire(values))
+
+    @classmethod
+    def guard_keys_of(cls, item: Item) -> dict[tuple[str, ...], str]:
+        """The keys of the guard items that the stored `item` must have, by attribute names."""
+        keys = {each.names: each.usable_key(item) for each in cls._unique_keys}
+        return {names: key for names, key in keys.items() if key is not None}
+
+    @classmethod
+    def unique_names(cls) -> list[str]:
+        """The attributes that are unique alone."""
+        return [each.names[0] for each in cls._unique_keys if len(each.names) == 1]
+
+    @classmethod
+    def guarded(cls) -> list[UniqueKey]:
+        """What has guard items: the declared `Unique`s and request ids."""
+        return [*cls._unique_keys, REQUESTS]
+
+    @classmethod
+    def _moved(
+        cls, before: Item, after: Item
+    ) -> Iterator[tuple[UniqueKey, str | None, str | None]]:
+        """Each `Unique` whose guard item changes from `before` to `after`, with both keys."""
+        for unique in cls.guarded():
+            if any(before.get(name) != after.get(name) for name in unique.stored_names):
+                old, new = unique.usable_key(before), unique.key(after)
+                if old != new:
+                    yield unique, old, new
+
+    # Values ---------------------------------------------------------------------------------------
+
+    @classmethod
+    def _unknown(cls, names: Iterable[str]) -> str:
+        """A message about those of `names` that are not attributes; empty if all are."""
+        attributes = cls.get_attributes()
+        unknown = [each for each in names if each not in attributes]
+        if not unknown:
+            return ""
+        known = ", ".join(attributes)
+        return f"{cls.__name__} has no attribute {', '.join(unknown)}. Its attributes: {known}."
+
+    def _set_attributes(self, **attributes: Any) -> None:
+        if attributes:
+            self._given = frozenset(attributes)
+            if unknown := self._unknown(attributes):
+                raise TypeError(unknown)
+        super()._set_attributes(**attributes)
+
+    def _is_now(self, stored: Item) -> None:
+        self._version_of(stored)
+        super()._is_now(stored)
+        self._is_deleted = False
+        self._unanswered = None
+
+    def _wire_of(self, values: Mapping[str, Any], *, removals: bool = False) -> dict[str, Any]:
+        """The `values` by stored name, as stored; with `removals`, None for one that is removed.
+
+        Raises:
+            TypeError: not an attribute that can be given a value, or not its type.
+            ValueError: None for a required attribute.
+        """
+        if unknown := self._unknown(values):
+            raise TypeError(unknown)
+        wire: dict[str, Any] = {}
+        attributes = self.get_attributes()
+        for name, value in values.items():
+            attribute = attributes[name]
+            if removals and attribute.attr_name in self._fixed:
+                raise TypeError(f"The {name} of an item cannot be changed.")
+            typed = typed_value(attribute, value)
+            if typed is None and not attribute.null:
+                raise AttributeNullError(name)
+            if removals or typed is not None:
+                wire[str(attribute.attr_name)] = typed
+        return wire
+
+    def _stored_value(self, stored_name: str) -> dict[str, Any] | None:
+        """The stored value; if it is absent, the constant that stands for it."""
+        if stored_name in self.stored:
+            return self.stored[stored_name]
+        attribute = self.get_attributes()[self._dynamo_to_python_attr(stored_name)]
+        return None if callable(attribute.default) else typed_value(attribute, attribute.default)
+
+    def _assigned(
+        self, before: Item, among: Iterable[tuple[str, str, Attribute[Any]]] | None = None
+    ) -> dict[str, Any]:
+        """The values, by attribute name, that were set since this object was the item `before`.
+
+        `among`: only those of these attributes (see `_named_attributes`).
+        """
+        assigned: dict[str, Any] = {}
+        read = None
+        for name, stored_name, attribute in self._named_attributes() if among is None else among:
+            value, stored = self.attribute_values.get(name), before.get(stored_name)
+            # Most are absent.
+            if value is stored is None:
+                continue
+            if not _is_stored_as(attribute, value, stored):
+                # A value can be stored in another form, and a constant stands for an absent one.
+                read = read or type(self).from_raw_data(before)
+                typed = typed_value(attribute, read.attribute_values.get(name))
+                if not _is_stored_as(attribute, value, typed):
+                    assigned[name] = value
+        return assigned
+
+    def _become(self, stored: Item, before: Item, written: Collection[str] = ()) -> None:
+        """Become the item `stored`, but keep what was set since this object was `before`.
+
+        The attributes named in `written` are taken from `stored` in any case.
+        """
+        others = [
+            each
+            for each in self._named_attributes()
+            if each[0] in written or stored.get(each[1]) != before.get(each[1])
+        ]
+        assigned = self._assigned(before, [each for each in others if each[0] not in written])
+        self._take(stored, [each for each in others if each[0] not in assigned])
+        self._is_now(stored)
+
+    # Versions -------------------------------------------------------------------------------------
+
+    @classmethod
+    def _version_of(cls, item: Item) -> int | None:
+        """The version of the stored `item`, None if it has none. Raises DamagedItem."""
+        if VERSION not in item:
+            return None
+        try:
+            version = int(item[VERSION].get("N", "no number"))
+        except ValueError as error:
+            raise cls._damaged(item, VERSION) from error
+        if not 0 <= version < _VERSION_LIMIT:
+            raise cls._damaged(item, VERSION)
+        return version
+
+    def is_same_item(self, stored: Item) -> bool:
+        """Whether `stored` is this item, perhaps changed, and not another one under its key."""
+        version = self._version_of(self.stored)
+        # An item that was stored without a version is known by its key alone.
+        return version is None or continues(self._version_of(stored), version)
+
+    def is_as_read(self, stored: Item | None) -> bool:
+        """Whether `stored` fulfills `unchanged`."""
+        read, now = self._version_of(self.stored), stored and self._version_of(stored)
+        return bool(stored) and now == read
+
+    def _is_same_item_condition(self) -> Condition:
+        """The condition of `is_same_item`."""
+        version = self._version_of(self.stored)
+        if version is None:
+            return self._exists_condition()
+        upper = {"N": str(version + MOST_WRITES - 1)}
+        return Path([VERSION]).between(self.stored[VERSION], upper)
+
+    def unchanged(self) -> Condition:
+        """The condition that the stored item is still the one that was read."""
+        if VERSION in self.stored:
+            return Path([VERSION]) == self.stored[VERSION]
+        return self._exists_condition() & Path([VERSION]).does_not_exist()
+
+    def _exists_condition(self) -> Condition:
+        return Path([self.key_attribute_names()[0]]).exists()
+
+    def expect_version(self, version: int) -> None:
+        """Require `version` of the stored item in the next write, such as that of a shown form.
+
+        Raises:
+            Stale: this object is older, so a write could not know the guard items.
+        """
+        read = self._version_of(self.stored) or 0
+        if version != read and continues(version, read):
+            raise self._stale()
+        self.version = version
+        self.stored = {**self.stored, VERSION: {"N": str(version)}}
+
+    # Errors of writes -----------------------------------------------------------------------------
+
+    def _stale(self, *, is_deleted: bool = False) -> Exception:
+        """The error of a write to an item that changed since it was read."""
+        return self.Stale(self._noun(), is_deleted=is_deleted)
+
+    def _taken(self, names: tuple[str, ...], values: Mapping[str, Any]) -> Exception:
+        """The error of a `Unique` of `names` whose `values` another item has."""
+        return self.Taken(self._noun(), {names: values})
+
+    def _check_writable(self, verb: str) -> None:
+        if not self.stored:
+            raise TypeError(f"{verb}: this object was neither read nor stored. Call save() first.")
+        if self._is_partial:
+            raise TypeError(f"{verb}: only a part of this item was read. Call refresh() first.")
+        if self._is_deleted and verb != "delete":
+            raise self._stale(is_deleted=True)
+
+
+def _is_stored_as(attribute: Any, value: Any, typed: dict[str, Any] | None) -> bool:
+    try:
+        return is_same_value(typed_value(attribute, value), typed)
+    except UNUSABLE:
+        return False

@@ -1,0 +1,348 @@
+"""Pages of a partition, of a table or of a global secondary index, with signed cursors.
+
+    class Member(Model):
+        class ByCity(GlobalSecondaryIndex["Member"]):
+            city = TextAttribute(hash_key=True)
+            joined = DateAttribute(range_key=True)
+
+        city = TextAttribute()
+        joined = DateAttribute()
+        by_city = ByCity()
+
+    page = Member.by_city.page("Rome", after=request.GET.get("after"))
+    page.items, page.next
+
+A cursor is the key after which the next page begins. Its signature holds what it belongs to: the
+model, the index, the partition, the direction, the conditions and the caller's `scope`. A cursor is
+not encrypted: everybody who has it can read the key.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from types import MethodType
+from typing import Any, Generic, Self, TypeVar
+
+from django.core import signing
+from pynamodb.expressions.condition import Condition
+from pynamodb.indexes import AllProjection, GlobalSecondaryIndex as PynamoIndex
+from pynamodb.pagination import ResultIterator
+
+from dynamo.client.sending import send
+from dynamo.exceptions import BadCursor, DamagedItem
+from dynamo.items import bulk
+from dynamo.items.plain import TABLE_NAME_PATTERN, Damaged
+from dynamo.items.values import (
+    PARTITION_KEY_MAX_BYTES,
+    SORT_KEY_MAX_BYTES,
+    Item,
+    as_hex,
+    with_binary,
+)
+from dynamo.model.declarations import INDEX_OPTIONS, check_meta
+from dynamo.model.objects import ItemObject
+from dynamo.model.unique import GUARD_ATTRIBUTES, OWNER, SEARCH_INDEX, SEARCH_PREFIX, SEARCH_VALUE
+from dynamo.runtime.threads import in_thread
+
+logger = logging.getLogger(__name__)
+
+M = TypeVar("M", bound="Paged")
+
+#: The most requests that a page sends. It needs more than one only if a filter leaves items out, or
+#: if its items have more than 1 MB together.
+MOST_REQUESTS = 5
+#: The most that a page of a whole table sends, which leaves out guard items.
+MOST_SCANS = 3
+
+
+@dataclass(frozen=True)
+class Page(Generic[M]):
+    """Some items of a list. `next` is the cursor of the items after them; None if there are none.
+
+    `damaged` has the error of each item that could not be read and is not among `items`.
+
+    After a filter, or with items above 1 MB, a page may have fewer items than asked for, even none,
+    although `next` leads to more.
+    """
+
+    items: list[M]
+    next: str | None
+    damaged: list[DamagedItem] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[M]:
+        return iter(self.items)
+
+
+class GlobalSecondaryIndex(PynamoIndex[M]):
+    """PynamoDB's, with types, and with all attributes as the projection if there is no `Meta`."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        if cls.Meta is None:
+            cls.Meta = type("Meta", (), {"projection": AllProjection()})
+        super().__init_subclass__(**options)  # type: ignore[no-untyped-call]  # PynamoDB's
+
+    def page(self, hash_key: Any, *conditions: Condition | None, **options: Any) -> Page[M]:
+        """A page of the items with this value of the index's partition key; as `Model.page`.
+
+        Items that were written within the last second may be missing. Objects of an index whose
+        projection is not ALL cannot be written before `refresh`.
+        """
+        return self._model.page(hash_key, *conditions, index_name=self.Meta.index_name, **options)
+
+    async def apage(self, hash_key: Any, *args: Any, **options: Any) -> Page[M]:
+        """As `page`, asynchronously."""
+        return await in_thread(self.page, hash_key, *args, **options)
+
+    def query(self, hash_key: Any, *args: Any, **options: Any) -> ResultIterator[M]:
+        """As `Model.query`, of the items with this value of the index's partition key."""
+        options["index_name"] = self.Meta.index_name
+        return self._model.query(hash_key, *args, **options)
+
+    def scan(self, *args: Any, **options: Any) -> ResultIterator[M]:
+        """As `Model.scan`, of all items of the index."""
+        options["index_name"] = self.Meta.index_name
+        return self._model.scan(*args, **options)
+
+
+def complete_index(model: type[Paged], index: Any) -> dict[str, int]:
+    """Check the index of a new model, and give PynamoDB's own class the methods of ours.
+
+    Returns how many bytes each of its key attributes, by stored name, may have.
+
+    Raises:
+        TypeError: its declaration cannot be right.
+    """
+    name, attributes = index.Meta.index_name, index.Meta.attributes.values()
+    check_meta(f"the index {name}: Meta", index.Meta, INDEX_OPTIONS)
+    parts = [each for each in attributes if each.is_hash_key or each.is_range_key]
+    key = {str(each.attr_name): each.attr_type for each in parts}
+    is_global = isinstance(index, PynamoIndex) and index._hash_key_attribute()  # type: ignore[no-untyped-call]  # PynamoDB's
+    if not is_global or not TABLE_NAME_PATTERN.fullmatch(name):
+        raise TypeError(
+            f"the index {name} must be a GlobalSecondaryIndex (local ones cannot be added later) "
+            "with a hash_key and a name of 3 to 255 letters, digits and the characters _ - ."
+        )
+    types = {str(each.attr_name): each.attr_type for each in model.get_attributes().values()}
+    for stored_name in (*key, *(index.Meta.projection.non_key_attributes or ())):
+        if key.get(stored_name, types.get(stored_name)) != types.get(stored_name, ""):
+            raise TypeError(
+                f"the index {name}: the model has no attribute of its type with the stored name "
+                f"{stored_name}."
+            )
+    others = set(key) - set(model.key_attribute_names())
+    if not model._guard_table().is_own and (not others or others & set(GUARD_ATTRIBUTES)):
+        raise TypeError(
+            f"the index {name} would contain guard items. Give the attribute another attr_name, "
+            "or the guard items a table: Meta.guard_table."
+        )
+    if not isinstance(index, GlobalSecondaryIndex):
+        ours = GlobalSecondaryIndex
+        for method in (ours.page, ours.apage, ours.query, ours.scan):
+            vars(index)[method.__name__] = MethodType(method, index)
+    return {
+        str(each.attr_name): PARTITION_KEY_MAX_BYTES if each.is_hash_key else SORT_KEY_MAX_BYTES
+        for each in parts
+    }
+
+
+class Paged(ItemObject):
+    """The pages of `Model`."""
+
+    @classmethod
+    def page(
+        cls,
+        hash_key: Any,
+        range_key_condition: Condition | None = None,
+        filter_condition: Condition | None = None,
+        *,
+        index_name: str | None = None,
+        scan_index_forward: bool = True,
+        consistent_read: bool | None = None,
+        after: str | None = None,
+        limit: int = 50,
+        scope: object = "",
+        damaged: Damaged | None = None,
+    ) -> Page[Self]:
+        """A page of the items of a partition, in the order of the sort key.
+
+        `after` is the cursor of the page before, its `next`. It belongs to this query, to the same
+        `limit` or another, and to `scope`: name the user there if lists of several users have the
+        same partition and conditions. If the item that it leads to was deleted, it still works.
+
+        `scan_index_forward=False` gives the last items first. A damaged item is left out, logged as
+        an error and named in `Page.damaged`, unless `damaged(stored, error)` makes what stands for
+        it. The other options are those of `query`. Guard items are left out.
+
+        Costs 1 request, and 1 read unit per 4 KB of `limit` + 1 items (half of that if the read is
+        not consistent, as of an index). With `filter_condition`, or if the items exceed 1 MB, at
+        most 5 requests, each of which looks at no more than `limit` + 1 items. So such a page may
+        be short, even empty, and have a `next`.
+
+        Raises:
+            BadCursor: `after` was changed, or belongs to another query or scope.
+            ValueError: `limit` is below 1.
+        """
+        if limit < 1:
+            raise ValueError("limit must be at least 1.")
+        query = {
+            "range_key_condition": range_key_condition,
+            "filter_condition": filter_condition,
+            "index_name": index_name,
+            "scan_index_forward": scan_index_forward,
+            "consistent_read": consistent_read,
+        }
+        salt = _salt(cls, hash_key, scope, query)
+        last = None if after is None else _opened(after, salt)
+        if not cls.is_partition(hash_key, index_name):
+            return Page([], None)
+        # One item more tells whether there are more.
+        found = cls.query(hash_key, page_size=limit + 1, last_evaluated_key=last, **query)  # type: ignore[arg-type]  # PynamoDB's
+        return _collected(cls, found, limit, salt, MOST_REQUESTS, damaged)
+
+    @classmethod
+    def search(
+        cls,
+        name: str,
+        letters: str,
+        *,
+        after: str | None = None,
+        limit: int = 50,
+        scope: object = "",
+        damaged: Damaged | None = None,
+    ) -> Page[Self]:
+        """A page of the items whose value of `name` begins with `letters`, in the order of values.
+
+        The attribute `name` has a searchable `Unique`, which also normalizes the letters. `after`,
+        `scope` and `damaged` are those of `page`. Items that were written within the last second
+        may be missing, and a page may then have fewer items than `limit`.
+
+        Costs 2 requests: half a read unit per 4 KB of `limit` + 1 guard items, and 1 read unit per
+        4 KB of each item.
+
+        Raises:
+            TypeError: `name` has no searchable `Unique`.
+            ValueError: fewer than 2 letters, once they are normalized, or `limit` is below 1.
+            BadCursor: as `page`.
+        """
+        unique = cls._unique_of({name: letters}, "search")
+        if not unique.searchable:
+            raise TypeError(f"search: Unique({', '.join(unique.names)}) needs searchable=True.")
+        if limit < 1:
+            raise ValueError("limit must be at least 1.")
+        if not (beginning := unique.beginning(letters)):
+            return Page([], None)
+        guards = cls._guard_table()
+        partition, value = unique.search_attributes(beginning).values()
+        salt = json.dumps(["dynamo.search", cls.__name__, guards.name, beginning, str(scope)])
+        request = {
+            "TableName": guards.name,
+            "IndexName": SEARCH_INDEX,
+            "KeyConditionExpression": "#prefix = :prefix AND begins_with(#value, :value)",
+            "ExpressionAttributeNames": {"#prefix": SEARCH_PREFIX, "#value": SEARCH_VALUE},
+            "ExpressionAttributeValues": {":prefix": partition, ":value": value},
+            # One item more tells whether there are more.
+            "Limit": limit + 1,
+        }
+        if after is not None:
+            request["ExclusiveStartKey"] = _opened(after, salt)
+        answer = send("Query", request)
+        found, last = answer["Items"], answer.get("LastEvaluatedKey")
+        if len(found) > limit:
+            found = found[:limit]
+            names = guards.key_name, SEARCH_PREFIX, SEARCH_VALUE
+            last = {name: found[-1][name] for name in names}
+        # Texts that are longer than a sort key begin alike there.
+        owners = {
+            key: each.get(OWNER, {}).get("S", "")
+            for each in found
+            if (key := each[guards.key_name]["S"]).startswith(beginning)
+        }
+        keys = {cls.owner_of(key): key for key in map(cls._key_of_owner, owners.values()) if key}
+        read = bulk.read_batches(cls.table(), [*keys.values()])
+        stored = {cls.owner_of(each): each for each in read}
+        # The index may still have a guard item that was deleted: each is compared with its item.
+        items = (
+            item
+            for key, owner in owners.items()
+            if (item := stored.get(owner)) and unique.usable_key(item) == key
+        )
+        return _page(cls, items, _sealed(last, salt), damaged)
+
+
+def scan_page(
+    model: type[M], limit: int, after: str | None, damaged: Damaged | None = None
+) -> Page[M]:
+    """A page of the whole table, in no order. At most 3 requests; it may be short, as `Model.page`.
+
+    Each request looks at so many items that the page is full if each has all its guard items.
+
+    Raises:
+        BadCursor: see `Model.page`.
+    """
+    salt = json.dumps(["dynamo.model.pages.scan", model.__name__, model.table()])
+    last = None if after is None else _opened(after, salt)
+    guards = 0 if model._guard_table().is_own else len(model._unique_keys)
+    found = model.scan(page_size=(limit + 1) * (1 + guards), last_evaluated_key=last)
+    return _collected(model, found, limit, salt, MOST_SCANS, damaged)
+
+
+def _collected(
+    model: type[M], found: Any, limit: int, salt: str, most_requests: int, damaged: Damaged | None
+) -> Page[M]:
+    answers, items = found.page_iter, list[Item]()
+    for _request in range(most_requests):
+        items += next(answers)["Items"]
+        last = answers.last_evaluated_key
+        if len(items) > limit:
+            items = items[:limit]
+            last = {name: items[-1][name] for name in answers.key_names}
+            break
+        if not last:
+            break
+    return _page(model, items, _sealed(last, salt), damaged, found._map_fn)
+
+
+def _page(
+    model: type[M],
+    items: Iterable[Item],
+    after: str | None,
+    damaged: Damaged | None,
+    make: Callable[[Item], Any] | None = None,
+) -> Page[M]:
+    errors: list[DamagedItem] = []
+
+    def left_out(_item: Item, error: DamagedItem) -> None:
+        logger.error("An item is left out of a page: %s", error)
+        errors.append(error)
+
+    return Page([*model._made(items, damaged or left_out, make)], after, errors)
+
+
+def _salt(model: type[Any], hash_key: Any, scope: object, query: dict[str, Any]) -> str:
+    """What the signature of a cursor holds besides the key."""
+    names: dict[str, str] = {}
+    values: dict[str, Any] = {}
+    conditions = [
+        None if condition is None else condition.serialize(names, values)
+        for condition in map(query.get, ("range_key_condition", "filter_condition"))
+    ]
+    bound = [
+        *("dynamo.model.pages", model.__name__, model.table(), query["index_name"], str(hash_key)),
+        *(query["scan_index_forward"], conditions, names, values, str(scope)),
+    ]
+    return json.dumps(bound, default=repr)
+
+
+def _sealed(last: Item | None, salt: str) -> str | None:
+    return signing.dumps(with_binary(last, as_hex), salt=salt) if last else None
+
+
+def _opened(cursor: str, salt: str) -> Item:
+    try:
+        key: Item = signing.loads(cursor, salt=salt)
+    except (signing.BadSignature, ValueError) as error:
+        raise BadCursor from error
+    return with_binary(key, bytes.fromhex)

@@ -1,0 +1,283 @@
+"""Reads of a model: consistent ones, unless the caller asks otherwise, and without guard items."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Self
+
+from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.operand import Path
+from pynamodb.pagination import ResultIterator
+
+from dynamo.client.sending import send
+from dynamo.items import bulk
+from dynamo.items.conditions import with_defaults
+from dynamo.items.plain import Damaged, PlainModel
+from dynamo.items.values import Item, text_of
+from dynamo.model.pages import Paged
+from dynamo.model.unique import OWNER
+
+
+class Readable(Paged):
+    """The reads of `Model`."""
+
+    _may_miss_writes = True
+
+    @classmethod
+    def find(cls, **values: Any) -> Self:
+        """The item that has `values`, those of one `Unique`: `Member.find(email="ann@x.example")`.
+
+        Costs 2 requests and 2 read units, 1 each if no item has them.
+
+        Raises:
+            DoesNotExist: no item has them.
+            TypeError: no `Unique` has exactly these attributes.
+        """
+        owner = cls.find_owner(**values)
+        if owner is None:
+            raise cls.DoesNotExist
+        return cls.find_from(owner, **values)
+
+    @classmethod
+    def find_owner(cls, **values: Any) -> str | None:
+        """The first half of `find`: the key of the item that the guard item of `values` names."""
+        key = cls._usable_key(values)
+        return None if key is None else text_of(cls._read_guard(key), OWNER) or None
+
+    @classmethod
+    def find_from(cls, owner: str, /, **values: Any) -> Self:
+        """The second half of `find`: the item with the key `owner`, if it has `values`.
+
+        Costs 1 request and 1 read unit.
+        """
+        unique, key = cls._unique_of(values), cls._usable_key(values)
+        item = cls._get_owner(owner)
+        if key is None or unique.usable_key(item.stored) != key:
+            raise cls.DoesNotExist
+        return item
+
+    @classmethod
+    def _usable_key(cls, values: Mapping[str, Any]) -> str | None:
+        """The key of the guard item for `values`; None if no item can have them."""
+        with suppress(ValueError):
+            return cls.guard_key_of(**values)
+        return None
+
+    @classmethod
+    def is_taken(cls, **values: Any) -> bool:
+        """Whether an item has `values`, those of one `Unique`, now; only a write decides.
+
+        Costs 1 request and 1 read unit.
+        """
+        return cls.read_guard(**values) is not None
+
+    @classmethod
+    def read_guard(cls, **values: Any) -> Item | None:
+        """The guard item of `values`, those of one `Unique`; None if they are free now.
+
+        Costs 1 request and 1 read unit.
+
+        Raises:
+            ValueError: see `UniqueKey.key`.
+        """
+        key = cls.guard_key_of(**values)
+        return None if key is None else cls._read_guard(key)
+
+    @classmethod
+    def _read_guard(cls, key: str) -> Item | None:
+        return send("GetItem", cls._guard_table().address(key)).get("Item")
+
+    @classmethod
+    def _get_owner(cls, owner: str) -> Self:
+        key = cls._key_of_owner(owner)
+        stored = key and send("GetItem", {"TableName": cls.table(), "Key": key}).get("Item")
+        if not stored:
+            raise cls.DoesNotExist
+        return cls.from_raw_data(stored)
+
+    @classmethod
+    def get(
+        cls,
+        hash_key: Any,
+        range_key: Any = None,
+        consistent_read: bool = True,
+        attributes_to_get: Any = None,
+    ) -> Self:
+        """The item with this key. Costs 1 request and 1 read unit per 4 KB.
+
+        `consistent_read=False` costs half and may miss recent writes. An object that was read with
+        `attributes_to_get` cannot be written.
+
+        Raises:
+            DoesNotExist: there is none, or the key is not one of an item.
+        """
+        if not cls._is_key(hash_key, range_key):
+            raise cls.DoesNotExist
+        options = cls._read_options(
+            {"consistent_read": consistent_read, "attributes_to_get": attributes_to_get}
+        )
+        item = super().get(hash_key, range_key, **options)
+        return item if attributes_to_get is None else cls._from_part(item.stored)
+
+    @classmethod
+    def get_or_none(cls, hash_key: Any, range_key: Any = None) -> Self | None:
+        """As `get`; None if there is no such item."""
+        try:
+            return cls.get(hash_key, range_key)
+        except cls.DoesNotExist:
+            return None
+
+    def refresh(self, consistent_read: bool = True) -> None:
+        """Read the stored item into this object. Costs 1 request and 1 read unit per 4 KB.
+
+        Raises:
+            DoesNotExist: it was deleted.
+        """
+        if not self._is_key_of(self._key()):
+            raise self.DoesNotExist
+        request = {**self._address(), "ConsistentRead": consistent_read}
+        stored = send("GetItem", request).get("Item")
+        if not stored:
+            raise self.DoesNotExist
+        self.deserialize(stored)
+        self._is_partial = False
+
+    @classmethod
+    def batch_get(  # type: ignore[override]
+        cls, items: Iterable[Any], *, damaged: Damaged | None = None
+    ) -> Iterator[Self]:
+        """The items with these keys (or pairs of keys), in no order; absent ones are left out.
+
+        Keys may be repeated. `damaged` is that of `scan`. Costs 1 request per 100 keys, 1 read unit
+        per 4 KB of each item.
+
+        Raises:
+            DamagedItem: an item is damaged, and `damaged` is not given.
+            Unavailable: DynamoDB did not process all of them until the deadline.
+        """
+        keys: dict[Any, Item] = {}
+        for each in items:
+            pair = each if cls._range_keyname else (each, None)
+            if cls._is_key(*pair):
+                keys[tuple(pair)] = cls(pair[0], pair[1], _user_instantiated=False)._key()
+        yield from cls._made(bulk.read_batches(cls.table(), list(keys.values())), damaged)
+
+    @classmethod
+    def query(  # type: ignore[override]
+        cls,
+        hash_key: Any,
+        range_key_condition: Condition | None = None,
+        filter_condition: Condition | None = None,
+        *,
+        damaged: Damaged | None = None,
+        **options: Any,
+    ) -> ResultIterator[Self]:
+        """PynamoDB's: the items of a partition, or of an index. Guard items are left out.
+
+        `damaged` is that of `scan`.
+        """
+        if not cls.is_partition(hash_key, options.get("index_name")):
+            options["limit"] = 0
+        given = cls._read_options(options | {"filter_condition": filter_condition})
+        found = super().query(hash_key, range_key_condition, **given)
+        return cls._results(found, options, damaged)
+
+    @classmethod
+    def scan(  # type: ignore[override]
+        cls,
+        filter_condition: Condition | None = None,
+        *,
+        damaged: Damaged | None = None,
+        **options: Any,
+    ) -> ResultIterator[Self]:
+        """PynamoDB's: all items of the table. Guard items are left out, but read and paid for.
+
+        At a damaged item the result raises DamagedItem, and can be read on. With `damaged` it has
+        what `damaged(stored, error)` returns instead, or nothing if that is None; `limit` counts
+        the damaged items.
+        """
+        given = cls._read_options(options | {"filter_condition": filter_condition})
+        if not cls._guard_table().is_own and options.get("index_name") is None:
+            key = Path([cls.key_attribute_names()[0]])
+            for prefix in cls._guard_prefixes():
+                given["filter_condition"] &= ~key.startswith(prefix)
+        return cls._results(super().scan(**given), options, damaged)
+
+    @classmethod
+    def count(  # type: ignore[override]
+        cls,
+        hash_key: Any = None,
+        range_key_condition: Condition | None = None,
+        filter_condition: Condition | None = None,
+        **options: Any,
+    ) -> int:
+        """PynamoDB's: the number of items of a partition, or of an index."""
+        if hash_key is None:
+            raise TypeError(
+                "count needs a partition: DynamoDB does not know how many items a table has. "
+                "Read them all with sum(1 for each in scan())."
+            )
+        if not cls.is_partition(hash_key, options.get("index_name")):
+            return 0
+        given = cls._read_options(options | {"filter_condition": filter_condition})
+        return super().count(hash_key, range_key_condition, **given)
+
+    @classmethod
+    def _read_options(cls, options: dict[str, Any]) -> dict[str, Any]:
+        """Reads are consistent, except of an index and where the caller asks otherwise.
+
+        A part of an item has its key. A filter finds defaults, but not those of a part.
+        """
+        consistent = options.get("consistent_read")
+        if consistent is None:
+            consistent = options.get("index_name") is None
+        options = {**options, "consistent_read": consistent}
+        if (condition := options.get("filter_condition")) is not None and cls._is_whole(options):
+            options["filter_condition"] = with_defaults(cls, condition)
+        if (names := options.get("attributes_to_get")) is not None:
+            own = [each.attr_name for each in [cls._get_discriminator_attribute()] if each]
+            options["attributes_to_get"] = [*{*names, *own, *cls.key_attribute_names()}]
+        return options
+
+    @classmethod
+    def _results(
+        cls, found: ResultIterator[Self], options: Mapping[str, Any], damaged: Damaged | None
+    ) -> ResultIterator[Self]:
+        """What `found` gives. Results that were read in part are marked: they cannot be written."""
+        if options.get("attributes_to_get") is not None or not cls._is_whole(options):
+            found._map_fn = cls._from_part
+        return found if damaged is None else Results(cls, found, damaged)
+
+    @classmethod
+    def _is_whole(cls, options: Mapping[str, Any]) -> bool:
+        """Whether the table or index that is read has all attributes."""
+        index = cls._indexes.get(str(options.get("index_name")))
+        return index is None or index.Meta.projection.projection_type == "ALL"
+
+    @classmethod
+    def _from_part(cls, data: Item) -> Self:
+        item = cls.from_raw_data(data)
+        item._is_partial = True
+        # No default stands for what was not read.
+        for name, stored_name, _attribute in item._named_attributes():
+            if stored_name not in data:
+                item.attribute_values.pop(name, None)
+        return item
+
+
+class Results(ResultIterator[Any]):
+    """The results of `found`, with what `damaged` makes of the damaged items."""
+
+    def __init__(
+        self, model: type[PlainModel], found: ResultIterator[Any], damaged: Damaged
+    ) -> None:
+        make = found._map_fn
+
+        def made(item: Item) -> Any:
+            return next(model._made([item], damaged, make), None)
+
+        vars(self).update(vars(found), _map_fn=made)
+
+    def __next__(self) -> Any:
+        while (item := super().__next__()) is None:
+            pass
+        return item

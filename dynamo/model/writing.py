@@ -1,0 +1,532 @@
+"""Writes of a model: an item and its guard items in one transaction, under the version read."""
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Never, Self, cast
+
+from pynamodb.expressions.condition import Condition
+
+from dynamo.client.sending import send
+from dynamo.exceptions import AlreadyDone, ConditionFailed, Taken
+from dynamo.items.conditions import with_defaults
+from dynamo.items.updates import Update, conditional
+from dynamo.items.values import Item, digest_of, is_same_value, text_of
+from dynamo.model.objects import (
+    VERSION,
+    WRITE_ID,
+    continues,
+    new_version,
+    new_write_id,
+    next_version,
+)
+from dynamo.model.reading import Readable
+from dynamo.model.unique import (
+    DIGEST,
+    OWNER,
+    REQUEST_DIGEST,
+    REQUEST_ID,
+    REQUESTS,
+    GuardWrite,
+    UniqueKey,
+)
+from dynamo.transactions import Refusal, Transaction, Write, joined
+
+#: The default key of an item is the UUIDv5 of its request id in this namespace.
+REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
+
+#: What Django passes to `save`, and means nothing here.
+_DJANGOS_OPTIONS = {"force_insert", "force_update", "using"}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Marked(Write):
+    """A put or an update of an item, which leaves a mark that no other call has drawn.
+
+    If there is no answer, the object keeps the mark: the same call uses it again.
+    """
+
+    asked: object
+    mark: Any
+    proves: Callable[[Item], bool]
+    can_repeat: bool = True
+
+    @property
+    def is_repeatable(self) -> bool:
+        return self.can_repeat
+
+    def is_proven(self, stored: Item | None) -> bool:
+        return stored is not None and self.proves(stored)
+
+    def note_unanswered(self) -> None:
+        cast(Any, self.about)._unanswered = self.asked, self.mark
+
+
+class _Check(Write):
+    """Requires that an item still exists.
+
+    If it stands for a change to what is stored, it is alone an update that changes nothing: it
+    requires the version, and stores it again.
+    """
+
+    @property
+    def plain(self) -> tuple[str, dict[str, Any]] | None:
+        if not self.is_idle:
+            return None
+        item: Any = self.about
+        same = Update({VERSION: item.stored.get(VERSION)})
+        return "UpdateItem", same.request(item._address(), cast(Condition, self.condition))
+
+
+class Writable(Readable):
+    """The writes of `Model`."""
+
+    @classmethod
+    def create(
+        cls, *, request_id: object = None, write: Transaction | None = None, **values: Any
+    ) -> Self:
+        """Make and store an item with `values`, by attribute name.
+
+        `request_id` makes the call repeatable, at any time: a later call with the same id and the
+        same values returns the item that the first one made, as it is stored by then. Take an id
+        that the caller keeps, such as one in a form. After the item is deleted, the same id makes
+        it again. For a model with the default key, the key is derived from the request id; another
+        model gets one more guard item for it.
+
+        Costs 1 request, 1 write unit; with n unique values 2 + 2n. 2 units more for a request id
+        of a model with a key of its own.
+
+        Raises:
+            Taken: other items have unique values of it.
+            AlreadyExists: an item has its key.
+            RequestIdReused: the request id made an item with other values.
+            ValueError, TypeError: a required value is missing, or one is not usable. Nothing was
+                sent.
+            Unavailable, Rejected, TableMissing: see `client.sending`.
+        """
+        item = cls(**values)
+        if request_id is None:
+            return item.insert(write=write)
+        return item.insert_for(str(request_id), values, write)
+
+    def insert(
+        self,
+        *,
+        write: Transaction | None = None,
+        marks: Item | None = None,
+        explained: Callable[[Item], Exception | None] | None = None,
+    ) -> Self:
+        """Store this new object; see `create`.
+
+        If a reply was lost and others have changed the item before the request was repeated, the
+        object is the item as it is stored by then.
+
+        `marks` are further attributes to store. If the key is in use, `explained` is called with
+        the stored item. It returns the error, or None if that is the item that this call was to
+        store. By default the error is AlreadyExists.
+        """
+        item = self.serialize()
+        item.pop(VERSION, None)
+        # Each item begins with a version of its own.
+        drawn = self._mark_for(item, new_version)
+        self._check_key(item)
+        self._check_index_keys(item)
+        sent: Item = {**item, VERSION: {"N": str(drawn)}, **(marks or {})}
+        put = {
+            "TableName": self.table(),
+            "Item": sent,
+            "ConditionExpression": "attribute_not_exists(#key)",
+            "ExpressionAttributeNames": {"#key": self.key_attribute_names()[0]},
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+        # In a caller's transaction, values can be set until the commit.
+        become = self.deserialize
+        if write is not None:
+            become = partial(self._become, before=sent, written={VERSION})
+
+        def is_mine(stored: Item) -> bool:
+            return continues(self._version_of(stored), drawn)
+
+        def refused(refusal: Refusal) -> Exception | None:
+            stored = refusal.stored or {}
+            if is_mine(stored):
+                return None
+            if explained:
+                return explained(stored)
+            taken = [each.error for each in refusal.parts if isinstance(each.error, Taken)]
+            for error in taken[1:]:
+                taken[0].add(error)
+            return self.AlreadyExists(self._noun(), taken[0] if taken else None)
+
+        put_write = _Marked(
+            self,
+            {"Put": put},
+            refused,
+            is_drawn=not self._is_kept(drawn),
+            asked=item,
+            mark=drawn,
+            proves=is_mine,
+        )
+        with joined(write) as write:
+            write.add(put_write, *self._guard_writes({}, sent))
+            write.on_commit(self, lambda stored: become(stored or sent))
+        return self
+
+    def _mark_for(self, asked: object, draw: Callable[[], Any]) -> Any:
+        """The mark of a call: that of the last one, if it asked the same and had no answer."""
+        if self._unanswered is not None and self._unanswered[0] == asked:
+            return self._unanswered[1]
+        return draw()
+
+    def _is_kept(self, mark: object) -> bool:
+        return self._unanswered is not None and self._unanswered[1] == mark
+
+    def insert_for(
+        self, request_id: str, asked: Mapping[str, Any], write: Transaction | None = None
+    ) -> Self:
+        """Store this new object as `create` does for a request id and the arguments `asked`."""
+        if not request_id.strip():
+            raise ValueError("The request id must not be empty.")
+        if self._discriminator:
+            # Items of two classes are never the same.
+            own = self.attribute_values.get(self._discriminator)
+            asked = {**asked, self._discriminator: own}
+        digest = {"S": digest_of(self._wire_of(asked))}
+        marks: Item = {REQUEST_DIGEST: digest}
+        if self._has_default_key() and "pk" not in asked:
+            self.pk = str(uuid.uuid5(REQUEST_IDS, request_id))
+        else:
+            # The key does not follow from the request id, so that has a guard item.
+            self.check_request_ids()
+            marks[REQUEST_ID] = {"S": request_id}
+
+        def explained(stored: Item) -> Exception | None:
+            # With the default key, neither item has a request id.
+            if stored.get(REQUEST_ID) != marks.get(REQUEST_ID):
+                return self.AlreadyExists(self._noun())
+            is_same = stored.get(REQUEST_DIGEST) == digest and self._has_same_secrets(stored)
+            return None if is_same else self.RequestIdReused(request_id, self._noun())
+
+        try:
+            return self.insert(write=write, marks=marks, explained=explained)
+        except AlreadyDone:
+            # The request made an item with another key, such as a random one.
+            owner = text_of(self._read_guard(str(REQUESTS.key(marks))), OWNER)
+            self.deserialize(self._get_owner(owner).stored)
+            return self
+
+    def _has_same_secrets(self, stored: Item) -> bool:
+        """Whether `stored` has the values that its digest leaves out, for subclasses."""
+        return True
+
+    def save(  # type: ignore[override]  # Django's, not PynamoDB's
+        self,
+        *conditions: Never,
+        update_fields: Iterable[str] | None = None,
+        write: Transaction | None = None,
+        **options: Any,
+    ) -> None:
+        """Store the attributes that were set since the object was read; a new object completely.
+
+        Other attributes of the stored item are not written. `update_fields` names the attributes to
+        store, as in Django, whose other options are ignored; what else was set stays, to be saved.
+        If nothing was set, nothing is sent; a caller's transaction then requires that the item is
+        still the one that was read.
+        Unlike in Django, an object whose item was deleted is not stored again: that is Stale.
+        `insert` stores it as a new item. Costs and errors as `change`; of a new object as `create`.
+        """
+        if conditions or options.keys() - _DJANGOS_OPTIONS:
+            raise TypeError("save takes no condition and no values: call change(…, condition=…).")
+        if not self.stored:
+            self.insert(write=write)
+            return
+        wanted = None if update_fields is None else set(update_fields)
+        if unknown := self._unknown(wanted or ()):
+            raise ValueError(f"update_fields: {unknown}")
+        assigned = self._assigned(self.stored)
+        names = assigned.keys() if wanted is None else assigned.keys() & wanted
+        self._check_writable("save")
+        if names or write is not None:
+            self.change(write=write, **{name: assigned[name] for name in names})
+
+    def change(
+        self,
+        *,
+        add: Mapping[str, Any] | None = None,
+        condition: Condition | None = None,
+        write: Transaction | None = None,
+        **values: Any,
+    ) -> None:
+        """Give the stored item `values`, by attribute name (None removes one), and this object too.
+
+        `add` counts up: `{"views": 1}`. Without other values it counts also if the item changed
+        since it was read. `condition` must hold for the stored item as well, and its defaults.
+
+        After the commit this object is what is stored; what was assigned to other attributes stays,
+        for a later `save`. If the item has all values already, they are not written, but the item
+        must still be the one that was read.
+
+        Costs 1 request, 1 write unit; with m unique values that change 2 + 4m. If `write` has
+        other writes and `add` is given, 1 request and 1 read unit more. After a lost reply to a
+        call that only counts up, 1 request and 1 read unit more.
+
+        Raises:
+            Taken: other items have the unique values.
+            Stale: the item changed or was deleted since it was read, even if it has the values.
+                `dynamo.ensure` accepts it then.
+            ConditionFailed: it did not, but `condition` does not hold.
+            ValueError, TypeError: a value is not usable. Nothing was sent.
+            Unavailable, Rejected, TableMissing: see `client.sending`. Unavailable also if a
+                reply was lost and the item changed since.
+        """
+        self._check_writable("change")
+        if condition is not None:
+            condition = with_defaults(type(self), condition)
+        if both := values.keys() & (add or {}).keys():
+            raise TypeError(f"change sets {', '.join(both)} or adds to it, not both.")
+        changed = self._changed(values)
+        if not (changed or add):
+            self._require(self.unchanged(), self.is_as_read, condition, values, write, is_idle=True)
+            return
+        implied = {name: each for name, each in self._implied(values).items() if name not in values}
+        self._update(
+            self._wire_of(implied, removals=True) | changed,
+            self._added(add or {}),
+            condition,
+            # Values that they imply may be drawn at random.
+            asked=changed,
+            names=values,
+            write=write,
+        )
+
+    def require(self, *, write: Transaction, unchanged: bool = False) -> None:
+        """Require in the caller's transaction that this item still exists. Nothing is written.
+
+            with Transaction() as write:
+                patient.require(write=write)
+                Appointment.create(patient=patient.pk, write=write)
+
+        Another item under the same key is not this one. With `unchanged`, the item must also be as
+        it was read. Costs 2 write units, nothing if `write` also writes this item.
+
+        Raises (from the commit):
+            Stale: the item was deleted, or with `unchanged` changed.
+        """
+        if not self.stored and any(each.about is self for each in write):
+            # This transaction makes it.
+            return
+        self._check_writable("require")
+        if unchanged:
+            self._require(self.unchanged(), self.is_as_read, None, (), write)
+        else:
+            exists = self._is_same_item_condition()
+            self._require(exists, self._is_this, None, (), write)
+
+    def _is_this(self, stored: Item | None) -> bool:
+        return stored is not None and self.is_same_item(stored)
+
+    def _require(
+        self,
+        mine: Condition,
+        holds: Callable[[Item | None], bool],
+        condition: Condition | None,
+        names: Iterable[str],
+        write: Transaction | None,
+        *,
+        is_idle: bool = False,
+    ) -> None:
+        """Write nothing, but require `mine`, which can be told by `holds`, and `condition`."""
+        whole = mine if condition is None else mine & condition
+        before = self.stored
+
+        def otherwise(refusal: Refusal) -> Exception:
+            if condition is not None and holds(refusal.stored):
+                return ConditionFailed("UpdateItem", refusal.repeated, refusal.stored, type(self))
+            return self._stale(is_deleted=not self._is_this(refusal.stored))
+
+        with joined(write) as write:
+            action = {"ConditionCheck": conditional(self._address(), whole)}
+            known = holds if condition is None else None
+            write.add(
+                _Check(self, action, otherwise, condition=whole, holds=known, is_idle=is_idle)
+            )
+            write.on_commit(self, lambda stored: self._become(stored or before, before, {*names}))
+
+    def _implied(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The attributes that a change to `values` also changes, for subclasses."""
+        return {}
+
+    def _changed(self, values: Mapping[str, Any]) -> dict[str, dict[str, Any] | None]:
+        """Those of `values` that are not stored, by stored name; None for one that is removed."""
+        return {
+            name: typed
+            for name, typed in self._wire_of(values, removals=True).items()
+            if not is_same_value(self.stored.get(name), typed)
+        }
+
+    def moves_guard(self, changed: Mapping[str, dict[str, Any] | None]) -> bool:
+        """Whether the stored item would have another guard item with the typed values `changed`."""
+        after = {name: typed for name, typed in {**self.stored, **changed}.items() if typed}
+        return any(self._moved(self.stored, after))
+
+    def _added(self, add: Mapping[str, Any]) -> Item:
+        added = self._wire_of(add, removals=True)
+        taken = {name for unique in self._unique_keys for name in unique.stored_names}
+        for name, typed in added.items():
+            if "N" not in (typed or {}) or name in taken:
+                raise TypeError(f"add counts up numbers that are not unique; {name} is not one.")
+        return added
+
+    def _update(
+        self,
+        changed: Mapping[str, dict[str, Any] | None],
+        added: Item,
+        condition: Condition | None,
+        *,
+        asked: object,
+        names: Iterable[str] = (),
+        write: Transaction | None,
+    ) -> None:
+        """Write the typed values `changed` (None removes one) and count up by `added`.
+
+        A repeated call asks for `asked` again. Values that were set on this object and not saved
+        stay, except those of these attributes and of the attributes `names`.
+        """
+        self._check_index_keys(changed)
+        before = self.stored
+        read = self._version_of(before)
+        version = next_version(read)
+        counts_only = bool(added) and not changed
+        if counts_only:
+            mine, added = self._is_same_item_condition(), {**added, VERSION: {"N": "1"}}
+        else:
+            mine, changed = self.unchanged(), {**changed, VERSION: {"N": str(version)}}
+        # A count is done again by the same call, so each has a mark of its own.
+        asked = read, asked, added
+        mark = new_write_id() if counts_only else self._mark_for(asked, new_write_id)
+        changed = {**changed, WRITE_ID: {"S": mark}}
+        left = {name: typed for name, typed in {**before, **changed}.items() if typed is not None}
+        # If a number is not stored and has a default, it is counted up from the default.
+        counted = {
+            name: (start, step)
+            for name, step in added.items()
+            if name not in before
+            and (start := {"N": str(version)} if name == VERSION else self._stored_value(name))
+        }
+        adding = {name: step for name, step in added.items() if name not in counted}
+        update = Update(changed, adding, counted)
+        whole = mine if condition is None else mine & condition
+
+        def is_mine(stored: Item) -> bool:
+            return text_of(stored, WRITE_ID) == mark
+
+        def otherwise(refusal: Refusal) -> Exception | None:
+            stored = refusal.stored
+            if stored is not None and is_mine(stored):
+                return None
+            is_gone = stored is None or not self.is_same_item(stored)
+            now = None if stored is None else self._version_of(stored)
+            # This write may have been done before others changed or deleted the item, unless the
+            # item was not written since it was read, or only once.
+            if refusal.repeated and (is_gone or now not in {read, version}):
+                return refusal.unknown()
+            if condition is not None and not is_gone and (counts_only or now == read):
+                return ConditionFailed("UpdateItem", refusal.repeated, stored, type(self))
+            return self._stale(is_deleted=is_gone)
+
+        written = {*names, *map(self._dynamo_to_python_attr, (*changed, *added))}
+
+        def committed(stored: Item | None) -> None:
+            if stored is None and added:
+                stored = send("GetItem", self._address()).get("Item")
+                if stored is None:
+                    # It was deleted since. The commit is a success nevertheless.
+                    return
+            self._become(left if stored is None else stored, before, written)
+
+        holds = self._is_this if counts_only else self.is_as_read
+        with joined(write) as write:
+            item_write = _Marked(
+                self,
+                {"Update": update.request(self._address(), whole)},
+                otherwise,
+                changes=update,
+                condition=whole,
+                holds=holds if condition is None else None,
+                is_drawn=not self._is_kept(mark),
+                asked=asked,
+                mark=mark,
+                proves=is_mine,
+                # Otherwise its own success makes the condition false.
+                can_repeat=not counts_only,
+            )
+            write.add(item_write, *self._guard_writes(before, left))
+            write.on_commit(self, committed)
+
+    def delete(  # type: ignore[override]  # Django's, not PynamoDB's
+        self,
+        *conditions: Never,
+        missing_ok: bool | None = None,
+        write: Transaction | None = None,
+        **options: Never,
+    ) -> None:
+        """Delete the stored item and free its unique values.
+
+        `missing_ok`: whether it is a success if the item was deleted already; by default it is,
+        except in a caller's transaction. A worker that takes a job by deleting it passes False:
+        then one of several workers succeeds.
+
+        Costs 1 request, 1 write unit; 2 with `missing_ok=False`; with n unique values 2 + 2n.
+
+        Raises:
+            Stale: it changed since it was read; or it was deleted, and that is not a success.
+            Unavailable: a reply was lost, and the item is gone.
+        """
+        if conditions or options:
+            raise TypeError(
+                "delete takes no condition: it deletes the item only if that is still as it was "
+                "read. So check this object before."
+            )
+        if missing_ok is None:
+            missing_ok = write is None
+        self._check_writable("delete" if missing_ok else "delete(missing_ok=False)")
+        request = conditional(self._address(), self.unchanged())
+
+        def otherwise(refusal: Refusal) -> Exception | None:
+            if refusal.stored is not None:
+                return self._stale()
+            if missing_ok:
+                return None
+            return refusal.unknown() if refusal.resent else self._stale(is_deleted=True)
+
+        with joined(write) as write:
+            # Nothing remains by which a deletion recognizes itself, but a transaction has a token.
+            whole = Write(self, {"Delete": request}, otherwise, needs_token=not missing_ok)
+            write.add(whole, *self._guard_writes(self.stored, {}))
+            write.on_commit(self, lambda _stored: setattr(self, "_is_deleted", True))
+
+    # Guard items ----------------------------------------------------------------------------------
+
+    def _guard_writes(self, before: Item, after: Item) -> list[GuardWrite]:
+        """Frees the guard items that `before` had, and claims those that `after` needs.
+
+        Raises:
+            ValueError: see `UniqueKey.key`.
+        """
+        table, owner = self._guard_table(), self._owner()
+        frees, claims = [], []
+        for unique, old, new in self._moved(before, after):
+            if old is not None:
+                frees.append(table.free(old, owner, self))
+            if new is not None:
+                taken = partial(self._taken_by, unique, after)
+                attributes = unique.guard_attributes(new, after)
+                claims.append(table.claim(new, owner, self, taken, attributes))
+        return frees + claims
+
+    def _taken_by(self, unique: UniqueKey, item: Item, refusal: Refusal) -> Exception | None:
+        if unique is not REQUESTS:
+            return self._taken(unique.names, unique.values(item))
+        is_same = (refusal.stored or {}).get(DIGEST) == item[REQUEST_DIGEST]
+        return None if is_same else self.RequestIdReused(text_of(item, REQUEST_ID), self._noun())

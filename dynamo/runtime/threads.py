@@ -1,0 +1,64 @@
+"""Calls in threads of this library: asynchronous ones, and several at the same time.
+
+`sync_to_async` is not used: by default, calls of one request share one thread. There, callers of a
+series would not share requests, and a lock that waits would block its own release.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
+
+from django.conf import settings
+
+from dynamo.runtime.processes import PerProcess
+
+THREADS = 8
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# For all pages of a process. A call that finds no free thread is made by its caller, so no page
+# waits for another one's requests, and calls may be nested.
+_together = PerProcess(lambda: ThreadPoolExecutor(THREADS, thread_name_prefix="together"))
+
+# A call in it waits for replies only: not for another call, nor for a lock.
+_pool = PerProcess(
+    lambda: ThreadPoolExecutor(settings.DYNAMODB_MAX_CONNECTIONS, thread_name_prefix="dynamo")
+)
+
+
+def submit(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+    """Make a call in the pool, under the caller's deadline and counted on its tally."""
+    return _pool().submit(copy_context().run, partial(call, *args, **kwargs))
+
+
+async def in_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Make a call in the pool and wait for its result.
+
+    If the waiting task is cancelled, a call under way is completed, and one that waits for a thread
+    is not made.
+    """
+    return await asyncio.wrap_future(submit(call, *args, **kwargs))
+
+
+def together(*calls: Callable[[], Any]) -> list[Any]:
+    """Make `calls` at the same time and return their results, in order.
+
+    They share the caller's deadline and tally. If some fail, the error of the first one is raised;
+    later calls may then not have been made. None is under way when this ends.
+    """
+    first, *others = calls
+    futures: list[Future[Any]] = []
+    try:
+        for call in others:
+            futures.append(_together().submit(copy_context().run, call))
+        return [first(), *map(_made, futures, others)]
+    finally:
+        wait([each for each in futures if not each.cancel()])
+
+
+def _made(future: Future[Any], call: Callable[[], Any]) -> Any:
+    return call() if future.cancel() else future.result()

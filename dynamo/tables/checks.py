@@ -1,0 +1,208 @@
+"""System checks of the tables, the engine and the commands, under the tag `dynamodb`.
+
+All but E007, E008 and W003 need a connection, so a plain `check`, `runserver` and other commands
+leave them out, as they do Django's deployment checks. `check --deploy` and `check --tag dynamodb`
+run them.
+
+    dynamo.E001   a table is missing
+    dynamo.E002   a table or an index has another key
+    dynamo.E003   the engine has no transactions
+    dynamo.E004   the engine ignores client request tokens
+    dynamo.E005   DynamoDB did not answer, or refused: an address, credentials, rights
+    dynamo.E006   an index is missing or is being built
+    dynamo.E007   two models of one table disagree
+    dynamo.E008   a cache, or the cache of sessions, is wrongly configured
+    dynamo.W001   a table has no TTL
+    dynamo.W002   a table has no point-in-time recovery
+    dynamo.W003   an app before `dynamo` replaces one of its commands
+    dynamo.W004   some of the items that a table returns first are damaged, or could not be read
+"""
+
+import time
+import uuid
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.core.cache import caches
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import find_commands, get_commands
+
+from dynamo.cache import CacheItem, DynamoCache
+from dynamo.client.sending import send
+from dynamo.exceptions import (
+    DynamoError,
+    Rejected,
+    TableMismatch,
+    TableMissing,
+    TransactionCancelled,
+)
+from dynamo.items.plain import all_models
+from dynamo.tables.damage import damage_in
+from dynamo.tables.definitions import (
+    RECOVERY,
+    TTL,
+    UNKNOWN_OPERATION,
+    all_tables,
+    features_of,
+    verify,
+)
+
+TAG = "dynamodb"
+
+#: How many items of a table are read. Guard items count.
+SAMPLE = 100
+
+_WARNINGS = {TTL: "W001", RECOVERY: "W002"}
+
+#: What to do about each finding.
+_HINTS = {
+    "E001": "Run manage.py createtables.",
+    "E002": "Keys cannot be changed. For an index, use another name; for a table, another "
+    "DYNAMODB_TABLE_PREFIX, or move its items elsewhere.",
+    "E003": "ScyllaDB Alternator is such an engine; use AWS, dynoxide or DynamoDB Local.",
+    "E004": "moto is such an engine; use AWS, dynoxide or DynamoDB Local.",
+    "E006": "Run manage.py createtables: it creates indexes and waits for them.",
+    "W001": "Run manage.py createtables, which also completes existing tables.",
+    "W002": "Run manage.py createtables, which also completes existing tables.",
+    "W003": "Put dynamo first.",
+    "W004": "Run manage.py checkitems APP.MODEL: it lists all and can delete one.",
+}
+
+
+def _finding(number: str, text: str) -> CheckMessage:
+    kind = Error if number.startswith("E") else Warning
+    return kind(text, _HINTS.get(number), id=f"dynamo.{number}")
+
+
+@register(TAG, deploy=True)
+def check_dynamodb(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Check the tables, some of their items, and the engine.
+
+    Costs 4 requests and at most 128 read units for each table, and 3 requests for the engine.
+    """
+    return [] if check_declarations(app_configs) else list(_findings())
+
+
+@register(Tags.models, TAG)
+def check_declarations(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Check that the models of each table agree. Costs no request."""
+    try:
+        all_tables()
+    except ImproperlyConfigured as error:
+        return [_finding("E007", str(error))]
+    return []
+
+
+@register(Tags.caches, TAG)
+def check_caches(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Check the options of each cache, and that sessions are in a `DynamoCache`. No request."""
+    found = [
+        _finding("E008", f"CACHES[{alias!r}]: {cache.problem}")
+        for alias in caches
+        if isinstance(cache := caches[alias], DynamoCache) and cache.problem
+    ]
+    if settings.SESSION_ENGINE == "dynamo.sessions":
+        try:
+            import_module(settings.SESSION_ENGINE).SessionStore()
+        except ImproperlyConfigured as error:
+            found.append(_finding("E008", str(error)))
+    return found
+
+
+@register(TAG)
+def check_commands(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Check that the commands of `dynamo` replace those of other apps, not the reverse."""
+    dynamo, found = apps.get_app_config("dynamo"), get_commands()
+    ours = find_commands(str(Path(dynamo.path) / "management"))
+    return [
+        _finding(
+            "W003",
+            f"The app {found[name]} comes before dynamo in INSTALLED_APPS and replaces its "
+            f"command {name}.",
+        )
+        for name in sorted(ours)
+        if found[name] != dynamo.name
+    ]
+
+
+def _findings() -> Iterator[CheckMessage]:
+    try:
+        yield from _check_tables()
+    except DynamoError as error:
+        yield _finding("E005", " ".join(str(error).split()))
+
+
+def _check_tables() -> Iterator[CheckMessage]:
+    correct = []
+    for table in all_tables():
+        try:
+            unready = verify(table)
+        except TableMissing:
+            yield _finding("E001", f"The table {table.name} is missing.")
+        except TableMismatch as error:
+            yield _finding("E002", str(error))
+        else:
+            correct.append(table.name)
+            for index, state in unready.items():
+                yield _finding("E006", f"The index {index} of the table {table.name} is {state}.")
+            for feature in features_of(table.name, table.ttl_attribute):
+                if feature.name in _WARNINGS and feature.is_off():
+                    text = f"The table {table.name} has no {feature.name}."
+                    yield _finding(_WARNINGS[feature.name], text)
+            yield from _check_items(table.name)
+    if CacheItem.table() in correct:
+        yield from _check_transactions()
+
+
+def _check_items(table: str) -> Iterator[CheckMessage]:
+    """Read a page of the table as each of its models."""
+    models = [each for each in dict.fromkeys(all_models()) if each.table() == table]
+    if not models:
+        # The guard items of a model.
+        return
+    request = {"TableName": table, "Limit": SAMPLE, "ConsistentRead": False}
+    try:
+        items = send("Scan", request)["Items"]
+    except Rejected as error:
+        yield _finding("W004", f"The items of the table {table} were not checked: {error}")
+        return
+    for model in models:
+        errors = [error for _item, error in damage_in(model, items)]
+        if errors:
+            text = f"{len(errors)} of {len(items)} items cannot be read as {model._meta.label}"
+            yield _finding("W004", f"{text}, such as this: {errors[0]}")
+
+
+def _check_transactions() -> Iterator[CheckMessage]:
+    """Send one transaction twice, under one token: the second must be recognized as the first."""
+    key = {"key": {"S": f"check#{uuid.uuid4()}"}}
+    # TTL deletes the item if this process ends before it does.
+    expires = {"expires": {"N": str(int(time.time()) + 3600)}}
+    put = {
+        "TableName": CacheItem.table(),
+        "Item": {**key, **expires},
+        "ConditionExpression": "attribute_not_exists(#key)",
+        "ExpressionAttributeNames": {"#key": "key"},
+    }
+    request = {"TransactItems": [{"Put": put}], "ClientRequestToken": str(uuid.uuid4())}
+    try:
+        send("TransactWriteItems", request)
+        send("TransactWriteItems", request)
+    except TransactionCancelled:
+        yield _finding(
+            "E004",
+            "The engine ignores client request tokens: a transaction whose reply is lost would "
+            "count as refused although it was carried out.",
+        )
+    except Rejected as error:
+        if error.code != UNKNOWN_OPERATION:
+            raise
+        text = "The engine has no transactions; unique attributes and series need them."
+        yield _finding("E003", text)
+    finally:
+        send("DeleteItem", {"TableName": CacheItem.table(), "Key": key})

@@ -1,0 +1,61 @@
+"""Damaged items: those that a model cannot read, found and deleted as they are stored."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
+from operator import and_
+from typing import Any
+
+from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.operand import Path
+
+from dynamo.exceptions import DamagedItem
+from dynamo.items.plain import PlainModel
+from dynamo.items.updates import conditional
+from dynamo.items.values import Item
+from dynamo.model.base import Model
+from dynamo.transactions import Transaction, Write
+
+
+def damage_in(model: type[PlainModel], items: Iterable[Item]) -> Iterator[tuple[Item, DamagedItem]]:
+    """The damaged ones of `items`, stored in the model's table, each with its error."""
+    # A guard item has a key that no item can have.
+    is_item: Callable[[Item], Any] = getattr(model, "_is_key_of", bool)
+    for found in model._made(filter(is_item, items), damaged=lambda *pair: pair):
+        if isinstance(found, tuple):
+            yield found
+
+
+def as_read(item: Item | None, *names: str) -> dict[str, Any]:
+    """The condition that each attribute is stored as in `item`, or absent as there."""
+    conditions: list[Condition] = [
+        Path([name]) == item[name] if item and name in item else Path([name]).does_not_exist()
+        for name in names
+    ]
+    return conditional({}, reduce(and_, conditions))
+
+
+def delete_as_read(model: type[Model], item: Item) -> bool:
+    """Delete the stored `item` if all its attributes are as they were read, with its guard items.
+
+    Those of its values that cannot be read stay: `checkunique --repair` deletes them. Returns
+    whether there are such values. Costs as `Model.delete`.
+
+    Raises:
+        Stale: it changed, or was deleted, since it was read.
+    """
+    guards, owner = model._guard_table(), model.owner_of(item)
+    names = {*item, *(stored_name for _name, stored_name, _attribute in model._named_attributes())}
+    key = {name: item[name] for name in model.key_attribute_names()}
+    action = {"TableName": model.table(), "Key": key, **as_read(item, *sorted(names))}
+    unread = False
+    with Transaction() as write:
+        write.add(Write(item, {"Delete": action}, model.Stale(model._noun())))
+        for unique in model.guarded():
+            try:
+                guard_key = unique.key(item)
+            except ValueError:
+                unread = True
+                continue
+            if guard_key is not None:
+                write.add(guards.free(guard_key, owner, item))
+    return unread

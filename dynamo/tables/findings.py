@@ -1,0 +1,120 @@
+"""The engine of checks: they read whole tables while items change, in bounded memory.
+
+1. Claims. Each item that `scanned` returns adds entries to a `Spool`, under what it is about: the
+   key of a guard item, a number, a file. Sorted, the entries about one thing follow each other.
+2. Suspects. A scan is not isolated from transactions, so entries that contradict each other only
+   make their thing suspect.
+3. Findings. `confirmed` reads each suspect again, at one instant, and may repair it under the
+   condition that it has not changed. What is then still wrong is reported, in `Findings` or in a
+   `Spool`.
+"""
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Generic, Self, TypeVar
+
+from dynamo.client.tally import CountingPool
+from dynamo.items import bulk
+from dynamo.items.values import Item
+from dynamo.transactions import READ_TOGETHER
+
+#: How many findings of a kind are confirmed and listed; the others are only counted. A counter that
+#: was set to 10^15 by mistake has that many gaps.
+LISTED = 10_000
+
+CONFIRM_THREADS = 8
+
+#: How much is read at once; tests use less. Items of a page: None for as many as fit in an answer.
+SEGMENTS = bulk.SEGMENTS
+PAGE_LIMIT: int | None = None
+#: Items that are read at one instant.
+TOGETHER = READ_TOGETHER
+#: Suspects that are taken from disk.
+AHEAD = 256
+
+What = TypeVar("What")
+Suspect = TypeVar("Suspect")
+
+#: Called with what was done ("Items read"), and how often since the last call.
+Progress = Callable[[str, int], object]
+
+
+def unseen(_what: str, _count: int) -> None:
+    """A `Progress` that shows nothing."""
+
+
+def scanned(table: str, attributes: Collection[str], progress: Progress) -> Iterator[Item]:
+    """The `attributes` of every item of `table`, in no order. For costs see `bulk.pages`."""
+    for page in bulk.pages(table, attributes, segments=SEGMENTS, page_limit=PAGE_LIMIT):
+        yield from page
+        progress("Items read", len(page))
+
+
+def confirmed(
+    suspects: Iterable[Suspect], confirm: Callable[[Suspect], What], progress: Progress
+) -> Iterator[What]:
+    """What `confirm` returns for each suspect, in their order; called in several threads."""
+    left = iter(suspects)
+    with CountingPool(CONFIRM_THREADS) as pool:
+        # A pool takes everything at once, so it gets a batch at a time.
+        while batch := list(islice(left, AHEAD)):
+            yield from pool.map(confirm, batch)
+            progress("Suspects confirmed", len(batch))
+
+
+@dataclass
+class Findings(Generic[What]):
+    """The first `LISTED` findings of one kind, and how many `more` there may be, not confirmed."""
+
+    listed: list[What] = field(default_factory=list)
+    more: int = 0
+
+    def add(self, finding: What) -> None:
+        """List the finding, or only count it if the list is full."""
+        if self.is_full:
+            self.more += 1
+        else:
+            self.listed.append(finding)
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.listed) >= LISTED
+
+    @property
+    def count(self) -> int:
+        # Not `__len__`, whose result is limited: a counter may lack more numbers.
+        return len(self.listed) + self.more
+
+    def __bool__(self) -> bool:
+        return self.count > 0
+
+
+class Spool:
+    """Entries in any number, added in any order, read in sorted order; kept on disk.
+
+    An entry consists of texts; those with the same first text are read one after another. Read it
+    any number of times, and add nothing while reading. Its file has no name: it is gone when the
+    spool is closed or the process ends. Needs a few MB of memory, and reading it doubles the disk.
+    """
+
+    def __init__(self) -> None:
+        import sqlite3  # here: only checks need it
+
+        self._file = sqlite3.connect("")
+        self._file.execute("CREATE TABLE entries (entry TEXT)")
+
+    def add(self, *entry: str) -> None:
+        # As JSON in ASCII, because SQLite takes no surrogates.
+        self._file.execute("INSERT INTO entries VALUES (?)", [json.dumps(entry)])
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for (entry,) in self._file.execute("SELECT entry FROM entries ORDER BY entry"):
+            yield json.loads(entry)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._file.close()

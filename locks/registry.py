@@ -1,0 +1,279 @@
+"""Locks as other processes see them: whether the holder is gone, what is stored, how to break one.
+
+A process learns that a holder is gone without comparing two machines' clocks: each renewal gives a
+lock a new record version. A process that has seen the same version for the holder's whole lease, on
+its own clock, knows that the holder did not renew in that time.
+
+Source: "Building Distributed Locks with the DynamoDB Lock Client", AWS Database Blog, 2017.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any, TypeVar
+
+from dynamo import DamagedItem, Transaction, Unavailable
+from dynamo.items import bulk
+from dynamo.items.values import Item
+from dynamo.runtime.clock import now
+from locks import requests
+from locks.exceptions import LockChanged, UnknownLock
+from locks.models import RELEASED, LockItem
+
+Value = TypeVar("Value")
+
+#: A longer lease (30 years) is taken for damage.
+LONGEST_LEASE_SECONDS = 1_000_000_000
+
+#: How often a lock is read and broken again if its holder renewed in between, which is rare.
+BREAK_ATTEMPTS = 5
+
+#: All attributes but `data`, which may be large.
+_SHOWN = (
+    *("key", "ownerName", "leaseDuration", "recordVersionNumber"),
+    *("isReleased", "fencingToken", "renewedAt"),
+)
+
+
+def lease_seconds_of(stored: LockItem) -> float:
+    """The lease of a lock's holder; infinity for a claim.
+
+    Raises:
+        DamagedItem: it is not a whole number of milliseconds.
+    """
+    text: str | None = stored.lease_milliseconds
+    if text is None:
+        return math.inf
+    # The text may have any length, so it is not parsed if it is longer than the longest lease.
+    if not (text.isascii() and text.isdigit() and len(text) <= 13):
+        raise DamagedItem(LockItem.table(), stored.name, f"leaseDuration is {text[:40]!r}")
+    return int(text) / 1000
+
+
+class Watch:
+    """Watches one lock by its record version until its holder is certainly gone."""
+
+    def __init__(self) -> None:
+        self._seen: LockItem | None = None
+        #: Whether the holder renewed its lease, or changed, between two looks.
+        self.has_renewed = False
+        #: When the holder's lease will have been watched as a whole, on `dynamo.runtime.clock`.
+        #: Infinity before the first look, and for a claim.
+        self.ends_at = math.inf
+
+    def saw_whole_lease(self, stored: LockItem, at: float) -> bool:
+        """Note the lock as last read; return whether its holder did not renew for a whole lease.
+
+        `stored` is from a consistent read whose reply had arrived by `at`. A record version that
+        was not seen before begins the watch again. If True, take or delete the lock by a write
+        under the condition that it is still as `stored`.
+
+        Raises:
+            DamagedItem: the lease is not a whole number of milliseconds.
+        """
+        if self._seen is None or stored.version != self._seen.version:
+            self.has_renewed = self._seen is not None
+            self.ends_at = at + lease_seconds_of(stored)
+            self._seen = stored
+        return at >= self.ends_at
+
+
+class HolderWatch(Watch):
+    """Watches the holder of the lock `name` with the fencing token `fence` until it is gone.
+
+    For a process that wants what the holder worked on, not the lock itself.
+    """
+
+    def __init__(self, name: str, fence: int) -> None:
+        super().__init__()
+        self._name = name
+        self._fence = fence
+
+    def is_gone(self) -> bool:
+        """Read the lock once: did the holder release it, lose it, or let a whole lease pass?
+
+        If so, it renews no more, and no transaction commits under its lease: after a whole lease
+        the lock is deleted, because a holder that was only slow could still renew it. Costs 1
+        request and 1 read unit; 1 request and 1 write unit more, once, to delete the lock.
+
+        Raises:
+            DamagedItem: the lock has no usable lease.
+            Unavailable: no answer; a later look will tell.
+        """
+        lock = requests.read(self._name)
+        if lock is None or lock.released == RELEASED or lock.fence != self._fence:
+            return True
+        if not self.saw_whole_lease(lock, now()):
+            return False
+        try:
+            requests.break_seen(self._name, lock.stored, delete=True)
+        except LockChanged:
+            # It renewed at this moment.
+            return False
+        return True
+
+    def wait_until_gone(self, poll_seconds: float) -> bool:
+        """Watch the holder for up to one lease; return whether it is gone.
+
+        False if it renewed, or if it is a claim. Costs one `is_gone` every `poll_seconds`, and
+        raises the same.
+        """
+        while not self.is_gone():
+            if self.has_renewed or self.ends_at == math.inf:
+                return False
+            time.sleep(max(0.0, min(poll_seconds, self.ends_at - now())))
+        return True
+
+
+class State(Enum):
+    """The state of a lock. The holder of a held lock may have crashed; only watching it tells."""
+
+    HELD = "held"
+    RELEASED = "released"
+    CLAIMED = "claimed"
+
+
+@dataclass(frozen=True)
+class LockView:
+    """A lock as it is stored. Attributes that are missing or have another type are None.
+
+    `claim` is the record version of a claim, which never changes; None for a lease.
+    """
+
+    name: str
+    owner: str | None
+    state: State
+    lease_seconds: float | None
+    fence: int | None
+    renewed_at: datetime | None
+    claim: str | None = None
+
+    @property
+    def holding(self) -> tuple[Any, ...]:
+        """What all views of one lease of one holder, or of one claim, have in common.
+
+        Two leases of one holder cannot be told apart if it is a Java client, which writes no token.
+        """
+        return self.owner, self.fence, self.state, self.claim
+
+    def age_seconds(self, at: datetime) -> float | None:
+        """How long before `at` the holder renewed, by the holder's clock."""
+        return None if self.renewed_at is None else (at - self.renewed_at).total_seconds()
+
+    def is_silent(self, at: datetime) -> bool:
+        """Whether it was not renewed for a whole lease before `at`, by the holder's clock.
+
+        If clocks differ, a running holder may seem silent. A lock without a lease or a time of
+        renewal counts as silent.
+        """
+        age = self.age_seconds(at)
+        return age is None or self.lease_seconds is None or age > self.lease_seconds
+
+
+def all_locks() -> Iterator[LockView]:
+    """Yield every lock, in no order, with a few pages of 1 MB in memory at a time.
+
+    Costs 1 request per MB and 1 read unit per 4 KB of everything stored.
+
+    Raises:
+        Unavailable, Rejected, TableMissing: see `client.sending`.
+    """
+    for page in bulk.pages(LockItem.table(), _SHOWN):
+        yield from map(view_of, page)
+
+
+def look(name: str) -> LockView:
+    """Read one lock. Costs 1 request, 1 read unit.
+
+    Raises:
+        BadLockName: a lock cannot have this name.
+        UnknownLock: there is no lock with this name.
+    """
+    return view_of(_read(name))
+
+
+def break_lock(
+    name: str, *, as_seen: LockView | None = None, write: Transaction | None = None
+) -> State:
+    """Release a lock for its holder, or delete a claim; return the state that it had until then.
+
+    From then on the holder's renewals are refused, and so are transactions with `Lease.hold_in`.
+    The holder learns it at its next renewal, so if it still runs, break its lock only if the system
+    that the lock protects compares fencing tokens. The stored token stays, so the next holder's is
+    higher. With `as_seen`, the lock is broken only if it still has the holder that was seen.
+
+    Costs 2 requests, 1 read and 1 write unit; the same again if the holder renewed in between.
+
+    Raises:
+        BadLockName: a lock cannot have this name.
+        UnknownLock: there is no lock with this name.
+        LockChanged: it has another holder than `as_seen`. From a commit of `write` also: the holder
+            renewed in between.
+        Unavailable: no answer.
+    """
+    sent: LockView | None = None
+    for _attempt in range(BREAK_ATTEMPTS):
+        item = _read(name)
+        view = view_of(item)
+        if sent is not None and view.holding != sent.holding:
+            # That holder is gone. Our request, whose reply was lost, may have done it.
+            return sent.state
+        if as_seen is not None and view.holding != as_seen.holding:
+            raise LockChanged(name)
+        if view.state is State.RELEASED:
+            return State.RELEASED
+        sent = view
+        with suppress(LockChanged):
+            requests.break_seen(name, item, delete=view.state is State.CLAIMED, write=write)
+            return view.state
+    raise Unavailable("UpdateItem", "the lock changed each time")
+
+
+def _read(name: str) -> Item:
+    item = requests.read_raw(requests.checked_name(name))
+    if item is None:
+        raise UnknownLock(name)
+    return item
+
+
+def view_of(item: Item) -> LockView:
+    """The view of an item as on the wire, even if it is damaged. Costs no request."""
+    state = State.HELD
+    if _text(item, "isReleased") == RELEASED:
+        state = State.RELEASED
+    elif "leaseDuration" not in item:
+        state = State.CLAIMED
+    name, version = item["key"]["S"], _text(item, "recordVersionNumber")
+    return LockView(
+        name=name,
+        owner=_text(item, "ownerName"),
+        state=state,
+        lease_seconds=_read_as(
+            lambda text: lease_seconds_of(LockItem(name, lease_milliseconds=text)),
+            _text(item, "leaseDuration"),
+        ),
+        fence=_read_as(int, item.get("fencingToken", {}).get("N")),
+        renewed_at=_read_as(_time, _text(item, "renewedAt")),
+        claim=version if state is State.CLAIMED else None,
+    )
+
+
+def _text(item: Item, attribute: str) -> str | None:
+    return item.get(attribute, {}).get("S")
+
+
+def _read_as(kind: Callable[[str], Value], text: str | None) -> Value | None:
+    """What the text stands for; None without one, or if it does not stand for such a value."""
+    try:
+        return None if text is None else kind(text)
+    except (DamagedItem, ValueError):
+        return None
+
+
+def _time(text: str) -> datetime:
+    at = datetime.fromisoformat(text)
+    return at if at.tzinfo else at.replace(tzinfo=UTC)

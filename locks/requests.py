@@ -1,0 +1,255 @@
+"""The requests that read and change a lock's item, each under the condition that makes it safe.
+
+Each write is recognized by the record version that it stores: if its reply is lost and its
+repetition is refused, the stored version tells whether the first one arrived.
+
+A lock is given up in two ways: *released*, which keeps its item, or *deleted*. `release_held` and
+`delete_held` are for its holder. `break_seen` is for others: it breaks the lock if it has not
+changed since they read it.
+
+Requests are written as on the wire, because PynamoDB takes as long to build one as an engine nearby
+takes to execute it. `key` and `data` are reserved words of DynamoDB.
+"""
+
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from time import time_ns
+from typing import Any
+
+from dynamo import ConditionFailed, Transaction, joined
+from dynamo.client.sending import send
+from dynamo.items.updates import Update
+from dynamo.items.values import Item, fits_key
+from dynamo.transactions import Refusal, Write
+from locks.exceptions import BadLockName, LockChanged
+from locks.models import RELEASED, LockItem
+
+
+def checked_name(name: object) -> str:
+    """Return `name` if a lock can have it.
+
+    Raises:
+        BadLockName: it is not text, empty, over 2,048 bytes, or cannot be encoded in UTF-8.
+    """
+    if not isinstance(name, str) or not fits_key(name):
+        raise BadLockName(name)
+    return name
+
+
+def checked_data(data: bytes) -> bytes:
+    """Return `data` if it is bytes: PynamoDB would take text for Base64 and store what it decodes.
+
+    Raises:
+        TypeError: it is not bytes.
+    """
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(f"The data of a lock must be bytes, not {type(data).__name__}.")
+    return data
+
+
+def new_version() -> str:
+    """A record version that was never used."""
+    return str(uuid.uuid4())
+
+
+def read(name: str) -> LockItem | None:
+    """Read the lock; None if it does not exist. Costs 1 request, 1 read unit.
+
+    Raises:
+        DamagedItem: an attribute has another type.
+    """
+    item = read_raw(name)
+    return LockItem.from_raw_data(item) if item else None
+
+
+def read_raw(name: str) -> Item | None:
+    """Read the lock as on the wire, even if it is damaged."""
+    return send("GetItem", _address(name)).get("Item") or None
+
+
+def take(
+    name: str,
+    owner: str,
+    version: str,
+    lease_milliseconds: int,
+    *,
+    data: bytes | None = None,
+    instead_of: Item | None = None,
+) -> tuple[bool, Item | None]:
+    """Make `owner` the holder, under a new `version`. Costs 1 request, 1 write unit.
+
+    Only if the lock is absent or released; or with `instead_of`, an item read before, if it has not
+    changed since. Returns whether it was taken, and the item that is now stored, on the wire.
+    Attributes that we do not know are kept, and so is the stored data if `data` is None.
+    """
+    update = Update(
+        {
+            "ownerName": {"S": owner},
+            "leaseDuration": {"S": str(lease_milliseconds)},
+            "recordVersionNumber": {"S": version},
+            "renewedAt": {"S": _time_of_day()},
+            "isReleased": None,
+            **_stored_data(data),
+        },
+        # The first fencing token comes from the clock; from then on it only rises.
+        count={"fencingToken": ({"N": str(time_ns() // 1000)}, {"N": "1"})},
+    )
+    condition = _FREE if instead_of is None else _unchanged(instead_of)
+    request = update.request(_address(name), **condition)
+    request["ReturnValues"] = "ALL_NEW"
+    try:
+        # It counts the token up, but can be repeated: once it has arrived, its condition is false.
+        answer = send("UpdateItem", request, repeatable=True)
+    except ConditionFailed as refused:
+        stored = _stored(refused, name)
+        return _version_of(stored) == version, stored
+    return True, answer["Attributes"]
+
+
+def renew(name: str, versions: Sequence[str], version: str, data: bytes | None) -> bool:
+    """Store `version` if the lock has one of `versions`; return whether it is stored.
+
+    Not if another program, such as an operator's script, marked the lock as released: a waiter may
+    take it then. Also stores `data`, unless it is None. Costs 1 request, 1 write unit.
+    """
+    now = {"S": _time_of_day()}
+    update = Update({"recordVersionNumber": {"S": version}, "renewedAt": now, **_stored_data(data)})
+    unreleased = _held(versions, " AND attribute_not_exists(isReleased)")
+    refused = _refused("UpdateItem", update.request(_address(name), **unreleased))
+    return refused is None or _version_of(_stored(refused, name)) == version
+
+
+def release_held(name: str, versions: Sequence[str], version: str) -> bool:
+    """Release the lock if it has one of `versions`; return whether it is released.
+
+    True also if an earlier release under one of `versions` had arrived, or if the reply was lost
+    and another holder has the lock by now. Costs 1 request, 1 write unit.
+    """
+    request = Update(_released(version)).request(_address(name), **_held(versions))
+    refused = _refused("UpdateItem", request)
+    # The next holder may have been faster than our repetition.
+    return refused is None or refused.repeated or _version_of(_stored(refused, name)) in versions
+
+
+def delete_held(name: str, versions: Sequence[str]) -> bool:
+    """Delete the lock's item if it has one of `versions`; return whether it is gone.
+
+    As with `release_held`, another holder may have the lock by now. Costs 1 request, 1 write unit.
+    """
+    refused = _refused("DeleteItem", _under(_address(name), **_held(versions)))
+    return refused is None or refused.repeated or _stored(refused, name) is None
+
+
+def claim(name: str, owner: str) -> bool:
+    """Put a lock that never expires, if there is no item yet. Costs 1 request, 1 write unit."""
+    version = new_version()
+    item: Item = {
+        "key": {"S": name},
+        "ownerName": {"S": owner},
+        "recordVersionNumber": {"S": version},
+        "renewedAt": {"S": _time_of_day()},
+    }
+    absent = _condition("attribute_not_exists(#key)", {})
+    request = _under({"TableName": LockItem.table(), "Item": item}, **absent)
+    refused = _refused("PutItem", request)
+    return refused is None or _version_of(_stored(refused, name)) == version
+
+
+def break_seen(name: str, seen: Item, *, delete: bool, write: Transaction | None = None) -> None:
+    """Release the lock of any holder, which keeps its fencing token; or delete its item.
+
+    Costs 1 request, 1 write unit.
+
+    Raises:
+        LockChanged: its record version is not that of `seen`.
+    """
+    version = new_version()
+    if delete:
+        action = {"Delete": _under(_address(name), **_unchanged(seen))}
+    else:
+        # A lock whose token is not a whole number cannot be acquired.
+        damaged = not seen.get("fencingToken", {"N": "0"}).get("N", "").isdigit()
+        update = Update(_released(version) | ({"fencingToken": None} if damaged else {}))
+        action = {"Update": update.request(_address(name), **_unchanged(seen))}
+
+    def otherwise(refusal: Refusal) -> Exception | None:
+        is_deleted = delete and refusal.repeated and not refusal.stored
+        is_released = not delete and _version_of(refusal.stored) == version
+        return None if is_deleted or is_released else LockChanged(name)
+
+    with joined(write) as write:
+        write.add(Write(action, action, otherwise))
+
+
+def _refused(operation: str, request: dict[str, Any]) -> ConditionFailed | None:
+    try:
+        send(operation, request, repeatable=True)
+    except ConditionFailed as refused:
+        return refused
+    return None
+
+
+def _address(name: str) -> dict[str, Any]:
+    return {"TableName": LockItem.table(), "Key": {"key": {"S": name}}}
+
+
+def _released(version: str) -> dict[str, Any]:
+    return {"recordVersionNumber": {"S": version}, "isReleased": {"S": RELEASED}}
+
+
+def _stored_data(data: bytes | None) -> Item:
+    return {} if data is None else {"data": {"B": data}}
+
+
+def _under(request: dict[str, Any], condition: str, values: Item, names: Item) -> dict[str, Any]:
+    """The request of a put or a deletion under a condition."""
+    request = {
+        **request,
+        "ConditionExpression": condition,
+        "ExpressionAttributeValues": values,
+        "ExpressionAttributeNames": names,
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+    # DynamoDB rejects empty ones.
+    return {each: given for each, given in request.items() if given}
+
+
+# Conditions, as the arguments of `Update.request` -------------------------------------------------
+
+
+def _condition(condition: str, values: Item) -> dict[str, Any]:
+    names = {"#key": "key"} if "#key" in condition else {}
+    return {"condition": condition, "values": values, "names": names}
+
+
+_FREE = _condition("attribute_not_exists(#key) OR isReleased = :free", {":free": {"S": RELEASED}})
+
+
+def _held(versions: Sequence[str], more: str = "") -> dict[str, Any]:
+    """The record version is one of `versions`, which no other holder stores, and `more` is true."""
+    values: Item = {f":v{number}": {"S": version} for number, version in enumerate(versions)}
+    return _condition(f"recordVersionNumber IN ({', '.join(values)}){more}", values)
+
+
+def _unchanged(seen: Item) -> dict[str, Any]:
+    """The record version is that of `seen`, of whatever type it is."""
+    version = seen.get("recordVersionNumber")
+    if version is None:
+        return _condition(
+            "attribute_exists(#key) AND attribute_not_exists(recordVersionNumber)", {}
+        )
+    return _condition("recordVersionNumber = :seen", {":seen": version})
+
+
+def _time_of_day() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _version_of(item: Item | None) -> str | None:
+    return None if item is None else item.get("recordVersionNumber", {}).get("S")
+
+
+def _stored(refused: ConditionFailed, name: str) -> Item | None:
+    """The item that refused a write; read if the engine did not return it."""
+    return refused.item or read_raw(name)

@@ -1,0 +1,335 @@
+"""Checks that each series has the numbers 1..n, each on one item, and one item for each request id.
+
+The engine is `dynamo.tables.findings`. The counters are read first, then the items and
+guard items; each says to which series and number it belongs. Sorted by these, a series without
+damage needs no further reads. Sorted by request id, two items with the same one follow each other:
+twins.
+
+A scan is not isolated from transactions, so what it shows is only suspect. Before anything is
+reported, the counter, the suspect numbers and their guard items are read again at one instant.
+Items may be issued meanwhile, so a report is about the numbers that were given out when the check
+began: the counters are read first, and items issued later are neither counted nor missed.
+"""
+
+import collections
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, groupby, islice, pairwise
+from operator import itemgetter
+from typing import Any
+
+from dynamo.items import bulk
+from dynamo.items.plain import PlainModel
+from dynamo.items.values import Item, text_of
+from dynamo.tables import findings
+from dynamo.tables.findings import Findings, Progress, Spool, scanned, unseen
+from dynamo.transactions import READ_TOGETHER, read_together
+from sequences.exceptions import DamagedSeries
+from sequences.groups import head_of
+from sequences.models import REQUEST_PREFIX, Counter, NumberedModel
+
+#: How many numbers that probably have no item one transaction reads, besides the counter.
+ABSENT_TOGETHER = READ_TOGETHER - 1
+
+# The kinds of entry, in the order in which those of one number are sorted. An entry is the series,
+# the position of the number, the kind, and:
+COUNTER = "counter"  # the last number it has given out; empty if it does not hold one
+ITEM = "item"  # its value of `count_by`, and its request id
+REQUEST = "request"  # the key of a guard item that names the number
+TWIN = "twin"  # series and number of another item, with the same request id
+
+_POSITION_DIGITS = 40
+
+
+def position(number: str) -> str:
+    """A number as on the wire, padded so that texts sort as whole numbers do."""
+    return number.zfill(_POSITION_DIGITS) if number.isdigit() else f"-{number}"
+
+
+@dataclass
+class SeriesReport:
+    """What the check found in a series.
+
+    - `last`: the last number that its counter had given out when the check began; 0 without a
+      counter, None if the counter does not hold a number.
+    - `counts`: how many items have which value of `count_by`. Without damage they add up to `last`.
+    - `gaps`: numbers up to `last` without an item.
+    - `duplicates`: numbers whose item has the same request id as another item.
+    - `beyond`: numbers of items that the counter has not given out.
+    - `guards`: keys of guard items that name an item that does not exist or has another request id.
+      A guard item that names none is reported under its scope instead of a series.
+    - `others`: what further checks of the model found, by the name of the check.
+    """
+
+    series: str
+    last: int | None = 0
+    counts: collections.Counter[str] = field(default_factory=collections.Counter)
+    gaps: Findings[int] = field(default_factory=Findings)
+    duplicates: Findings[int] = field(default_factory=Findings)
+    beyond: Findings[int | str] = field(default_factory=Findings)
+    guards: Findings[str] = field(default_factory=Findings)
+    others: dict[str, Findings[str]] = field(default_factory=dict)
+
+    @property
+    def items(self) -> int:
+        """How many items the series has."""
+        return self.counts.total()
+
+    @property
+    def findings(self) -> dict[str, Findings[Any]]:
+        """All findings by name, those of further checks included."""
+        names = ("gaps", "duplicates", "beyond", "guards")
+        return {name: getattr(self, name) for name in names} | self.others
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the check found no damage."""
+        return self.last is not None and not any(self.findings.values())
+
+
+def check_series(
+    model: type[NumberedModel],
+    *,
+    series: Iterable[str] | None = None,
+    count_by: str = "",
+    on_item: Callable[[Item], object] | None = None,
+    progress: Progress = unseen,
+) -> Iterator[SeriesReport]:
+    """Yield a report for each series of `model`, sorted by name; or only for the given `series`.
+
+    Nothing is read before the first report is asked for: iterate, as `for report in …` does.
+
+    Proves for each series that its items have the numbers from 1 to the value of its counter, that
+    no two items have the same request id, and that each guard item names an item with its request
+    id. Items may be issued meanwhile: what a report says is true of the moment when the check
+    began. With `count_by`, a stored attribute such as a status, `SeriesReport.counts` tells how
+    many items have which value of it. `on_item` is called with the key and the request id of each
+    item, and all of these calls come before the first report.
+
+    Costs a scan of `counters` and of the model's table: 1 request per MB, 1 read unit per 4 KB of
+    everything stored; for each suspect number 1 request at most and 2 read units per item. While it
+    runs it uses about 600 bytes of disk per item.
+
+    With `series` nothing is scanned. Costs a read of their counters, a Query for each, and 2 read
+    units for the guard item of each item. A guard item whose item is gone is then not found.
+
+    Raises:
+        Unavailable, Rejected, TableMissing: see `client.sending`.
+    """
+    attributes = ("series", "number", "requestId", "owner", *([count_by] if count_by else []))
+    if series is None:
+        counters = scanned(Counter.table(), ("counterName", "currentValue", "lastDate"), unseen)
+        items = scanned(model.table(), attributes, progress)
+    else:
+        names = list(dict.fromkeys(series))
+        counters = _read_items([model.counter_of(name) for name in names])
+        items = chain.from_iterable(_items_of(model, name, attributes, progress) for name in names)
+    with Spool() as claims, Spool() as requests:
+        # Before the items: what is issued from here on is not checked.
+        for counter in counters:
+            _claim_counter(model, counter, claims)
+        for item in items:
+            _claim(model, item, count_by, claims, requests)
+            if on_item and not item["series"]["S"].startswith(REQUEST_PREFIX):
+                on_item(item)
+        _claim_twins(requests, claims)
+        for name, entries in groupby(claims, key=itemgetter(0)):
+            report = SeriesCheck(model, name, count_by).run(entries)
+            if report:
+                yield report
+
+
+def _read_items(keys: Iterable[PlainModel]) -> Iterator[Item]:
+    """The items that exist under `keys`."""
+    left = iter(keys)
+    while some := list(islice(left, findings.TOGETHER)):
+        yield from (item for item in read_together(some) if item)
+
+
+def _items_of(
+    model: type[NumberedModel], series: str, attributes: tuple[str, ...], progress: Progress
+) -> Iterator[Item]:
+    """The items of one series and their guard items."""
+    names = {f"#{number}": name for number, name in enumerate(attributes)}
+    request: dict[str, Any] = {
+        "TableName": model.table(),
+        "KeyConditionExpression": "series = :series",
+        "ProjectionExpression": ", ".join(names),
+        "ExpressionAttributeNames": names,
+        "ExpressionAttributeValues": {":series": {"S": series}},
+    }
+    if findings.PAGE_LIMIT is not None:
+        request["Limit"] = findings.PAGE_LIMIT
+    for page, _has_more in bulk.query_pages(request):
+        yield from page
+        # Each key once, as a transaction requires: twins have the same guard item.
+        ids = {request_id for item in page if (request_id := text_of(item, "requestId"))}
+        keys = [model(model.guard_key(series, each), 0) for each in sorted(ids)]
+        yield from _read_items(keys)
+        progress("Items read", len(page) + len(keys))
+
+
+def _claim_counter(model: type[NumberedModel], item: Item, claims: Spool) -> None:
+    name = item["counterName"]["S"]
+    if name.startswith(model.counter_prefix()):
+        series = name.removeprefix(model.counter_prefix())
+        last = last_of(model, item)
+        claims.add(series, "", COUNTER, "" if last is None else str(last))
+
+
+def _claim(
+    model: type[NumberedModel], item: Item, count_by: str, claims: Spool, requests: Spool
+) -> None:
+    """Record to which series, number and request id an item of the table belongs."""
+    key, number = item["series"]["S"], item["number"]["N"]
+    if key.startswith(REQUEST_PREFIX):
+        series, place = model.place_of(item) or (model.scope_of(key), "none")
+        claims.add(series, position(str(place)), REQUEST, key)
+        return
+    request_id = text_of(item, "requestId")
+    claims.add(key, position(number), ITEM, text_of(item, count_by), request_id)
+    if request_id and number.isdigit():
+        requests.add(model.guard_key(key, request_id), key, number)
+
+
+def _claim_twins(requests: Spool, claims: Spool) -> None:
+    """Record the items that share their request id with another item of the scope."""
+    for _key, items in groupby(requests, key=itemgetter(0)):
+        for count, ((_key, *one), (_key, *other)) in enumerate(pairwise(items)):
+            claims.add(other[0], position(other[1]), TWIN, *one)
+            if count == 0:
+                claims.add(one[0], position(one[1]), TWIN, *other)
+
+
+class SeriesCheck:
+    """Makes the report of one series from its sorted entries."""
+
+    def __init__(self, model: type[NumberedModel], series: str, count_by: str) -> None:
+        self.report = SeriesReport(series)
+        self._model = model
+        self._count_by = count_by
+        self._has_counter = False
+        self._last = 0
+        self._expected = 1
+        #: The position of the current number, and the key of the guard item that its item has.
+        self._at = ""
+        self._guard_key: str | None = None
+        #: What the counter has given out meanwhile; read only if an item may be beyond it.
+        self._last_now: int | None = None
+
+    def run(self, entries: Iterable[list[str]]) -> SeriesReport | None:
+        """Return the report; None if the series did not exist yet when the check began."""
+        take: dict[str, Callable[..., None]] = {
+            COUNTER: self._take_counter,
+            ITEM: self._take_item,
+            REQUEST: self._take_guard,
+            TWIN: self._take_twin,
+        }
+        for _series, at, kind, *details in entries:
+            if at != self._at:
+                self._at, self._guard_key = at, None
+            take[kind](*details)
+        self._suspect_gap(self._last + 1)
+        anything = self._has_counter or self.report.items or not self.report.is_sound
+        return self.report if anything else None
+
+    @property
+    def _number(self) -> int | None:
+        """The current number; None if it is not a whole number above 0."""
+        return int(self._at) or None if self._at.isdigit() else None
+
+    def _take_counter(self, value: str) -> None:
+        self._has_counter, self._last = True, int(value or 0)
+        self.report.last = int(value) if value else None
+
+    def _take_item(self, status: str, request_id: str) -> None:
+        self._guard_key = self._model.guard_key(self.report.series, request_id)
+        number = self._number
+        if number is None:
+            # We never write such a number, so there is no transaction to wait for.
+            self.report.counts[status] += 1
+            self.report.beyond.add(self._at[1:] if self._at.startswith("-") else 0)
+        elif number <= self._last:
+            self._suspect_gap(number)
+            self._expected = number + 1
+            self.report.counts[status] += 1
+        elif not self._is_issued_since(number) and (
+            self.report.beyond.is_full or self._is_beyond(number)
+        ):
+            self.report.counts[status] += 1
+            self.report.beyond.add(number)
+
+    def _take_guard(self, key: str) -> None:
+        if key == self._guard_key:
+            return
+        number = self._number
+        if number is not None and number > self._last and self._is_issued_since(number):
+            return
+        if self.report.guards.is_full or self._is_wrong(key, number):
+            self.report.guards.add(key)
+
+    def _take_twin(self, series: str, number: str) -> None:
+        if self.report.duplicates.is_full or self._is_twin(series, int(number)):
+            self.report.duplicates.add(self._number or 0)
+
+    def _is_issued_since(self, number: int) -> bool:
+        """Whether the counter has given out the number meanwhile."""
+        if self._last_now is None:
+            [counter] = read_together([self._model.counter_of(self.report.series)])
+            self._last_now = last_of(self._model, counter) or 0
+        return number <= self._last_now
+
+    def _suspect_gap(self, end: int) -> None:
+        """Confirm that the numbers from the expected one up to below `end` have no item."""
+        first = self._expected
+        while first < end and not self.report.gaps.is_full:
+            numbers = range(first, min(end, first + ABSENT_TOGETHER))
+            last, items = self._read(numbers)
+            for number in numbers:
+                if number in items:
+                    self.report.counts[text_of(items[number], self._count_by)] += 1
+                elif number <= last:
+                    self.report.gaps.add(number)
+            first = numbers.stop
+        self.report.gaps.more += max(0, end - first)
+
+    def _is_beyond(self, number: int) -> bool:
+        """Whether, at one instant, the number has an item and was not given out."""
+        last, items = self._read([number])
+        return number > last and number in items
+
+    def _is_twin(self, series: str, number: int) -> bool:
+        """Whether this and the current item have, at one instant, the same request id."""
+        places = [(self.report.series, self._number or 0), (series, number)]
+        items = read_together([self._model(*place) for place in places])
+        one, other = (text_of(item, "requestId") for item in items)
+        return one == other != ""
+
+    def _read(self, numbers: Sequence[int]) -> tuple[int, dict[int, Item]]:
+        """At one instant: the last number given out, and which of `numbers` has an item."""
+        series = self.report.series
+        keys = [self._model(series, number) for number in numbers]
+        counter, *items = read_together([self._model.counter_of(series), *keys])
+        found = zip(numbers, items, strict=True)
+        return last_of(self._model, counter) or 0, {number: item for number, item in found if item}
+
+    def _is_wrong(self, key: str, number: int | None) -> bool:
+        """Whether the guard item names, at one instant, no item or that of another request."""
+        guard_item = self._model(key, 0)
+        if number is None:
+            [guard] = read_together([guard_item])
+            place = self._model.place_of(guard) if guard else None
+            return guard is not None and (place is None or place.number == 0)
+        series = self.report.series
+        guard, item = read_together([guard_item, self._model(series, number)])
+        if guard is None or self._model.place_of(guard) != (series, number):
+            return False
+        return item is None or key != self._model.guard_key(series, text_of(item, "requestId"))
+
+
+def last_of(model: type[NumberedModel], counter: Item | None) -> int | None:
+    """The last number that a counter has given out; None if it does not hold one."""
+    try:
+        return head_of("", model, counter).number
+    except DamagedSeries:
+        return None

@@ -1,0 +1,290 @@
+"""One transaction of a series: its counter, and an item and a guard item for each caller.
+
+counter   <table>#<series>          n → n+k                  if it is n
+item      <series>, n+1 … n+k       put                      if absent
+guard     requestId#<scope>#<id>    put, naming its item     if absent
+          the writes of `also`                               under their own conditions
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from dynamo.client.sending import send
+from dynamo.exceptions import DamagedItem
+from dynamo.items.updates import Update
+from dynamo.items.values import Item
+from dynamo.transactions import MAX_WRITES, Transaction, Write, read_together
+from sequences.combining import Caller
+from sequences.exceptions import DamagedSeries, OutOfOrder, SeriesError
+from sequences.models import Counter, NumberedModel
+
+Model = type[NumberedModel]
+#: A value of `ordered_by` as on the wire: `{"S": "2026-03-14"}`.
+Order = dict[str, str]
+
+#: Below the 4 MB of a transaction, because DynamoDB counts sizes a little differently.
+MAX_BYTES = 3_000_000
+#: A partition takes 1,000 write units a second; a group takes at most half of them.
+MAX_UNITS = 500
+#: A guard item has fewer bytes; this costs the same.
+GUARD_BYTES = 1024
+
+
+@dataclass(frozen=True)
+class Head:
+    """How far a series has come: its last number, and its last value of `ordered_by`, if any."""
+
+    number: int = 0
+    last: Order | None = None
+
+
+@dataclass(eq=False)
+class Unnumbered:
+    """One caller's item, complete except for its number.
+
+    Each caller makes `wire`, the item as on the wire, while another transaction is under way.
+    `guard_key` is the partition key of its guard item. With `is_alone` it shares its transaction
+    with no other item.
+    """
+
+    item: NumberedModel
+    wire: Item
+    guard_key: str
+    digest: str
+    size_bytes: int
+    also: Sequence[Write] = ()
+    is_alone: bool = False
+
+    @property
+    def order(self) -> Order | None:
+        """The item's value of `ordered_by`, if its model has one."""
+        return self.wire.get(self.item.ordered_by or "")
+
+    def contradicts(self, head: Head) -> bool:
+        """Whether `head` may be outdated, judged by this item: read it again before the next group.
+
+        - The item is too early in the order. If the tables were restored meanwhile, it may fit.
+        - A write of `also` is for an item of this series beyond `head`: another process issued
+          that item. The group would put an item under the same number. DynamoDB would reject it,
+          because a transaction may write each key only once.
+        """
+        if is_before(self.order, head.last):
+            return True
+        own, series = type(self.item).table(), {"S": self.item.series}
+        for request in (write.request for write in self.also):
+            key = request.get("Key") or request["Item"]
+            is_ours = request["TableName"] == own and key["series"] == series
+            if is_ours and Decimal(key["number"]["N"]) > head.number:
+                return True
+        return False
+
+
+ItemCaller = Caller[Unnumbered, Any]
+
+
+def choose(callers: list[ItemCaller], head: Head) -> list[ItemCaller]:
+    """Return the callers of the next transaction, in order. Decide those whose item is too early.
+
+    A transaction takes each key once. So if two callers have the same request id, or write the
+    same item by `also`, the second one waits; so do callers that no longer fit. No caller with a
+    later order goes before one that waits, because the waiting item would then be out of order.
+    """
+    chosen: list[ItemCaller] = []
+    held_back: ItemCaller | None = None
+    keys: set[Any] = set()
+    actions, size_bytes, units = 1, 0, 2
+    for caller in sorted(callers, key=lambda each: _rank(each.ask.order)):
+        ask = caller.ask
+        if is_before(ask.order, head.last):
+            early = OutOfOrder(str(_rank(ask.order)), str(_rank(head.last)))
+            caller.decide(_issued_before(ask) or early)
+            continue
+        if held_back is not None and is_before(held_back.ask.order, ask.order):
+            break
+        own_keys = [ask.guard_key, *(write.key for write in ask.also)]
+        if not keys.isdisjoint(own_keys):
+            held_back = caller
+            continue
+        # An item that `also` updates may be larger. If so, DynamoDB rejects a group that is too
+        # large, and its items are sent one by one.
+        sizes = [ask.size_bytes, GUARD_BYTES, *(write.sent_bytes for write in ask.also)]
+        actions += len(sizes)
+        size_bytes += sum(sizes)
+        units += sum(2 * math.ceil(each / 1024) for each in sizes)
+        too_much = actions > MAX_WRITES or size_bytes > MAX_BYTES or units > MAX_UNITS
+        if chosen and (too_much or ask.is_alone):
+            break
+        chosen.append(caller)
+        keys.update(own_keys)
+        if ask.is_alone:
+            break
+    return chosen
+
+
+def is_before(order: Order | None, other: Order | None) -> bool:
+    """Whether `order` comes before `other`. If one of them is None, there is no order."""
+    return order is not None and other is not None and bool(_rank(order) < _rank(other))
+
+
+def _rank(order: Order | None) -> Any:
+    """The value to sort by; `NumberedModel.check_order` has accepted it."""
+    if order is None:
+        return ""
+    return Decimal(order["N"]) if "N" in order else order["S"]
+
+
+class Group:
+    """One transaction that issues the items of `callers` on a series, after `head`."""
+
+    def __init__(self, model: Model, series: str, head: Head, callers: list[ItemCaller]) -> None:
+        self._model = model
+        self._series = series
+        self._head = head
+        self._numbered = list(enumerate(callers, head.number + 1))
+        self.head_after = Head(head.number + len(callers), callers[-1].ask.order or head.last)
+        self._write = Transaction(repeat_conflicts=False)
+
+    def commit(self) -> bool:
+        """Send the transaction; return whether it is committed. If so, its callers are decided.
+
+        Raises:
+            TransactionConflict: another transaction or throttling was in the way.
+            Unavailable, Rejected, TableMissing: see `client.sending`.
+        """
+        refused = SeriesError()
+        # `true_head` finds this write by the head. Found by `self`, it would be part of a cycle of
+        # references, and the group would stay in memory until the garbage collector runs.
+        self._write.add(Write(self._head, {"Update": self._counter_update()}, refused))
+        issued = []
+        for number, caller in self._numbered:
+            ask = caller.ask
+            item = ask.wire | {"number": {"N": str(number)}}
+            guard = {
+                "series": {"S": ask.guard_key},
+                "number": {"N": "0"},
+                "owner": {"S": f"{self._series}#{number}"},
+                "digest": {"S": ask.digest},
+            }
+            self._write.add(self._put(item, caller, refused), self._put(guard, ask, refused))
+            self._write.add(*ask.also)
+            issued.append(item)
+        if self._write.try_commit():
+            return False
+        for (number, caller), stored in zip(self._numbered, issued, strict=True):
+            issued_item = caller.ask.item
+            issued_item.number, issued_item.stored = number, stored
+            caller.decide(issued_item)
+        return True
+
+    def _put(self, item: Item, about: object, refused: Exception) -> Write:
+        action = {
+            "TableName": self._model.table(),
+            "Item": item,
+            "ConditionExpression": "attribute_not_exists(series)",
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+        return Write(about, {"Put": action}, refused)
+
+    def _counter_update(self) -> dict[str, Any]:
+        values = {":before": {"N": str(self._head.number)}}
+        changes: Item = {"currentValue": {"N": str(self.head_after.number)}}
+        if self.head_after.last is not None:
+            changes["lastDate"] = self.head_after.last
+        unchanged = "currentValue = :before"
+        if self._head.last is not None:
+            # A counter that was restored or recreated can have the same number and another value.
+            values[":lastBefore"] = self._head.last
+            unchanged += " AND lastDate = :lastBefore"
+        if not self._head.number:
+            unchanged = f"attribute_not_exists(currentValue) OR {unchanged}"
+        address = Counter.address(self._model.counter_prefix() + self._series)
+        return Update(changes).request(address, unchanged, values=values)
+
+    def answer_the_refused(self) -> None:
+        """Decide the callers whose request id is stored, and those whose `also` was refused."""
+        for _number, caller in self._numbered:
+            ask = caller.ask
+            if (refusal := self._write.refusal_of(ask)) is not None:
+                if (earlier := _issued_before(ask, refusal.stored)) is not None:
+                    caller.decide(earlier)
+                continue
+            for error in (each.error for each in self._write.refusals if each.write in ask.also):
+                caller.decide(error)
+
+    def true_head(self) -> Head | None:
+        """How far the series really is, if the group was refused because it is further.
+
+        Otherwise None. If the result is the same as `head`, an item is stored beyond the counter:
+        the series is damaged.
+        """
+        if (refusal := self._write.refusal_of(self._head)) is not None:
+            return head_of(self._series, self._model, refusal.stored)
+        for number, caller in self._numbered:
+            if self._write.refusal_of(caller) is not None:
+                # Read at one instant: the items that a refusal shows may be from different ones.
+                keys = [self._model.counter_of(self._series), self._model(self._series, number)]
+                counter, item = read_together([*keys])
+                return head_of(self._series, self._model, counter) if item else None
+        return None
+
+
+def _issued_before(ask: Unnumbered, guard: Item | None = None) -> NumberedModel | Exception | None:
+    """What the same request id issued: the stored item, or the error that answers the caller.
+
+    None if it issued nothing. `guard` is its guard item, if a refusal showed it. Costs 1 request
+    and 4 read units for items of up to 4 KB; without `guard` 1 request and 2 units more.
+    """
+    model = type(ask.item)
+    if guard is None:
+        [guard] = read_together([model(ask.guard_key, 0)])
+    if guard is None:
+        return None
+    place = model.place_of(guard)
+    if place is None or not place.number:
+        return DamagedSeries(ask.item.series)
+    # Guard and item at one instant.
+    guard, stored = read_together([model(ask.guard_key, 0), model(*place)])
+    request_id = ask.wire["requestId"]
+    if guard is None or stored is None or stored.get("requestId") != request_id:
+        return DamagedSeries(place.series)
+    if guard.get("digest") != {"S": ask.digest}:
+        return model.RequestIdReused(request_id["S"], place.series, place.number)
+    try:
+        return model.from_raw_data(stored)
+    except DamagedItem as error:
+        return error
+
+
+# How far a series has come -----------------------------------------------------------------------
+
+
+def read_head(model: Model, series: str) -> Head:
+    """How far the series is now. Costs 1 request and 1 read unit.
+
+    Raises:
+        DamagedSeries: as `head_of`.
+    """
+    answer = send("GetItem", Counter.address(model.counter_prefix() + series))
+    return head_of(series, model, answer.get("Item"))
+
+
+def head_of(series: str, model: Model, counter: Item | None) -> Head:
+    """The head that the item of a counter tells; number 0 if there is no item.
+
+    Raises:
+        DamagedSeries: it does not hold a whole number, or its last value is not usable.
+    """
+    stored = counter or {}
+    number = stored.get("currentValue", {"N": "0"}).get("N", "")
+    last = stored.get("lastDate")
+    try:
+        if last is not None:
+            model.check_order(last)
+        if number.isdigit():
+            return Head(int(number), last)
+    except ValueError as error:
+        raise DamagedSeries(series) from error
+    raise DamagedSeries(series)

@@ -1,0 +1,269 @@
+"""Series: numbers 1, 2, 3 … without a gap, for items of any model.
+
+    class Ticket(NumberedItem):
+        class Meta:
+            table_name = "tickets"
+
+        subject = TextAttribute()
+
+    ticket = issue(Ticket(subject="Broken door"), series="tickets#2026", request_id=form_id)
+    ticket.number  # assigned, stored and final
+
+From `issue` to the transaction:
+
+1. `issue` (here) completes the item and hands it to the combiner.
+2. `combining`: items that wait for the same series share a transaction, which costs
+   2 + 4k write units for k items of up to 1 KB.
+3. `_send_group` (here) lets `groups` choose the items that fit and send the transaction:
+   counter, items and guard items, all or nothing. So a number without its item cannot exist, and
+   a crash leaves nothing to repair.
+
+The process remembers the counter. If another process moved it, the transaction is refused, and the
+refusal shows the counter's value. A transaction that met another one is not repeated as it is:
+after a pause (`pace`) the counter is read, and items that arrived meanwhile join.
+"""
+
+import time
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Self, TypeVar
+
+from dynamo.exceptions import Rejected, TransactionConflict, Unavailable
+from dynamo.items.values import ITEM_MAX_BYTES, fits_key, item_bytes
+from dynamo.runtime.deadline import operation_ends_at
+from dynamo.runtime.processes import on_new_process
+from dynamo.runtime.threads import in_thread
+from dynamo.signals import tables_emptied
+from dynamo.transactions import Transaction, Write
+from sequences.combining import Combiner
+from sequences.exceptions import DamagedSeries, ItemTooLarge
+from sequences.groups import Group, Head, ItemCaller, Unnumbered, choose, read_head
+from sequences.models import REQUEST_PREFIX, NumberedModel
+from sequences.pace import Pace
+from sequences.signals import numbers_given
+
+Numbered = TypeVar("Numbered", bound=NumberedModel)
+Key = tuple[type[NumberedModel], str]
+
+#: How many series a process remembers. A series that was forgotten costs one more read.
+REMEMBERED_SERIES = 10_000
+#: A number in an item takes at most so many bytes more than the 0 that stands for it before.
+NUMBER_BYTES = 21
+
+
+class NumberedItem(NumberedModel):
+    """Base of models whose items are numbered 1, 2, 3 … within a series, without a gap.
+
+    Subclass it and name the table in `Meta.table_name`:
+
+        class Ticket(NumberedItem):
+            class Meta:
+                table_name = "tickets"
+
+            subject = TextAttribute()
+
+    Items are created by `issue` and by forms, and never deleted, because that leaves a gap. An
+    item's own attributes change by `change`; its series, number and request id never change.
+
+    The counter of a series is named `<table>#<series>`; from the definition of the model on, plain
+    counters cannot have such names. If your project already has plain counters whose names begin
+    with `<table>#`, give the model another table name: a series would go on from their values, and
+    `checkseries` would report the numbers before as gaps.
+    """
+
+    def insert_for(
+        self, request_id: str, asked: Mapping[str, Any], write: Transaction | None = None
+    ) -> Self:
+        """Issue this object in its `series`, for a form. Costs and errors as `issue`."""
+        if write is not None:
+            raise TypeError(
+                "Numbers are issued in a transaction of their own, which the other writes can "
+                "join: sequences.issue(…, also=write)."
+            )
+        if self.series is None:
+            raise TypeError(
+                f"Which series numbers this {self._noun()}? Set form.instance.series before the "
+                "form is saved."
+            )
+        self._given = frozenset(asked)
+        self.deserialize(issue(self, series=self.series, request_id=request_id).stored)
+        return self
+
+
+def issue(
+    item: Numbered,
+    *,
+    series: str,
+    request_id: str | uuid.UUID | None = None,
+    also: Iterable[Write] = (),
+) -> Numbered:
+    """Store `item` under the next number of `series` and return it.
+
+    Sets `item.series`, `item.number` and `item.request_id`. The numbers of a series are 1, 2, 3 …
+    at every instant; no error, crash or race skips one or gives it twice.
+
+    `request_id` makes the call repeatable: a later call with the same id and the same `contents`
+    returns the item that is stored, as it is by then, and issues nothing. Take an id that the
+    caller keeps, such as one in a form. Without one, a random id is used. **An id is known within
+    its series only**: with another `series` it issues another item. If the series of a repeated
+    call may differ, as that of a year does at its end, override `NumberedItem.request_scope`.
+
+    `also` are further writes that are committed with the item or not at all: a `Transaction` that
+    collected them and that its caller does not commit, or a list of `dynamo.transactions.Write`. If
+    one of them is refused, only this item is refused, although it may share a transaction with
+    others. They may be for earlier items of the series, but not for `item` itself.
+
+    Costs 1 request and 6 write units for an item of up to 1 KB, if no other process issues on the
+    series. The first call of a process on a series costs 1 read more, and so does a write of `also`
+    for an item of the series that another process issued since; items that share a transaction cost
+    less. Each write of `also` adds 2 units per KB.
+
+    Raises:
+        RequestIdReused: the request id issued an item with other contents.
+        OutOfOrder: the series already has a later value of `ordered_by`.
+        ItemTooLarge: the item does not fit into DynamoDB.
+        DamagedSeries: the counter and the items contradict each other; see `checkseries`.
+        the `otherwise` of a refused write of `also`.
+        Unavailable: no answer in time. The item may be stored: call again with the same request id.
+        Rejected, TableMissing: see `client.sending`.
+        ValueError: `series` or `request_id` cannot be part of a key, an attribute is missing or not
+            usable, or `also` is too large. Nothing was written.
+    """
+    request_id = str(uuid.uuid4()) if request_id is None else str(request_id)
+    guard_key = _checked_guard_key(type(item), series, request_id)
+    item.series, item.number, item.request_id = series, 0, request_id
+    wire = item.to_wire() | {
+        "series": {"S": series},
+        "number": {"N": "0"},
+        "requestId": {"S": request_id},
+    }
+    if item.ordered_by is not None:
+        # Checked here, because in a group it would fail for all items.
+        if item.ordered_by not in wire:
+            raise ValueError(f"The item needs a value of {item.ordered_by}: it orders the series.")
+        item.check_order(wire[item.ordered_by])
+    size_bytes = item_bytes(wire) + NUMBER_BYTES
+    limit = ITEM_MAX_BYTES - item.reserved_bytes
+    if size_bytes > limit:
+        raise ItemTooLarge(size_bytes, limit)
+    ask = Unnumbered(item, wire, guard_key, item.digest(), size_bytes, tuple(also))
+    issued: Numbered = _combiner((type(item), series), ask)
+    if issued is item and isinstance(also, Transaction):
+        also.tell_committed()
+    return issued
+
+
+async def aissue(
+    item: Numbered,
+    *,
+    series: str,
+    request_id: str | uuid.UUID | None = None,
+    also: Iterable[Write] = (),
+) -> Numbered:
+    """As `issue`, in a thread; tasks that wait for the same series share a transaction."""
+    return await in_thread(issue, item, series=series, request_id=request_id, also=also)
+
+
+def _checked_guard_key(model: type[NumberedModel], series: str, request_id: str) -> str:
+    if not isinstance(series, str):
+        raise TypeError(f"A series is a text, such as {str(series)!r}, not {series!r}.")
+    if not series.strip() or not request_id.strip():
+        raise ValueError("The series and the request id must not be empty.")
+    if series.startswith(REQUEST_PREFIX):
+        raise ValueError(f"A series must not begin with {REQUEST_PREFIX}: {series!r}.")
+    if model.scopes_have_hash and "#" in request_id:
+        raise ValueError(f"The request id must not contain #: {request_id!r}.")
+    guard_key = model.guard_key(series, request_id)
+    for key in (guard_key, model.counter_prefix() + series):
+        if not fits_key(key):
+            raise ValueError(f"This is not a key of at most 2,048 bytes in UTF-8: {key!r}.")
+    return guard_key
+
+
+@dataclass(eq=False)
+class _Known:
+    """What this process remembers of a series: its head, and when its next group may go.
+
+    `head` is None until it is read. It may be behind; the transaction then tells.
+    """
+
+    head: Head | None = None
+    pace: Pace = field(default_factory=Pace)
+
+
+@lru_cache(REMEMBERED_SERIES)
+def _known(_key: Key) -> _Known:
+    return _Known()
+
+
+on_new_process(_known.cache_clear)
+tables_emptied.connect(lambda **_signal: _known.cache_clear(), weak=False)
+
+
+def _prepare(key: Key) -> None:
+    """If other processes issue on the series, too, wait for our turn and read the counter.
+
+    A read costs less than a refused group.
+    """
+    known = _known(key)
+    begins_at = min(known.pace.begins_at, operation_ends_at())
+    if (pause := begins_at - time.monotonic()) > 0:
+        time.sleep(pause)
+    if known.pace.must_look(time.monotonic()):
+        known.head = read_head(*key)
+
+
+def _send_group(key: Key, callers: list[ItemCaller]) -> None:
+    """Send one transaction for as many of `callers` as fit; decide those whose outcome it tells."""
+    model, series = key
+    known = _known(key)
+    head = known.head
+    if head is None or any(each.ask.contradicts(head) for each in callers):
+        head = known.head = read_head(model, series)
+    chosen = choose(callers, head)
+    if chosen and time.monotonic() > operation_ends_at():
+        raise Unavailable("TransactWriteItems", "the series is contended or throttled")
+    chosen = [caller for caller in chosen if caller.mark_sent()]
+    if not chosen:
+        return
+    group = Group(model, series, head, chosen)
+    began = time.monotonic()
+    try:
+        is_committed = group.commit()
+    except TransactionConflict as conflict:
+        now, pace = time.monotonic(), known.pace
+        known.pace = (
+            pace.slowed(now) if conflict.throttled else pace.lost(now, now - began, told=False)
+        )
+        return
+    except (Rejected, ValueError) as error:
+        # One item is at fault, or the head from which it was numbered. From now on each goes alone,
+        # and that item gets the error.
+        known.head = read_head(model, series)
+        for caller in chosen:
+            caller.ask.is_alone = True
+        if len(chosen) == 1 and known.head == head:
+            chosen[0].decide(error)
+        return
+    now = time.monotonic()
+    if is_committed:
+        known.head, known.pace = group.head_after, known.pace.won(now, now - began)
+        numbers_given.send_robust(
+            sender=model, kind="series", callers=len(chosen), numbers=len(chosen)
+        )
+        return
+    group.answer_the_refused()
+    true_head = group.true_head()
+    if true_head is None:
+        # Only request ids and writes of `also` were refused. The other items go with the next one.
+        return
+    if true_head == head:
+        for caller in chosen:
+            caller.decide(DamagedSeries(series))
+        return
+    known.head, known.pace = true_head, known.pace.lost(now, now - began, told=True)
+
+
+_combiner: Combiner[Key, Unnumbered, Any] = Combiner(_send_group, prepare=_prepare)
