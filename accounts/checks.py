@@ -69,9 +69,9 @@ def check_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         "W005": limits,
     }
     return [
-        (Error if each.startswith("E") else Warning)(
-            text.format(limits=limits), hint=hint.format(missing=missing), id=f"accounts.{each}"
+        (Error if key.startswith("E") else Warning)(
+            text.format(limits=limits), hint=hint.format(missing=missing), id=f"accounts.{key}"
         )
-        for each, (text, hint) in _TEXTS.items()
-        if wrong[each]
+        for key, (text, hint) in _TEXTS.items()
+        if wrong[key]
     ]

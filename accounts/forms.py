@@ -164,9 +164,9 @@ class ProfileForm(ModelForm[User]):
         """The fields of a page, and of any other group that was sent or has an error."""
         return [
             (title, [self[name] for name in names])
-            for each, groups in _PROFILE.items()
+            for key, groups in _PROFILE.items()
             for title, names in groups.items()
-            if each == page or (self.sent | self.errors.keys()) & set(names)
+            if key == page or (self.sent | self.errors.keys()) & set(names)
         ]
 
     def clean_vat_id(self) -> str | None:

@@ -261,7 +261,7 @@ class User(AbstractUser):
         if not (deactivates or "password" in values):
             return implied
         here = None if deactivates else self.session_id
-        kept = {id_: each for id_, each in self.sessions_read().items() if id_ == here}
+        kept = {id_: value for id_, value in self.sessions_read().items() if id_ == here}
         dropped = NO_PENDING_CHANGE if self.pending_email else {}
         return {**implied, "sessions": kept or None, **dropped}
 
@@ -272,5 +272,5 @@ class User(AbstractUser):
 
 #: The attributes that people type, by name, in the order of the profile.
 VALUES: dict[str, Value] = {
-    name: each for name, each in vars(User).items() if isinstance(each, Value)
+    name: value for name, value in vars(User).items() if isinstance(value, Value)
 }

@@ -53,8 +53,8 @@ def drawn(latencies: Latencies) -> str:
     for load in loads:
         y += GROUP
         parts.append(f'<text class="group" x="20" y="{y - 10}">{_spelled(load)}</text>')
-        for (each, contender), ms in latencies.items():
-            if each != load:
+        for (key, contender), ms in latencies.items():
+            if key != load:
                 continue
             kind = "bar ours" if contender == "ours" else "bar"
             end = _x(ms)

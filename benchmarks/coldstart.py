@@ -77,9 +77,9 @@ def print_table(runs: dict[str, list[dict[str, Any]]]) -> None:
     print(f"|---|{'---:|' * (len(steps) + 3)}")
     for name, found in runs.items():
         times = [list(run["milliseconds"].values()) for run in found]
-        medians = [statistics.median(each) for each in zip(*times, strict=True)]
-        total = statistics.median(sum(each) for each in times)
-        columns = " | ".join(f"{each:.0f}" for each in [*medians, total])
+        medians = [statistics.median(item) for item in zip(*times, strict=True)]
+        total = statistics.median(sum(time_) for time_ in times)
+        columns = " | ".join(f"{median:.0f}" for median in [*medians, total])
         modules = statistics.median(run["modules"] for run in found)
         megabytes = statistics.median(run["megabytes"] for run in found)
         print(f"| {name} | {columns} | {modules:,.0f} | {megabytes:.0f} |")

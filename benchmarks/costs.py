@@ -110,7 +110,7 @@ class Cost:
         return Cost(*(a + b for a, b in zip(self._all(), other._all(), strict=True)))
 
     def __mul__(self, times: float) -> Cost:
-        return Cost(*(each * times for each in self._all()))
+        return Cost(*(item * times for item in self._all()))
 
     def _all(self) -> tuple[float, ...]:
         return tuple(vars(self).values())

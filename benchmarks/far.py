@@ -80,7 +80,7 @@ class FarAway:
                     self._spans.append((sent_at.pop(), time.perf_counter()))
                 writer.write(data)
 
-        tasks = [asyncio.create_task(each) for each in (send(), receive(), deliver())]
+        tasks = [asyncio.create_task(item) for item in (send(), receive(), deliver())]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:

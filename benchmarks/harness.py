@@ -78,7 +78,7 @@ def measure(contender: Contender, load: Load, operations: int) -> Result:
     for worker in workers:
         _say(worker, "go\n")
     answers = [_answer(contender, worker) for worker in workers]
-    latencies = [each for answer in answers for each in answer["milliseconds"]]
+    latencies = [millisecond for answer in answers for millisecond in answer["milliseconds"]]
     done = len(latencies)
     return Result(
         rate=done / max(answer["seconds"] for answer in answers),

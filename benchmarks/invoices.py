@@ -59,9 +59,9 @@ def main() -> None:
         results = compare(contenders, LOADS, operations, rounds, between=lambda: peers.empty(site))
     print_table("Gapless invoices on one series", contenders, LOADS, results)
     latencies = {
-        (str(load), each.name): results[each.name, load].p99_ms
+        (str(load), contender.name): results[contender.name, load].p99_ms
         for load in LOADS
-        for each in contenders
+        for contender in contenders
     }
     chart.CHART.write_text(chart.drawn(latencies), encoding="utf-8")
 

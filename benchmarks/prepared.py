@@ -141,7 +141,9 @@ def _session(name: str) -> str:
     # A page sets the other cookies that a browser has after a sign-in.
     client.get("/accounts/profile/", secure=True, headers={"host": settings.ALLOWED_HOSTS[0]})
     token = settings.CSRF_COOKIE_NAME
-    return "; ".join(f"{key}={each.value}" for key, each in client.cookies.items() if key != token)
+    return "; ".join(
+        f"{key}={cooky.value}" for key, cooky in client.cookies.items() if key != token
+    )
 
 
 def _cookies(session: str) -> str:

@@ -50,7 +50,7 @@ def layer_of(stack: str) -> str:
         for layer, pattern in LAYERS.items():
             if re.search(pattern, file):
                 # A widget is rendered by a template.
-                is_widget = layer == "templates" and any("django/forms/" in each for each in files)
+                is_widget = layer == "templates" and any("django/forms/" in file for file in files)
                 return "forms" if is_widget else layer
     return OTHERS
 

@@ -179,7 +179,7 @@ def served(command: Sequence[str], site: Site) -> Iterator[Server]:
 def _wait_until_served(process: subprocess.Popen[bytes], port: int) -> None:
     # Each worker loads the site on its own, and its URLs with the first page that is none of the
     # probes: so often in a row, and all of them have.
-    headers = [word for each in HEADERS.items() for word in ("--header", ": ".join(each))]
+    headers = [word for item in HEADERS.items() for word in ("--header", ": ".join(item))]
     probe = ["curl", "--silent", "--fail", "--max-time", "20", *headers]
     answered = 0
     while answered < 10:

@@ -53,11 +53,11 @@ def main() -> None:
     measured = [measure(users) for users in (small, large)]
     print_sizes(measured)
     print_pages(measured)
-    if any(each.pages != measured[0].pages for each in measured):
+    if any(item.pages != measured[0].pages for item in measured):
         raise SystemExit("A page sends more requests if there are more users.")
-    for each in measured:
-        if max(each.checked_guards.megabytes, each.checked_invoices.megabytes) > MOST_MEGABYTES:
-            raise SystemExit(f"A check of {each.users:,} users took too much memory.")
+    for entry in measured:
+        if max(entry.checked_guards.megabytes, entry.checked_invoices.megabytes) > MOST_MEGABYTES:
+            raise SystemExit(f"A check of {entry.users:,} users took too much memory.")
 
 
 def measure(users: int) -> Sized:
@@ -67,7 +67,7 @@ def measure(users: int) -> Sized:
         file = Path(folder) / "users.csv"
         write_users(file, users, worker(env, "hash")[0])
         imported = manage(env, "importusers", str(file), "--workers", str(WORKERS), "--json")
-        disk = sum(each.stat().st_size for each in Path(env["BENCH_ENGINE_FOLDER"]).iterdir())
+        disk = sum(path.stat().st_size for path in Path(env["BENCH_ENGINE_FOLDER"]).iterdir())
         _tell(f"{users:,} users: invoices")
         worker(env, "invoices")
         _tell(f"{users:,} users: checks")
@@ -119,23 +119,23 @@ def print_sizes(measured: list[Sized]) -> None:
         "| `checkinvoices` s | MB |"
     )
     print("|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
-    for each in measured:
+    for item in measured:
         print(
-            f"| {each.users:,} | {each.imported.seconds:.1f} | "
-            f"{each.users / each.imported.seconds:,.0f} | {each.imported.megabytes:.0f} | "
-            f"{each.disk_megabytes:.1f} | {each.checked_guards.seconds:.1f} | "
-            f"{each.checked_guards.megabytes:.0f} | {each.checked_invoices.seconds:.1f} | "
-            f"{each.checked_invoices.megabytes:.0f} |"
+            f"| {item.users:,} | {item.imported.seconds:.1f} | "
+            f"{item.users / item.imported.seconds:,.0f} | {item.imported.megabytes:.0f} | "
+            f"{item.disk_megabytes:.1f} | {item.checked_guards.seconds:.1f} | "
+            f"{item.checked_guards.megabytes:.0f} | {item.checked_invoices.seconds:.1f} | "
+            f"{item.checked_invoices.megabytes:.0f} |"
         )
 
 
 def print_pages(measured: list[Sized]) -> None:
     """Print Markdown: one row per page, two columns per size."""
     print("\n### What pages ask of DynamoDB\n")
-    print("| page |" + "".join(f" requests of {each.users:,} | units |" for each in measured))
+    print("| page |" + "".join(f" requests of {item.users:,} | units |" for item in measured))
     print("|---|" + "---:|---:|" * len(measured))
     for page in measured[0].pages:
-        figures = [each.pages[page] for each in measured]
+        figures = [item.pages[page] for item in measured]
         print(
             f"| {page} |" + "".join(f" {requests:.0f} | {units:g} |" for requests, units in figures)
         )

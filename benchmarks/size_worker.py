@@ -58,9 +58,9 @@ def give_invoices() -> None:
 
 def _give_invoices(accounts: list[str]) -> None:
     invoices = [_first_invoice(account) for account in accounts]
-    items = [item for each in invoices for item in (to_item(each), _guard(each))]
+    items = [item for invoice in invoices for item in (to_item(invoice), _guard(invoice))]
     write_batches(InvoiceItem.table(), [{"PutRequest": {"Item": item}} for item in items])
-    counters = [_counter(each) for each in invoices]
+    counters = [_counter(invoice) for invoice in invoices]
     write_batches(Counter.table(), [{"PutRequest": {"Item": item}} for item in counters])
 
 

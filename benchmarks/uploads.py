@@ -125,7 +125,7 @@ def measure(command: Command, files: Path, load: Load, site: dict[str, str]) -> 
         seconds = time.perf_counter() - began
         process.returncode = os.waitstatus_to_exitcode(status)
         pages = s3.get_paginator("list_objects_v2").paginate(Bucket="benchmark")
-        stored = [each["Size"] for page in pages for each in page.get("Contents", [])]
+        stored = [content["Size"] for page in pages for content in page.get("Contents", [])]
     if process.returncode or stored != [load.size_bytes] * load.files:
         raise SystemExit(f"{process.args!r}: exit code {process.returncode}, {len(stored)} objects")
     all_cpu_seconds += cpu_seconds_of_children()
@@ -164,10 +164,10 @@ def print_table(loads: list[Load], runs: dict[tuple[Load, str], list[Result]]) -
     for load in loads:
         for name in contenders_of(load):
             results = runs[load, name]
-            seconds = statistics.median(each.seconds for each in results)
-            cpu_seconds = statistics.median(each.cpu_seconds for each in results)
-            peak_mb = max(each.peak_mb for each in results)
-            s3_cpu_seconds = statistics.median(each.s3_cpu_seconds for each in results)
+            seconds = statistics.median(result.seconds for result in results)
+            cpu_seconds = statistics.median(result.cpu_seconds for result in results)
+            peak_mb = max(result.peak_mb for result in results)
+            s3_cpu_seconds = statistics.median(result.s3_cpu_seconds for result in results)
             rate = load.files / seconds
             print(
                 f"| {load} | {name} | {seconds:.1f} | {rate:,.1f} | "

@@ -33,8 +33,8 @@ class Cost:
         consumed = response.get("ConsumedCapacity", [])
         with self._lock:
             self.requests += 1
-            for each in consumed if isinstance(consumed, list) else [consumed]:
-                self.units += each["CapacityUnits"]
+            for item in consumed if isinstance(consumed, list) else [consumed]:
+                self.units += item["CapacityUnits"]
 
     def forget(self) -> None:
         """Start again at zero."""
@@ -70,7 +70,7 @@ def work(operation: Operation, options: argparse.Namespace, cost: Cost) -> None:
     answer = {
         "seconds": seconds,
         "cpu_seconds": cpu_seconds,
-        "milliseconds": [each for each, _made in timings],
+        "milliseconds": [item for item, _made in timings],
         "made": sum(made for _each, made in timings),
         "requests": cost.requests,
         "units": cost.units,

@@ -52,7 +52,7 @@ class ErrorWithValues(Exception):
 
     def __post_init__(self) -> None:
         # What `repr` shows and pickle stores.
-        self.args = tuple(getattr(self, each.name) for each in fields(self) if each.repr)  # type: ignore[arg-type]  # it is one in each subclass
+        self.args = tuple(getattr(self, item.name) for item in fields(self) if item.repr)  # type: ignore[arg-type]  # it is one in each subclass
 
     def __str__(self) -> str:
         return self.text.format(**vars(self))
@@ -73,7 +73,7 @@ class Taken(DynamoError):
         self.args = (noun, uniques)
         self.noun = noun
         self.uniques = list(uniques)
-        self.values = {name: each for values in uniques.values() for name, each in values.items()}
+        self.values = {name: value for values in uniques.values() for name, value in values.items()}
 
     def __str__(self) -> str:
         texts = [

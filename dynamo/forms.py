@@ -104,9 +104,11 @@ def storable(attribute: Attribute[Any], value: Any) -> dict[str, Any] | None:
 def key_names(model: type[Model], index: Any = None) -> tuple[str, ...]:
     """The names of the key attributes of the table, or of `index`: first the partition key."""
     attributes = (index.Meta.attributes if index else model.get_attributes()).values()
-    parts = [each for each in attributes if each.is_hash_key or each.is_range_key]
+    parts = [
+        attribute for attribute in attributes if attribute.is_hash_key or attribute.is_range_key
+    ]
     parts.sort(key=lambda each: bool(each.is_range_key))
-    return tuple(model._dynamo_to_python_attr(str(each.attr_name)) for each in parts)
+    return tuple(model._dynamo_to_python_attr(str(part.attr_name)) for part in parts)
 
 
 class HiddenField(forms.CharField):
@@ -132,11 +134,11 @@ class ModelFormMetaclass(djangos.ModelFormMetaclass):
             for name in (known if opts.fields is None else opts.fields)
             if name in known.keys() & form.base_fields.keys() - left_out and known[name].editable
         }
-        for each in set(opts.fields or ()) - form.base_fields.keys() - left_out:
+        for field in set(opts.fields or ()) - form.base_fields.keys() - left_out:
             if not opts.formfield_callback:
-                kind = type(known[each].attribute).__name__
+                kind = type(known[field].attribute).__name__
                 raise FieldError(
-                    f"{name} cannot have a field for '{each}', a {kind}: declare one in the form, "
+                    f"{name} cannot have a field for '{field}', a {kind}: declare one in the form, "
                     "or name its class in Meta.field_classes."
                 )
         return form
@@ -168,8 +170,8 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
         has_key = options.get("instance") is not None and self.instance._identity() is not None
         was_edit = has_key and self.add_prefix(VERSION) in self.data
         self._is_edit = bool(self.instance.stored) or was_edit
-        for name, each in self.model_fields.items():
-            field, attribute = self.fields[name], each.attribute
+        for name, value in self.model_fields.items():
+            field, attribute = self.fields[name], value.attribute
             field.validators += getattr(attribute, "validators", [])
             max_length = getattr(attribute, "max_length", None)
             if max_length and getattr(field, "max_length", None) is None:
@@ -328,17 +330,17 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
         model: Any = self._meta.model
         errors = error.exceptions if isinstance(error, exceptions.Refused) else [error]
         own_errors = (model.Taken, model.Stale, model.AlreadyExists, model.RequestIdReused)
-        if not all(isinstance(each, (*own_errors, exceptions.AlreadyDone)) for each in errors):
+        if not all(isinstance(error, (*own_errors, exceptions.AlreadyDone)) for error in errors):
             raise error
-        for each in errors:
-            if isinstance(each, model.Taken):
-                for names in each.uniques:
+        for item in errors:
+            if isinstance(item, model.Taken):
+                for names in item.uniques:
                     self._add_taken(names)
-            elif isinstance(each, model.AlreadyExists):
+            elif isinstance(item, model.AlreadyExists):
                 self._add_taken(key_names(self.instance.__class__))
-            elif isinstance(each, model.RequestIdReused):
+            elif isinstance(item, model.RequestIdReused):
                 self._refuse(USED, "request_id")
-            elif isinstance(each, exceptions.AlreadyDone):
+            elif isinstance(item, exceptions.AlreadyDone):
                 self._refuse(DONE, "done")
             else:
                 self._add_stale()

@@ -99,8 +99,8 @@ class Tables:
     def put(self, items: Mapping[str, list[Item]]) -> None:
         """Store `items`, by table. Costs 1 request per 25 items."""
         with self._reached():
-            for name, each in items.items():
-                write_batches(name, [{"PutRequest": {"Item": item}} for item in each])
+            for name, value in items.items():
+                write_batches(name, [{"PutRequest": {"Item": item}} for item in value])
 
     def empty(self, names: Iterable[str] | None = None) -> None:
         """Delete all items, and what this process remembers of them. Costs 1 request per table.

@@ -456,7 +456,7 @@ class Transaction(AltersData):
                         break
                     return answer
                 left_out = {refusal.write for refusal in refused}
-                writes = [each.replaced() if each in left_out else each for each in writes]
+                writes = [write.replaced() if write in left_out else write for write in writes]
         self.tell_committed(stored)
         return None
 
@@ -497,7 +497,8 @@ class Transaction(AltersData):
         # A caller that builds new transactions after conflicts may have sent the mark before, with
         # other writes.
         if self._repeat_conflicts and any(
-            each.write.is_drawn and each.write.is_proven(each.stored) for each in self.refusals
+            refusal.write.is_drawn and refusal.write.is_proven(refusal.stored)
+            for refusal in self.refusals
         ):
             return True
         done = {refusal.write for refusal in self.refusals if refusal.is_done}
@@ -507,17 +508,19 @@ class Transaction(AltersData):
     def _error(self) -> Exception:
         # If an item was stored by an earlier request, its guard items are refused as well.
         done = {
-            id(each.write.part_of or each.write.about) for each in self.refusals if each.is_done
+            id(refusal.write.part_of or refusal.write.about)
+            for refusal in self.refusals
+            if refusal.is_done
         }
-        left = [each for each in self.refusals if not each.is_done]
-        errors = _joined(each for each in left if id(each.write.part_of) not in done)
+        left = [refusal for refusal in self.refusals if not refusal.is_done]
+        errors = _joined(item for item in left if id(item.write.part_of) not in done)
         if len(errors) > 1:
             return Refused("Several writes of one transaction were refused", errors)
         return errors[0] if errors else AlreadyDone()
 
     def refusal_of(self, about: object) -> Refusal | None:
         """The refusal of the write for `about` (the same object), if it was refused."""
-        return next((each for each in self.refusals if each.write.about is about), None)
+        return next((refusal for refusal in self.refusals if refusal.write.about is about), None)
 
 
 def _check_size(writes: list[Write]) -> None:
@@ -608,6 +611,6 @@ def read_together(items: Sequence[PlainModel | Mapping[str, Any]]) -> list[Item 
     whole or not at all. At most 100 items, on some engines 25 (`READ_TOGETHER`). Costs 1 request
     and 2 read units per 4 KB of each item.
     """
-    gets = [{"Get": each._address() if isinstance(each, PlainModel) else each} for each in items]
+    gets = [{"Get": item._address() if isinstance(item, PlainModel) else item} for item in items]
     answers = send("TransactGetItems", {"TransactItems": gets})["Responses"]
     return [answer.get("Item") or None for answer in answers]

@@ -212,7 +212,7 @@ def _under(request: dict[str, Any], condition: str, values: Item, names: Item) -
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
     # DynamoDB rejects empty ones.
-    return {each: given for each, given in request.items() if given}
+    return {key: given for key, given in request.items() if given}
 
 
 # Conditions, as the arguments of `Update.request` -------------------------------------------------

@@ -88,8 +88,8 @@ def list_of(
     """A parser of a comma-separated list. The problem shows each part that is not valid."""
 
     def parse(value: str) -> list[str]:
-        parts = [each.strip() for each in value.split(",") if each.strip()]
-        wrong = [each for each in parts if not _passes(is_valid, each)]
+        parts = [part.strip() for part in value.split(",") if part.strip()]
+        wrong = [part for part in parts if not _passes(is_valid, part)]
         if wrong:
             raise ValueError(f"contains {', '.join(map(repr, wrong))}: use {expected}")
         return parts

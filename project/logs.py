@@ -97,18 +97,18 @@ def _paths_with_tokens(urlconf: str) -> re.Pattern[str] | None:
 
 
 def _routes(resolver: URLResolver, before: str = "") -> Iterator[str]:
-    for each in resolver.url_patterns:
-        route = before + str(each.pattern)
-        if isinstance(each, URLPattern):
+    for pattern in resolver.url_patterns:
+        route = before + str(pattern.pattern)
+        if isinstance(pattern, URLPattern):
             yield route
         else:
-            yield from _routes(each, route)
+            yield from _routes(pattern, route)
 
 
 def _secrets(request: HttpRequest) -> set[str]:
     """The secrets of a request as they are, and as HTML or Python write them."""
-    plain = {each for each in _values(request) if len(each) >= _LEAST_LENGTH}
-    return {form for each in plain for form in (each, html.escape(each), repr(each)[1:-1])}
+    plain = {value for value in _values(request) if len(value) >= _LEAST_LENGTH}
+    return {form for item in plain for form in (item, html.escape(item), repr(item)[1:-1])}
 
 
 def _values(request: HttpRequest) -> Iterator[str]:

@@ -93,7 +93,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 def _answer(event: dict[str, Any], context: Any) -> dict[str, Any]:
     for name in ("rawPath", "rawQueryString"):
         event[name] = _as_ascii(event[name])
-    event["cookies"] = [_as_ascii(each) for each in event.get("cookies", ())]
+    event["cookies"] = [_as_ascii(cooky) for cooky in event.get("cookies", ())]
     # With an underscore, a name could pass for one of ours.
     sent = {name: _as_ascii(text) for name, text in event["headers"].items() if "_" not in name}
     event["headers"] = sent | {
@@ -169,7 +169,9 @@ def run_command(event: dict[str, Any], context: Any) -> str:
     name, arguments = event.get("command"), event.get("arguments", [])
     if name not in COMMANDS:
         raise CommandFailed(f"{name!r} cannot run here. Use one of {', '.join(COMMANDS)}.")
-    if not (isinstance(arguments, list) and all(isinstance(each, str) for each in arguments)):
+    if not (
+        isinstance(arguments, list) and all(isinstance(argument, str) for argument in arguments)
+    ):
         raise CommandFailed("The arguments must be a list of texts.")
     printed = StringIO()
     try:

@@ -164,7 +164,7 @@ def _items_of(
         yield from page
         # Each key once, as a transaction requires: twins have the same guard item.
         ids = {request_id for item in page if (request_id := text_of(item, "requestId"))}
-        keys = [model(model.guard_key(series, each), 0) for each in sorted(ids)]
+        keys = [model(model.guard_key(series, id_), 0) for id_ in sorted(ids)]
         yield from _read_items(keys)
         progress("Items read", len(page) + len(keys))
 

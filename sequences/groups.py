@@ -113,7 +113,7 @@ def choose(callers: list[ItemCaller], head: Head) -> list[ItemCaller]:
         sizes = [ask.size_bytes, GUARD_BYTES, *(write.sent_bytes for write in ask.also)]
         actions += len(sizes)
         size_bytes += sum(sizes)
-        units += sum(2 * math.ceil(each / 1024) for each in sizes)
+        units += sum(2 * math.ceil(size / 1024) for size in sizes)
         too_much = actions > MAX_WRITES or size_bytes > MAX_BYTES or units > MAX_UNITS
         if chosen and (too_much or ask.is_alone):
             break
@@ -211,7 +211,9 @@ class Group:
                 if (earlier := _issued_before(ask, refusal.stored)) is not None:
                     caller.decide(earlier)
                 continue
-            for error in (each.error for each in self._write.refusals if each.write in ask.also):
+            for error in (
+                refusal.error for refusal in self._write.refusals if refusal.write in ask.also
+            ):
                 caller.decide(error)
 
     def true_head(self) -> Head | None:

@@ -91,7 +91,10 @@ class NumberedModel(Model):
             raise TypeError("numbered items cannot be unique, nor expire.")
         if getattr(cls.Meta, "guard_table", None):
             raise TypeError("its guard items are in its table. Leave Meta.guard_table out.")
-        own = {str(each.attr_name): each.attr_type for each in cls.get_attributes().values()}
+        own = {
+            str(attribute.attr_name): attribute.attr_type
+            for attribute in cls.get_attributes().values()
+        }
         if {**own, "series": "S", "number": "N", "requestId": "S"} != own:
             raise TypeError("series, number and request_id come with NumberedItem.")
         cls._fixed |= {"requestId", cls.ordered_by}
@@ -105,7 +108,7 @@ class NumberedModel(Model):
             ValueError: its type is not that of the attribute.
         """
         own = cls.get_attributes().values()
-        kinds = {each.attr_type for each in own if each.attr_name == cls.ordered_by} or {"S", "N"}
+        kinds = {item.attr_type for item in own if item.attr_name == cls.ordered_by} or {"S", "N"}
         if not order.keys() & kinds & {"S", "N"}:
             raise ValueError(f"A series cannot be ordered by {order!r}.")
 

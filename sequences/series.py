@@ -220,7 +220,7 @@ def _send_group(key: Key, callers: list[ItemCaller]) -> None:
     model, series = key
     known = _known(key)
     head = known.head
-    if head is None or any(each.ask.contradicts(head) for each in callers):
+    if head is None or any(caller.ask.contradicts(head) for caller in callers):
         head = known.head = read_head(model, series)
     chosen = choose(callers, head)
     if chosen and time.monotonic() > operation_ends_at():

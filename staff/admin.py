@@ -402,7 +402,7 @@ class UserAdmin(StaffAdmin):
         if NEWEST in request.GET:
             [changelist.report] = last_reports(KINDS["statistics"])
             keys = changelist.report.newest
-            return Page([each for each in self._selected(keys).values() if each], None)
+            return Page([value for value in self._selected(keys).values() if value], None)
         page = super().get_page(request, changelist)
         changelist.is_whole = not (changelist.query or changelist.after or page.next)
         if changelist.is_whole:
@@ -453,7 +453,7 @@ class UserAdmin(StaffAdmin):
                 "invoices": invoices,
                 "standing": self.standing(user),
                 "values": [(label, value) for label, value in values if value],
-                "sessions": [(each, browser_name(each.browser)) for each in sessions.alive(user)],
+                "sessions": [(item, browser_name(item.browser)) for item in sessions.alive(user)],
                 "is_own": user == signed_in(request),
                 "may_act": self.admin_site.may_write(request, user),
             }

@@ -98,7 +98,7 @@ def invoices(progress: Progress) -> Result:
 def _damage(report: SeriesReport) -> Result:
     return {"series": _cut(report.series), "last": report.last} | {
         name: {
-            "shown": [_cut(str(each)) for each in found.listed[:SHOWN_NUMBERS]],
+            "shown": [_cut(str(item)) for item in found.listed[:SHOWN_NUMBERS]],
             "more": max(0, found.count - SHOWN_NUMBERS),
         }
         for name, found in report.findings.items()

@@ -128,9 +128,9 @@ def _texts_of(path: Path) -> Iterator[tuple]:
 
 
 if __name__ == "__main__":
-    for each in CATALOGUES:
-        new = renewed(each)
-        each.write_bytes(written(new))
-        each.with_suffix(".mo").write_bytes(compiled(new))
-    for each in DOCUMENTS:
-        each.with_suffix(".mo").write_bytes(compiled(read(each)))
+    for item in CATALOGUES:
+        new = renewed(item)
+        item.write_bytes(written(new))
+        item.with_suffix(".mo").write_bytes(compiled(new))
+    for document in DOCUMENTS:
+        document.with_suffix(".mo").write_bytes(compiled(read(document)))

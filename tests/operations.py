@@ -89,7 +89,7 @@ class Operation:
         """Whether it takes a transaction of its caller."""
         parameters = inspect.signature(self.act).parameters
         return any(
-            each == "write" or kind.kind is kind.VAR_KEYWORD for each, kind in parameters.items()
+            key == "write" or kind.kind is kind.VAR_KEYWORD for key, kind in parameters.items()
         )
 
     def stored(self) -> Stored:
@@ -107,11 +107,11 @@ class Operation:
 
     def assert_in_hand(self, given: Any, result: Any) -> None:
         """The item that the caller has afterwards is what is stored, if it was not deleted."""
-        for each in (result[0] if isinstance(result, tuple) else result, given):
-            if isinstance(each, Model):
-                assert self.stored().get(_place(type(each), each.serialize())) in (
+        for item in (result[0] if isinstance(result, tuple) else result, given):
+            if isinstance(item, Model):
+                assert self.stored().get(_place(type(item), item.serialize())) in (
                     None,
-                    each.stored,
+                    item.stored,
                 )
                 return
 
@@ -157,7 +157,7 @@ def plain(after: Stored, before: Stored) -> list[Any]:
 
 
 def _counted(item: Item, before: Mapping[str, Any]) -> Item:
-    now, then = (int(each.get("version", {}).get("N", 0)) for each in (item, before))
+    now, then = (int(entry.get("version", {}).get("N", 0)) for entry in (item, before))
     if WRITE_ID in item:
         # Random, too, and as short as other texts.
         is_kept = item[WRITE_ID] == before.get(WRITE_ID)
@@ -172,11 +172,11 @@ def _plain(value: Any, known: str) -> Any:
     if isinstance(value, dict):
         # As a list, because keys can be drawn at random, too.
         return sorted(
-            ([_plain(name, known), _plain(each, known)] for name, each in value.items()),
+            ([_plain(name, known), _plain(item, known)] for name, item in value.items()),
             key=json.dumps,
         )
     if isinstance(value, list):
-        return [_plain(each, known) for each in value]
+        return [_plain(item, known) for item in value]
     if isinstance(value, str):
         for drawn in _DRAWN:
             value = drawn.sub(lambda one: "<kept>" if one[0] in known else "<drawn>", value)

@@ -64,13 +64,13 @@ class Requests:
         self.operations.append(operation)
         self.requests.append(request)
         consumed = response.get("ConsumedCapacity", [])
-        for each in consumed if isinstance(consumed, list) else [consumed]:
-            self.units += each["CapacityUnits"]
+        for item in consumed if isinstance(consumed, list) else [consumed]:
+            self.units += item["CapacityUnits"]
 
     def of(self, operation: str) -> list[dict[str, Any]]:
         """The requests of this operation."""
         both = zip(self.operations, self.requests, strict=True)
-        return [request for each, request in both if each == operation]
+        return [request for item, request in both if item == operation]
 
     @property
     def round_trips(self) -> int:

@@ -110,7 +110,7 @@ def _follow(user: User, **write: Any) -> tuple[User, User | None]:
 
 
 def _end_other(user: User, **write: Any) -> None:
-    [other] = [each.id for each in sessions.alive(user) if each.id != user.session_id]
+    [other] = [item.id for item in sessions.alive(user) if item.id != user.session_id]
     sessions.end(user, other, **write)
 
 

@@ -55,7 +55,9 @@ def type_session(
     write_files(files(project), folder)
     [session] = SESSION.findall(chapter(project))
     commands = re.findall(r"^\$ (.+)$", session, re.MULTILINE)
-    shown = "".join(f"$ {each}\n{typed(each, folder, programs, **env)}" for each in commands)
+    shown = "".join(
+        f"$ {command}\n{typed(command, folder, programs, **env)}" for command in commands
+    )
     if not shown.endswith("\nStopped.\n"):
         typed("python manage.py localdynamodb stop", folder, programs, **env)
     return session, shown

@@ -54,7 +54,7 @@ class Report:
     rows: int = 0
     objects: int = 0
     findings: dict[Difference, Findings[str]] = field(
-        default_factory=lambda: {each: Findings() for each in get_args(Difference)}
+        default_factory=lambda: {argument: Findings() for argument in get_args(Difference)}
     )
 
     @property

@@ -237,8 +237,8 @@ def _open_without_links(path: str) -> int:
     *folders, name = os.fsencode(path).split(b"/")[1:]
     folder = os.open(b"/", _ENTER)
     try:
-        for each in folders:
-            inner = os.open(each, _ENTER, dir_fd=folder)
+        for item in folders:
+            inner = os.open(item, _ENTER, dir_fd=folder)
             os.close(folder)
             folder = inner
         return os.open(name, _READ | os.O_NOFOLLOW, dir_fd=folder)

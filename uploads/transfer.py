@@ -346,10 +346,10 @@ class _Storing:
                 waiting.append(
                     self._run.threads.submit(self._send_part, upload_id, number, span, before)
                 )
-            sent += [each.result() for each in waiting]
+            sent += [item.result() for item in waiting]
         finally:
-            for each in waiting:
-                each.cancel()
+            for entry in waiting:
+                entry.cancel()
             wait(waiting)
         return sent
 

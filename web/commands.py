@@ -26,17 +26,17 @@ def stop_on_signals() -> Iterator[threading.Event]:
         return
 
     def handle(_number: int, _frame: FrameType | None) -> None:
-        for each in before:
-            signal.signal(each, signal.SIG_DFL)
+        for item in before:
+            signal.signal(item, signal.SIG_DFL)
         stop.set()
 
-    handled = [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
-    before = {each: signal.signal(each, handle) for each in handled}
+    handled = [item for item in _SIGNALS if signal.getsignal(item) is not signal.SIG_IGN]
+    before = {item: signal.signal(item, handle) for item in handled}
     try:
         yield stop
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for key, handler in before.items():
+            signal.signal(key, handler)
 
 
 @contextmanager

@@ -119,7 +119,7 @@ def keep(request: HttpRequest, packed: str, account: str) -> KeptForm | None:
 
 def _others(request: HttpRequest, path: str) -> list[list[str]]:
     """The kept forms of other URLs, oldest first."""
-    return [each for each in request.session.get(_KEY, ()) if each[0] != path]
+    return [item for item in request.session.get(_KEY, ()) if item[0] != path]
 
 
 def keep_left(request: HttpRequest, url: str, account: str) -> bool:

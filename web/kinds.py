@@ -140,7 +140,7 @@ def _html(options: Choices, language: str) -> str:
         lang = named.format(value) if value else ""
         return f'<option value="{escape(value)}"{lang}>{escape(text)}</option>'
 
-    return "".join(option(*each) for each in options)
+    return "".join(option(*item) for item in options)
 
 
 @dataclass(frozen=True)

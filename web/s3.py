@@ -176,7 +176,7 @@ def list_objects(bucket: str, prefix: str) -> Iterator[list[tuple[str, int, str]
     # botocore requests URL-encoded keys, as XML cannot contain every character, and decodes them.
     for answer in _pages("ListObjectsV2", bucket, Prefix=prefix):
         found = answer.get("Contents", [])
-        yield [(each["Key"], each["Size"], _bare(each["ETag"])) for each in found]
+        yield [(item["Key"], item["Size"], _bare(item["ETag"])) for item in found]
 
 
 def put(bucket: str, key: str, body: bytes, sha256: str, content_type: str = "") -> str:
@@ -259,9 +259,9 @@ def list_parts(bucket: str, key: str, upload_id: str) -> dict[int, Part]:
     """
     pages = _pages("ListParts", bucket, Key=key, UploadId=upload_id)
     parts = [
-        Part(each["PartNumber"], each["Size"], _bare(each["ETag"]), each.get("ChecksumSHA256"))
+        Part(part["PartNumber"], part["Size"], _bare(part["ETag"]), part.get("ChecksumSHA256"))
         for page in pages
-        for each in page.get("Parts", [])
+        for part in page.get("Parts", [])
     ]
     return {part.number: part for part in parts}
 
@@ -298,7 +298,9 @@ def list_uploads(bucket: str, key: str) -> list[str]:
         answer = _call("ListMultipartUploads", bucket, **request)
         # Some other implementations of S3 do not encode.
         decoded = unquote_str if answer.get("EncodingType") == "url" else str
-        found = [(decoded(each["Key"]), each["UploadId"]) for each in answer.get("Uploads", [])]
+        found = [
+            (decoded(upload["Key"]), upload["UploadId"]) for upload in answer.get("Uploads", [])
+        ]
         ids += [upload_id for its_key, upload_id in found if its_key == key]
         # Longer keys with this prefix come after it.
         if not answer.get("IsTruncated") or any(its_key != key for its_key, _id in found):

@@ -138,7 +138,7 @@ class CsvFile(RowFile):
             "repeats the column": [name for name in COLUMNS if columns.count(name) > 1],
         }.items():
             if names:
-                wrong, found = (", ".join(each)[:_SHOWN_LETTERS] for each in (names, fields))
+                wrong, found = (", ".join(item)[:_SHOWN_LETTERS] for item in (names, fields))
                 raise UnreadableFile(printable(f"The header {what}: {wrong}. It has: {found}."))
         return columns
 

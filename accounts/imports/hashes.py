@@ -51,7 +51,7 @@ def clean_password_hash(text: str) -> str | None:
         hasher = identify_hasher(encoded)
     except ValueError as error:
         algorithm, dollar, _parts = encoded.partition("$")
-        of_django = {getattr(each, "algorithm", None) for each in vars(hashers).values()}
+        of_django = {getattr(value, "algorithm", None) for value in vars(hashers).values()}
         disabled = f"Password hash: The hasher {algorithm} is not enabled here (PASSWORD_HASHERS)."
         is_disabled = dollar and algorithm in of_django
         raise ValidationError(disabled if is_disabled else _NOT_A_HASH) from error

@@ -119,13 +119,15 @@ def import_users(
     def attempt(entries: list[Candidate | Result]) -> list[Result | None]:
         if stop.is_set():
             return [None for _entry in entries]
-        valid = [each for each in entries if isinstance(each, Candidate) and not each.name_fault]
+        valid = [
+            entry for entry in entries if isinstance(entry, Candidate) and not entry.name_fault
+        ]
         made = unless_over(partial(_register_together, valid)) or {}
         return [
-            each
-            if isinstance(each, Result)
-            else made.get(each.row.line) or unless_over(partial(_register, each))
-            for each in entries
+            entry
+            if isinstance(entry, Result)
+            else made.get(entry.row.line) or unless_over(partial(_register, entry))
+            for entry in entries
         ]
 
     def unless_over(act: Callable[[], T]) -> T | None:
@@ -190,8 +192,8 @@ def preview_users(rows: Iterable[Row]) -> Iterator[Result]:
     while some := list(islice(remaining, rows_at_once)):
         entries = [_checked(row, seen) for row in some]
         valid = [entry for entry in entries if isinstance(entry, Candidate)]
-        guards = _stored({key for each in valid for key in each.keys.values()})
-        users = _stored({each.pk for each in valid})
+        guards = _stored({key for item in valid for key in item.keys.values()})
+        users = _stored({item.pk for item in valid})
         for entry in entries:
             if isinstance(entry, Candidate):
                 yield _foreseen(entry, guards, users, claimed)

@@ -72,14 +72,14 @@ _REFUSALS = {
 
 def show_errors(form: forms.BaseForm, error: Exception) -> None:
     """Add the errors of an operation to the fields that they concern. Raises any other error."""
-    for each in error.exceptions if isinstance(error, Refused) else [error]:
-        texts = (text for kind, text in _REFUSALS.items() if isinstance(each, kind))
-        if isinstance(each, StaleUser):
-            form.add_error(None, stale_text(each))
+    for exception in error.exceptions if isinstance(error, Refused) else [error]:
+        texts = (text for kind, text in _REFUSALS.items() if isinstance(exception, kind))
+        if isinstance(exception, StaleUser):
+            form.add_error(None, stale_text(exception))
         elif text := next(texts, None):
-            form.add_error(getattr(each, "attribute", None), text)
+            form.add_error(getattr(exception, "attribute", None), text)
         else:
-            raise each
+            raise exception
 
 
 def stale_text(error: StaleUser) -> Any:

@@ -99,12 +99,12 @@ def _reason(error: AccountError | Refused | ValidationError) -> str:
         # The rules of the site changed after the form was sent.
         return " ".join(error.messages)
     errors = error.exceptions if isinstance(error, Refused) else [error]
-    if taken := [each.attribute for each in errors if isinstance(each, ValueTaken)]:
+    if taken := [error.attribute for error in errors if isinstance(error, ValueTaken)]:
         names = ", ".join(str(VALUES[name].label) for name in taken)
         return _("Another account now has the same: %(names)s.") % {"names": names}
-    if any(isinstance(each, StaleUser) for each in errors):
+    if any(isinstance(error, StaleUser) for error in errors):
         return str(CHANGED_MEANWHILE)
-    if any(isinstance(each, AccountRequestReused) for each in errors):
+    if any(isinstance(error, AccountRequestReused) for error in errors):
         return _("Another link from the same form has already created an account.")
     return _("This link was already used, is too old, or is incomplete.")
 

@@ -56,7 +56,7 @@ def is_known(request: HttpRequest, user: User) -> bool:
     browser and address.
     """
     here = sessions.place(**visitor.from_where(request))
-    living = ({"browser": each.browser, "address": each.address} for each in sessions.alive(user))
+    living = ({"browser": item.browser, "address": item.address} for item in sessions.alive(user))
     is_first = "lastLoginAt" not in user.stored
     return is_first or _key_of(user) in _accounts(request) or here in living
 

@@ -106,11 +106,11 @@ class SessionsView(FreshSignInMixin, TemplateView):
         user = signed_in(self.request)
         shown = [
             {
-                "session": each,
-                "browser": browser_name(each.browser),
-                "here": each.id == user.session_id,
+                "session": item,
+                "browser": browser_name(item.browser),
+                "here": item.id == user.session_id,
             }
-            for each in sessions.alive(user)
+            for item in sessions.alive(user)
         ]
         return super().get_context_data(shown=shown, **kwargs)
 

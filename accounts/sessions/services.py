@@ -132,7 +132,7 @@ def begin(
         now = user.later_sign_in()
         entry = _entry(browser, address, now)
         kept = [session.id for session in alive(user) if session.id != instead_of][: MOST - 1]
-        dropped = [each for each in user.sessions_read() if each not in kept]
+        dropped = [item for item in user.sessions_read() if item not in kept]
         values = {"sessions": _without(user, *dropped) | {session_id: entry}, "last_login": now}
         actions: list[Action] = [User.last_login.set(now)]
         condition = user.no_later_sign_in(now) & _same_rights(user)
@@ -141,9 +141,9 @@ def begin(
             return actions, condition & User.sessions.does_not_exist(), values
         actions.append(User.sessions[session_id].set(entry))
         condition &= size(User.sessions) < MOST + len(dropped)  # type: ignore[no-untyped-call]  # PynamoDB's
-        for each in dropped:
-            actions.append(User.sessions[each].remove())
-            condition &= User.sessions[each].exists()
+        for element in dropped:
+            actions.append(User.sessions[element].remove())
+            condition &= User.sessions[element].exists()
         return actions, condition, values
 
     _repeat(user, planned, otherwise, write)
@@ -232,7 +232,7 @@ def _end_all_but(user: User, kept: str | None, write: Transaction | None) -> Non
         return _Raced(stored)
 
     def planned() -> _Update:
-        left = {each: entry for each, entry in user.sessions_read().items() if each == kept}
+        left = {key: entry for key, entry in user.sessions_read().items() if key == kept}
         values = {"sessions": left or None, "session_epoch": epoch}
         # `end` can leave an empty map, while other code still accepts the ended sessions.
         is_here = user.signed_in() if kept else User.sessions.exists() & user.same_account()
@@ -308,7 +308,7 @@ def _plain(text: str) -> str:
 
 def _without(user: User, *ended: str) -> dict[str, Any]:
     """The sessions as they were read, without those that are `ended`."""
-    return {each: entry for each, entry in user.sessions_read().items() if each not in ended}
+    return {key: entry for key, entry in user.sessions_read().items() if key not in ended}
 
 
 def _same_rights(user: User) -> Condition:

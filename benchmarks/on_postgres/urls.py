@@ -75,7 +75,7 @@ class HomeView(TemplateView):
         unpaid: Any = list(
             newest.filter(paid_on=None, credited_by=None, status="issued")[:PAGE_SIZE]
         )
-        overdue = [each for each in unpaid if each.due_date and each.due_date < today]
+        overdue = [item for item in unpaid if item.due_date and item.due_date < today]
         return super().get_context_data(
             recent=list(newest[:RECENT]),
             overdue=overdue[:RECENT],

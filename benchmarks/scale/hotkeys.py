@@ -65,7 +65,7 @@ class Combined(ABC):
     def _patient(self) -> bool:
         """Remove callers whose deadline has passed; return whether any are left."""
         now = self.sender.clock.now
-        gone = [each for each in self.waiting if now - each.began > OPERATION_SECONDS]
+        gone = [item for item in self.waiting if now - item.began > OPERATION_SECONDS]
         for caller in gone:
             self.waiting.remove(caller)
             self.outcomes.note(now - caller.began, served=False)

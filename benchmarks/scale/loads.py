@@ -65,7 +65,12 @@ class Need:
 def needs(load: Load, measured: Measured) -> list[Need]:
     """What the load needs of each table."""
     tables = sorted(
-        {table for name in load.a_day for each in measured[name].requests for table in each.units}
+        {
+            table
+            for name in load.a_day
+            for request in measured[name].requests
+            for table in request.units
+        }
     )
     return [
         Need(

@@ -260,7 +260,7 @@ def stored_bytes() -> dict[str, float]:
         for item in send("Scan", {"TableName": table})["Items"]:
             size = item_bytes(item) + ITEM_OVERHEAD_BYTES
             sizes.setdefault(kind_of(item[key]["S"]), []).append(size)
-    return {kind: sum(each) / len(each) for kind, each in sizes.items()}
+    return {kind: sum(size) / len(size) for kind, size in sizes.items()}
 
 
 def _kind_of_invoice(key: str) -> str:

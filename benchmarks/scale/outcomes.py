@@ -33,7 +33,7 @@ class Outcomes:
     @property
     def late_percent(self) -> float:
         """Callers that were served after more than a second."""
-        return 100 * sum(each > LATE_SECONDS for each in self.served) / max(1, self.all)
+        return 100 * sum(item > LATE_SECONDS for item in self.served) / max(1, self.all)
 
     def milliseconds(self, percentile: int) -> float:
         """The time within which this percentage of the served callers had an answer."""

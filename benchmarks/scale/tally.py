@@ -33,9 +33,9 @@ class Tally:
     def units(self, *, reads: bool, table: str | None = None) -> float:
         """The read or write units, of all tables or of one."""
         return sum(
-            sum(each.units.values()) if table is None else each.units.get(table, 0)
-            for each in self.requests
-            if each.is_read == reads
+            sum(request.units.values()) if table is None else request.units.get(table, 0)
+            for request in self.requests
+            if request.is_read == reads
         )
 
     @property
@@ -66,8 +66,8 @@ def tallied() -> Iterator[Tally]:
 def _consumed(response: dict[str, Any]) -> Counter[str]:
     consumed = response.get("ConsumedCapacity", [])
     units: Counter[str] = Counter()
-    for each in consumed if isinstance(consumed, list) else [consumed]:
-        units[each["TableName"]] += each["CapacityUnits"]
+    for item in consumed if isinstance(consumed, list) else [consumed]:
+        units[item["TableName"]] += item["CapacityUnits"]
     return units
 
 

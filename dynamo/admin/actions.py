@@ -132,7 +132,7 @@ class ActionAdmin(ListAdmin[M]):
         **about: str,
     ) -> bool:
         """As `AdminSite.commit`. Without writes nothing is logged, and the result is False."""
-        if all(each.is_idle for each in write):
+        if all(entry.is_idle for entry in write):
             return False
         needed = self.permission(permission)
         self.admin_site.known_rights(request, needed)
@@ -151,7 +151,7 @@ class ActionAdmin(ListAdmin[M]):
     def _allowing(self, request: HttpRequest, function: Any, item: Any) -> list[str]:
         """Those permissions of an action that the user has; it needs one."""
         needed = getattr(function, "allowed_permissions", None) or ["change"]
-        return [each for each in needed if self._may(request, each, item)]
+        return [entry for entry in needed if self._may(request, entry, item)]
 
     # Fields that ask for a reason and the password ------------------------------------------------
 
@@ -192,13 +192,13 @@ class ActionAdmin(ListAdmin[M]):
     ) -> list[Any]:
         """Names with descriptions, for a list of choices."""
         actions, names = self.get_actions(request), model_format_dict(self.opts)
-        return [*default_choices, *((each, actions[each][2] % names) for each in actions)]
+        return [*default_choices, *((item, actions[item][2] % names) for item in actions)]
 
     def _named_actions(self) -> dict[str, Any]:
         named = dict(self.admin_site.actions)
-        for each in self.actions or ():
-            name = each if isinstance(each, str) else each.__name__
-            named[name] = each if callable(each) else getattr(type(self), name, None)
+        for item in self.actions or ():
+            name = item if isinstance(item, str) else item.__name__
+            named[name] = item if callable(item) else getattr(type(self), name, None)
             with suppress(KeyError):
                 named[name] = named[name] or self.admin_site.get_action(name)
         # `check` reports names without a function.
@@ -291,7 +291,7 @@ class ActionAdmin(ListAdmin[M]):
                 results.setdefault(result, []).append(called)
             for (level, text), names in results.items():
                 # In quotation marks, because the page begins a message with a capital letter.
-                parts = [", ".join(f"“{each}”" for each in names), text]
+                parts = [", ".join(f"“{name}”" for name in names), text]
                 if level == messages.SUCCESS:
                     parts.reverse()
                 self.message_user(request, ": ".join(parts), level)
@@ -301,8 +301,8 @@ class ActionAdmin(ListAdmin[M]):
             "title": _("Are you sure?"),
             "subtitle": title % model_format_dict(self.opts),
             "objects": [
-                (name_of(each), may_see(request, each) and self.url("change", each))
-                for each in whole.values()
+                (name_of(value), may_see(request, value) and self.url("change", value))
+                for value in whole.values()
             ],
             "may_see_list": may_see(request),
             "form": form,

@@ -43,15 +43,15 @@ def sources(model: type[Model]) -> list[Source]:
     indexes = sorted(
         model._indexes.values(), key=lambda each: each.Meta.projection.projection_type != "ALL"
     )
-    listed = (Source(str(each.Meta.index_name), *key_names(model, each)) for each in indexes)
+    listed = (Source(str(index.Meta.index_name), *key_names(model, index)) for index in indexes)
     return [Source(None, *key_names(model)), *listed]
 
 
 def source_of(model: type[Model], partition: str, ordering: str = "") -> Source | None:
     """The first source with this partition key, and with the sort key `ordering` if it is given."""
-    fitting = [each for each in sources(model) if each.partition == partition]
+    fitting = [source for source in sources(model) if source.partition == partition]
     wanted = ordering.removeprefix("-")
-    return next((each for each in fitting if not wanted or each.sort == wanted), None)
+    return next((item for item in fitting if not wanted or item.sort == wanted), None)
 
 
 class Filter:
@@ -93,17 +93,17 @@ class ChangeList:
         named = {"__str__": display(lambda item: name_of(item), description=opts.verbose_name)}
         shown = model_admin.get_list_display(request)
         links = model_admin.get_list_display_links(request, shown)
-        self.list_display = [named.get(each, each) for each in shown]
-        self.list_display_links = links and [named.get(each, each) for each in links]
+        self.list_display = [named.get(name, name) for name in shown]
+        self.list_display_links = links and [named.get(link, link) for link in links]
         self.show_admin_actions = bool(model_admin.get_actions(request))
         if self.show_admin_actions:
             self.list_display.insert(0, "action_checkbox")
         self.query = request.GET.get(SEARCH_VAR, "").strip() if self.search_fields else ""
         names = () if self.query else model_admin.get_list_filter(request)
         #: The value of the one filter that is chosen, by its name.
-        self.filters = {each: request.GET[each] for each in names if request.GET.get(each)}
+        self.filters = {name: request.GET[name] for name in names if request.GET.get(name)}
         self.filters = dict(list(self.filters.items())[:1])
-        self.filter_specs = [Filter(each, self) for each in model_admin.get_list_filter(request)]
+        self.filter_specs = [Filter(item, self) for item in model_admin.get_list_filter(request)]
         self.has_filters, self.has_active_filters = bool(self.filter_specs), bool(self.filters)
         self.clear_all_filters_qs = "?"
         self.after = request.GET.get(PAGE_VAR) or None
@@ -129,7 +129,7 @@ class ChangeList:
             return source_of(self.model, name, ordering) or source_of(self.model, name), value
         if self.model_admin.list_index is None or self.query:
             return None, None
-        indexes = {each.index_name: each for each in sources(self.model)}
+        indexes = {source.index_name: source for source in sources(self.model)}
         index_name = str(self.model_admin.list_index.Meta.index_name)
         return indexes[index_name], self.model_admin.list_partition
 
@@ -137,9 +137,9 @@ class ChangeList:
         """The address of this list with other parameters, from its first page."""
         new = new or {}
         now = {**({SEARCH_VAR: self.query} if self.query else {}), **self.filters, **self.params}
-        if new.keys() & {each.name for each in self.filter_specs}:
+        if new.keys() & {spec.name for spec in self.filter_specs}:
             now = dict(self.params)
-        return f"?{urlencode({name: each for name, each in {**now, **new}.items() if each})}"
+        return f"?{urlencode({name: value for name, value in {**now, **new}.items() if value})}"
 
     @property
     def next_query_string(self) -> str:
@@ -191,7 +191,7 @@ class ListAdmin(Options[M]):
             "media": media,
             "action_form": action_form,
             "selection_note": djangos_text("0 of %(cnt)s selected") % count,
-            **{each: getattr(self, each) for each in options},
+            **{option: getattr(self, option) for option in options},
             **(extra_context or {}),
         }
         return self._render(request, "change_list.html", self.change_list_template, context)
@@ -225,10 +225,10 @@ class ListAdmin(Options[M]):
         for number, name in list(enumerate(fields))[int(place) :]:
             page = self._search(name, search_term, cursor or None)
             before = filter(None, map(self._searchable, fields[:number]))
-            begins = [each.begins for each in before]
+            begins = [item.begins for item in before]
             for item in page:
                 # An earlier field may have found it on a previous page.
-                if not any(each(item.stored, search_term) for each in begins):
+                if not any(begin(item.stored, search_term) for begin in begins):
                     found.setdefault(item if isinstance(item, DamagedRow) else id_of(item), item)
             if page.next:
                 return Page(list(found.values()), f"{number}.{page.next}")
@@ -237,7 +237,9 @@ class ListAdmin(Options[M]):
 
     def _searchable(self, name: str) -> Any:
         uniques = self.model._unique_keys
-        return next((each for each in uniques if each.searchable and each.names == (name,)), None)
+        return next(
+            (unique for unique in uniques if unique.searchable and unique.names == (name,)), None
+        )
 
     def is_too_short(self, request: HttpRequest, search_term: str) -> bool:
         """Whether `search_term` has too few letters to find items by the beginning of a value."""

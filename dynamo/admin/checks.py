@@ -70,7 +70,7 @@ def check_admin(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     for site in list(all_sites):
         for model, admin_class in getattr(site, "refused", ()):
             # contrib.auth registers its groups.
-            if not all(each.__module__.startswith("django.") for each in (model, admin_class)):
+            if not all(item.__module__.startswith("django.") for item in (model, admin_class)):
                 found.append(
                     Error(
                         f"{model.__name__} cannot be registered by {admin_class.__name__}: "
@@ -83,19 +83,19 @@ def check_admin(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
                     )
                 )
         found += site.check(app_configs)
-    missing = [each for each in _APPS if not apps.is_installed(each)]
+    missing = [app for app in _APPS if not apps.is_installed(app)]
     engines: Any = settings.TEMPLATES
     for engine in engines:
         if engine["BACKEND"] == "django.template.backends.django.DjangoTemplates":
             has = engine.get("OPTIONS", {}).get("context_processors", ())
-            missing += [each for each in _PROCESSORS if each not in has]
+            missing += [processor for processor in _PROCESSORS if processor not in has]
     found += [
         Error(
-            f"dynamo.admin needs {each}.",
+            f"dynamo.admin needs {item}.",
             hint="Add it to INSTALLED_APPS, or to the context processors of TEMPLATES.",
             id="dynamo.E011",
         )
-        for each in missing
+        for item in missing
     ]
     return found
 
@@ -129,7 +129,7 @@ def _not_asked(model_admin: Any) -> Problems:
                 yield text, advice or None
     if not _is_our_form(model_admin):
         yield "form is not a form of this library.", "from dynamo.forms import ModelForm"
-    named = [each if isinstance(each, str) else each.__name__ for each in own.actions or ()]
+    named = [action if isinstance(action, str) else action.__name__ for action in own.actions or ()]
     known = model_admin._named_actions()
     for name in dict.fromkeys(named):
         if name not in known:
@@ -181,7 +181,7 @@ def _names(model_admin: Any) -> Problems:
         list_display list_display_links readonly_fields list_filter search_fields exclude
         radio_fields
     """
-    named = {each: getattr(model_admin, each) or () for each in options.split()}
+    named = {part: getattr(model_admin, part) or () for part in options.split()}
     for option, names in {**named, "fields": flatten_fieldsets(fieldsets)}.items():
         for name in names:
             try:
@@ -202,7 +202,7 @@ def _names(model_admin: Any) -> Problems:
 def _queries(model_admin: Any) -> Problems:
     """Options that no Query can serve: all items would have to be read."""
     model = model_admin.model
-    partitions = {each.partition for each in sources(model)}
+    partitions = {source.partition for source in sources(model)}
     ordering = next(iter(model_admin.ordering or ()), "")
     index = "class ByX(GlobalSecondaryIndex): {} = …Attribute(hash_key=True)"
     for name in model_admin.list_filter:
@@ -228,7 +228,9 @@ def _queries(model_admin: Any) -> Problems:
     if len(model_admin.ordering or ()) > 1:
         yield "ordering names several attributes.", "Name the sort key of the index alone."
     name = model_admin.list_index is not None and str(model_admin.list_index.Meta.index_name)
-    listed = next((each for each in sources(model) if each.index_name == (name or None)), None)
+    listed = next(
+        (source for source in sources(model) if source.index_name == (name or None)), None
+    )
     if name and (listed is None or model_admin.list_partition is None):
         yield (
             "list_index must be an index of the model, and list_partition a value of its "

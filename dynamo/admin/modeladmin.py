@@ -114,13 +114,13 @@ class ModelAdmin(ActionAdmin[M]):
         if self.fields:
             return self.fields
         own = self.form._meta
-        names = own.fields or [name for name, each in self.opts.fields.items() if each.editable]
+        names = own.fields or [name for name, field in self.opts.fields.items() if field.editable]
         readonly = self.get_readonly_fields(request, obj)
         left_out = self.get_exclude(request, obj) or own.exclude or ()
         return [
-            each
-            for each in dict.fromkeys([*names, *self.form.declared_fields, *readonly])
-            if each not in left_out and not is_sensitive(self.model, each)
+            name
+            for name in dict.fromkeys([*names, *self.form.declared_fields, *readonly])
+            if name not in left_out and not is_sensitive(self.model, name)
         ]
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
@@ -136,7 +136,7 @@ class ModelAdmin(ActionAdmin[M]):
     ) -> Any:
         """The form of a page, without the fields that are only shown."""
         readonly = self.get_readonly_fields(request, obj)
-        hidden = dict.fromkeys(each for each in readonly if each in self.form.declared_fields)
+        hidden = dict.fromkeys(item for item in readonly if item in self.form.declared_fields)
         made = {
             "form": type(self.form.__name__, (self.form,), hidden),
             "exclude": [*(self.get_exclude(request, obj) or ()), *readonly] or None,
@@ -253,16 +253,16 @@ class ModelAdmin(ActionAdmin[M]):
         names = flatten_fieldsets(cast(Any, fieldsets))
         readonly = [*self.get_readonly_fields(request, obj)] if may_write else names
         readonly += [
-            each
-            for each in names
-            if isinstance(self.model.get_attributes().get(each), UnicodeSetAttribute)
-            and not LinesField.can_show(getattr(obj, each, None))
+            name
+            for name in names
+            if isinstance(self.model.get_attributes().get(name), UnicodeSetAttribute)
+            and not LinesField.can_show(getattr(obj, name, None))
         ]
-        fields = [each for each in names if each not in readonly]
-        known = [each for each in fields if each in self.opts.fields]
+        fields = [name for name in names if name not in readonly]
+        known = [field for field in fields if field in self.opts.fields]
         form = self.get_form(request, obj, change=obj is not None, fields=known)
         # What no form field can show without loss.
-        left = [each for each in fields if each not in form.base_fields]
+        left = [field for field in fields if field not in form.base_fields]
         return fieldsets, [*readonly, *left], form
 
     def _complete(self, request: HttpRequest, form: Any, dangerous: bool) -> None:
@@ -270,14 +270,14 @@ class ModelAdmin(ActionAdmin[M]):
         more = self.confirm_fields(request, dangerous)
         form.fields.update(more)
         form.confirm_names = list(more)
-        for name, each in form.fields.items():
+        for name, field in form.fields.items():
             # An input element has one line, and would lose the line breaks.
-            is_line = type(each.widget) is widgets.AdminTextInputWidget
-            if isinstance(each.widget, widgets.AdminSplitDateTime):
-                for part, text in zip(each.widget.widgets, ("Date:", "Time:"), strict=True):
-                    part.attrs["aria-label"] = f"{each.label} – {djangos_text(text)}"
-            if is_line and "\n" in str(form.get_initial_for_field(each, name) or ""):
-                each.widget = widgets.AdminTextareaWidget()
+            is_line = type(field.widget) is widgets.AdminTextInputWidget
+            if isinstance(field.widget, widgets.AdminSplitDateTime):
+                for part, text in zip(field.widget.widgets, ("Date:", "Time:"), strict=True):
+                    part.attrs["aria-label"] = f"{field.label} – {djangos_text(text)}"
+            if is_line and "\n" in str(form.get_initial_for_field(field, name) or ""):
+                field.widget = widgets.AdminTextareaWidget()
 
     def _keep_own_rights(self, form: Any) -> None:
         for name in ("is_active", "is_staff", "is_superuser"):
@@ -289,7 +289,7 @@ class ModelAdmin(ActionAdmin[M]):
         obj, write, is_change = form.instance, Transaction(), operation == "change"
         changed = obj._assigned(obj.stored) if is_change else ()
         about = {
-            "what": ", ".join(each for each in changed if not is_sensitive(self.model, each)),
+            "what": ", ".join(name for name in changed if not is_sensitive(self.model, name)),
             "reason": form.cleaned_data.get(REASON, ""),
         }
         try:
@@ -384,7 +384,7 @@ class UserAdmin(ModelAdmin[M]):
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[Any]:
         fields = self.add_fields if obj is None else super().get_fields(request, obj)
-        return [each for each in fields if each != "groups" or self.model.group_model]
+        return [field for field in fields if field != "groups" or self.model.group_model]
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any

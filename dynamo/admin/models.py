@@ -92,9 +92,11 @@ class LogEntry(PlainModel):
     @property
     def content_type(self) -> Any:
         """What index pages show below the item: the project's action, or else the model."""
-        options: Any = (getattr(each, "_meta", None) for each in all_models())
+        options: Any = (getattr(model, "_meta", None) for model in all_models())
         label = self.model_label
-        names = (each.verbose_name for each in options if each and each.label_lower == label)
+        names = (
+            option.verbose_name for option in options if option and option.label_lower == label
+        )
         return SimpleNamespace(name=self.labels.get(self.action) or next(names, self.action))
 
     def get_change_message(self) -> str:

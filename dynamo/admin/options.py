@@ -88,7 +88,7 @@ class Options(cast(Any, BaseModelAdmin), Generic[M]):  # type: ignore[misc]  # A
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
         """What the user may do, by which the index page lists the model."""
         names = ("add", "change", "delete", "view")
-        return {each: getattr(self, f"has_{each}_permission")(request) for each in names}
+        return {name: getattr(self, f"has_{name}_permission")(request) for name in names}
 
     @property
     def urls(self) -> list[Any]:
@@ -97,7 +97,7 @@ class Options(cast(Any, BaseModelAdmin), Generic[M]):  # type: ignore[misc]  # A
     @property
     def media(self) -> forms.Media:
         names = ("vendor/jquery/jquery.min", "jquery.init", "core", "actions")
-        return forms.Media(js=[f"admin/js/{each}.js" for each in names])
+        return forms.Media(js=[f"admin/js/{name}.js" for name in names])
 
     def url(self, page: str, item: Model | None = None, *args: str) -> str:
         """The address of a page: `changelist`, `add`; `change`, `delete`, `history` of an item."""

@@ -180,10 +180,12 @@ class AdminSite(contribs.AdminSite):
             what `Transaction.commit` raises.
         """
         user = cast(Any, request.user)
-        written: list[Any] = [each.about for each in write]
-        if not all(self.may_write(request, each.about) for each in write if each.kind in _WRITES):
+        written: list[Any] = [entry.about for entry in write]
+        if not all(
+            self.may_write(request, entry.about) for entry in write if entry.kind in _WRITES
+        ):
             raise PermissionDenied
-        is_new = any(each.kind == "Put" and each.about is on for each in write)
+        is_new = any(entry.kind == "Put" and entry.about is on for entry in write)
         record(
             write,
             action,
@@ -201,7 +203,7 @@ class AdminSite(contribs.AdminSite):
                 # A transaction takes each item once. The write of an item that gives the right is
                 # under its version, so it suffices that the item had it when it was read. One of
                 # another model under the same key does not tell.
-                own = [each for each in written if isinstance(each, right.item.__class__)]
+                own = [item for item in written if isinstance(item, right.item.__class__)]
                 if right.item not in own or not right.holds(own[own.index(right.item)]):
                     raise PermissionDenied from error
         try:
@@ -257,7 +259,7 @@ class AdminSite(contribs.AdminSite):
 
     def get_urls(self) -> list[Any]:
         left_out = {"autocomplete", "view_on_site"}
-        return [each for each in super().get_urls() if getattr(each, "name", "") not in left_out]
+        return [url for url in super().get_urls() if getattr(url, "name", "") not in left_out]
 
     def i18n_javascript(self, request: HttpRequest, extra_context: Any = None) -> Any:
         return JavaScriptCatalog.as_view(packages=["dynamo.admin"])(request)
@@ -278,7 +280,7 @@ class _NewestEntries:
 
     def __getitem__(self, some: slice) -> list[LogEntry]:
         entries = list_entries(month_of(datetime.now(UTC))).actions
-        return [each for each in entries if self.by in {None, each.by}][some]
+        return [entry for entry in entries if self.by in {None, entry.by}][some]
 
 
 #: The site of the project, which `default_site` of its AppConfig replaces.

@@ -30,7 +30,9 @@ def check_backends(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     if not issubclass(get_user_model(), AbstractUser):
         return []
     kinds = (UserBackend, ModelBackend)
-    are_ours = [isinstance(each, UserBackend) for each in get_backends() if isinstance(each, kinds)]
+    are_ours = [
+        isinstance(backend, UserBackend) for backend in get_backends() if isinstance(backend, kinds)
+    ]
     if are_ours and all(are_ours):
         return []
     return [

@@ -75,7 +75,7 @@ class UserBackend(BaseBackend):
     def has_module_perms(self, user_obj: Any, app_label: str) -> bool:
         """Whether the user has any permission of the app."""
         found = self.get_all_permissions(user_obj)
-        return any(each.partition(".")[0] == app_label for each in found)
+        return any(item.partition(".")[0] == app_label for item in found)
 
     async def ahas_module_perms(self, user_obj: Any, app_label: str) -> bool:
         """As `has_module_perms`."""

@@ -166,7 +166,7 @@ class UserManager(AltersData):
             needed = ", ".join(f"{name}=…" for name in (*model.needed(), "password"))
             raise TypeError(f"{model.__name__} has no username: call create_user({needed}).")
         names = {"username": username, "email": email}
-        asked = values | {name: each for name, each in names.items() if each is not None}
+        asked = values | {name: value for name, value in names.items() if value is not None}
         asked |= model.cleaned(**{n: asked[n] for n in {*names, model.USERNAME_FIELD} & {*asked}})
         if password is not None:
             check_new_password(password)
@@ -374,8 +374,8 @@ class AbstractUser(Model):
             named.null = False
             setattr(cls, cls.USERNAME_FIELD, named)
         if "REQUIRED_FIELDS" not in vars(cls):
-            known = (each for each in cls.REQUIRED_FIELDS if getattr(cls, each, None))
-            cls.REQUIRED_FIELDS = [each for each in known if each != cls.USERNAME_FIELD]
+            known = (field for field in cls.REQUIRED_FIELDS if getattr(cls, field, None))
+            cls.REQUIRED_FIELDS = [item for item in known if item != cls.USERNAME_FIELD]
         super().__init_subclass__(**options)
         cls.install()
 

@@ -72,10 +72,10 @@ def permissions_of_groups(model: type[AbstractGroup] | None, names: Collection[s
             "A user has groups, but the user model does not name their model: see group_model."
         )
     table = model.table()
-    missing = [each for each in names if _read.get((table, each), (0.0,))[0] <= now()]
+    missing = [name for name in names if _read.get((table, name), (0.0,))[0] <= now()]
     if missing:
-        together(*(partial(read_group, model, each) for each in missing))
-    return {each for name in names for each in _read[table, name][1]}
+        together(*(partial(read_group, model, item) for item in missing))
+    return {item for name in names for item in _read[table, name][1]}
 
 
 def read_group(model: type[AbstractGroup], name: str) -> AbstractGroup | None:

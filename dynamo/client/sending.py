@@ -286,9 +286,11 @@ def _final(
         if code == "TransactionCanceledException":
             reasons = [
                 exceptions.CancellationReason(
-                    each.get("Code", "None"), each.get("Message", ""), each.get("Item")
+                    cancellationreason.get("Code", "None"),
+                    cancellationreason.get("Message", ""),
+                    cancellationreason.get("Item"),
                 )
-                for each in answer.get("CancellationReasons", [])
+                for cancellationreason in answer.get("CancellationReasons", [])
             ]
             # Without one reason per action the answer does not say which condition was false.
             if cancellation_codes(error) and len(reasons) == len(request["TransactItems"]):

@@ -201,7 +201,7 @@ def consumed_units(operation: str, response: Mapping[str, Any]) -> list[tuple[st
     """
     consumed = response.get("ConsumedCapacity") or []
     by_table = consumed if isinstance(consumed, list) else [consumed]
-    return [_units_of(operation, each) for each in by_table]
+    return [_units_of(operation, item) for item in by_table]
 
 
 def _units_of(operation: str, consumed: Mapping[str, Any]) -> tuple[str, float, float]:

@@ -60,14 +60,14 @@ class FormAttribute(Attribute[Value]):
             raise ValueError("An attribute has one default: default or default_for_new.")
         if default is not None and (null or callable(default)):
             default, default_for_new = None, default
-        for each in (default, default_for_new):
+        for item in (default, default_for_new):
             # As in dataclasses: what Python can hash is meant not to change.
             try:
-                hash(each)
+                hash(item)
             except TypeError:
                 raise ValueError(
-                    f"The default {each!r} can change, and all items would share it. Give a "
-                    f"function that makes one: default=lambda: {each!r}."
+                    f"The default {item!r} can change, and all items would share it. Give a "
+                    f"function that makes one: default=lambda: {item!r}."
                 ) from None
         super().__init__(hash_key=hash_key, range_key=range_key, null=null, attr_name=attr_name)
         # PynamoDB would accept few types.
@@ -84,7 +84,7 @@ class FormAttribute(Attribute[Value]):
         if not isinstance(value, self.value_types) or (
             isinstance(value, bool) and bool not in self.value_types
         ):
-            expected = " or ".join(each.__name__ for each in self.value_types)
+            expected = " or ".join(kind.__name__ for kind in self.value_types)
             raise TypeError(
                 f"A value of {self.attr_name} is {expected}, not {type(value).__name__}."
             )

@@ -31,7 +31,7 @@ def with_defaults(model: type[PlainModel], condition: Condition) -> Condition:
         TypeError: it compares a default with another attribute, or its size.
     """
     if isinstance(condition, (And, Or, Not)):
-        return type(condition)(*(with_defaults(model, each) for each in condition.values))
+        return type(condition)(*(with_defaults(model, value) for value in condition.values))
     if isinstance(condition, (Exists, NotExists, IsType)):
         return condition
     named = _names(condition)
@@ -45,13 +45,13 @@ def with_defaults(model: type[PlainModel], condition: Condition) -> Condition:
     if not defaults:
         return condition
     path, *others = condition.values
-    if not (isinstance(path, Path) and all(isinstance(each, Value) for each in others)):
+    if not (isinstance(path, Path) and all(isinstance(other, Value) for other in others)):
         raise TypeError(
             f"A condition can compare {', '.join(defaults)} with values only, because stored items "
             "may lack it and read its default."
         )
     [default] = defaults.values()
-    if _is_met(condition.operator, default, [canonical(each.value) for each in others]):
+    if _is_met(condition.operator, default, [canonical(other.value) for other in others]):
         return condition | path.does_not_exist()
     # Of an absent attribute, only this one is true.
     return condition & path.exists() if condition.operator == "<>" else condition
@@ -63,7 +63,7 @@ def _names(operand: Any) -> list[str]:
         return operand.path if len(operand.path) == 1 else []
     if isinstance(operand, Value):
         return []
-    return [name for each in getattr(operand, "values", ()) for name in _names(each)]
+    return [name for item in getattr(operand, "values", ()) for name in _names(item)]
 
 
 def _is_met(comparison: str, own: dict[str, Any], others: list[dict[str, Any]]) -> bool:
@@ -71,7 +71,7 @@ def _is_met(comparison: str, own: dict[str, Any], others: list[dict[str, Any]]) 
         return own in others
     if comparison == "<>":
         return own not in others
-    is_one_type = all(each.keys() == own.keys() for each in others)
+    is_one_type = all(other.keys() == own.keys() for other in others)
     return is_one_type and _COMPARISONS[comparison](*map(_ordinal, (own, *others)))
 
 

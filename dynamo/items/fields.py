@@ -44,7 +44,7 @@ class ShownEncoder(DjangoJSONEncoder):
     def encode(self, o: Any) -> str:
         if isinstance(o, (set, frozenset)):
             return ", ".join(
-                sorted(each if isinstance(each, str) else self.encode(each) for each in o)
+                sorted(item if isinstance(item, str) else self.encode(item) for item in o)
             )
         return o.hex() if isinstance(o, bytes) else super().encode(o)
 
@@ -118,14 +118,16 @@ def field_of(
     name: str, attribute: pynamodb.Attribute[Any], model: Any = None, *, unique: bool = False
 ) -> Any:
     """The field that stands for the attribute of `model` called `name`."""
-    kind = next(_KINDS[each] for each in type(attribute).__mro__ if each in _KINDS)
+    kind = next(_KINDS[item] for item in type(attribute).__mro__ if item in _KINDS)
     options: dict[str, Any] = {}
     if isinstance(attribute, own.FormAttribute):
-        options = {each: getattr(attribute, each) for each in _OPTIONS if hasattr(attribute, each)}
+        options = {
+            option: getattr(attribute, option) for option in _OPTIONS if hasattr(attribute, option)
+        }
         options["verbose_name"] = attribute.label and _in_sentences(attribute.label)
     # A MapAttribute has neither.
-    defaults = (getattr(attribute, each, None) for each in ("default", "default_for_new"))
-    default = next((each for each in defaults if each is not None), models.NOT_PROVIDED)
+    defaults = (getattr(attribute, name, None) for name in ("default", "default_for_new"))
+    default = next((default for default in defaults if default is not None), models.NOT_PROVIDED)
     may_be_empty = bool(attribute.null) or default in EMPTY_VALUES
     field: Any = kind(
         null=attribute.null, blank=may_be_empty, default=default, unique=unique, **options
@@ -188,7 +190,7 @@ class Options:
         attributes = self.model.get_attributes()
         # PynamoDB sorts them by name.
         declared = dict.fromkeys(name for base in self.model.__mro__[::-1] for name in vars(base))
-        unique = {each.names for each in getattr(self.model, "_unique_keys", ())}
+        unique = {item.names for item in getattr(self.model, "_unique_keys", ())}
         return {
             name: field_of(name, attributes[name], self.model, unique=(name,) in unique)
             for name in declared

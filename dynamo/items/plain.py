@@ -54,7 +54,7 @@ class SharedConnection(Connection):
         for name in {"Key", "ExpressionAttributeValues"} & operation_kwargs.keys():
             # PynamoDB's attributes write numbers as JSON does.
             values = operation_kwargs[name]
-            operation_kwargs[name] = {each: canonical(typed) for each, typed in values.items()}
+            operation_kwargs[name] = {key: canonical(typed) for key, typed in values.items()}
         return send(operation_name, operation_kwargs)
 
 
@@ -122,13 +122,13 @@ class PlainModel(PynamoModel):
     def _named_attributes(cls) -> list[tuple[str, str, Attribute[Any]]]:
         """Each attribute with its Python and its stored name, which PynamoDB looks up slowly."""
         attributes = cls.get_attributes().items()
-        return [(name, str(each.attr_name), each) for name, each in attributes]
+        return [(name, str(item.attr_name), item) for name, item in attributes]
 
     @classmethod
     @per_class
     def _key_attributes(cls) -> list[tuple[str, str, Attribute[Any]]]:
         """Those of the partition key and of any sort key."""
-        named = {each[0]: each for each in cls._named_attributes()}
+        named = {attribute[0]: attribute for attribute in cls._named_attributes()}
         return [named[name] for name in (cls._hash_keyname, cls._range_keyname) if name]
 
     def _address(self) -> dict[str, Any]:
@@ -198,8 +198,8 @@ class PlainModel(PynamoModel):
             "KeySchema": schema["key_schema"],
             "AttributeDefinitions": schema["attribute_definitions"],
             "GlobalSecondaryIndexes": [
-                {name: each[pynamos] for pynamos, name in names.items()}
-                for each in schema["global_secondary_indexes"]
+                {name: index[pynamos] for pynamos, name in names.items()}
+                for index in schema["global_secondary_indexes"]
             ],
         }
 

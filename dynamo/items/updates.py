@@ -88,10 +88,10 @@ class Update:
 
         clauses = {
             "SET": [
-                *(f"{path(name)} = {operand(each)}" for name, each in self.set.items() if each),
-                *(f"{path(name)} = {counted(name, *each)}" for name, each in self.count.items()),
+                *(f"{path(name)} = {operand(value)}" for name, value in self.set.items() if value),
+                *(f"{path(name)} = {counted(name, *value)}" for name, value in self.count.items()),
             ],
-            "REMOVE": [path(name) for name, each in self.set.items() if each is None],
+            "REMOVE": [path(name) for name, value in self.set.items() if value is None],
             "ADD": [f"{path(name)} {operand(typed)}" for name, typed in self.add.items()],
         }
         if isinstance(condition, Condition):
@@ -99,7 +99,7 @@ class Update:
         request = {
             **address,
             "UpdateExpression": " ".join(
-                f"{verb} {', '.join(each)}" for verb, each in clauses.items() if each
+                f"{verb} {', '.join(clause)}" for verb, clause in clauses.items() if clause
             ),
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
             "ConditionExpression": condition,
@@ -116,7 +116,9 @@ class Update:
         return (
             stored is not None
             and self.is_repeatable
-            and all(is_same_value(value_at(stored, name), each) for name, each in self.set.items())
+            and all(
+                is_same_value(value_at(stored, name), value) for name, value in self.set.items()
+            )
         )
 
 

@@ -72,7 +72,7 @@ def canonical(typed: dict[str, Any]) -> dict[str, Any]:
         case "L":
             value = list(map(canonical, value))
         case "M":
-            value = {name: canonical(each) for name, each in value.items()}
+            value = {name: canonical(item) for name, item in value.items()}
     return {kind: value}
 
 
@@ -121,11 +121,11 @@ def _value_bytes(value: dict[str, Any]) -> int:
         return len(content)
     # Lists and maps have three bytes of their own, and one for each element.
     if kind == "L":
-        return 3 + sum(1 + _value_bytes(each) for each in content)
+        return 3 + sum(1 + _value_bytes(item) for item in content)
     if kind == "M":
         return 3 + len(content) + item_bytes(content)
     if kind in {"SS", "NS", "BS"}:
-        return sum(_value_bytes({kind[0]: each}) for each in content)
+        return sum(_value_bytes({kind[0]: item}) for item in content)
     return 1
 
 

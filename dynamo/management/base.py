@@ -44,11 +44,11 @@ def model_type(
     """
 
     def named(name: str) -> type[PlainModel]:
-        models = [each for each in all_models() if issubclass(each, base) and is_one(each)]
+        models = [model for model in all_models() if issubclass(model, base) and is_one(model)]
         for model in models:
             if model._meta.label.lower() == name.lower():
                 return model
-        known = ", ".join(sorted(each._meta.label for each in models)) or "none"
+        known = ", ".join(sorted(model._meta.label for model in models)) or "none"
         raise argparse.ArgumentTypeError(f"{name!r} is not a {kind} model; there are: {known}")
 
     return named
@@ -79,7 +79,9 @@ class DynamoCommand(BaseCommand):
             try:
                 return super().execute(*args, **options)
             except Refused as error:
-                raise CommandError(" ".join(str(each) for each in error.exceptions)) from error
+                raise CommandError(
+                    " ".join(str(exception) for exception in error.exceptions)
+                ) from error
             except ValidationError as error:
                 raise CommandError(" ".join(error.messages)) from error
             except EOFError as error:

@@ -81,21 +81,21 @@ class ModelMeta(MetaModel):
         cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
     ) -> Any:
         meta = namespace.get("Meta")
-        metas = [vars(each).get("Meta") for base in bases for each in base.__mro__]
+        metas = [vars(item).get("Meta") for base in bases for item in base.__mro__]
         check_meta(f"{name}: Meta", meta, MODEL_OPTIONS, metas)
         names_table = bool(getattr(meta, "table_name", None))
-        if meta and not names_table and any(getattr(each, "table_name", None) for each in metas):
+        if meta and not names_table and any(getattr(meta, "table_name", None) for meta in metas):
             raise TypeError(f"{name}: its Meta names no table. Derive it: class Meta(Base.Meta).")
-        inherited = [each for base in bases for each in getattr(base, "_attributes", {}).items()]
-        declared = [each for each in namespace.items() if hasattr(each[1], "is_hash_key")]
-        if names_table and not any(each.is_hash_key for _name, each in inherited + declared):
+        inherited = [item for base in bases for item in getattr(base, "_attributes", {}).items()]
+        declared = [item for item in namespace.items() if hasattr(item[1], "is_hash_key")]
+        if names_table and not any(item.is_hash_key for _name, item in inherited + declared):
             namespace["pk"] = TextAttribute(hash_key=True, default_for_new=new_key, editable=False)
         if names_table and VERSION not in dict(inherited + declared):
             namespace[VERSION] = IntegerAttribute(null=True, editable=False)
         for error in _ERRORS:
             parents = [getattr(base, error) for base in bases if hasattr(base, error)]
             base = next(
-                (each for each in parents if issubclass(each, exceptions.DynamoError)),
+                (parent for parent in parents if issubclass(parent, exceptions.DynamoError)),
                 getattr(exceptions, error),
             )
             place = {"__module__": namespace["__module__"], "__qualname__": f"{name}.{error}"}
@@ -157,7 +157,7 @@ class Model(AltersData, Writable, metaclass=ModelMeta):
             TypeError: one of them cannot be right.
         """
         attributes = cls.get_attributes()
-        stored_names = [str(each.attr_name) for each in attributes.values()]
+        stored_names = [str(attribute.attr_name) for attribute in attributes.values()]
         for name, attribute in attributes.items():
             stored_name = str(attribute.attr_name)
             if name in cls._parameters or hasattr(Model, name):
@@ -174,27 +174,29 @@ class Model(AltersData, Writable, metaclass=ModelMeta):
         if (version.attr_name, version.attr_type) != (VERSION, "N") or cls._version_attribute_name:
             raise TypeError("its version is the integer that comes with Model.")
         expiries = [
-            each
-            for each in attributes.values()
-            if isinstance(each, TTLAttribute) or each.attr_name == cls.ttl_attribute
+            attribute
+            for attribute in attributes.values()
+            if isinstance(attribute, TTLAttribute) or attribute.attr_name == cls.ttl_attribute
         ]
         if expiries or cls.ttl_attribute:
-            if [each.attr_type for each in expiries] != ["N"]:
+            if [expiry.attr_type for expiry in expiries] != ["N"]:
                 raise TypeError("ttl_attribute must be the stored name of one number.")
             cls.ttl_attribute = str(expiries[0].attr_name)
         names = [
             name
             for base in reversed(cls.__mro__)
-            for name, each in vars(base).items()
-            if isinstance(each, Unique)
+            for name, value in vars(base).items()
+            if isinstance(value, Unique)
         ]
         uniques = (getattr(cls, name) for name in dict.fromkeys(names))
-        cls._unique_keys = [UniqueKey.of(each, attributes) for each in uniques if each is not None]
-        prefixes = [each.prefix for each in cls._unique_keys]
+        cls._unique_keys = [
+            UniqueKey.of(unique, attributes) for unique in uniques if unique is not None
+        ]
+        prefixes = [key.prefix for key in cls._unique_keys]
         if len({*prefixes}) < len(prefixes) or f"{VERSION}{SEPARATOR}" in prefixes:
             raise TypeError("a Unique is declared twice, or for the version.")
         own = {SEARCH_PREFIX, SEARCH_VALUE}.intersection(stored_names)
-        if own and any(each.searchable for each in cls._unique_keys):
+        if own and any(key.searchable for key in cls._unique_keys):
             raise TypeError(f"the stored name {own.pop()} is used for searches.")
         if cls.ttl_attribute and cls._unique_keys:
             raise TypeError(
@@ -222,7 +224,7 @@ class Model(AltersData, Writable, metaclass=ModelMeta):
                 except UNUSABLE as error:
                     raise TypeError(f"the default of {name} cannot be stored: {error}") from error
                 limit = keys.get(stored_name)
-                if limit and not all(fits_key(each, limit) for each in (typed or {}).values()):
+                if limit and not all(fits_key(value, limit) for value in (typed or {}).values()):
                     raise TypeError(
                         f"the key {name}, of the table or an index, cannot be {default!r}: give it "
                         "another default, or null=True without one."

@@ -127,7 +127,7 @@ def check_indexes(model: Any) -> None:
     used = tuple(type(index) for index in model._indexes.values())
     for name, kind in vars(model).items():
         is_index = isinstance(kind, type) and issubclass(kind, Index)
-        if is_index and not any(issubclass(each, kind) for each in used):
+        if is_index and not any(issubclass(item, kind) for item in used):
             raise TypeError(f"the index {name} is not used. Write by_… = {name}().")
 
 
@@ -139,20 +139,22 @@ def _check_value(name: str, value: Any) -> None:
             raise TypeError(f"{name} is Django's {bases[0].__name__}. Use {_INSTEAD[base]}.")
     if is_class and issubclass(value, (Attribute, Unique)) and not issubclass(value, MapAttribute):
         raise TypeError(f"{name} is a class. Write {name} = {value.__name__}(…).")
-    if isinstance(value, (tuple, list)) and any(isinstance(each, _DECLARATIONS) for each in value):
+    if isinstance(value, (tuple, list)) and any(isinstance(item, _DECLARATIONS) for item in value):
         raise TypeError(f"{name} is a {type(value).__name__}. Give each declaration its own name.")
 
 
 def _check_replacement(name: str, values: list[Any]) -> None:
     """Check the values that a class and then its bases have under `name`."""
     first, *others = values
-    kinds = (kind for each in (*others, first) for kind in _DECLARATIONS if isinstance(each, kind))
+    kinds = (
+        kind for other in (*others, first) for kind in _DECLARATIONS if isinstance(other, kind)
+    )
     kind = next(kinds, None)
     if kind is None:
         return
     is_kept = name == "version" or any(
-        getattr(each, "is_hash_key", False) or getattr(each, "is_range_key", False)
-        for each in others
+        getattr(other, "is_hash_key", False) or getattr(other, "is_range_key", False)
+        for other in others
     )
     if not isinstance(first, kind) and (first is not None or is_kept):
         raise TypeError(
@@ -160,9 +162,9 @@ def _check_replacement(name: str, values: list[Any]) -> None:
             "which removes what is neither a key nor the version."
         )
     # None removes a declaration. Alone it is an option of the library, such as `ordered_by`.
-    if any(isinstance(each, kind) for each in others):
-        others = [each for each in others if each is not None]
-    if not all(isinstance(each, (kind, property)) for each in others):
+    if any(isinstance(other, kind) for other in others):
+        others = [other for other in others if other is not None]
+    if not all(isinstance(other, (kind, property)) for other in others):
         raise cannot_be_called(name)
 
 

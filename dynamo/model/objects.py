@@ -165,7 +165,7 @@ class ItemObject(PlainModel):
     def _called(self) -> str:
         """What messages call the item if only its key is known."""
         key = (self.attribute_values.get(name) for name, *_rest in self._key_attributes())
-        shown = (each.hex() if isinstance(each, bytes) else str(each) for each in key)
+        shown = (item.hex() if isinstance(item, bytes) else str(item) for item in key)
         return f"{self._noun()} {', '.join(shown)}"
 
     @classmethod
@@ -203,7 +203,7 @@ class ItemObject(PlainModel):
     @classmethod
     def _is_key_of(cls, item: Item) -> bool:
         """Whether an item can have the key of `item`, as stored."""
-        return cls._is_key(*(next(iter(item[each].values())) for each in cls.key_attribute_names()))
+        return cls._is_key(*(next(iter(item[name].values())) for name in cls.key_attribute_names()))
 
     def _check_key(self, item: Item) -> None:
         if not self._is_key_of(item):
@@ -236,7 +236,7 @@ class ItemObject(PlainModel):
 
     @classmethod
     def _guard_prefixes(cls) -> tuple[str, ...]:
-        return tuple(each.prefix for each in cls.guarded())
+        return tuple(item.prefix for item in cls.guarded())
 
     @classmethod
     def check_request_ids(cls) -> None:
@@ -265,7 +265,7 @@ class ItemObject(PlainModel):
         """The key of which `_owner` made the text `owner`; None if an item cannot have it."""
         names = cls.key_attribute_names()
         try:
-            if [each.attr_type for *_names, each in cls._key_attributes()] == ["S"]:
+            if [item.attr_type for *_names, item in cls._key_attributes()] == ["S"]:
                 key: Item = {names[0]: {"S": owner}}
             else:
                 key = with_binary(dict(zip(names, json.loads(owner), strict=True)), bytes.fromhex)
@@ -278,7 +278,7 @@ class ItemObject(PlainModel):
         for unique in cls._unique_keys:
             if set(unique.names) == values.keys():
                 return unique
-        declared = ", ".join(" and ".join(each.names) for each in cls._unique_keys) or "none"
+        declared = ", ".join(" and ".join(key.names) for key in cls._unique_keys) or "none"
         raise TypeError(
             f"{cls.__name__}.{verb} takes the attributes of one Unique ({declared}), "
             f"not {', '.join(values) or 'nothing'}."
@@ -297,13 +297,13 @@ class ItemObject(PlainModel):
     @classmethod
     def guard_keys_of(cls, item: Item) -> dict[tuple[str, ...], str]:
         """The keys of the guard items that the stored `item` must have, by attribute names."""
-        keys = {each.names: each.usable_key(item) for each in cls._unique_keys}
+        keys = {key.names: key.usable_key(item) for key in cls._unique_keys}
         return {names: key for names, key in keys.items() if key is not None}
 
     @classmethod
     def unique_names(cls) -> list[str]:
         """The attributes that are unique alone."""
-        return [each.names[0] for each in cls._unique_keys if len(each.names) == 1]
+        return [key.names[0] for key in cls._unique_keys if len(key.names) == 1]
 
     @classmethod
     def guarded(cls) -> list[UniqueKey]:
@@ -327,7 +327,7 @@ class ItemObject(PlainModel):
     def _unknown(cls, names: Iterable[str]) -> str:
         """A message about those of `names` that are not attributes; empty if all are."""
         attributes = cls.get_attributes()
-        unknown = [each for each in names if each not in attributes]
+        unknown = [name for name in names if name not in attributes]
         if not unknown:
             return ""
         known = ", ".join(attributes)
@@ -403,12 +403,12 @@ class ItemObject(PlainModel):
         The attributes named in `written` are taken from `stored` in any case.
         """
         others = [
-            each
-            for each in self._named_attributes()
-            if each[0] in written or stored.get(each[1]) != before.get(each[1])
+            attribute
+            for attribute in self._named_attributes()
+            if attribute[0] in written or stored.get(attribute[1]) != before.get(attribute[1])
         ]
-        assigned = self._assigned(before, [each for each in others if each[0] not in written])
-        self._take(stored, [each for each in others if each[0] not in assigned])
+        assigned = self._assigned(before, [other for other in others if other[0] not in written])
+        self._take(stored, [other for other in others if other[0] not in assigned])
         self._is_now(stored)
 
     # Versions -------------------------------------------------------------------------------------

@@ -117,15 +117,20 @@ def complete_index(model: type[Paged], index: Any) -> dict[str, int]:
     """
     name, attributes = index.Meta.index_name, index.Meta.attributes.values()
     check_meta(f"the index {name}: Meta", index.Meta, INDEX_OPTIONS)
-    parts = [each for each in attributes if each.is_hash_key or each.is_range_key]
-    key = {str(each.attr_name): each.attr_type for each in parts}
+    parts = [
+        attribute for attribute in attributes if attribute.is_hash_key or attribute.is_range_key
+    ]
+    key = {str(part.attr_name): part.attr_type for part in parts}
     is_global = isinstance(index, PynamoIndex) and index._hash_key_attribute()  # type: ignore[no-untyped-call]  # PynamoDB's
     if not is_global or not TABLE_NAME_PATTERN.fullmatch(name):
         raise TypeError(
             f"the index {name} must be a GlobalSecondaryIndex (local ones cannot be added later) "
             "with a hash_key and a name of 3 to 255 letters, digits and the characters _ - ."
         )
-    types = {str(each.attr_name): each.attr_type for each in model.get_attributes().values()}
+    types = {
+        str(attribute.attr_name): attribute.attr_type
+        for attribute in model.get_attributes().values()
+    }
     for stored_name in (*key, *(index.Meta.projection.non_key_attributes or ())):
         if key.get(stored_name, types.get(stored_name)) != types.get(stored_name, ""):
             raise TypeError(
@@ -143,8 +148,8 @@ def complete_index(model: type[Paged], index: Any) -> dict[str, int]:
         for method in (ours.page, ours.apage, ours.query, ours.scan):
             vars(index)[method.__name__] = MethodType(method, index)
     return {
-        str(each.attr_name): PARTITION_KEY_MAX_BYTES if each.is_hash_key else SORT_KEY_MAX_BYTES
-        for each in parts
+        str(part.attr_name): PARTITION_KEY_MAX_BYTES if part.is_hash_key else SORT_KEY_MAX_BYTES
+        for part in parts
     }
 
 
@@ -256,13 +261,13 @@ class Paged(ItemObject):
             last = {name: found[-1][name] for name in names}
         # Texts that are longer than a sort key begin alike there.
         owners = {
-            key: each.get(OWNER, {}).get("S", "")
-            for each in found
-            if (key := each[guards.key_name]["S"]).startswith(beginning)
+            key: item.get(OWNER, {}).get("S", "")
+            for item in found
+            if (key := item[guards.key_name]["S"]).startswith(beginning)
         }
         keys = {cls.owner_of(key): key for key in map(cls._key_of_owner, owners.values()) if key}
         read = bulk.read_batches(cls.table(), [*keys.values()])
-        stored = {cls.owner_of(each): each for each in read}
+        stored = {cls.owner_of(item): item for item in read}
         # The index may still have a guard item that was deleted: each is compared with its item.
         items = (
             item

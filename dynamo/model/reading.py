@@ -155,8 +155,8 @@ class Readable(Paged):
             Unavailable: DynamoDB did not process all of them until the deadline.
         """
         keys: dict[Any, Item] = {}
-        for each in items:
-            pair = each if cls._range_keyname else (each, None)
+        for item in items:
+            pair = item if cls._range_keyname else (item, None)
             if cls._is_key(*pair):
                 keys[tuple(pair)] = cls(pair[0], pair[1], _user_instantiated=False)._key()
         yield from cls._made(bulk.read_batches(cls.table(), list(keys.values())), damaged)
@@ -234,7 +234,7 @@ class Readable(Paged):
         if (condition := options.get("filter_condition")) is not None and cls._is_whole(options):
             options["filter_condition"] = with_defaults(cls, condition)
         if (names := options.get("attributes_to_get")) is not None:
-            own = [each.attr_name for each in [cls._get_discriminator_attribute()] if each]
+            own = [item.attr_name for item in [cls._get_discriminator_attribute()] if item]
             options["attributes_to_get"] = [*{*names, *own, *cls.key_attribute_names()}]
         return options
 

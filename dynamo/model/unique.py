@@ -96,7 +96,7 @@ class Unique:
     def __init__(
         self, *names: str, normalize: Normalize | None = None, searchable: bool = False
     ) -> None:
-        are_names = all(isinstance(each, str) for each in names)
+        are_names = all(isinstance(name, str) for name in names)
         if not (names and are_names and len({*names}) == len(names)):
             raise TypeError("Unique takes the names of different attributes.")
         self.names = names
@@ -115,7 +115,7 @@ class UniqueKey:
 
     @cached_property
     def stored_names(self) -> tuple[str, ...]:
-        return tuple(str(each.attr_name) for each in self.attributes)
+        return tuple(str(attribute.attr_name) for attribute in self.attributes)
 
     @cached_property
     def prefix(self) -> str:
@@ -141,25 +141,25 @@ class UniqueKey:
             if {SEPARATOR, ","} & set(stored_name) or stored_name == REQUEST_ID:
                 raise TypeError(f"Unique({name!r}): its stored name cannot be {stored_name!r}.")
         found = tuple(attributes[name] for name in unique.names)
-        if unique.normalize and not any(each.attr_type == "S" for each in found):
+        if unique.normalize and not any(item.attr_type == "S" for item in found):
             raise TypeError(f"Unique({', '.join(unique.names)}): normalize takes texts only.")
-        if unique.searchable and [each.attr_type for each in found] != ["S"]:
+        if unique.searchable and [item.attr_type for item in found] != ["S"]:
             raise TypeError(f"Unique({', '.join(unique.names)}): searchable takes a single text.")
         return cls(unique.names, unique.normalize, found, unique.searchable)
 
     def wire(self, values: Mapping[str, Any]) -> Item:
         """The `values`, by attribute name, as stored; None and absent ones are left out."""
         return {
-            str(each.attr_name): typed
-            for name, each in zip(self.names, self.attributes, strict=True)
-            if (typed := typed_value(each, values.get(name)))
+            str(attribute.attr_name): typed
+            for name, attribute in zip(self.names, self.attributes, strict=True)
+            if (typed := typed_value(attribute, values.get(name)))
         }
 
     def values(self, item: Item) -> dict[str, Any]:
         """The values, by attribute name, that `item` stores; it has all of them."""
         return {
-            name: each.deserialize(each.get_value(item[str(each.attr_name)]))
-            for name, each in zip(self.names, self.attributes, strict=True)
+            name: attribute.deserialize(attribute.get_value(item[str(attribute.attr_name)]))
+            for name, attribute in zip(self.names, self.attributes, strict=True)
         }
 
     def key(self, item: Item) -> str | None:

@@ -154,7 +154,7 @@ class Writable(Readable):
                 return None
             if explained:
                 return explained(stored)
-            taken = [each.error for each in refusal.parts if isinstance(each.error, Taken)]
+            taken = [part.error for part in refusal.parts if isinstance(part.error, Taken)]
             for error in taken[1:]:
                 taken[0].add(error)
             return self.AlreadyExists(self._noun(), taken[0] if taken else None)
@@ -289,7 +289,9 @@ class Writable(Readable):
         if not (changed or add):
             self._require(self.unchanged(), self.is_as_read, condition, values, write, is_idle=True)
             return
-        implied = {name: each for name, each in self._implied(values).items() if name not in values}
+        implied = {
+            name: value for name, value in self._implied(values).items() if name not in values
+        }
         self._update(
             self._wire_of(implied, removals=True) | changed,
             self._added(add or {}),
@@ -313,7 +315,7 @@ class Writable(Readable):
         Raises (from the commit):
             Stale: the item was deleted, or with `unchanged` changed.
         """
-        if not self.stored and any(each.about is self for each in write):
+        if not self.stored and any(entry.about is self for entry in write):
             # This transaction makes it.
             return
         self._check_writable("require")

@@ -44,7 +44,7 @@ class Place:
                 self.is_waiting = True
                 gate.let_in()
             if not self.is_in:
-                limits = [each for each in (seconds, page_seconds_left()) if each is not None]
+                limits = [item for item in (seconds, page_seconds_left()) if item is not None]
                 with turn_passed_on(), gate.changed:
                     if not gate.changed.wait_for(lambda: self.is_in, min(limits, default=None)):
                         raise gate.full(is_own=gate.held(self.key) > 1)
@@ -101,19 +101,19 @@ class Gate:
 
     def held(self, key: Hashable) -> int:
         """How many places `key` has."""
-        return sum(each.key == key for each in self._places)
+        return sum(place.key == key for place in self._places)
 
     def full(self, *, is_own: bool) -> GateFull:
         return GateFull(self._name, is_own=is_own)
 
     def let_in(self) -> None:
         """Let in as many as may be. Only while `changed` is held."""
-        inside = Counter(each.key for each in self._places if each.is_in)
+        inside = Counter(place.key for place in self._places if place.is_in)
         while inside.total() < self._at_once:
             waiting = [
-                each
-                for each in self._places
-                if each.is_waiting and not each.is_in and inside[each.key] < self._each
+                place
+                for place in self._places
+                if place.is_waiting and not place.is_in and inside[place.key] < self._each
             ]
             if not waiting:
                 break

@@ -57,7 +57,7 @@ def together(*calls: Callable[[], Any]) -> list[Any]:
             futures.append(_together().submit(copy_context().run, call))
         return [first(), *map(_made, futures, others)]
     finally:
-        wait([each for each in futures if not each.cancel()])
+        wait([future for future in futures if not future.cancel()])
 
 
 def _made(future: Future[Any], call: Callable[[], Any]) -> Any:

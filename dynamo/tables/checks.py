@@ -161,7 +161,7 @@ def _check_tables() -> Iterator[CheckMessage]:
 
 def _check_items(table: str) -> Iterator[CheckMessage]:
     """Read a page of the table as each of its models."""
-    models = [each for each in dict.fromkeys(all_models()) if each.table() == table]
+    models = [model for model in dict.fromkeys(all_models()) if model.table() == table]
     if not models:
         # The guard items of a model.
         return

@@ -125,16 +125,16 @@ def tables_of(model: type[PlainModel]) -> list[Table]:
     """The table of the model's items, and that of its guard items if it is another one."""
     key, indexes = _described(model._description())
     name = model.table().removeprefix(settings.DYNAMODB_TABLE_PREFIX)
-    indexes_by_name = tuple(indexes[each] for each in sorted(indexes))
+    indexes_by_name = tuple(indexes[index] for index in sorted(indexes))
     items = Table(model.table(), name, key, model.ttl_attribute, indexes_by_name)
     if not issubclass(model, Model):
         return [items]
     uniques = frozenset(
-        (each.prefix, each.normalize, each.searchable, *(one.attr_type for one in each.attributes))
-        for each in model._unique_keys
+        (key.prefix, key.normalize, key.searchable, *(one.attr_type for one in key.attributes))
+        for key in model._unique_keys
     )
     guards = model._guard_table()
-    searches = (_SEARCH_INDEX,) if any(each.searchable for each in model._unique_keys) else ()
+    searches = (_SEARCH_INDEX,) if any(key.searchable for key in model._unique_keys) else ()
     items = replace(items, promises=(guards.base_name, uniques))
     if not model.has_guard_table():
         return [replace(items, indexes=(*items.indexes, *searches))]
@@ -151,7 +151,7 @@ def merged(tables: Iterable[Table]) -> list[Table]:
     by_name: dict[str, Table] = {}
     for table in tables:
         other = by_name.get(table.name, table)
-        indexes = {each.name: each for each in (*other.indexes, *table.indexes)}
+        indexes = {index.name: index for index in (*other.indexes, *table.indexes)}
         both = replace(
             table,
             ttl_attribute=table.ttl_attribute or other.ttl_attribute,
@@ -192,11 +192,11 @@ def _listed(key: Key) -> str:
 def _described(description: Mapping[str, Any]) -> tuple[Key, dict[str, Index]]:
     """The key and the indexes, by name, of a table as DescribeTable describes it."""
     definitions = description["AttributeDefinitions"]
-    types = {each["AttributeName"]: each["AttributeType"] for each in definitions}
+    types = {definition["AttributeName"]: definition["AttributeType"] for definition in definitions}
 
     def key_of(described: Mapping[str, Any]) -> Key:
         parts = sorted(described["KeySchema"], key=lambda each: each["KeyType"])  # HASH, then RANGE
-        return tuple((each["AttributeName"], types[each["AttributeName"]]) for each in parts)
+        return tuple((part["AttributeName"], types[part["AttributeName"]]) for part in parts)
 
     indexes = {}
     for each in description.get("GlobalSecondaryIndexes", ()):
@@ -297,7 +297,7 @@ def _wait_until_active(table: Table, report: Callable[[str], object]) -> dict[st
 
 def _index_states(description: Mapping[str, Any]) -> dict[str, str]:
     indexes = description.get("GlobalSecondaryIndexes", ())
-    return {each["IndexName"]: each["IndexStatus"] for each in indexes}
+    return {index["IndexName"]: index["IndexStatus"] for index in indexes}
 
 
 def _unready(table: Table, description: Mapping[str, Any]) -> dict[str, str]:
@@ -384,7 +384,10 @@ def _existence_of(table: Table, index: Index, description: Mapping[str, Any]) ->
     """An index as a feature of an existing table."""
     # Not those of further indexes: DynamoDB may refuse definitions that no index uses.
     types = description["AttributeDefinitions"]
-    types = [*types, *(each for each in _definitions(index.key) if each not in types)]
+    types = [
+        *types,
+        *(definition for definition in _definitions(index.key) if definition not in types),
+    ]
     creation = [{"Create": index.definition}]
     change = {"AttributeDefinitions": types, "GlobalSecondaryIndexUpdates": creation}
 

@@ -53,7 +53,7 @@ class Finding:
 
 def unique_of(model: type[Model], guard_key: str) -> UniqueKey:
     """What the guard item is for; that is declared."""
-    return next(each for each in model.guarded() if guard_key.startswith(each.prefix))
+    return next(item for item in model.guarded() if guard_key.startswith(item.prefix))
 
 
 def is_searchable(model: type[Model], guard_key: str, guard: Item) -> bool:
@@ -76,7 +76,7 @@ def claims_of(model: type[Model], item: Item) -> tuple[list[str], str]:
             continue
         if key is not None:
             keys.append(key)
-        elif not any(each.null for each in unique.attributes):
+        elif not any(attribute.null for attribute in unique.attributes):
             unusable = unique.stored_names[0]
     return keys, unusable
 
@@ -307,7 +307,7 @@ class _Check:
                     self._claim_guards(item)
 
     def _stored_names(self) -> list[str]:
-        return [name for each in self.model.guarded() for name in each.stored_names]
+        return [name for item in self.model.guarded() for name in item.stored_names]
 
     def _claim_owner(self, guard_key: str, guard: Item) -> None:
         self.report.guards += 1

@@ -100,7 +100,7 @@ def readable_quantity(line: Line) -> str:
 
 
 #: The fields of a line, by name.
-LINE_FIELDS = {each.name: each for each in fields_of(Line)}
+LINE_FIELDS = {item.name: item for item in fields_of(Line)}
 _WHOLE_PRICE = replace(LINE_FIELDS["unit_price"], kind=replace(_PRICE, is_grouped=True))
 
 

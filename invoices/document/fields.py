@@ -296,10 +296,10 @@ def stated(
 
 def _declared(document: Any) -> tuple[Field, ...]:
     return tuple(
-        Field(each.name, default=default, **each.metadata)
-        for each in dataclasses.fields(document)
-        if "kind" in each.metadata
-        for default in (REQUIRED if each.default is MISSING else each.default,)
+        Field(field.name, default=default, **field.metadata)
+        for field in dataclasses.fields(document)
+        if "kind" in field.metadata
+        for default in (REQUIRED if field.default is MISSING else field.default,)
     )
 
 
@@ -310,22 +310,22 @@ fields_of: Callable[[Any], tuple[Field, ...]] = cache(_declared)
 def to_wire(part: Any, prefix: str = "") -> Item:
     """The declared fields of `part` as stored, without those at their default."""
     return {
-        stored_name: {each.kind.wire_type: each.kind.to_text(value)}
-        for stored_name, each in _stored_fields(part.__class__, prefix)
-        if (value := getattr(part, each.name)) != each.default
+        stored_name: {item.kind.wire_type: item.kind.to_text(value)}
+        for stored_name, item in _stored_fields(part.__class__, prefix)
+        if (value := getattr(part, item.name)) != item.default
     }
 
 
 def from_wire(document: type, wire: Item, prefix: str = "") -> dict[str, Any]:
     """The values of the declared fields, by name. Raises KeyError, ValueError."""
     return {
-        each.name: each.kind.from_text(wire[stored_name][each.kind.wire_type])
-        for stored_name, each in _stored_fields(document, prefix)
-        if stored_name in wire or each.is_required
+        item.name: item.kind.from_text(wire[stored_name][item.kind.wire_type])
+        for stored_name, item in _stored_fields(document, prefix)
+        if stored_name in wire or item.is_required
     }
 
 
 @cache
 def _stored_fields(document: Any, prefix: str) -> list[tuple[str, Field]]:
     """The fields with their stored names. Remembered, too."""
-    return [(each.stored_as(prefix), each) for each in fields_of(document)]
+    return [(item.stored_as(prefix), item) for item in fields_of(document)]

@@ -141,8 +141,8 @@ def font_folders() -> list[Path]:
     Debian has all its fonts in one folder, and some would print what the wheels should. So the
     files needed from there are linked into a folder of this process.
     """
-    folders = dict.fromkeys(path.parent for each in installed() for path in each.from_wheels())
-    linked = [path for each in installed() if not each.from_wheels() for path in each.files()]
+    folders = dict.fromkeys(path.parent for item in installed() for path in item.from_wheels())
+    linked = [path for item in installed() if not item.from_wheels() for path in item.files()]
     return [*folders, _folder_of_links(linked)] if linked else list(folders)
 
 
@@ -198,7 +198,7 @@ def as_shown(char: str) -> str:
 
 def packages_for(characters: str) -> list[str]:
     """The packages that are not installed and have fonts for some of `characters`."""
-    absent = {each.script: each.package for each in FAMILIES if each not in installed()}
+    absent = {family.script: family.package for family in FAMILIES if family not in installed()}
     return list(
         dict.fromkeys(absent[script] for script in map(_script, characters) if script in absent)
     )

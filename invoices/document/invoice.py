@@ -181,12 +181,12 @@ def _digested(part: Customer | Line | Draft) -> list[Any]:
     digests that are stored with request ids.
     """
     always, others = [], {}
-    for each in fields_of(type(part)):
-        value = getattr(part, each.name)
-        if each.name in part.always_digested:
-            always.append(each.kind.to_text(value))
-        elif value != each.default:
-            others[each.name] = each.kind.to_text(value)
+    for item in fields_of(type(part)):
+        value = getattr(part, item.name)
+        if item.name in part.always_digested:
+            always.append(item.kind.to_text(value))
+        elif value != item.default:
+            others[item.name] = item.kind.to_text(value)
     return [*always, others] if others else always
 
 
@@ -308,17 +308,17 @@ def details_of(invoice: Invoice, readable: Callable[[date], str]) -> Iterator[tu
         yield gettext("Period of supply"), f"{readable(first)} – {readable(last)}"
     elif first:
         yield gettext("Date of supply"), readable(first)
-    for each in fields_of(Contents):
-        value = getattr(invoice, each.name)
-        if each.is_typed and each.name not in _ELSEWHERE and value != each.default:
-            text = readable(value) if isinstance(value, date) else each.to_text(value)
-            yield str(each.label), text
+    for item in fields_of(Contents):
+        value = getattr(invoice, item.name)
+        if item.is_typed and item.name not in _ELSEWHERE and value != item.default:
+            text = readable(value) if isinstance(value, date) else item.to_text(value)
+            yield str(item.label), text
 
 
 # What people type --------------------------------------------------------------------------------
 
-_CUSTOMER_FIELDS = {f"customer_{each.name}": each for each in fields_of(Customer) if each.is_typed}
-_OTHER_FIELDS = {each.name: each for each in fields_of(Contents) if each.is_typed}
+_CUSTOMER_FIELDS = {f"customer_{item.name}": item for item in fields_of(Customer) if item.is_typed}
+_OTHER_FIELDS = {item.name: item for item in fields_of(Contents) if item.is_typed}
 
 #: What people type apart from the lines, by the names of the form.
 TYPED_FIELDS: dict[str, Field] = _CUSTOMER_FIELDS | _OTHER_FIELDS
@@ -328,7 +328,7 @@ def draft_of(
     values: Mapping[str, Any], lines: Iterable[Line], issued_on: date | None = None
 ) -> Draft:
     """The draft of clean values by the names of `TYPED_FIELDS`."""
-    customer = typed_customer({each.name: values[key] for key, each in _CUSTOMER_FIELDS.items()})
+    customer = typed_customer({field.name: values[key] for key, field in _CUSTOMER_FIELDS.items()})
     others = {name: values[name] for name in _OTHER_FIELDS}
     return Draft(customer=customer, lines=tuple(lines), issued_on=issued_on, **others)
 
@@ -371,4 +371,4 @@ def typed_values_of(invoice: Invoice) -> dict[str, str]:
     """What a person would type to issue the same again, apart from the lines."""
     customer = {f"customer_{name}": value for name, value in vars(invoice.customer).items()}
     values = customer | vars(invoice)
-    return {name: each.to_text(values[name]) for name, each in TYPED_FIELDS.items()}
+    return {name: field.to_text(values[name]) for name, field in TYPED_FIELDS.items()}

@@ -155,14 +155,14 @@ def check_requirements(contents: Contents, seller: Seller, *, is_named: bool) ->
         ValidationError: at each field of the form; what the profile lacks is at none.
     """
     errors: dict[str, list[Any]] = {}
-    for each in missing(seller, contents, is_named=is_named):
+    for item in missing(seller, contents, is_named=is_named):
         message = (
             _("Your country’s law requires this. Add it to your profile: %(what)s.")
-            if each.in_profile
+            if item.in_profile
             else _("Your country’s law requires this: %(what)s.")
         )
-        field = NON_FIELD_ERRORS if each.in_profile else each.field
-        error = ValidationError(message, "required_by_law", {"what": each.text})
+        field = NON_FIELD_ERRORS if item.in_profile else item.field
+        error = ValidationError(message, "required_by_law", {"what": item.text})
         errors.setdefault(field, []).append(error)
     if errors:
         raise ValidationError(errors)
@@ -195,10 +195,10 @@ _BELOW_ZERO = _(
 def doubts(seller: Seller, contents: Contents) -> Iterator[Lack]:
     """What may be wrong, with the way out, each once. It may be right, so nothing is refused."""
     said = set()
-    for each in _all_doubts(seller.country, contents):
-        if each.text not in said:
-            said.add(each.text)
-            yield each
+    for doubt in _all_doubts(seller.country, contents):
+        if doubt.text not in said:
+            said.add(doubt.text)
+            yield doubt
 
 
 def _all_doubts(country: str, contents: Contents) -> Iterator[Lack]:

@@ -155,8 +155,8 @@ def _named_texts(record: Record) -> Iterator[tuple[str, str]]:
     yield "status", invoice.status
     yield "void reason", invoice.void_reason
     for role, party in (("seller", invoice.seller), ("customer", invoice.customer)):
-        for each in fields_of(type(party)):
-            yield role, each.to_text(getattr(party, each.name))
+        for item in fields_of(type(party)):
+            yield role, item.to_text(getattr(party, item.name))
     for line in invoice.lines:
         amount = _amount(line.amount(invoice.currency), invoice)
         terms = f"{line.quantity:f} × {line.unit_price:f} = {amount}, VAT {line.vat_rate:f} %"
@@ -165,9 +165,9 @@ def _named_texts(record: Record) -> Iterator[tuple[str, str]]:
     for share in invoice.totals.shares:
         yield f"VAT {share.rate:f} %", _amount(share.vat, invoice)
     yield "gross", _amount(invoice.totals.gross, invoice)
-    for each in fields_of(Contents):
-        if each.name != "currency":  # every amount names it
-            yield each.words, each.to_text(getattr(invoice, each.name))
+    for entry in fields_of(Contents):
+        if entry.name != "currency":  # every amount names it
+            yield entry.words, entry.to_text(getattr(invoice, entry.name))
     yield "credited by", record.credit_note
     yield "paid on", str(record.state.paid_on) if record.is_paid else ""
 

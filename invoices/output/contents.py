@@ -80,23 +80,23 @@ def contents_of(invoice: Invoice) -> dict[str, Any]:
         "columns": _columns(invoice),
         "carried": _carried(invoice),
         "totals": _totals(invoice),
-        "remarks": [_lines(each) for each in remarks_of(invoice)],
+        "remarks": [_lines(item) for item in remarks_of(invoice)],
         "terms": "" if invoice.is_credit_note else _lines(invoice.payment_terms),
         "bank": bank,
         # As SVG, as wide as its squares.
         "code": code.svg_inline(border=0) if code else "",
         "note": _lines(invoice.note),
     }
-    return {name: _printable(each) for name, each in contents.items()}
+    return {name: _printable(content) for name, content in contents.items()}
 
 
 def _printable(value: Any) -> Any:
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, dict):
-        return {key: _printable(each) for key, each in value.items()}
+        return {key: _printable(item) for key, item in value.items()}
     if isinstance(value, Sequence):
-        return [_printable(each) for each in value]
+        return [_printable(item) for item in value]
     return value
 
 

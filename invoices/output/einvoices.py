@@ -54,7 +54,7 @@ _BLANK_LINES = re.compile(r">\s*\n(?=[ \t]*<)")
 
 def missing(invoice: Invoice) -> list[str]:
     """What the standard asks and the invoice does not say; empty if `as_xml` is complete."""
-    return [each.text for each in lacks(invoice)]
+    return [lack.text for lack in lacks(invoice)]
 
 
 def lacks(invoice: Invoice) -> Iterator[Lack]:
@@ -161,8 +161,8 @@ def _taxes(invoice: Invoice) -> Iterator[dict[str, str]]:
             "category": category,
             "reason": reason,
             "rate": plain_decimal(rate),
-            "net": _amount(sum(each.net for each in shares), invoice),
-            "vat": _amount(sum(each.vat for each in shares), invoice),
+            "net": _amount(sum(share.net for share in shares), invoice),
+            "vat": _amount(sum(share.vat for share in shares), invoice),
         }
 
 

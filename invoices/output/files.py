@@ -29,7 +29,7 @@ _WITHOUT_COLUMN = {
     *("payment_terms", "buyer_reference", "exemption_reason"),
 }
 _NEW_FIELDS = [
-    each for each in fields_of(Contents) if each.is_typed and each.name not in _WITHOUT_COLUMN
+    item for item in fields_of(Contents) if item.is_typed and item.name not in _WITHOUT_COLUMN
 ]
 
 _BYTE_ORDER_MARK = "\N{BYTE ORDER MARK}".encode()
@@ -110,7 +110,7 @@ def _account_pieces(user: User, records: Iterable[Record]) -> Iterator[bytes]:
     yield b'"invoices": ['
     yield from _elements(map(as_full_json, records))
     yield b',\n"customers": ['
-    yield from _elements(_dumped(_values(each)) for each in all_customers(user.pk))
+    yield from _elements(_dumped(_values(customer)) for customer in all_customers(user.pk))
     yield b"}\n"
 
 
@@ -137,7 +137,7 @@ def _summary(invoice: Invoice) -> dict[str, Any]:
 
 
 def _values(part: Party | Line | VatShare | Invoice) -> dict[str, Any]:
-    return {each.stored_as(): getattr(part, each.name) for each in fields_of(type(part))}
+    return {item.stored_as(): getattr(part, item.name) for item in fields_of(type(part))}
 
 
 def _dumped(shown: Any) -> str:
@@ -200,7 +200,7 @@ def _invoice_rows(record: Record) -> Iterator[Row]:
         "state": record.standing,
         "paid on": record.state.paid_on,
         "due date": invoice.due_date,
-        **{each.words: each.to_text(getattr(invoice, each.name)) for each in _NEW_FIELDS},
+        **{field.words: field.to_text(getattr(invoice, field.name)) for field in _NEW_FIELDS},
     }
 
 

@@ -176,9 +176,11 @@ def _version() -> str:
     for file in sorted(file for folder in code for file in folder.rglob("*.*")):
         if file.suffix in {".py", ".typ", ".xml", ".mo"}:
             digest.update(file.read_bytes())
-    fonts = [(file.name, file.stat().st_size) for each in installed() for file in each.files()]
+    fonts = [(file.name, file.stat().st_size) for item in installed() for file in item.files()]
     # A folder may be on the path of some processes twice.
-    packages = sorted({(each.name, each.version) for each in distributions()})
+    packages = sorted(
+        {(distribution.name, distribution.version) for distribution in distributions()}
+    )
     return repr((digest.hexdigest(), fonts, packages, sys.version, settings.TIME_ZONE))
 
 

@@ -162,7 +162,7 @@ def _known_sending(record: Record, request_id: str, to: str) -> Sending | None:
     Raises:
         SendingReused, AlreadyVoided: see `send_invoice`.
     """
-    known = {each.request_id: each for each in sendings_of(record.state)}.get(request_id)
+    known = {item.request_id: item for item in sendings_of(record.state)}.get(request_id)
     if known and known.to != to:
         raise SendingReused(request_id, known.to)
     if not known and record.invoice.is_voided:
@@ -182,7 +182,7 @@ def _claim_sending(record: Record, request_id: str, to: str) -> tuple[Sending, b
         claim = Sending(request_id, to, datetime.now(UTC), "unknown")
         before = stored_sendings(record.state)
         kept = _with_room(sendings_of(record.state), claim.at, invoice.label)
-        stored = {each.request_id: before[each.request_id] for each in kept}
+        stored = {item.request_id: before[item.request_id] for item in kept}
         stored[request_id] = {"to": to, "at": claim.at.isoformat(), "outcome": claim.outcome}
         write = Transaction()
         issued = InvoiceItem(invoice.series, invoice.number)
@@ -203,12 +203,12 @@ def _with_room(sendings: Sequence[Sending], now: datetime, label: str) -> list[S
 
     The oldest go, those with an unknown outcome last.
     """
-    removable = [each for each in sendings if now - each.at > KEPT_AT_LEAST]
+    removable = [sending for sending in sendings if now - sending.at > KEPT_AT_LEAST]
     removable.sort(key=lambda each: (each.outcome == "unknown", each.at))
     excess = max(0, len(sendings) + 1 - MAX_SENDINGS)
     if excess > len(removable):
         raise TooManySendings(label)
-    return [each for each in sendings if each not in removable[:excess]]
+    return [sending for sending in sendings if sending not in removable[:excess]]
 
 
 def _store_outcome(record: Record, sending: Sending) -> None:

@@ -26,7 +26,7 @@ from web.requestids import RequestIdForm
 #: How many customers the form of an invoice suggests.
 SUGGESTED = 20
 
-_FIELDS = {each.name: each for each in fields_of(Customer) if each.name != "number"}
+_FIELDS = {item.name: item for item in fields_of(Customer) if item.name != "number"}
 
 
 class VersionForm(forms.Form):
@@ -56,7 +56,7 @@ class CustomerForm(VersionForm, RequestIdForm):
         return vars(customer) | {"request_id": cls.new_request_id()}
 
 
-CustomerForm.base_fields |= {name: each.form_field() for name, each in _FIELDS.items()}
+CustomerForm.base_fields |= {name: field.form_field() for name, field in _FIELDS.items()}
 
 
 class SearchForm(forms.Form):
@@ -121,7 +121,9 @@ class CustomerNamesView(OwnInvoicesMixin, InLineMixin, View):
         name = request.GET.get("name", "")[:NAME_MAX_LENGTH]
         found = book.list_customers(self.account, name, limit=SUGGESTED) if name.strip() else None
         customers = found.customers if found else []
-        return JsonResponse({f"{each.name} ({each.number})": each.id for each in customers})
+        return JsonResponse(
+            {f"{customer.name} ({customer.number})": customer.id for customer in customers}
+        )
 
 
 class CustomerFormView(OwnFormView):

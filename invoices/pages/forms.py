@@ -118,7 +118,7 @@ class LineForm(forms.Form):
         return Line(**unknown | self.cleaned_data)
 
 
-LineForm.base_fields |= {name: each.form_field() for name, each in LINE_FIELDS.items()}
+LineForm.base_fields |= {name: field.form_field() for name, field in LINE_FIELDS.items()}
 # The rates of the seller's country, in a list of the page.
 LineForm.base_fields["vat_rate"].widget.attrs["list"] = "vat-rates"
 
@@ -219,7 +219,7 @@ def checks_of(
     return {
         "law_of": seller.country,
         "required": list(missing(seller, draft, is_named=is_named)),
-        "doubts": [_doubt(*each, positions) for each in asked],
+        "doubts": [_doubt(*item, positions) for item in asked],
         "einvoice_lacks": (list(einvoices.lacks(shown)) if seller.country in EU | {""} else []),
     }
 
@@ -243,7 +243,7 @@ def checks(data: Mapping[str, str]) -> dict[str, Any]:
     """
     form, lines = _TypedForm(data), _lines_of(data, {"currency": data.get("currency", "")})
     form.is_valid()
-    about = {each.name: data.get(f"seller_{each.name}", "") for each in fields_of(Seller)}
+    about = {item.name: data.get(f"seller_{item.name}", "") for item in fields_of(Seller)}
     draft = draft_of(_UNKNOWN | form.cleaned_data, lines.lines())
     return checks_of(
         Seller(**about),
@@ -277,7 +277,9 @@ _PARTS["below"] = "", (*_PARTS["below"][1], *(name for name in TYPED_FIELDS if n
 
 
 #: A form in which nothing was typed.
-_UNKNOWN = {name: "" if each.is_required else each.default for name, each in TYPED_FIELDS.items()}
+_UNKNOWN = {
+    name: "" if field.is_required else field.default for name, field in TYPED_FIELDS.items()
+}
 
 
 @dataclass(frozen=True)
@@ -317,10 +319,10 @@ class InvoiceForm(RequestIdForm):
         self.user, self.seller, self.is_named = user, seller_of(user), is_named(user)
         self.usual_terms = user.payment_terms or ""
         self.issued_on, self.is_preview = today(user.time_zone), is_preview
-        for each in self.required_by_law:
-            if each.field in self.fields:
+        for item in self.required_by_law:
+            if item.field in self.fields:
                 # Small invoices need less. The page does not call it optional.
-                self.fields[each.field].is_asked = True  # type: ignore[attr-defined]  # of field.html
+                self.fields[item.field].is_asked = True  # type: ignore[attr-defined]  # of field.html
         data = self.data if self.is_bound else None
         currency = str(self["currency"].value() or "").strip().upper()
         about = {"currency": currency, "country": self.seller.country}
@@ -342,7 +344,7 @@ class InvoiceForm(RequestIdForm):
     @property
     def about_seller(self) -> str:
         """What `checks` needs, in the form of a query."""
-        about = {each: getattr(self.seller, each) for each in _SELLER_NEEDED}
+        about = {item: getattr(self.seller, item) for item in _SELLER_NEEDED}
         about["payment_terms"] = self.usual_terms
         about["is_named"] = "yes" if self.is_named else ""
         return urlencode({f"seller_{name}": text for name, text in about.items() if text})
@@ -383,7 +385,7 @@ class InvoiceForm(RequestIdForm):
         except ValidationError as error:
             errors = error.update_error_dict({})
             wrong = self.errors.keys() - {NON_FIELD_ERRORS}
-            new = {name: each for name, each in errors.items() if name not in wrong}
+            new = {name: error for name, error in errors.items() if name not in wrong}
             self.add_error(None, ValidationError(new))
 
     def draft(self) -> Draft:
@@ -407,13 +409,13 @@ class InvoiceForm(RequestIdForm):
 
 
 for each_form in (InvoiceForm, _TypedForm):
-    each_form.base_fields |= {name: each.form_field() for name, each in TYPED_FIELDS.items()}
+    each_form.base_fields |= {name: field.form_field() for name, field in TYPED_FIELDS.items()}
 
 
 def line_values_of(invoice: Invoice) -> list[dict[str, str]]:
     """The initial values of the lines of a form that issues the same again."""
     return [
-        {name: each.to_typed(getattr(line, name)) for name, each in LINE_FIELDS.items()}
+        {name: field.to_typed(getattr(line, name)) for name, field in LINE_FIELDS.items()}
         for line in invoice.lines
     ]
 

@@ -138,7 +138,7 @@ class HomeView(TemplateView):
             return super().get_context_data(**kwargs)
         user = signed_in(self.request)
         latest, since = latest_invoices(user.pk, today(user.time_zone))
-        summed = [each for each in latest if since is None or each.issued_at >= since]
+        summed = [item for item in latest if since is None or item.issued_at >= since]
         figures = [figure(state, summed) for state in ("open", "overdue")]
         steps = {
             "profile": user.is_confirmed,
@@ -158,7 +158,7 @@ class HomeView(TemplateView):
 
 def figure(state: str, latest: list[Listed]) -> dict[str, Any]:
     """The invoices of `latest` that are in a state of the list's filter, and their sums."""
-    found = [each for each in latest if each.standing in forms.FILTERS[state]]
+    found = [item for item in latest if item.standing in forms.FILTERS[state]]
     title, sums = STANDINGS[state], sums_of(found)
     return {"state": state, "title": title, "invoices": found, "sums": sums}
 
@@ -456,7 +456,7 @@ class InvoiceNewPreviewView(InvoiceNewView):
         return self.show_drawn_up(form, invoice)
 
     def show_drawn_up(self, form: forms.InvoiceForm, invoice: Invoice) -> HttpResponse:
-        sent = [each for each in form.data.items() if each[0] not in _NOT_TYPED]
+        sent = [item for item in form.data.items() if item[0] not in _NOT_TYPED]
         kept = {"sent_fields": sent, "sent_defaults": form.data.get("defaults", "")}
         context = self.get_context_data(form=form, invoice=invoice, **kept)
         return TemplateResponse(self.request, "invoices/invoice_preview.html", context)
@@ -484,7 +484,7 @@ class PreviewView(View):
             return HttpResponse(status=429, headers={"Retry-After": str(previews.seconds)})
         amounts, sums = forms.preview(request.POST)
         currency = request.POST.get("currency", "")
-        lines = ["" if each is None else readable_amount(each, currency) for each in amounts]
+        lines = ["" if amount is None else readable_amount(amount, currency) for amount in amounts]
         shown = {"invoice": {"totals": sums, "currency": currency}}
         html = render_to_string("invoices/_totals.html", shown) if sums else ""
         checks = render_to_string("invoices/_checks.html", forms.checks(request.POST))

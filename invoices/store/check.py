@@ -64,7 +64,7 @@ def _differences(claims: Spool, progress: Progress) -> dict[str, Findings[str]]:
     """The labels, by series, of invoices with only one of credit note and state that names it."""
     by_invoice = groupby(claims, key=itemgetter(0, 1))
     suspects = (
-        invoice for invoice, entries in by_invoice if len({each[2] for each in entries}) == 1
+        invoice for invoice, entries in by_invoice if len({entry[2] for entry in entries}) == 1
     )
     wrong: defaultdict[str, Findings[str]] = defaultdict(Findings)
     for found in confirmed(suspects, _differing, progress):

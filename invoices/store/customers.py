@@ -113,12 +113,12 @@ def list_customers(account: str, search: str = "", *, after: str = "", limit: in
     """
     wanted = folded(search)
     matching = sorted(
-        (folded(each.name), each.id, each)
-        for each in _all_listed(account)
-        if wanted in folded(f"{each.number} {each.name}")
+        (folded(item.name), item.id, item)
+        for item in _all_listed(account)
+        if wanted in folded(f"{item.number} {item.name}")
     )
-    found = [each for _name, _id, each in matching]
-    start = next((at for at, each in enumerate(found, 1) if each.id == after), 0)
+    found = [item for _name, _id, item in matching]
+    start = next((at for at, item in enumerate(found, 1) if item.id == after), 0)
     shown = found[start : start + limit]
     return Found(shown, shown[-1].id if len(found) > start + limit else None)
 
@@ -126,7 +126,7 @@ def list_customers(account: str, search: str = "", *, after: str = "", limit: in
 def customer_named(account: str, name: str) -> Listed | None:
     """The account's first customer with this name, compared and at the cost as by a search."""
     wanted = folded(name)
-    return next((each for each in _all_listed(account) if folded(each.name) == wanted), None)
+    return next((item for item in _all_listed(account) if folded(item.name) == wanted), None)
 
 
 def _all_listed(account: str) -> Iterator[Listed]:
@@ -157,16 +157,18 @@ def delete_address_book(account: str) -> None:
     """
     # Their keys alone, which are never damaged.
     found = CustomerItem.query(account, attributes_to_get=["id"])
-    while ids := [each.id for each in islice(found, DELETED_TOGETHER)]:
+    while ids := [item.id for item in islice(found, DELETED_TOGETHER)]:
         keys = [{"account": {"S": account}, "id": {"S": id_}} for id_ in ids]
         bulk.write_batches(CustomerItem.table(), [{"DeleteRequest": {"Key": key}} for key in keys])
 
 
 def customer_of(item: CustomerItem) -> Customer:
     """What an invoice says about the customer."""
-    return Customer(**{each.name: getattr(item, each.name) or "" for each in fields_of(Customer)})
+    return Customer(
+        **{entry.name: getattr(item, entry.name) or "" for entry in fields_of(Customer)}
+    )
 
 
 def _values_of(customer: Customer) -> dict[str, Any]:
     """The attributes of `customer`; None for an empty one."""
-    return {each.name: getattr(customer, each.name) or None for each in fields_of(Customer)}
+    return {item.name: getattr(customer, item.name) or None for item in fields_of(Customer)}

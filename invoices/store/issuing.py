@@ -138,7 +138,7 @@ def today(time_zone: str | None = None) -> date:
 
 def seller_of(user: User) -> Seller:
     """The seller, as the profile of `user` has it now."""
-    values = {each.name: getattr(user, each.name, None) or "" for each in fields_of(Seller)}
+    values = {item.name: getattr(user, item.name, None) or "" for item in fields_of(Seller)}
     name = user.business_name or user.full_name or user.get_username()
     return Seller(**values | {"name": name, "address": user.business_address or ""})
 
@@ -170,8 +170,8 @@ def check_may_issue(user: User) -> None:
 def check_seller(seller: Seller) -> None:
     """Raises ValidationError if the seller cannot be printed. The profile does not check it."""
     try:
-        for each in fields_of(Seller):
-            check_printable(getattr(seller, each.name))
+        for item in fields_of(Seller):
+            check_printable(getattr(seller, item.name))
     except ValidationError as error:
         raise ValidationError(
             _("Change your profile first. %(problem)s"),

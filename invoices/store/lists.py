@@ -173,7 +173,7 @@ def search_invoices(
             account, earlier, customer=customer, limit=limit, most_requests=left, **options
         )
         summed = ("invoices", "searched", "damaged")
-        page = replace(more, **{each: getattr(page, each) + getattr(more, each) for each in summed})
+        page = replace(more, **{item: getattr(page, item) + getattr(more, item) for item in summed})
         left -= more.requests
         if page.before is not None:
             break
@@ -201,9 +201,9 @@ def latest_invoices(account: str, today: date) -> tuple[list[Listed], date | Non
 def sums_of(invoices: Iterable[Listed]) -> dict[str, int]:
     """The gross amounts in minor units, by currency. Voided invoices do not count."""
     sums: dict[str, int] = {}
-    for each in invoices:
-        if not each.is_voided:
-            sums[each.currency] = sums.get(each.currency, 0) + each.gross
+    for invoice in invoices:
+        if not invoice.is_voided:
+            sums[invoice.currency] = sums.get(invoice.currency, 0) + invoice.gross
     return dict(sorted(sums.items()))
 
 

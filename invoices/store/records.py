@@ -131,7 +131,7 @@ class Record:
 
 def standing_of(due_date: date | None, today: date | None, **has_happened: bool) -> str:
     """The first of `STANDINGS` that holds. Without `today`, no invoice is overdue."""
-    if happened := next((each for each in STANDINGS if has_happened.get(each)), None):
+    if happened := next((standing for standing in STANDINGS if has_happened.get(standing)), None):
         return happened
     return "overdue" if due_date and today and due_date < today else "open"
 

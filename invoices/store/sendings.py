@@ -60,7 +60,7 @@ def sendings_of(state: InvoiceState) -> list[Sending]:
 
 def may_have_arrived(state: InvoiceState) -> bool:
     """Whether the customer may have a mail with the invoice."""
-    return any(each.outcome in {"sent", "unknown"} for each in sendings_of(state))
+    return any(item.outcome in {"sent", "unknown"} for item in sendings_of(state))
 
 
 def stored_sendings(state: InvoiceState) -> dict[str, Any]:

@@ -97,5 +97,5 @@ def invoice_table(
     sums = sums_of(invoices) if has_sums else {}
     return {
         "rows": rows,
-        "sums": [money.readable_amount(amount, each) for each, amount in sums.items()],
+        "sums": [money.readable_amount(amount, key) for key, amount in sums.items()],
     }

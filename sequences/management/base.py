@@ -62,15 +62,17 @@ class SeriesCheckCommand(DynamoCommand):
 
     def _as_json(self, report: SeriesReport) -> str:
         always = ("gaps", "duplicates")
-        found = {name: each for name, each in report.findings.items() if each or name in always}
+        found = {
+            name: finding for name, finding in report.findings.items() if finding or name in always
+        }
         shown: dict[str, Any] = {"series": report.series, "last": report.last}
-        shown |= self.counts(report) | {name: each.listed for name, each in found.items()}
-        more = {name: each.more for name, each in found.items() if each.more}
+        shown |= self.counts(report) | {name: value.listed for name, value in found.items()}
+        more = {name: value.more for name, value in found.items() if value.more}
         return json.dumps(shown | ({"more": more} if more else {}), ensure_ascii=False)
 
     def _as_line(self, report: SeriesReport) -> str:
         last = "no number in its counter" if report.last is None else f"last {report.last}"
-        counts = ", ".join(_counted(*each) for each in self.counts(report).items())
+        counts = ", ".join(_counted(*item) for item in self.counts(report).items())
         parts = [f"{report.series}  {last}, {counts}"]
         for name, found in report.findings.items():
             if found:

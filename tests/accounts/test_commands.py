@@ -314,7 +314,7 @@ def test_listusers_prints_a_line_for_each_account_up_to_the_limit_and_names_dama
     assert code == 1
     for limit, count in ((1, 1), (4, 4), (100, 4)):
         out = run("listusers", "--json", f"--limit={limit}")[0]
-        assert len({json.loads(each)["pk"] for each in out.splitlines()}) == count
+        assert len({json.loads(line)["pk"] for line in out.splitlines()}) == count
 
 
 # Changes ------------------------------------------------------------------------------------------
@@ -339,7 +339,7 @@ def test_a_command_changes_the_account_says_so_and_can_be_repeated(made: User) -
         assert run(*command.format("ANN@example.org").split()) == (f"{said}\n", "", 0)
 
         stored = User.get(made.pk)
-        assert {each: getattr(stored, each) for each in values} == values
+        assert {value: getattr(stored, value) for value in values} == values
         assert run(*command.format(made.pk).split()) == (f"{said}\n", "", 0)
         assert User.get(made.pk).stored == stored.stored
         assert_guards_match_users()

@@ -79,7 +79,7 @@ def rejections(path: Path) -> dict[int, str]:
     """The reasons in a file of rejected rows, by line."""
     with path.open(encoding="utf-8", newline="") as file:
         rows: Any = csv.DictReader(file) if path.suffix == ".csv" else map(json.loads, file)
-        return {int(each["line"]): each["reason"] for each in rows}
+        return {int(item["line"]): item["reason"] for item in rows}
 
 
 def users() -> dict[str, str]:
@@ -303,7 +303,7 @@ def test_an_imported_hash_signs_in_and_djangos_mark_is_no_password(file: Path) -
     hashers = {name: make_password(PASSWORD, hasher=name) for name in ("argon2", "scrypt")}
     hashers["pbkdf2"] = make_password(PASSWORD, hasher="pbkdf2_sha256")
     marks = {"mark": "!" + "aB3" * 13 + "x", "old": "!"}
-    rows = [row(name, f"{name}@x.org", hash=each) for name, each in (hashers | marks).items()]
+    rows = [row(name, f"{name}@x.org", hash=hasher) for name, hasher in (hashers | marks).items()]
 
     assert import_file(write_csv(file, rows))[0] == counts(created=5)
 
@@ -348,7 +348,7 @@ UNUSABLE_HASHES = dict.fromkeys(
 @pytest.mark.usefixtures("known_hashers")
 def test_a_hash_that_no_sign_in_could_check_is_rejected(file: Path, rejected: Path) -> None:
     hashes = [*UNUSABLE_HASHES]
-    write_csv(file, [row(f"ann{n}", f"{n}@x.org", hash=each) for n, each in enumerate(hashes)])
+    write_csv(file, [row(f"ann{n}", f"{n}@x.org", hash=hash_) for n, hash_ in enumerate(hashes)])
 
     assert import_file(file)[0] == counts(rejected=len(hashes))
     reasons = rejections(rejected).values()
@@ -466,7 +466,7 @@ def test_a_dry_run_foresees_every_row_and_writes_nothing(
         make_user(username=name, email=f"{name}@example.org")
     # Earlier rules allowed this username, which is Cyrillic.
     make_user(username="before", email="older@example.org").change(username="сосо")
-    write_csv(file, [each for each, _reason in FORESEEN])
+    write_csv(file, [item for item, _reason in FORESEEN])
     before = stored_items()
     requests_sent.clear()
 

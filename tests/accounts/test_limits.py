@@ -102,7 +102,7 @@ def test_a_limit_of_no_times_refuses_every_attempt_of_its_kind_and_the_check_say
 
     assert requests_sent.operations == []
     messages = run_checks(tags=["security"], include_deployment_checks=True)
-    [said] = [each.msg for each in messages if each.id == "accounts.W005"]
+    [said] = [message.msg for message in messages if message.id == "accounts.W005"]
     assert all(name in said for name in DEFAULTS)
 
 
@@ -122,7 +122,7 @@ def test_the_settings_set_every_limit_and_limits_of_clients_count_networks(setti
 
 
 def test_the_first_slot_costs_one_request_and_each_further_one_two(requests_sent: Requests) -> None:
-    for each, who, cost in (
+    for item, who, cost in (
         (LIMIT, "ann", ["PutItem"]),
         (LIMIT, "ann", ["PutItem", "UpdateItem"]),
         # Only an IPv6 client has a second counter.
@@ -131,7 +131,7 @@ def test_the_first_slot_costs_one_request_and_each_further_one_two(requests_sent
         (CLIENT_LIMIT, networks(1)[0], ["PutItem", "PutItem"]),
     ):
         requests_sent.clear()
-        each.take(who)
+        item.take(who)
         assert requests_sent.operations == cost
 
 

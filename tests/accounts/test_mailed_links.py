@@ -199,7 +199,7 @@ def test_a_damaged_link_or_one_with_other_contents_or_for_another_purpose_is_ref
     for other in (
         *(damage(token) for damage in DAMAGE),
         *(links.make(kind.purpose, *parts) for parts in ((), ("",), ("x", ""), ("a", "b", "c"))),
-        *(links.make(each.purpose, *contents) for each in LINKS if each is not kind),
+        *(links.make(item.purpose, *contents) for item in LINKS if item is not kind),
         links.make("", *contents),
     ):
         assert is_refused(Client().post(other_token(path, other))), other

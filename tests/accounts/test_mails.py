@@ -280,10 +280,10 @@ def test_a_process_sends_four_mails_at_once(
     server.may_answer.clear()
     with ThreadPoolExecutor(6) as pool:
         sent = [pool.submit(mails.send, "confirm", "a@example.org", **CONTEXT) for _ in range(6)]
-        wait_until(lambda: len(server.taken) == 4 and sum(each.done() for each in sent) == 2)
+        wait_until(lambda: len(server.taken) == 4 and sum(item.done() for item in sent) == 2)
         server.may_answer.set()
 
-    assert sorted(each.result() for each in sent) == [False] * 2 + [True] * 4
+    assert sorted(item.result() for item in sent) == [False] * 2 + [True] * 4
     assert caplog.text.count("A mail (confirm) was not sent: TooManyMails.") == 2
     assert mails.send("confirm", "a@example.org", **CONTEXT)
 

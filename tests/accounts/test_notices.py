@@ -88,8 +88,8 @@ def test_both_addresses_are_told_of_a_change_of_address(owner: User) -> None:
     assert (former.to, new.to) == (["ann@example.org"], ["ann@new.example"])
     assert "This address no longer belongs to it." in former.body
     assert "This is now the email address of your account" in new.body
-    for each in (former, new):
-        assert "From: Chrome on Linux, 192.0.2.7" in each.body
+    for item in (former, new):
+        assert "From: Chrome on Linux, 192.0.2.7" in item.body
 
 
 def test_an_address_that_was_never_confirmed_gets_no_notice(settings: Any) -> None:
@@ -153,8 +153,8 @@ def test_another_password_makes_known_browsers_unknown_except_that_of_the_change
     owner: User,
 ) -> None:
     first, second = browser(), browser(address="198.51.100.9")
-    for each in (first, second):
-        sign_in(each, owner)
+    for item in (first, second):
+        sign_in(item, owner)
     url, typed, _expected = CHANGES["password"]
     second.post(url, typed)
     mail.outbox.clear()

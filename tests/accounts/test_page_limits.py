@@ -54,7 +54,7 @@ def attempt(who: str, password: str = WRONG, **headers: str) -> Any:
 
 def statuses(*who: str, **headers: str) -> list[int]:
     """The answers to a wrong password for each of these names."""
-    return [attempt(each, **headers).status_code for each in who]
+    return [attempt(item, **headers).status_code for item in who]
 
 
 def lock(who: str = "ann") -> None:
@@ -94,7 +94,7 @@ def test_after_some_failures_even_the_right_password_is_refused_for_15_minutes(
 
     response = attempt("ann", PASSWORD)
 
-    (record,) = [each for each in caplog.records if each.levelno >= logging.WARNING]
+    (record,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert record.getMessage() == "Too many attempts (sign_in)."
     page = assert_too_many(response)
     assert 14 * 60 < int(response["Retry-After"]) <= 15 * 60

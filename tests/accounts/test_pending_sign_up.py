@@ -120,8 +120,8 @@ def test_known_and_unknown_addresses_get_the_same_answer_after_the_same_work(
     def answer() -> tuple[Any, ...]:
         visitor = Client()
         typed = form_values(visitor, URL, **(ANN | {"email": email}))
-        for each in (requests_sent, hashings, mail.outbox):
-            each.clear()
+        for item in (requests_sent, hashings, mail.outbox):
+            item.clear()
         response = visitor.post(URL, typed)
         work = list(requests_sent.operations), len(hashings), len(mail.outbox)
         headers = dict(response.items()) | {"Expires": "", "X-Request-ID": ""}

@@ -214,7 +214,7 @@ def test_a_password_is_fresh_for_five_minutes_in_its_session_and_this_costs_one_
 
     others, _of_limits = requests_sent.apart()
     assert others == [*OF_EVERY_PAGE, "PutItem"]
-    assert [each.get(URL).status_code for each in (client, other)] == [200, 302]
+    assert [item.get(URL).status_code for item in (client, other)] == [200, 302]
 
 
 def test_a_page_records_every_five_minutes_that_its_session_was_seen_and_is_shown_if_that_fails(

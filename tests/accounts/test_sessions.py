@@ -85,12 +85,12 @@ def test_the_21st_session_replaces_those_that_lapsed_or_else_the_one_seen_longes
 ) -> None:
     ids = [begun(ann) for _ in range(sessions.MOST)]
     let_pass(ann, ids[7], "seenAt", 1000)
-    for each in lapsed:
-        let_pass(ann, ids[each], "expiresAt", 15 * 24 * 3600)
+    for item in lapsed:
+        let_pass(ann, ids[item], "expiresAt", 15 * 24 * 3600)
 
     newest = begun(ann)
 
-    assert stored_ids(ann) == {*ids, newest} - {ids[each] for each in lapsed or [7]}
+    assert stored_ids(ann) == {*ids, newest} - {ids[number] for number in lapsed or [7]}
 
 
 @pytest.mark.parametrize(
@@ -279,8 +279,8 @@ def seen_by_hash(client: Client) -> str | None:
 
 def end_one_by_one(user: User) -> None:
     """End each session, and then all of them."""
-    for each in stored_ids(user):
-        sessions.end(User.get(user.pk), each)
+    for id_ in stored_ids(user):
+        sessions.end(User.get(user.pk), id_)
     sessions.end_all(User.get(user.pk))
 
 
@@ -312,22 +312,22 @@ def test_an_ended_session_is_anonymous_also_for_code_that_compares_only_the_hash
 
     end(read)
 
-    assert [seen_by_hash(each) for each in (before, since)] == [None, None]
+    assert [seen_by_hash(item) for item in (before, since)] == [None, None]
 
 
 def test_the_session_that_ends_the_others_or_changes_the_password_stays(ann: User) -> None:
     client, other = let_in(ann), let_in(ann)
     response = client.post(END_OTHERS, follow=True)
     assert Page(response).messages == ["All your other sessions have ended."]
-    assert [seen_by_hash(each) for each in (client, other)] == [ann.pk, None]
+    assert [seen_by_hash(item) for item in (client, other)] == [ann.pk, None]
 
     other = let_in(ann)
     new = {"new_password1": "quite another", "new_password2": "quite another"}
     client.post("/accounts/password_change/", {"old_password": PASSWORD} | new)
 
     assert User.get(ann.pk).check_password("quite another")
-    assert [signed_in_as(each) for each in (client, other)] == ["ann", None]
-    assert [seen_by_hash(each) for each in (client, other)] == [ann.pk, None]
+    assert [signed_in_as(item) for item in (client, other)] == ["ann", None]
+    assert [seen_by_hash(item) for item in (client, other)] == [ann.pk, None]
 
 
 def test_code_that_compares_only_the_hash_accepts_a_single_ended_session_until_others_are_ended(

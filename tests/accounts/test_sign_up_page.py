@@ -224,7 +224,7 @@ def test_an_invalid_request_id_is_replaced_and_nothing_typed_is_lost(
     bad = [too_old, of_another_form, good.partition(":")[0], other + good[1:], good[:-1], ""]
     bad += [good + "\0", "é:ü:ß", "a" * 100_000]
 
-    for sent in (missing, *({"request_id": each} for each in bad)):
+    for sent in (missing, *({"request_id": item} for item in bad)):
         response = client.post(URL, typed | sent)
 
         assert response.status_code == 200

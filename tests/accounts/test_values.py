@@ -79,11 +79,11 @@ def test_an_accepted_email_address_stays_the_same_in_capitals(address: str) -> N
 
 @given(st.text())
 def test_any_text_is_accepted_or_refused_without_another_error(text: str) -> None:
-    for each in VALUES.values():
+    for value in VALUES.values():
         with suppress(ValidationError):
-            cleaned = each.clean(text)
+            cleaned = value.clean(text)
             assert cleaned is None or str(cleaned).encode()
-            assert each.clean(cleaned) == cleaned
+            assert value.clean(cleaned) == cleaned
 
 
 #: Addresses that no account may get.

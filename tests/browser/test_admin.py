@@ -33,7 +33,7 @@ def seen(page: Page) -> list[Any]:
     """What axe finds, except for breadcrumbs, whose links contrib.admin does not underline."""
     # Colors in transition between the two looks would have too little contrast.
     page.add_style_tag(content="* { transition: none !important; }")
-    return [each for each in faults(page) if each[3] != "link-in-text-block"]
+    return [fault for fault in faults(page) if fault[3] != "link-in-text-block"]
 
 
 def test_an_item_is_listed_found_and_edited_and_an_overtaken_edit_is_refused(admin: Page) -> None:

@@ -79,7 +79,7 @@ def test_axe_finds_nothing_serious_on_the_pages_of_exports(
     states = {name: Export(ann.pk, "zip", DAY.year, name, began[name]) for name in began}
     for name, stored in (("ready", states["ready"].name), ("failed", stored_exports.FAILED)):
         s3.put_object(Bucket=bucket, Key=states[name].folder + stored, Body=b"x")
-    assert [stored_exports.state_of(each) for each in states.values()] == list(states)
+    assert [stored_exports.state_of(state) for state in states.values()] == list(states)
 
-    pages = [START, *(f"/invoices/exports/{each.token}/" for each in states.values())]
+    pages = [START, *(f"/invoices/exports/{state.token}/" for state in states.values())]
     assert seen(open_page(browser, ann, reduced_motion="reduce"), pages) == []

@@ -309,7 +309,7 @@ def test_the_header_stays_where_it_is(page: Page, ann: User) -> None:
     places = set()
     for path in ("/", "/invoices/", f"/invoices/{YEAR}-000001/", "/invoices/new/"):
         page.goto(path)
-        boxes = [page.locator(each).bounding_box() for each in (".brand", ".site-nav")]
+        boxes = [page.locator(text).bounding_box() for text in (".brand", ".site-nav")]
         places.add(tuple((box["x"], box["y"]) for box in boxes if box))
     assert len(places) == 1
 

@@ -92,10 +92,10 @@ def test_a_condition_holds_for_an_absent_value_if_it_holds_for_its_default(inver
     room("z").change(is_open=True, beds=99, state="x")
     for condition in conditions():
         condition = ~condition if inverted else condition
-        found = {each.name for each in Room.scan(condition)} & rooms.keys()
+        found = {item.name for item in Room.scan(condition)} & rooms.keys()
         assert found in (rooms.keys(), set()), condition
         for asked in (condition & Room.code.exists(), condition | (Room.beds == 98)):
-            assert {each.name for each in Room.page("h", None, asked)} & rooms.keys() == found
+            assert {item.name for item in Room.page("h", None, asked)} & rooms.keys() == found
         assert Room.count("h", Room.name < "z", condition) == len(found)
         for item in rooms.values():
             for call in (Room.change, check):
@@ -130,7 +130,7 @@ def test_a_change_stores_a_default_that_is_absent_and_so_fills_index_and_guard_i
     item.change(state=item.state)
 
     assert requests_sent.operations == ["UpdateItem"]
-    assert {each.name for each in Room.by_state.page("new")} == {"one", "two"}
+    assert {item.name for item in Room.by_state.page("new")} == {"one", "two"}
     item.change(code=item.code)
     assert Room.find(code="c") == item
     with pytest.raises(Room.Taken):

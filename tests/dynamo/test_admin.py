@@ -87,8 +87,8 @@ def test_a_registered_model_is_added_listed_changed_and_deleted(
     deleted = submit(client, page_of(ann, "delete"))
     assert (deleted.status_code, deleted.url) == (302, CUSTOMERS)
     assert stored_items(Customer.table()) == {}
-    assert [each.action for each in entries(ann)] == ["delete", "change", "add"]
-    assert {each.by for each in entries(ann)} == {editor.pk}
+    assert [entry.action for entry in entries(ann)] == ["delete", "change", "add"]
+    assert {entry.by for entry in entries(ann)} == {editor.pk}
     assert "My actions Deleted:" in content(client.get("/admin/").text)
 
 
@@ -149,7 +149,7 @@ def test_a_refused_form_says_why_keeps_what_was_typed_and_can_be_sent_again(
     refused = client.post(page_of(ann), form)
 
     assert refused.status_code == 200
-    assert all(each in refused.text for each in ['value="south"', *said])
+    assert all(item in refused.text for item in ['value="south"', *said])
     assert stored_items(Customer.table()) == before
     assert entries(ann) == []
     again = client.post(page_of(ann), Form(refused.text).values)
@@ -195,7 +195,7 @@ def test_a_form_is_refused_if_the_right_ended_after_it_was_shown(
 
 def clerk_with(*names: str, **values: Any) -> Clerk:
     """A member of staff, with these permissions."""
-    rights = {"is_staff": True, "permissions": {f"desk.{each}" for each in names} or None}
+    rights = {"is_staff": True, "permissions": {f"desk.{name}" for name in names} or None}
     made: Clerk = Clerk.objects.create_user("ann", "ann@example.org", PASSWORD, **rights | values)
     return made
 
@@ -214,7 +214,7 @@ def test_a_user_who_may_only_delete_is_led_where_he_may_look(project: None) -> N
         said = "Deleted: “" if "delete" in page else "was added successfully."
         assert said in client.get(leads_to).text
     links = re.findall('href="([^"]*)"', client.get(delete(bob)).text.partition("breadcrumbs")[2])
-    assert {client.get(each).status_code for each in links if each.startswith("/admin/")} == {200}
+    assert {client.get(link).status_code for link in links if link.startswith("/admin/")} == {200}
 
 
 def test_the_address_of_an_item_leads_to_its_form(client: Client) -> None:
@@ -322,7 +322,7 @@ def test_only_a_superuser_writes_the_account_of_another_member_of_staff(
         stored = Clerk.get_or_none(other.pk)
         assert (stored is None or stored.email == NEW) is may_write
         logged = list_entries(month_of(datetime.now(UTC))).actions
-        assert (user.pk in {each.by for each in logged}) is may_write
+        assert (user.pk in {item.by for item in logged}) is may_write
         if stored:
             stored.delete()
 
@@ -480,7 +480,7 @@ def test_editors_cannot_remove_their_own_rights_or_delete_themselves(
     assert "You cannot delete your own account." in deleted.text
     stored = Clerk.get(editor.pk)
     assert (stored.email, stored.is_superuser) == ("new@example.org", True)
-    assert [each.what for each in entries(editor)] == ["email"]
+    assert [entry.what for entry in entries(editor)] == ["email"]
 
 
 @pytest.mark.parametrize("count", [20, 100])
@@ -547,7 +547,7 @@ def test_items_whose_keys_are_numbers_and_bytes_have_pages_and_guard_items(
 
     assert Locker.find(owner="bob") == locker
     assert not Locker.is_taken(owner="ann")
-    assert [(each.what, each.reason) for each in entries(locker)] == [("owner", "sold")]
+    assert [(entry.what, entry.reason) for entry in entries(locker)] == [("owner", "sold")]
 
 
 def test_the_first_letters_of_a_searchable_value_find_items_page_by_page(
@@ -563,7 +563,7 @@ def test_the_first_letters_of_a_searchable_value_find_items_page_by_page(
         address = next_of(page)
 
     assert seen == [["bob1", "bob2", "bob3"], ["bob4", "bob5", "bob6"], ["bob7"]]
-    asked, nothing = (client.get("/admin/desk/locker/", {"q": each}).text for each in ("b", "by"))
+    asked, nothing = (client.get("/admin/desk/locker/", {"q": name}).text for name in ("b", "by"))
     assert ("at least two letters" in asked, "0 lockers" in content(asked)) == (True, False)
     assert ("at least two letters" in nothing, "0 lockers" in content(nothing)) == (False, True)
     # A term that is too short for one field may be the value of the next one.
@@ -670,7 +670,7 @@ def test_no_item_of_a_list_is_selected_at_first_and_names_are_escaped(
 
     [checkbox] = re.findall(r"<input[^>]*_selected_action[^>]*>", first)
     assert "checked" not in checkbox
-    assert all("&lt;b&gt;&quot;b&quot;" in each and '<b>"' not in each for each in shown)
+    assert all("&lt;b&gt;&quot;b&quot;" in name and '<b>"' not in name for name in shown)
 
 
 @pytest.mark.parametrize(
@@ -716,8 +716,8 @@ def test_methods_take_the_arguments_of_djangos_model_admin(
     site: AdminSite, editor: Clerk, rf: RequestFactory
 ) -> None:
     site.add_action(lambda *args: None, "count")
-    for each in ("count", "delete_selected"):
-        site.disable_action(each)
+    for name in ("count", "delete_selected"):
+        site.disable_action(name)
     own, ann = Overriding(Customer, site), make(1)
     request: Any = rf.post("/", {"_continue": ""})
     request.user, request._messages = editor, CookieStorage(rf.get("/"))
@@ -726,12 +726,12 @@ def test_methods_take_the_arguments_of_djangos_model_admin(
     assert [*ModelAdmin(Customer, site).get_actions(request)] == []
     assert own.get_object(request, ann.pk, None) == ann
     assert own.response_add(request, ann).url == "/next/"
-    assert "tag warning" in [each.tags for each in request._messages]
+    assert "tag warning" in [message.tags for message in request._messages]
     request.method = "GET"
     deletion: Any = own.delete_view(request, ann.pk, {"title": "Own"})
     assert "<h1>Own</h1>" in deletion.render().text
     shown = own.change_view(request, ann.pk).render().text
-    assert all(each in shown for each in ("<h1>Own</h1>", 'action="/elsewhere/"'))
+    assert all(text in shown for text in ("<h1>Own</h1>", 'action="/elsewhere/"'))
     assert (shown.count('name="_save"'), ann.get_absolute_url() in shown) == (2, False)
 
 
@@ -739,7 +739,7 @@ def test_an_action_asks_reports_each_result_and_never_acts_on_an_overtaken_item(
     client: Client, editor: Clerk
 ) -> None:
     ann, bob, eve, dan = (make(number) for number in range(4))
-    chosen = {"_selected_action": [each.pk for each in (ann, bob, eve, dan)], "action": "welcome"}
+    chosen = {"_selected_action": [item.pk for item in (ann, bob, eve, dan)], "action": "welcome"}
     asked = client.post(CUSTOMERS, chosen | {"index": "0"})
     form = Form(asked.text).values | chosen | {"_reason": "new"}
     bob.change(region="north")
@@ -756,7 +756,7 @@ def test_an_action_asks_reports_each_result_and_never_acts_on_an_overtaken_item(
         ("error", f"“c1@example.org”, “c3@example.org”: {OVERTAKEN}"),
         ("warning", f"“customer {eve.pk}”: It was deleted after this page was opened."),
     ]
-    assert [Customer.get(each.pk).is_known for each in (ann, bob)] == [True, False]
+    assert [Customer.get(item.pk).is_known for item in (ann, bob)] == [True, False]
     [entry] = entries(ann)
     assert (entry.action, entry.reason, entry.by) == ("welcome", "new", editor.pk)
     assert entry.what == "with a card"
@@ -805,10 +805,10 @@ def test_one_item_has_its_actions_on_its_page_and_deletions_may_ask_for_the_pass
 
 def test_a_sensitive_attribute_is_never_shown(client: Client) -> None:
     clerk = Clerk.objects.create_user("ann", "ann@example.org", PASSWORD, pin="of-ann-alone")
-    assert all(is_sensitive(Clerk, each) for each in ("pin", "password", "session_epoch"))
+    assert all(is_sensitive(Clerk, name) for name in ("pin", "password", "session_epoch"))
     for page in (page_of(clerk), "/admin/desk/clerk/", "/admin/desk/clerk/?q=ann"):
         shown = client.get(page).text
-        assert not any(each in shown for each in ("of-ann-alone", "Pin", clerk.password))
+        assert not any(item in shown for item in ("of-ann-alone", "Pin", clerk.password))
 
 
 def test_only_staff_gets_in_after_signing_in(project: None) -> None:
@@ -832,7 +832,7 @@ def test_the_pages_are_in_japanese_if_the_browser_asks_for_it(editor: Clerk) -> 
     ann = make(1)
     for page in (CUSTOMERS, page_of(ann), page_of(ann, "delete"), "/admin/"):
         shown = client.get(page).text
-        assert all(each in shown for each in ('lang="ja"', "ログアウト"))
+        assert all(text in shown for text in ('lang="ja"', "ログアウト"))
     assert "理由" in client.get(page_of(ann)).text
     assert "削除しました: “" in submit(client, page_of(ann, "delete"), follow=True).text
 
@@ -850,7 +850,7 @@ def test_a_form_of_a_new_user_that_is_sent_twice_adds_once_and_is_logged_once(
     assert "The two password fields" in weak.text
     ann = Clerk.find(username="ann")
     assert ann.check_password(PASSWORD)
-    assert [each.action for each in entries(ann)] == ["add"]
+    assert [entry.action for entry in entries(ann)] == ["add"]
 
 
 def test_rights_are_granted_by_lines(client: Client) -> None:
@@ -926,21 +926,21 @@ def test_check_refuses_what_no_query_can_serve_and_names_what_to_declare(
     of_customers = {"model_or_iterable": Customer}
     site.register(**{**(of_clerks if "pin" in str(options) else of_customers), **options})
 
-    messages = [f"{each.id}: {each.msg}" for each in site.check(None)]
+    messages = [f"{item.id}: {item.msg}" for item in site.check(None)]
 
     assert (messages == []) if not found else messages[0].startswith(f"dynamo.{found}")
-    assert all(each.hint for each in site.check(None) if each.id == "dynamo.E010")
+    assert all(item.hint for item in site.check(None) if item.id == "dynamo.E010")
 
 
 def test_check_names_relational_models_and_missing_settings(site: AdminSite) -> None:
     site.register(Session, ModelAdmin)
     site.register(Customer, ContribsModelAdmin)  # type: ignore[arg-type]
 
-    found = [each.msg for each in run_checks(tags=["admin"]) if each.id == "dynamo.E008"]
+    found = [check.msg for check in run_checks(tags=["admin"]) if check.id == "dynamo.E008"]
     with override_settings(TEMPLATES=[{**PROJECT["TEMPLATES"][0], "OPTIONS": {}}]):
-        missing = {each.id for each in run_checks(tags=["admin"])}
+        missing = {check.id for check in run_checks(tags=["admin"])}
 
-    assert sorted(each.split()[0] for each in found) == ["Customer", "Session"]
+    assert sorted(item.split()[0] for item in found) == ["Customer", "Session"]
     assert missing == {"dynamo.E008", "dynamo.E011"}
     both = override_settings(INSTALLED_APPS=["dynamo.admin", "django.contrib.admin"])
     with pytest.raises(ImproperlyConfigured, match="duplicates: admin"):

@@ -132,12 +132,12 @@ def test_the_menu_below_the_list_works_next_to_the_one_above_it(
         assert "No action selected." in unknown.text
 
 
-PUBLIC = [each for each in dir(ContribsModelAdmin) if not each.startswith("_")]
-METHODS = [each for each in PUBLIC if inspect.isroutine(getattr(ContribsModelAdmin, each))]
+PUBLIC = [item for item in dir(ContribsModelAdmin) if not item.startswith("_")]
+METHODS = [item for item in PUBLIC if inspect.isroutine(getattr(ContribsModelAdmin, item))]
 
 
 def not_asked(found: list[Any]) -> set[str]:
-    return {each.msg.split()[0] for each in found if "changes nothing" in each.msg}
+    return {item.msg.split()[0] for item in found if "changes nothing" in item.msg}
 
 
 def test_every_option_and_method_of_djangos_model_admin_works_or_is_reported(
@@ -152,7 +152,7 @@ def test_every_option_and_method_of_djangos_model_admin_works_or_is_reported(
 
         return method
 
-    own: Any = type("Own", (customer_admin,), {each: recorded(each) for each in METHODS})
+    own: Any = type("Own", (customer_admin,), {method: recorded(method) for method in METHODS})
     site.register(Customer, own)
     found = not_asked(site.check(None))
     with pages_of(site):
@@ -209,9 +209,9 @@ def test_check_reports_what_works_in_django_alone_and_names_that_are_wrong(
 ) -> None:
     site.register(Customer, customer_admin, **options)
 
-    found = [each.msg for each in site.check(None)]
+    found = [item.msg for item in site.check(None)]
 
-    assert [each.startswith(said) for each in found] == ([True] if said else [])
+    assert [item.startswith(said) for item in found] == ([True] if said else [])
 
 
 def test_check_refuses_an_admin_of_users_that_would_let_them_grant_rights(site: AdminSite) -> None:

@@ -101,9 +101,9 @@ def test_a_page_without_an_answer_asks_to_try_again_and_logs_one_warning(
 
 def logged(caplog: pytest.LogCaptureFixture) -> list[tuple[int, str]]:
     """What the middleware has logged: the level and the text, with a traceback if there is one."""
-    records = [each for each in caplog.records if each.name == "dynamo.middleware"]
-    assert not [each for each in caplog.records if each.name == "django.request"]
-    return [(each.levelno, logging.Formatter().format(each)) for each in records]
+    records = [record for record in caplog.records if record.name == "dynamo.middleware"]
+    assert not [record for record in caplog.records if record.name == "django.request"]
+    return [(record.levelno, logging.Formatter().format(record)) for record in records]
 
 
 def test_a_missing_table_has_the_same_page_and_logs_the_command(

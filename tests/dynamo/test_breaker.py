@@ -250,8 +250,8 @@ def test_opening_and_closing_are_logged_once(
     read()
     read()
 
-    told = [each.getMessage() for each in caplog.records if each.name == breakers.__name__]
-    assert [each.partition(",")[0].rstrip(".") for each in told] == [
+    told = [record.getMessage() for record in caplog.records if record.name == breakers.__name__]
+    assert [item.partition(",")[0].rstrip(".") for item in told] == [
         "DynamoDB cannot be reached",
         "DynamoDB can be reached again",
     ]

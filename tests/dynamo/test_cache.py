@@ -155,7 +155,7 @@ def test_a_value_over_400_kb_is_rejected_before_it_is_sent(
         store("the key", pickled_size(VALUE_MAX_BYTES + 1))
 
     assert isinstance(caught.value, ValueError)
-    assert all(each in str(caught.value) for each in ("'the key'", "409,345", "409,344"))
+    assert all(text in str(caught.value) for text in ("'the key'", "409,345", "409,344"))
     assert requests_sent.operations == []
 
 

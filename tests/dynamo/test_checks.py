@@ -40,7 +40,7 @@ def ids() -> set[str]:
 
 def few_tables() -> list[Table]:
     """Three of the site's. Those of all models of the suite take long to create."""
-    return [each for each in all_tables() if each.base_name in {"cache", "counters", "locks"}]
+    return [table for table in all_tables() if table.base_name in {"cache", "counters", "locks"}]
 
 
 def make_bare() -> None:
@@ -97,7 +97,7 @@ def test_the_check_runs_once_if_asked_for(requests_sent: Requests, options: str,
 
 @pytest.mark.usefixtures("prefix")
 def test_a_missing_table_is_found_with_the_command_that_creates_it() -> None:
-    assert [(each.id, each.msg, each.hint) for each in found()] == [
+    assert [(item.id, item.msg, item.hint) for item in found()] == [
         ("dynamo.E001", f"The table {table.name} is missing.", "Run manage.py createtables.")
         for table in few_tables()
     ]
@@ -107,7 +107,7 @@ def test_a_missing_table_is_found_with_the_command_that_creates_it() -> None:
 
 def test_a_table_without_ttl_is_found_until_createtables_completes_it(prefix: str) -> None:
     make_bare()
-    assert [each.msg for each in found() if each.id == "dynamo.W001"] == [
+    assert [item.msg for item in found() if item.id == "dynamo.W001"] == [
         f"The table {prefix}cache has no time to live."
     ]
 
@@ -122,7 +122,7 @@ def test_a_table_without_recovery_is_found_until_createtables_completes_it(
 ) -> None:
     with through(moto_url):
         make_bare()
-        without = {each.msg for each in found() if each.id == "dynamo.W002"}
+        without = {item.msg for item in found() if item.id == "dynamo.W002"}
         assert f"The table {prefix}locks has no point-in-time recovery." in without
 
         call_command("createtables")
@@ -233,7 +233,7 @@ def test_an_unreachable_engine_is_one_finding_of_one_line() -> None:
     with through(NOWHERE), deadline.within(0.1):
         findings = found()
 
-    assert [each.id for each in findings] == ["dynamo.E005"]
+    assert [finding.id for finding in findings] == ["dynamo.E005"]
     assert "\n" not in findings[0].msg
 
 
@@ -246,5 +246,5 @@ def test_findings_before_a_failure_are_kept(proxy: FaultProxy) -> None:
     findings = found()
 
     assert first.name in findings[0].msg
-    assert [each.id for each in findings] == ["dynamo.E001", "dynamo.E005"]
+    assert [finding.id for finding in findings] == ["dynamo.E001", "dynamo.E005"]
     assert "DescribeContinuousBackups: AccessDeniedException" in findings[1].msg

@@ -13,8 +13,10 @@ def test_the_template_has_every_table_of_the_models_under_ids_without_prefix(set
     settings.DYNAMODB_TABLE_PREFIX = "staging-"
     resources = printed()["Resources"]
 
-    tables = [each for each in resources.values() if each["Type"] == "AWS::DynamoDB::Table"]
-    assert [each["Properties"]["TableName"] for each in tables] == [
+    tables = [
+        resource for resource in resources.values() if resource["Type"] == "AWS::DynamoDB::Table"
+    ]
+    assert [table["Properties"]["TableName"] for table in tables] == [
         table.name for table in all_tables()
     ]
     assert resources.keys() == plain.keys()

@@ -79,7 +79,7 @@ def get() -> dict[str, Any]:
 
 
 def looking_up() -> list[threading.Thread]:
-    return [each for each in threading.enumerate() if each.name == f"Looking up {HOST}"]
+    return [item for item in threading.enumerate() if item.name == f"Looking up {HOST}"]
 
 
 @pytest.mark.usefixtures("away", "path")

@@ -57,7 +57,7 @@ def wait_for_failure() -> None:
 
 def loading_threads() -> list[str]:
     gc.collect()  # those of an earlier client end with it
-    return [each.name for each in threading.enumerate() if each.name == "AWS credentials"]
+    return [item.name for item in threading.enumerate() if item.name == "AWS credentials"]
 
 
 @pytest.fixture
@@ -368,4 +368,4 @@ def test_botocore_sends_everything_if_a_private_name_is_missing(
             get()
 
     assert sending._shared().lean is None
-    assert [each.name for each in caplog.records].count("dynamo.client.sending") == 1
+    assert [record.name for record in caplog.records].count("dynamo.client.sending") == 1

@@ -73,7 +73,7 @@ def meters(engine: str) -> None:
 
 
 def numbers(items: Iterable[Any]) -> list[Any]:
-    return sorted(each if isinstance(each, str) else str(each.number) for each in items)
+    return sorted(item if isinstance(item, str) else str(item.number) for item in items)
 
 
 @pytest.mark.usefixtures("meters")
@@ -84,7 +84,7 @@ def test_a_read_of_several_items_names_the_damaged_ones_and_returns_the_others(
     if names_them:
         page = read()
         assert numbers(page) == ["1", "3"]
-        assert [(each.key, each.attribute) for each in page.damaged] == [("a#2", "level")]
+        assert [(item.key, item.attribute) for item in page.damaged] == [("a#2", "level")]
         assert "'a#2' of tests-meters is damaged: level" in caplog.text
     else:
         with pytest.raises(DamagedItem, match=r"'a#2' of tests-meters is damaged: level"):
@@ -101,10 +101,10 @@ def test_results_are_read_on_after_a_damaged_item() -> None:
     assert next(results).number == 1
     with pytest.raises(DamagedItem):
         next(results)
-    assert [each.number for each in results] == [3]
+    assert [result.number for result in results] == [3]
 
     left_out = Meter.query("a", limit=2, damaged=lambda _stored, _error: None)
-    assert [each.number for each in left_out] == [1]
+    assert [item.number for item in left_out] == [1]
     assert left_out.last_evaluated_key == {"street": {"S": "a"}, "number": {"N": "2"}}
 
 
@@ -130,7 +130,7 @@ def test_a_damaged_entry_of_the_audit_log_is_listed_as_such() -> None:
     entries = list_entries("2026-11", limit=1)
 
     assert "is damaged: reason" in str(entries.actions[0].label)
-    assert [each.label for each in list_entries("2026-11", before=entries.before).actions] == [
+    assert [action.label for action in list_entries("2026-11", before=entries.before).actions] == [
         "add"
     ]
 
@@ -174,7 +174,7 @@ KEYS: dict[str, tuple[Callable[[], Model], list[str]]] = {
 def damage(item: Model) -> None:
     """Give one attribute, which is not unique, a value that it cannot have."""
     taken = {name for unique in item._unique_keys for name in unique.stored_names}
-    others = {str(each.attr_name) for each in item.get_attributes().values()} - taken
+    others = {str(attribute.attr_name) for attribute in item.get_attributes().values()} - taken
     overwrite(item, **{min(others - item._fixed, default="version"): BROKEN})
 
 
@@ -269,14 +269,14 @@ def test_checkitems_refuses_to_delete_what_it_does_not_list(arguments: tuple[str
 @pytest.fixture
 def few_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     def of_badges() -> list[Table]:
-        return [each for each in all_tables() if each.name == Badge.table()]
+        return [table for table in all_tables() if table.name == Badge.table()]
 
     monkeypatch.setattr("dynamo.tables.checks.all_tables", of_badges)
 
 
 def warnings() -> Iterator[CheckMessage]:
     found = run_checks(tags=["dynamodb"], include_deployment_checks=True)
-    return (each for each in found if each.id == "dynamo.W004")
+    return (item for item in found if item.id == "dynamo.W004")
 
 
 @pytest.mark.usefixtures("few_tables")

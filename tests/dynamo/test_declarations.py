@@ -77,7 +77,7 @@ def index_on(
     """A global index with these key attributes."""
     options |= {"projection": projection or AllProjection(), "index_name": name}
     meta = type("Meta", (), options)
-    names = {str(each.attr_name): each for each in attributes}
+    names = {str(attribute.attr_name): attribute for attribute in attributes}
     return type("ByThis", (GlobalSecondaryIndex,), {"Meta": meta, **names})()
 
 
@@ -289,7 +289,7 @@ CONSTANTS: dict[type[FormAttribute[Any]], list[Any]] = {
 
 
 @pytest.mark.parametrize(
-    ("kind", "default"), [(kind, each) for kind in CONSTANTS for each in CONSTANTS[kind]]
+    ("kind", "default"), [(kind, constant) for kind in CONSTANTS for constant in CONSTANTS[kind]]
 )
 def test_a_constant_default_is_the_value_of_new_items_and_of_stored_ones_that_lack_it(
     kind: Any, default: Any
@@ -381,8 +381,8 @@ def test_an_option_of_pynamodb_is_a_warning_that_names_what_to_use() -> None:
 
 def subclasses(kind: type) -> set[type]:
     """All classes of Django that derive from `kind`."""
-    below = {each for base in kind.__subclasses__() for each in {base} | subclasses(base)}
-    return {each for each in below if each.__module__.startswith("django.")}
+    below = {subclass for base in kind.__subclasses__() for subclass in {base} | subclasses(base)}
+    return {item for item in below if item.__module__.startswith("django.")}
 
 
 @pytest.mark.parametrize(
@@ -392,12 +392,12 @@ def subclasses(kind: type) -> set[type]:
 def test_an_object_of_django_in_the_body_of_a_class_is_refused(
     kind: type, is_in_base: bool
 ) -> None:
-    for each in {kind} | subclasses(kind):
-        for value in (each, each.__new__(each)):
+    for subclass in {kind} | subclasses(kind):
+        for value in (subclass, subclass.__new__(subclass)):
             names = {"thing": value}
             bases = (Model, type("Mixin", (), names)) if is_in_base else (Model,)
             with pytest.raises(
-                TypeError, match=f"^Thing: thing is Django's {each.__name__}. Use [A-Za-z]"
+                TypeError, match=f"^Thing: thing is Django's {subclass.__name__}. Use [A-Za-z]"
             ):
                 declared(*bases, **({} if is_in_base else names))
 
@@ -490,7 +490,7 @@ def test_a_model_may_leave_indexes_and_ttl_to_another_one_of_its_table(
 
     assert complete[0].indexes or complete[0].ttl_attribute == "until"
     for models in (pair, pair[::-1]):
-        assert merged(t for each in models for t in tables_of(each)) == complete
+        assert merged(t for model in models for t in tables_of(model)) == complete
 
 
 def test_guard_items_cannot_stand_in_the_table_of_another_model() -> None:
@@ -656,4 +656,4 @@ def test_a_subclass_can_replace_and_remove_what_a_base_declares() -> None:
 
     assert "code" not in model.get_attributes()
     assert model.get_attributes()["name"].max_length == 9
-    assert [each.names for each in again._unique_keys] == [("name", "code")]
+    assert [key.names for key in again._unique_keys] == [("name", "code")]

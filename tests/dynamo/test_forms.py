@@ -60,7 +60,9 @@ def create(**values: Any) -> Customer:
 def test_a_form_has_the_fields_of_the_attributes_in_the_order_of_their_declaration() -> None:
     form = modelform_factory(Customer, fields="__all__")()
 
-    assert [(name, type(each).__name__, each.required) for name, each in form.fields.items()] == [
+    assert [
+        (name, type(field).__name__, field.required) for name, field in form.fields.items()
+    ] == [
         ("email", "CharField", True),
         ("club", "CharField", True),
         ("card", "CharField", False),
@@ -411,7 +413,7 @@ def test_a_transaction_is_done_once_if_its_other_writes_have_the_request_id_too(
 
     assert post("A") == post("A") == {}
     assert "Part of this was done before" in post("B", "another")["__all__"][0]
-    assert [each.code for each in Badge.scan()] == ["A"]
+    assert [item.code for item in Badge.scan()] == ["A"]
 
 
 # Overtaken ----------------------------------------------------------------------------------------
@@ -558,12 +560,12 @@ def test_a_blank_extra_form_of_a_formset_is_unchanged_whatever_its_fields(
     typed = {f"{name}-email": "ann@example.org", f"{name}-club": "chess"}
 
     [blank, filled, incomplete] = [
-        formset(values | each, prefix=prefix) for each in ({}, typed, {f"{name}-club": "chess"})
+        formset(values | item, prefix=prefix) for item in ({}, typed, {f"{name}-club": "chess"})
     ]
 
     assert (blank.is_valid(), blank.has_changed(), filled.is_valid()) == (True, False, True)
-    assert [each.has_changed() for each in filled] == [False, True, False]
-    assert [each.save().email for each in filled if each.has_changed()] == ["ann@example.org"]
+    assert [item.has_changed() for item in filled] == [False, True, False]
+    assert [item.save().email for item in filled if item.has_changed()] == ["ann@example.org"]
     assert (incomplete.is_valid(), [*incomplete.errors[1]]) == (False, ["email"])
 
 
@@ -574,4 +576,4 @@ def test_the_key_of_a_stored_item_cannot_be_edited() -> None:
     assert "disabled" in str(form["row"])
     assert form.is_valid()
     form.save()
-    assert {(each.row, each.guest) for each in Seat.query("red")} == {(1, "Ann")}
+    assert {(item.row, item.guest) for item in Seat.query("red")} == {(1, "Ann")}

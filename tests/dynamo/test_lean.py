@@ -582,8 +582,8 @@ def test_nothing_is_sent_unless_the_certificate_is_trusted_and_names_the_host(
     )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
-    for each in ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"):
-        monkeypatch.delenv(each, raising=False)
+    for item in ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"):
+        monkeypatch.delenv(item, raising=False)
     with closing(Endpoint(tls=context)) as secure:
         with pytest.raises(SSLError):
             ask(f"https://localhost:{secure.port}")(**GET)

@@ -81,7 +81,7 @@ def test_reads_of_a_plain_model_are_consistent_in_any_case(requests_sent: Reques
         with pytest.raises(Kinds.DoesNotExist):
             Kinds.get("a", 1, **options)
 
-    assert [each["ConsistentRead"] for each in requests_sent.requests] == [True, True]
+    assert [request["ConsistentRead"] for request in requests_sent.requests] == [True, True]
 
 
 def test_a_value_that_another_program_stored_as_null_is_absent() -> None:

@@ -45,11 +45,11 @@ def model_of(kind: Any) -> Any:
     return Measure
 
 
-MODELS = [model_of(each) for each in (IntegerAttribute, DecimalAttribute, pynamodb.NumberAttribute)]
+MODELS = [model_of(item) for item in (IntegerAttribute, DecimalAttribute, pynamodb.NumberAttribute)]
 EXACT = MODELS[1]
 #: By the attributes of `Jar`.
 NUMBERS = dict(zip(["whole", "exact", "rough"], MODELS, strict=True))
-FORMS = {each: modelform_factory(each, fields=["place", "value"]) for each in MODELS}
+FORMS = {model: modelform_factory(model, fields=["place", "value"]) for model in MODELS}
 
 
 @st.composite
@@ -98,7 +98,7 @@ def test_a_number_that_a_form_takes_is_one_value_in_each_spelling_from_create_to
     empty(model.table(), guards)
     valid = [
         form
-        for form in (form_of(model, {"place": each, "value": each}) for each in texts)
+        for form in (form_of(model, {"place": text, "value": text}) for text in texts)
         if form.is_valid()
     ]
     # A form of integers takes no exponents, and a float cannot hold every number.
@@ -126,7 +126,7 @@ def test_a_number_that_a_form_takes_is_one_value_in_each_spelling_from_create_to
         edited.save()
     model.find(value=values[-1]).delete()
     assert stored_items(guards) == {}
-    made = [model.create(scale="s", place=each, value=each, request_id="r") for each in values]
+    made = [model.create(scale="s", place=value, value=value, request_id="r") for value in values]
     assert made == [item] * len(values)
     made[-1].delete()
     assert stored_items(guards) == {}
@@ -170,7 +170,7 @@ def test_a_number_that_cannot_be_stored_is_an_error_at_its_field_and_of_each_cal
     jar = Jar.create()
     requests_sent.clear()
     value = UNUSABLE[name][0](text)
-    for form in (form_of(Jar, {name: text}, each) for each in (Jar(), jar)):
+    for form in (form_of(Jar, {name: text}, item) for item in (Jar(), jar)):
         assert form.errors.keys() == {name} & FORMS[Jar].base_fields.keys()
     for call in (Jar.create, jar.change):
         with pytest.raises(ValueError, match=r"store|JSON"):

@@ -201,7 +201,7 @@ def test_a_change_whose_reply_was_lost_is_recognized_by_its_mark(
     assert (read.club, read.visits) == (member.club, member.visits) == expected
 
 
-@pytest.mark.parametrize("name", [each for each in MARKED if each != "unique value"])
+@pytest.mark.parametrize("name", [item for item in MARKED if item != "unique value"])
 def test_a_request_that_was_lost_before_another_copy_made_the_same_change_was_not_done(
     name: str, proxy: FaultProxy
 ) -> None:
@@ -220,7 +220,7 @@ def test_a_request_that_was_lost_before_another_copy_made_the_same_change_was_no
     assert (read.club, read.visits) == expected
 
 
-@pytest.mark.parametrize("name", [each for each in MARKED if each != "unique value"])
+@pytest.mark.parametrize("name", [item for item in MARKED if item != "unique value"])
 def test_a_change_that_was_overwritten_before_it_was_recognized_is_unknown(
     name: str, proxy: FaultProxy
 ) -> None:

@@ -69,7 +69,7 @@ def walked(page: Callable[[str | None], Page[Any]]) -> list[list[Any]]:
     pages = [page(None)]
     while (cursor := pages[-1].next) is not None:
         pages.append(page(cursor))
-    return [each.items for each in pages]
+    return [page.items for page in pages]
 
 
 def rome(after: str | None, **options: Any) -> Page[Sailor]:
@@ -120,7 +120,7 @@ def test_an_index_of_pynamodbs_own_class_has_pages() -> None:
 
     found = walked(lambda after: Sailor.by_boat.page("Ida", after=after, limit=2))
 
-    assert {each for page in found for each in page} == {*items}
+    assert {item for page in found for item in page} == {*items}
     assert list(Sailor.by_boat.query("Ida", limit=1))
     assert Sailor.by_boat.count("Ida") == len(list(Sailor.by_boat.scan())) == 3
 
@@ -154,7 +154,7 @@ def test_guard_items_are_on_no_page(requests_sent: Requests) -> None:
     assert Sailor.by_city.page(guard).items == list(Sailor.by_city.query(guard)) == [sailor]
     assert Sailor.by_city.count(guard) == 1
     for index in (Sailor.by_city, Sailor.by_boat, Sailor.names_by_city):
-        assert [each.pk for each in index.scan()] == [sailor.pk]
+        assert [item.pk for item in index.scan()] == [sailor.pk]
 
 
 @pytest.mark.parametrize("key", ["", "x" * 2049])
@@ -278,7 +278,7 @@ def test_a_read_is_consistent_unless_the_caller_asks_otherwise(
     read(seat)
     read(seat, consistent_read=False)
 
-    assert [each["ConsistentRead"] for each in requests_sent.requests] == [True, False]
+    assert [request["ConsistentRead"] for request in requests_sent.requests] == [True, False]
 
 
 @pytest.mark.parametrize("read", READS_OF_AN_INDEX.values(), ids=READS_OF_AN_INDEX)
@@ -287,7 +287,7 @@ def test_a_read_of_an_index_is_not_consistent(
 ) -> None:
     read()
 
-    assert [each["ConsistentRead"] for each in requests_sent.requests] == [False]
+    assert [request["ConsistentRead"] for request in requests_sent.requests] == [False]
 
 
 # Batches ------------------------------------------------------------------------------------------
@@ -322,6 +322,6 @@ def test_unprocessed_keys_are_asked_for_again(proxy: FaultProxy) -> None:
 
     assert {*red(range(5))} == {*items[1:]}
 
-    asked = [each.body["RequestItems"] for each in proxy.seen if each.operation == "BatchGetItem"]
-    consistent = [wanted["ConsistentRead"] for each in asked for wanted in each.values()]
+    asked = [item.body["RequestItems"] for item in proxy.seen if item.operation == "BatchGetItem"]
+    consistent = [wanted["ConsistentRead"] for item in asked for wanted in item.values()]
     assert consistent == [True] * 4

@@ -98,13 +98,13 @@ def test_calls_that_hang_are_replaced_up_to_a_limit_of_threads() -> None:
         assert begun.acquire(timeout=60)
     for _number in range(50):
         hangs.start()
-    threads = [each for each in threading.enumerate() if each.name == "hanging"]
+    threads = [item for item in threading.enumerate() if item.name == "hanging"]
     may_end.set()
     wait_until(lambda: hangs.ended == MOST_THREADS)
 
     assert len(threads) == MOST_THREADS
     assert hangs.value == "an answer"
-    wait_until(lambda: not any(each.is_alive() for each in threads))
+    wait_until(lambda: not any(thread.is_alive() for thread in threads))
 
 
 def test_a_failing_call_is_not_repeated_at_once() -> None:

@@ -245,9 +245,9 @@ def test_a_deleted_item_is_stored_again_by_insert_only(write: Callable[[Member],
     other.card = "A"
     member.delete()
 
-    for each in (member, other):
+    for item in (member, other):
         with pytest.raises(Stale) as refused:
-            write(each)
+            write(item)
         assert refused.value.is_deleted
     assert stored_items("tests-promises") == {}
 

@@ -69,7 +69,7 @@ def put_guard(*args: Any, **options: Any) -> None:
 
 
 def nicks(letters: str, **options: Any) -> list[str]:
-    return [each.nick for each in Fan.search("nick", letters, **options)]
+    return [item.nick for item in Fan.search("nick", letters, **options)]
 
 
 @pytest.mark.parametrize("make", [fan, stand])
@@ -77,11 +77,11 @@ def test_a_search_finds_items_by_their_first_letters_in_order(
     make: Callable[..., Fan | Stand], requests_sent: Requests
 ) -> None:
     names = ["anton", "Ann", "Bob", "an", "ANNA-2", "Änne", "annabel", "SS-1"]
-    [model] = {type(make(each)) for each in names}
+    [model] = {type(make(name)) for name in names}
     requests_sent.clear()
 
     def found(letters: str) -> list[str]:
-        return [each.nick for each in model.search("nick", letters)]
+        return [item.nick for item in model.search("nick", letters)]
 
     assert found("ann") == ["Ann", "ANNA-2", "annabel"]
     assert requests_sent.operations == ["Query", "BatchGetItem"]
@@ -124,7 +124,7 @@ def test_a_page_costs_the_same_however_many_there_are(requests_sent: Requests) -
     for number in range(11):
         fan(f"user{number:05}")
     more = [guard("nobody", f"user{number:05}") for number in range(100, 300)]
-    write_batches(Fan.table(), [{"PutRequest": {"Item": each}} for each in more])
+    write_batches(Fan.table(), [{"PutRequest": {"Item": item}} for item in more])
 
     after = None
     for _page in range(2):

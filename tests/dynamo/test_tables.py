@@ -98,7 +98,7 @@ def test_eight_threads_that_create_a_table_at_once_create_one(
 ) -> None:
     done = at_once(lambda _number: create(table))
 
-    created = [sentence for each in done for sentence in each if sentence.startswith("Created")]
+    created = [sentence for item in done for sentence in item if sentence.startswith("Created")]
     assert len(created) == 1
 
 
@@ -110,7 +110,7 @@ def test_an_incomplete_table_is_completed(table: Table) -> None:
     assert f"Turned on deletion protection for the table {table.name}." in done
     assert f"Turned on time to live for the table {table.name}." in done
     assert described(table)["DeletionProtectionEnabled"] is True
-    assert not any(each.is_off() for each in features_of(table.name, table.ttl_attribute))
+    assert not any(item.is_off() for item in features_of(table.name, table.ttl_attribute))
 
 
 def test_a_table_with_another_key_is_left_as_it_is(table: Table) -> None:
@@ -229,11 +229,14 @@ def bare(indexed: Table, table: Table) -> Table:
 
 def stored_indexes(table: Table) -> set[str]:
     description = send("DescribeTable", {"TableName": table.name})["Table"]
-    return {each["IndexName"] for each in description.get("GlobalSecondaryIndexes", ())}
+    return {
+        globalsecondaryindex["IndexName"]
+        for globalsecondaryindex in description.get("GlobalSecondaryIndexes", ())
+    }
 
 
 def created(table: Table, *indexes: Index) -> list[str]:
-    return [f"Created the index {each.name} of the table {table.name}." for each in indexes]
+    return [f"Created the index {index.name} of the table {table.name}." for index in indexes]
 
 
 def building(engine: str, name: str) -> Reply:
@@ -242,8 +245,8 @@ def building(engine: str, name: str) -> Reply:
 
     def body(request: dict[str, Any]) -> dict[str, Any]:
         description = client.describe_table(TableName=request["TableName"])["Table"]
-        for each in description["GlobalSecondaryIndexes"]:
-            each["IndexStatus"] = "CREATING" if each["IndexName"] == name else "ACTIVE"
+        for index in description["GlobalSecondaryIndexes"]:
+            index["IndexStatus"] = "CREATING" if index["IndexName"] == name else "ACTIVE"
         described: dict[str, Any] = json.loads(json.dumps(description, default=lambda _time: 0.0))
         return {"Table": described}
 
@@ -252,7 +255,7 @@ def building(engine: str, name: str) -> Reply:
 
 def updated(proxy: FaultProxy, count: int) -> Callable[[dict[str, Any]], bool]:
     """A condition for a fault: `count` indexes were asked for."""
-    return lambda _body: sum(each.operation == "UpdateTable" for each in proxy.seen) == count
+    return lambda _body: sum(item.operation == "UpdateTable" for item in proxy.seen) == count
 
 
 def test_a_new_table_has_its_indexes(indexed: Table) -> None:
@@ -285,16 +288,16 @@ def test_indexes_are_built_one_at_a_time_with_progress(
 
     assert said[0] == f"The index by_city of the table {bare.name} is CREATING, for 0 s so far."
     assert said[-1].startswith("The index by_town")
-    states = [each.operation for each in proxy.seen]
+    states = [item.operation for item in proxy.seen]
     first = states.index("UpdateTable")
     assert states[first : first + 4] == ["UpdateTable", *["DescribeTable"] * 3]
-    asked = [each.body for each in proxy.seen if each.operation == "UpdateTable"]
+    asked = [item.body for item in proxy.seen if item.operation == "UpdateTable"]
     assert asked[0].keys() == {"TableName", "AttributeDefinitions", "GlobalSecondaryIndexUpdates"}
     # DynamoDB may refuse definitions of attributes that no index uses yet.
-    assert [{each["AttributeName"] for each in body["AttributeDefinitions"]} for body in asked] == [
-        {"pk", "city", "age"},
-        {"pk", "city", "age", "town"},
-    ]
+    assert [
+        {definition["AttributeName"] for definition in body["AttributeDefinitions"]}
+        for body in asked
+    ] == [{"pk", "city", "age"}, {"pk", "city", "age", "town"}]
 
 
 def test_an_index_that_is_not_built_within_a_day_is_an_error(
@@ -315,7 +318,7 @@ def test_createtables_waits_while_tables_are_changed_elsewhere(
     reads: list[int] = []
 
     def is_first(_body: dict[str, Any]) -> bool:
-        reads.append(sum(each.operation == "DescribeTable" for each in proxy.seen))
+        reads.append(sum(item.operation == "DescribeTable" for item in proxy.seen))
         return reads[-1] == reads[0]
 
     proxy.plan("UpdateTable", Answer(400, code), ALWAYS, when=is_first)
@@ -331,7 +334,7 @@ def test_an_index_is_created_once_despite_a_lost_reply_and_other_threads(
     done = at_once(lambda _number: create(bare))
 
     assert stored_indexes(bare) == {"by_city", "by_town"}
-    sentences = [sentence for each in done for sentence in each]
+    sentences = [sentence for item in done for sentence in item]
     assert len(sentences) == len(set(sentences)) <= 2
 
 
@@ -362,7 +365,7 @@ def test_a_missing_index_and_one_that_is_being_built_are_found(
     def found(table: Table = bare) -> list[tuple[str | None, str]]:
         monkeypatch.setattr(checks, "all_tables", lambda: [table])
         messages = run_checks(tags=["dynamodb"], include_deployment_checks=True)
-        return [(each.id, each.msg) for each in messages]
+        return [(message.id, message.msg) for message in messages]
 
     assert found() == [
         ("dynamo.E006", f"The index {name} of the table {bare.name} is missing.")

@@ -140,7 +140,7 @@ def test_a_call_has_the_line_of_code_that_made_it() -> None:
     assert taken.write_units == 1
     assert taken.milliseconds > 0
     # It is not the line of the library that sends the request.
-    assert {each.asked_by.partition(":")[0] for each in tally.calls} == {"dynamo/test_tally.py"}
+    assert {call.asked_by.partition(":")[0] for call in tally.calls} == {"dynamo/test_tally.py"}
 
 
 def test_a_limited_number_of_calls_is_kept() -> None:

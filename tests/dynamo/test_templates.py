@@ -85,9 +85,9 @@ def test_an_object_of_every_public_class_is_rendered() -> None:
         for package in (dynamo, dynamo.auth, sequences, locks)
         for name in package.__all__
     }
-    classes = {each for each in exported if isinstance(each, type)}
+    classes = {item for item in exported if isinstance(item, type)}
     assert MADE.keys() >= {
-        each for each in classes if not issubclass(each, (BaseException, Attribute))
+        class_ for class_ in classes if not issubclass(class_, (BaseException, Attribute))
     }
 
 

@@ -123,11 +123,11 @@ def test_several_refusals_are_reported_together_each_with_the_stored_item() -> N
     with pytest.raises(Refused) as refused:
         write.commit()
 
-    errors = [each.error for each in write.refusals]
+    errors = [refusal.error for refusal in write.refusals]
     assert list(refused.value.exceptions) == errors
     assert [str(error) for error in errors] == ["new", "changed", "deleted", "checked"]
     new = {"pk": {"S": "new"}, "text": {"S": "old"}}
-    assert [each.stored for each in write.refusals] == [new, None, None, None]
+    assert [refusal.stored for refusal in write.refusals] == [new, None, None, None]
     deleted = write.refusals[2]
     assert write.refusal_of(deleted.write.about) is deleted
     assert write.refusal_of(Page("deleted")) is None

@@ -114,9 +114,9 @@ def test_an_item_takes_a_value_whose_guard_is_its_own(model: Any, owner: str) ->
 
 def test_no_value_begins_with_letters_that_are_none_when_they_are_normalized(model: Any) -> None:
     band = model("1", name="The Who", site="who.example", label="Brunswick")
-    [label] = [each for each in model._unique_keys if each.names == ("label",)]
+    [label] = [key for key in model._unique_keys if key.names == ("label",)]
 
-    assert [label.begins(band.serialize(), each) for each in ("br", "who", " ")] == [
+    assert [label.begins(band.serialize(), text) for text in ("br", "who", " ")] == [
         True,
         False,
         False,

@@ -240,7 +240,7 @@ def test_each_name_of_djangos_users_and_managers_exists_or_the_error_names_the_r
 
     own = public(BaseUserManager, DjangosManager) - {"with_perm", "use_in_migrations"}
     assert own <= public(UserManager)
-    for name in {each for each in dir(DjangosManager) if each[0] != "_"} - public(UserManager):
+    for name in {item for item in dir(DjangosManager) if item[0] != "_"} - public(UserManager):
         with pytest.raises(AttributeError, match=r"create_user\(…\).*Clerk\.scan\(\)"):
             getattr(Clerk.objects, name)
     with pytest.raises(TypeError, match=r"get\(…\)"):
@@ -366,7 +366,7 @@ def test_an_outdated_hash_is_upgraded_once_for_sign_ins_at_once(
 
     read = Clerk.get(ann.pk)
     assert read.password.startswith("pbkdf2_sha256$20$")
-    assert {each.get_session_auth_hash() for each in copies} == {read.get_session_auth_hash()}
+    assert {copy_.get_session_auth_hash() for copy_ in copies} == {read.get_session_auth_hash()}
     assert read.version == ann.version
 
 
@@ -593,7 +593,7 @@ def test_a_check_names_the_backend_that_is_missing(settings: Any) -> None:
     for kind in ("ModelBackend", "RemoteUserBackend"):
         for others in ([], [ours]):
             settings.AUTHENTICATION_BACKENDS = [*others, f"{djangos}.{kind}"]
-            assert [each.id for each in check_backends(None)] == ["dynamo.E012"] * has_users
+            assert [backend.id for backend in check_backends(None)] == ["dynamo.E012"] * has_users
     settings.AUTHENTICATION_BACKENDS = ["dynamo.auth.backends.RemoteUserBackend"]
     assert check_backends(None) == []
 

@@ -91,7 +91,7 @@ CASES: list[tuple[Any, dict[str, Any], dict[str, Any], Any]] = [
     (Show, {"model": None, "get_object": lazy}, {}, "<h1>ann@example.org</h1>"),
     (Remove, {"model": None, "get_object": lazy}, {}, "Delete ann@example.org?"),
     (Rows, {"model": None, "get_queryset": list, "template_name": "desk/seat_list.html"}, {}, ""),
-    *((Rows, {"ordering": each}, {}, "3 2 1") for each in ("-row", ["-row"], ("-row",))),
+    *((Rows, {"ordering": item}, {}, "3 2 1") for item in ("-row", ["-row"], ("-row",))),
     (Rows, {"ordering": ["hall", "row"]}, {}, wrong("ordering must be the sort key")),
     (Rows, {"page_kwarg": "after"}, {"after": "x"}, MISSING),
     (Rows, {"page_kwarg": "query"}, {}, MISSING),
@@ -172,9 +172,9 @@ def test_a_view_with_its_own_get_object_and_without_a_model_saves_and_deletes() 
         own = type("Own", (view,), {"model": None, "get_object": lambda *args: lazy()})
         page = own.as_view(success_url="/x/{pk}/")
         form = page(RequestFactory().get("/")).context_data["form"]
-        sent = {each.html_name: each.value() or "" for each in form} | {"club": "go"}
+        sent = {item.html_name: item.value() or "" for item in form} | {"club": "go"}
         assert page(RequestFactory().post("/", sent)).url == "/x/1/"
-        assert [each.club for each in Customer.scan()] == (["go"] if view is Edit else [])
+        assert [item.club for item in Customer.scan()] == (["go"] if view is Edit else [])
 
 
 def test_every_option_of_djangos_views_is_among_these_cases() -> None:
@@ -199,7 +199,7 @@ def test_a_method_of_djangos_views_is_called_or_overriding_it_is_refused(view: A
 
     called: set[str] = set()
     refused: set[str] = set()
-    names = [each for each in dir(view.__bases__[1]) if each.startswith("get_")]
+    names = [item for item in dir(view.__bases__[1]) if item.startswith("get_")]
     for name in names:
         own: Any = type(view.__name__, (view,), {name: recorded(name)})
         own.success_url = "/x/"
@@ -208,7 +208,7 @@ def test_a_method_of_djangos_views_is_called_or_overriding_it_is_refused(view: A
             for key in keys:
                 page = own.as_view(**({} if view is Rows else {"slug_field": "email"}))
                 form = page(RequestFactory().get("/"), **key).context_data.get("form", ())
-                values = {each.html_name: each.value() or "" for each in form}
+                values = {item.html_name: item.value() or "" for item in form}
                 typed = {"email": f"{name}@x.org", "club": "go"} if view is New else {}
                 if view in (New, Edit):
                     page(RequestFactory().post("/", values | typed), **key)

@@ -85,7 +85,7 @@ def test_a_refused_form_is_shown_again_and_what_follows_a_success_does_not_happe
     answer = client.post(page, form)
 
     assert answer.status_code == 200
-    assert [each for each in said if each not in answer.text] == []
+    assert [item for item in said if item not in answer.text] == []
     assert typed.items() <= Form(answer.text).values.items()
     assert "messages" not in client.cookies
     assert stored_items("tests-customers") == before
@@ -117,7 +117,7 @@ def test_a_page_that_deletes_and_is_sent_twice_leads_to_the_same_place_twice(
 
     answers = [client.post(path, data) for _ in range(2)]
 
-    assert [(each.status_code, each.url) for each in answers] == [(302, "/clubs/chess/")] * 2
+    assert [(answer.status_code, answer.url) for answer in answers] == [(302, "/clubs/chess/")] * 2
     # Not to where somebody else wants.
     forged = client.post(path, data | {"success_url": "https://example.org"})
     assert "was deleted after this page was opened" in forged.text

@@ -56,25 +56,25 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     operations: list[Operation] = metafunc.module.OPERATIONS
     kinds = {
         "operation": operations,
-        "transaction": [each for each in operations if each.api == TRANSACTION],
-        "joining": [each for each in operations if each.joins],
-        "on_object": [each for each in operations if each.given is not nothing],
+        "transaction": [operation for operation in operations if operation.api == TRANSACTION],
+        "joining": [operation for operation in operations if operation.joins],
+        "on_object": [operation for operation in operations if operation.given is not nothing],
     }
     for name in kinds.keys() & set(metafunc.fixturenames):
         metafunc.parametrize(
-            name, [pytest.param(each, id=each.name, marks=_faults(each)) for each in kinds[name]]
+            name, [pytest.param(kind, id=kind.name, marks=_faults(kind)) for kind in kinds[name]]
         )
     if "meanwhile" in metafunc.fixturenames:
         refusals = [
-            pytest.param(each, what, id=f"{each.name}-{what}", marks=_faults(each))
-            for each in operations
-            for what in each.refusals
+            pytest.param(operation, what, id=f"{operation.name}-{what}", marks=_faults(operation))
+            for operation in operations
+            for what in operation.refusals
         ]
         metafunc.parametrize(("refused", "meanwhile"), refusals)
 
 
 def _faults(operation: Operation) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.fault_of(*each) for each in operation.faults.items()]
+    return [pytest.mark.fault_of(*item) for item in operation.faults.items()]
 
 
 def conflict(beside: str) -> Answer:
@@ -110,12 +110,12 @@ class Run:
         self.operation.assert_sound()
         wanted, now = self._wanted, plain(self.operation.stored(), self.before)
         assert now == wanted, [
-            *(("missing", each) for each in wanted if each not in now),
-            *(("unexpected", each) for each in now if each not in wanted),
+            *(("missing", item) for item in wanted if item not in now),
+            *(("unexpected", item) for item in now if item not in wanted),
         ]
 
     def writes_sent(self) -> list[str]:
-        return [each.operation for each in self._proxy.seen if each.operation in WRITES]
+        return [item.operation for item in self._proxy.seen if item.operation in WRITES]
 
     def assert_unchanged(self) -> None:
         assert self.operation.stored() == self.before

@@ -133,7 +133,7 @@ class FaultProxy:
 
     def _lets_time_out(self, target: str, body: bytes) -> bool:
         with self._lock:
-            if not any(isinstance(each.fault, TimeOut) and each.times for each in self._plans):
+            if not any(isinstance(plan.fault, TimeOut) and plan.times for plan in self._plans):
                 return False
             plan = self._plan_for(Seen(target.rpartition(".")[2], json.loads(body)))
             return plan is not None and isinstance(plan.fault, TimeOut)

@@ -23,12 +23,12 @@ def torn(
     is_part = "LastEvaluatedKey" in before or "LastEvaluatedKey" in after
     if not key or is_part or any(name not in item for item in shown for name in key):
         return after
-    older, newer = ({_key_of(each, key): each for each in one["Items"]} for one in (before, after))
-    order = [*older, *(each for each in newer if each not in older)]
+    older, newer = ({_key_of(item, key): item for item in one["Items"]} for one in (before, after))
+    order = [*older, *(item for item in newer if item not in older)]
     if "KeyConditionExpression" in request:
         order.sort(reverse=not request.get("ScanIndexForward", True))
     chance = chance or random.Random()
-    items = [item for each in order if (item := chance.choice([older, newer]).get(each))]
+    items = [item for entry in order if (item := chance.choice([older, newer]).get(entry))]
     if len(items) > request.get("Limit", len(items)):
         return after
     return after | {"Items": items, "Count": len(items), "ScannedCount": len(items)}

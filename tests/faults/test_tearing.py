@@ -37,13 +37,13 @@ def test_each_item_is_shown_as_it_was_before_or_after(
 ) -> None:
     answers = [torn(request_, before, after, random.Random(seed)) for seed in range(200)]
 
-    numbers = {tuple(int(item["number"]["N"]) for item in each["Items"]) for each in answers}
+    numbers = {tuple(int(item["number"]["N"]) for item in answer["Items"]) for answer in answers}
     assert numbers == shown
-    assert all(each["Count"] == len(each["Items"]) for each in answers)
+    assert all(answer["Count"] == len(answer["Items"]) for answer in answers)
 
 
 def test_a_changed_item_is_shown_in_either_state() -> None:
     voided = page(1, status="voided")
     answers = [torn(QUERY, page(1), voided, random.Random(seed)) for seed in range(50)]
 
-    assert {each["Items"][0]["status"]["S"] for each in answers} == {"issued", "voided"}
+    assert {answer["Items"][0]["status"]["S"] for answer in answers} == {"issued", "voided"}

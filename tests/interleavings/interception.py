@@ -137,8 +137,8 @@ def _label(body: bytes, headers: Any) -> str:
     request = json.loads(body)
     actions = [
         f"{kind} {action['TableName']}"
-        for each in request.get("TransactItems", ())
-        for kind, action in each.items()
+        for transactitem in request.get("TransactItems", ())
+        for kind, action in transactitem.items()
     ]
     operation = headers["X-Amz-Target"].rpartition(".")[2]
     return " ".join([operation, *(actions or [request.get("TableName", "")])])

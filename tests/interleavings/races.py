@@ -52,7 +52,10 @@ def at_once(race: Race) -> Scenario:
             race.operation.assert_sound()
 
     def afterwards(outcomes: list[Any]) -> None:
-        left, told = plain(race.operation.stored(), before), [_word(each) for each in outcomes]
+        left, told = (
+            plain(race.operation.stored(), before),
+            [_word(outcome) for outcome in outcomes],
+        )
         stale = _of(outcomes, lambda each: isinstance(each, STALE))
         unknown = _of(outcomes, lambda each: each == DEAD or isinstance(each, Unavailable))
         unknown |= stale & {*race.vague}
@@ -60,7 +63,7 @@ def at_once(race: Race) -> Scenario:
         compared = set(range(len(outcomes))) - unknown - scenario.late if race.is_told else set()
         ends = [_end(race, order) for order in _orders(len(outcomes), absent)]
         assert any(
-            left == stored and all(told[each] == words[each] for each in compared & words.keys())
+            left == stored and all(told[key] == words[key] for key in compared & words.keys())
             for stored, words in ends
         ), (told, scenario.late, left, ends)
 
@@ -79,7 +82,7 @@ def _prepared(race: Race) -> tuple[list[Callable[[], object]], Stored]:
 
 
 def _of(outcomes: list[Any], is_so: Callable[[Any], bool]) -> set[int]:
-    return {number for number, each in enumerate(outcomes) if is_so(each)}
+    return {number for number, outcome in enumerate(outcomes) if is_so(outcome)}
 
 
 @cache

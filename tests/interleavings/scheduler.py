@@ -132,7 +132,7 @@ class _Schedule:
         choices = [
             choice for operation in alive for choice in self._choices_of(operation, operation.next)
         ]
-        assert choices or not alive, f"all wait: {[each.next.label for each in alive if each.next]}"
+        assert choices or not alive, f"all wait: {[item.next.label for item in alive if item.next]}"
         for stray in self.strays:
             label = f"{stray[0].number}: the lost {stray[1].label} arrives"
             choices.append(_Choice(label, partial(self._arrive, stray), stray[1].writes))

@@ -57,9 +57,9 @@ def of_lock(
     lease = begin()
 
     def always(wrote: bool) -> None:
-        fences = [each.fence for each in kept]
+        fences = [item.fence for item in kept]
         if not is_broken:
-            assert sum(each.remaining_seconds > 0 for each in kept) <= 1
+            assert sum(item.remaining_seconds > 0 for item in kept) <= 1
             assert fences == sorted(set(fences))
         if wrote and kept:
             stored = read(NAME)
@@ -269,7 +269,7 @@ def test_a_lock_is_taken_under_a_higher_fencing_token_while_it_is_broken_or_time
         if is_broken:
             assert word(outcomes[0]) in {"done", "LeaseLost"}
             assert outcomes[1] == State.HELD
-        for taken in (each for each in outcomes if isinstance(each, Lease)):
+        for taken in (outcome for outcome in outcomes if isinstance(outcome, Lease)):
             assert taken.fence > kept[0].fence
 
     operations = [renew, break_it, take] if is_broken else [renew, wait, let_time_pass]

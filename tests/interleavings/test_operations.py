@@ -56,30 +56,39 @@ def _sign_up_again(_user: User) -> User:
 
 def _vague(*operations: Operation) -> set[int]:
     """Those on sessions, which another call can end."""
-    return {at for at, each in enumerate(operations) if each.name.startswith("sessions.")}
+    return {at for at, operation in enumerate(operations) if operation.name.startswith("sessions.")}
 
 
 def _twice() -> Iterator[tuple[str, Race]]:
-    for each in [*LIBRARY, *ACCOUNTS, *INVOICES]:
+    for account in [*LIBRARY, *ACCOUNTS, *INVOICES]:
         # Two threads that share a lease wait for each other; sessions of one second have no order.
-        if not each.name.startswith("Lease.") and each.given is not ann_with_all_sessions:
-            quick = LOSS if each.name in QUICK else {} if each.reads else None
-            acts, is_told = [each.act] * 2, each.name not in UNTOLD
-            race = Race(each, acts, each.given, quick, FORGETFUL, (), is_told, _vague(each, each))
-            yield f"{each.name} twice", race
+        if not account.name.startswith("Lease.") and account.given is not ann_with_all_sessions:
+            quick = LOSS if account.name in QUICK else {} if account.reads else None
+            acts, is_told = [account.act] * 2, account.name not in UNTOLD
+            race = Race(
+                account,
+                acts,
+                account.given,
+                quick,
+                FORGETFUL,
+                (),
+                is_told,
+                _vague(account, account),
+            )
+            yield f"{account.name} twice", race
 
 
 def _beside_another() -> Iterator[tuple[str, Race]]:
-    for each in ACCOUNTS[1:]:
-        quick = LOSS if each.name in QUICK else {} if each.reads else None
-        acts, vague = [each.act, _edit], _vague(each)
-        race = Race(each, acts, each.given, quick, FORGETFUL, {1}, vague=vague)
-        yield f"{each.name} and a change", race
-        if each.given is not ann_with_all_sessions:
-            acts = [each.act, _delete, _sign_up_again]
-            name = f"{each.name} and a deletion and the same sign-up again"
-            slow = LOSS if each.name in QUICK else None
-            yield name, Race(each, acts, each.given, {}, slow, {1}, vague=vague)
+    for account in ACCOUNTS[1:]:
+        quick = LOSS if account.name in QUICK else {} if account.reads else None
+        acts, vague = [account.act, _edit], _vague(account)
+        race = Race(account, acts, account.given, quick, FORGETFUL, {1}, vague=vague)
+        yield f"{account.name} and a change", race
+        if account.given is not ann_with_all_sessions:
+            acts = [account.act, _delete, _sign_up_again]
+            name = f"{account.name} and a deletion and the same sign-up again"
+            slow = LOSS if account.name in QUICK else None
+            yield name, Race(account, acts, account.given, {}, slow, {1}, vague=vague)
 
 
 def _pairs(operations: list[Operation], alone: Any) -> Iterator[tuple[str, Race]]:
@@ -98,7 +107,7 @@ RACES: dict[str, Race] = dict(
         *_twice(),
         *_beside_another(),
         *_pairs(LIBRARY[2:9], LIBRARY[2].given),
-        *_pairs([each for each in ACCOUNTS if each.name in PAIRED], ann),
+        *_pairs([account for account in ACCOUNTS if account.name in PAIRED], ann),
         *_pairs(INVOICES[1:5], INVOICES[1].given),
         *ACCOUNT_RACES.items(),
         *INVOICE_RACES.items(),

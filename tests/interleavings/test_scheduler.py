@@ -47,7 +47,7 @@ def counted(*acts: Callable[[], object]) -> Scenario:
     def expects(outcomes: list[Any]) -> None:
         answer = send("GetItem", {"TableName": TABLE, "Key": {"counterName": {"S": "toy"}}})
         stored = int(answer.get("Item", {"currentValue": {"N": "0"}})["currentValue"]["N"])
-        seen.append((*(str(each)[:36] for each in outcomes), stored))
+        seen.append((*(str(outcome)[:36] for outcome in outcomes), stored))
 
     empty(TABLE)
     return Scenario(acts, expects)
@@ -95,7 +95,7 @@ def test_an_operation_dies_before_or_after_its_request(explore: Explore) -> None
 def test_faults_of_two_operations_are_all_combined(explore: Explore) -> None:
     assert explore(lambda: counted(count_up, count_up), losses=1, deaths=1) == 26
 
-    assert sorted(each for each in seen if LOST not in each and DEAD not in each) == [
+    assert sorted(item for item in seen if LOST not in item and DEAD not in item) == [
         ("1", "2", 2),
         ("2", "1", 2),
     ]

@@ -50,7 +50,7 @@ def race(*acts: Callable[[], object], expects: Callable[[list[Any]], None]) -> S
 
 def stored() -> list[str]:
     """What the invoice says about its sendings."""
-    return [each.outcome for each in sendings_of(find_record(ANN, FIRST).state)]
+    return [item.outcome for item in sendings_of(find_record(ANN, FIRST).state)]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_one_request_sends_at_most_once(explore: Explore, faults: dict[str, Any]
         assert len(mail.outbox) <= 1
         assert said != "sent" or len(mail.outbox) == 1
         # Each caller learns the outcome, or that it is unknown.
-        told = {each.outcome for each in outcomes if isinstance(each, Sending)}
+        told = {outcome.outcome for outcome in outcomes if isinstance(outcome, Sending)}
         assert told <= {"unknown", "sent"}
         assert "sent" not in told or len(mail.outbox) == 1
         if DEAD not in outcomes and not faults.get("forgetful"):
@@ -86,7 +86,7 @@ def test_one_request_sends_at_most_once(explore: Explore, faults: dict[str, Any]
 @pytest.mark.parametrize("losses", LOSSES)
 def test_two_requests_are_both_on_record(explore: Explore, losses: int) -> None:
     def expects(outcomes: list[Any]) -> None:
-        assert [type(each) for each in outcomes] == [Sending] * 2
+        assert [type(outcome) for outcome in outcomes] == [Sending] * 2
         assert (stored(), len(mail.outbox)) == (["sent", "sent"], 2)
 
     explore(lambda: race(send, lambda: send("another"), expects=expects), losses=losses)
@@ -96,7 +96,7 @@ def test_an_invoice_is_either_sent_or_voided(explore: Explore) -> None:
     reached = set()
 
     def expects(outcomes: list[Any]) -> None:
-        sent, voided = (type(each) for each in outcomes)
+        sent, voided = (type(outcome) for outcome in outcomes)
         reached.add((sent, voided))
         is_sent = sent is Sending
         assert (stored(), len(mail.outbox)) == (["sent"] * is_sent, is_sent)

@@ -102,7 +102,7 @@ def test_an_ended_session_stays_ended_however_late_its_creation_arrives(
                 assert not SessionStore().exists(session.key)
 
         def afterwards(outcomes: list[Any]) -> None:
-            for error in (each for each in outcomes if isinstance(each, Exception)):
+            for error in (outcome for outcome in outcomes if isinstance(outcome, Exception)):
                 if not isinstance(error, (DynamoError, UpdateError)):
                     raise error
 
@@ -176,7 +176,7 @@ def test_ended_sessions_stay_ended_where_only_their_hash_is_compared(
             now = User.get(ann.pk)
             if ENDED in outcomes:
                 assert now.get_session_auth_hash() != before
-            for begun in (each for each in outcomes if isinstance(each, tuple)):
+            for begun in (outcome for outcome in outcomes if isinstance(outcome, tuple)):
                 # The map and the hash agree on whether the session has ended.
                 is_living = begun[0] in now.sessions_read()
                 assert is_living == (begun[1] == now.get_session_auth_hash())

@@ -54,8 +54,8 @@ def sender(engine: str, client: Client) -> User:
 
 def look_for_fonts_again() -> None:
     """A process looks for its fonts once."""
-    for each in (fonts.installed, fonts._coverage, fonts._fonts_with, pdf._fonts, pdf._version):
-        each.cache_clear()
+    for item in (fonts.installed, fonts._coverage, fonts._fonts_with, pdf._fonts, pdf._version):
+        item.cache_clear()
     end_helper()
 
 

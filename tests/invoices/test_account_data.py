@@ -91,7 +91,7 @@ def test_the_export_has_the_sessions_and_no_secrets(client: Client, ann: User) -
     text = b"".join(parts_of(client)).decode()
 
     found = json.loads(text)["sessions"]
-    assert {(each["browser"], each["address"]) for each in found} == {
+    assert {(item["browser"], item["address"]) for item in found} == {
         ("Firefox/1", "192.0.2.7"),
         ("", ""),
     }
@@ -117,11 +117,11 @@ def test_the_export_has_the_address_book_and_all_invoices_as_showinvoice_prints_
 
     others = {"vatId": "", "number": "1", "language": ""}
     assert export["customers"] == [{"name": "Bob Ltd", **values, **others}]
-    paid = {each["number"]: each.get("paidOn") for each in export["invoices"]}
+    paid = {invoice["number"]: invoice.get("paidOn") for invoice in export["invoices"]}
     assert paid == {"2024-000001": None, "2026-000001": None, "2026-000002": "2026-03-20"}
-    for each in export["invoices"]:
-        out, _err, _code = run("showinvoice", "--user", "ann", each["number"], "--json")
-        assert json.loads(out) == each
+    for item in export["invoices"]:
+        out, _err, _code = run("showinvoice", "--user", "ann", item["number"], "--json")
+        assert json.loads(out) == item
 
 
 def test_invoices_are_read_while_they_are_sent(

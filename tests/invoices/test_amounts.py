@@ -74,7 +74,7 @@ def test_nets_of_lines_add_up_and_those_of_a_credit_note_have_the_other_sign(
     lines: list[Line], currency: str, with_tax: bool
 ) -> None:
     credited = negated(lines)
-    sums, opposite = (totals(each, currency, with_tax) for each in (lines, credited))
+    sums, opposite = (totals(item, currency, with_tax) for item in (lines, credited))
     nets = line_nets(lines, sums, currency, with_tax)
 
     assert sum(nets) == sums.net

@@ -76,7 +76,7 @@ def test_the_check_of_one_account_reads_the_counter_of_each_year(
     [report] = check_invoices(account)
 
     assert report.items == 3
-    sizes = [len(each["TransactItems"]) for each in requests_sent.of("TransactGetItems")]
+    sizes = [len(item["TransactItems"]) for item in requests_sent.of("TransactGetItems")]
     # The counters of all years; the guards.
     assert sizes == [25] * 5 + [5] + [3]
 
@@ -121,7 +121,7 @@ def test_credit_notes_and_the_states_of_their_invoices_are_compared(
     put_state(account, third, creditedBy={"S": f"credit#{third}"})
     out, error = run("--json", *who)
 
-    [found] = [each for each in map(json.loads, out.splitlines()) if each.get("credits")]
+    [found] = [item for item in map(json.loads, out.splitlines()) if item.get("credits")]
     assert (found["series"], found["credits"]) == (series(account), [first, third])
     assert (found["gaps"], found["duplicates"]) == ([], [])
     assert error == "1 series is damaged."

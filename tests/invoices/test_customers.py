@@ -41,7 +41,7 @@ def added(account: str, customer: Customer | str = BOB) -> CustomerItem:
 
 
 def names(account: str, search: str = "") -> list[str]:
-    return [each.name for each in list_customers(account, search).customers]
+    return [customer.name for customer in list_customers(account, search).customers]
 
 
 def test_a_customer_gets_the_next_number_of_the_account(
@@ -75,7 +75,7 @@ def test_a_list_is_ordered_by_name_and_can_be_searched_and_ends(account: str) ->
     assert names(account, "2") == ["Bob"]
     found = list_customers(account, limit=3)
     rest = list_customers(account, after=found.next or "", limit=3)
-    assert [each.name for each in found.customers + rest.customers] == names(account)
+    assert [customer.name for customer in found.customers + rest.customers] == names(account)
     assert (len(found.customers), rest.next) == (3, None)
 
 
@@ -159,8 +159,8 @@ def test_a_customer_is_added_changed_and_deleted_by_pages_and_with_its_account(
     client.post("/accounts/delete/", {"password": PASSWORD})
 
     assert (names(ann.pk), names(other.account)) == ([], ["Bob Ltd"])
-    needed = {each for each in rights_for(requests_sent) if each[0] == "customers"}
-    assert needed == {each for each in rights("site") if each[0] == "customers"}
+    needed = {item for item in rights_for(requests_sent) if item[0] == "customers"}
+    assert needed == {right for right in rights("site") if right[0] == "customers"}
 
 
 def test_a_vat_id_is_stored_as_its_country_writes_it(client: Client, ann: User) -> None:

@@ -73,8 +73,8 @@ def test_only_one_of_the_downloads_that_an_account_starts_at_once_runs(
 ) -> None:
     client = seller()
     clients = [Client() for _number in range(8)]
-    for each in clients:
-        each.cookies = client.cookies
+    for item in clients:
+        item.cookies = client.cookies
 
     found = at_once(lambda n: clients[n].get(CSV), 8)
 

@@ -49,7 +49,7 @@ def an_invoice(*lines: Line, seller: Seller = SELLER, **values: Any) -> Invoice:
 
 def texts_of(xml: bytes, name: str) -> list[str]:
     """The texts of the elements with this name."""
-    return [each.text or "" for each in etree.fromstring(xml).iter(f"{RAM}{name}")]
+    return [item.text or "" for item in etree.fromstring(xml).iter(f"{RAM}{name}")]
 
 
 TEA = a_line("3", "9.99")
@@ -162,7 +162,7 @@ def test_the_xml_has_positive_amounts_the_credited_invoice_and_the_units_of_line
     assert texts_of(xml, "GrandTotalAmount") == ["35.66"]
     assert texts_of(xml, "IssuerAssignedID") == ["2026-000041"]
     quantities = etree.fromstring(as_xml(CASES["units"])).iter(f"{RAM}BilledQuantity")
-    assert [each.get("unitCode") for each in quantities] == ["HUR", "LS", "C62"]
+    assert [quantity.get("unitCode") for quantity in quantities] == ["HUR", "LS", "C62"]
 
 
 #: Changes of a complete invoice, and what it lacks then.
@@ -287,21 +287,21 @@ def test_the_metadata_names_the_standard_and_keeps_its_other_entries(
 
     # pypdf has nothing to correct.
     assert caplog.messages == []
-    found = {each.tag: each.text for each in metadata.iter(f"{{{FX}}}*")}
+    found = {item.tag: item.text for item in metadata.iter(f"{{{FX}}}*")}
     assert found == {
         f"{{{FX}}}DocumentFileName": "factur-x.xml",
         f"{{{FX}}}DocumentType": "INVOICE",
         f"{{{FX}}}Version": "1.0",
         f"{{{FX}}}ConformanceLevel": "EN 16931",
     }
-    [namespace] = (each for each in metadata.iter(f"{SCHEMA}namespaceURI") if each.text == FX)
+    [namespace] = (item for item in metadata.iter(f"{SCHEMA}namespaceURI") if item.text == FX)
     schema = namespace.getparent()
     assert schema.getparent().tag == f"{RDF}Bag"
     assert schema.findtext(f"{SCHEMA}prefix") == "fx"
-    described = {f"{{{FX}}}{each.text}" for each in schema.iter(f"{PROPERTY}name")}
+    described = {f"{{{FX}}}{item.text}" for item in schema.iter(f"{PROPERTY}name")}
     assert described == set(found)
-    others = {each.tag for each in metadata.iter("{*}*")} - set(found)
-    assert others == {each.tag for each in metadata_of(without).iter("{*}*")}
+    others = {item.tag for item in metadata.iter("{*}*")} - set(found)
+    assert others == {item.tag for item in metadata_of(without).iter("{*}*")}
     assert {"/Lang", "/MarkInfo", "/StructTreeRoot", "/OutputIntents"} <= set(reader.root_object)
 
 

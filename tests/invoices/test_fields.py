@@ -12,7 +12,7 @@ from invoices.document.fields import Amount, Day, Field, Kind, Moment, Number, S
 from invoices.document.invoice import TYPED_FIELDS
 from invoices.document.money import readings
 
-LINE = {each.name: each for each in fields_of(Line)}
+LINE = {item.name: item for item in fields_of(Line)}
 QUANTITY, PRICE, RATE = (LINE[name].kind for name in ("quantity", "unit_price", "vat_rate"))
 ADDRESS = TYPED_FIELDS["customer_address"]
 ANY = Number(12, 6)
@@ -161,7 +161,7 @@ def test_a_kind_reads_what_it_stores(kind: Kind, value: object) -> None:
 
 
 def test_browsers_pick_dates_and_complete_no_text() -> None:
-    inputs = {name: each.form_field().widget for name, each in TYPED_FIELDS.items()}
+    inputs = {name: field.form_field().widget for name, field in TYPED_FIELDS.items()}
 
     assert 'type="date"' in inputs["due_date"].render("due_date", "2026-12-24")
     assert inputs["customer_name"].attrs["autocomplete"] == "off"

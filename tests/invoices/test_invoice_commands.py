@@ -255,7 +255,7 @@ def test_the_pdf_is_always_the_same_whole_file(ann: User, tmp_path: Path) -> Non
 
     first = path.read_bytes()
     assert first.startswith(b"%PDF-")
-    assert [each.name for each in tmp_path.iterdir()] == ["invoice.pdf"]
+    assert [path.name for path in tmp_path.iterdir()] == ["invoice.pdf"]
     assert stat.S_IMODE(path.stat().st_mode) & 0o400
     write_pdf(path)
     assert path.read_bytes() == first

@@ -92,7 +92,9 @@ def test_midnight_and_the_year_are_those_of_the_seller(
         response = client.post(NEW, typed(due_date=issued_at.isoformat()))
 
         assert response["Location"] == f"/invoices/{issued_at.year}-000001/"
-        assert {each.issued_at for each in all_invoices(ann.pk, issued_at.year)} == {issued_at}
+        assert {invoice.issued_at for invoice in all_invoices(ann.pk, issued_at.year)} == {
+            issued_at
+        }
 
 
 # What the law requires ----------------------------------------------------------------------------
@@ -169,7 +171,7 @@ def test_the_seller_is_checked_and_printed_as_the_profile_is_at_that_moment(
 def test_the_page_of_an_invoice_shows_every_field(client: Client, ann: User) -> None:
     edit_profile(ann, **GERMAN, bic="COBADEFFXXX", account_holder="Ann Holder", tax_number="12/3")
     without_vat = (
-        LINE | {"vat_rate": "0", "tax_category": each} for each in ("intra_community", "exempt")
+        LINE | {"vat_rate": "0", "tax_category": name} for name in ("intra_community", "exempt")
     )
     values = {
         "supplied_to": "2026-03-31",

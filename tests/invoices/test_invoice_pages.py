@@ -129,7 +129,7 @@ def test_a_value_that_is_not_allowed_is_rejected_at_its_field_and_kept(
             assert page.value(name) == text, name
     for name, text, at in WRONG_TOGETHER:
         page = refused(client, ann, typed(LINE, LINE, **{name: text}))
-        assert [each for each in page.errors if each] == [at]
+        assert [error for error in page.errors if error] == [at]
 
 
 def test_the_heading_tells_where_the_errors_are(client: Client, ann: User) -> None:
@@ -139,7 +139,7 @@ def test_the_heading_tells_where_the_errors_are(client: Client, ann: User) -> No
         ({"lines-0-quantity": "9" * 9, "lines-0-unit_price": "9" * 12}, "The total of the invoice"),
     ):
         response = client.post(NEW, typed(LINE | {"quantity": "x"}) | values)
-        assert [each.startswith(heading) for each in Page(response).errors[""]] == [True]
+        assert [item.startswith(heading) for item in Page(response).errors[""]] == [True]
     # The error of a line names its field.
     refused = client.post(NEW, typed(LINE | {"quantity": "x"})).content.decode()
     assert re.search(r'<div class="line-error">\s*<span>Quantity</span>\s*<ul', refused)

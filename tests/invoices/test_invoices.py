@@ -71,7 +71,7 @@ def test_other_contents_have_another_digest() -> None:
         {"note": ""},
     ]
 
-    digests = {replace(DRAFT, **each).digest() for each in changes}
+    digests = {replace(DRAFT, **change).digest() for change in changes}
 
     assert len(digests | {DRAFT.digest()}) == len(changes) + 1
 

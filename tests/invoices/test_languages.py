@@ -44,12 +44,12 @@ def test_a_catalogue_of_documents_has_texts_of_the_sources_with_their_placeholde
     path: Path,
 ) -> None:
     found, all_texts = catalogue.read(path), catalogue.read(catalogue.CATALOGUES[0])
-    german, french = ({each.id for each in catalogue.read(one)} for one in catalogue.DOCUMENTS)
+    german, french = ({item.id for item in catalogue.read(one)} for one in catalogue.DOCUMENTS)
 
-    for each in filter(lambda message: message.id, found):
-        assert all_texts.get(each.id, each.context) is not None, each.id
-        assert catalogue.placeholders(str(each.id)) == catalogue.placeholders(str(each.string))
-        assert each.string
+    for entry in filter(lambda message: message.id, found):
+        assert all_texts.get(entry.id, entry.context) is not None, entry.id
+        assert catalogue.placeholders(str(entry.id)) == catalogue.placeholders(str(entry.string))
+        assert entry.string
     assert german == french
     committed = path.with_suffix(".mo").read_bytes()
     assert catalogue.messages(committed) == catalogue.messages(catalogue.compiled(found))
@@ -115,7 +115,7 @@ def test_page_and_pdf_say_the_same_of_the_totals(language: str) -> None:
         html = render_to_string("invoices/_totals.html", {"invoice": invoice})
 
     shown = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", html)
-    assert [[*map(printable, map(unescape, each))] for each in shown] == printed
+    assert [[*map(printable, map(unescape, name))] for name in shown] == printed
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_terms_of_the_profile_are_printed_in_their_language_or_not_at_all(
 
 
 def test_a_request_repeated_in_another_language_gets_its_invoice(account: str) -> None:
-    first, second = (issued(account, request_id="r", language=each) for each in ("ja", "en"))
+    first, second = (issued(account, request_id="r", language=name) for name in ("ja", "en"))
 
     assert second == first
     assert [item["language"]["S"] for item in stored_invoices(account)] == ["ja"]

@@ -94,12 +94,12 @@ def test_a_list_is_sent_only_what_it_shows(account: str, requests_sent: Requests
 
     asked = {
         name
-        for each in requests_sent.requests
-        for name in each["ExpressionAttributeNames"].values()
+        for request in requests_sent.requests
+        for name in request["ExpressionAttributeNames"].values()
     }
     assert {"customerName", "gross", "paidOn"} <= asked
     assert asked.isdisjoint({"lines", "sellerName", "note", "sendings"})
-    assert all(each["ProjectionExpression"] for each in requests_sent.requests)
+    assert all(request["ProjectionExpression"] for request in requests_sent.requests)
 
 
 def test_a_search_ignores_case_width_accents_and_composition(account: str) -> None:

@@ -106,7 +106,7 @@ def test_the_name_of_a_pdf_depends_on_all_that_it_is_made_of(
         a_voided_invoice(),
         a_voided_invoice(voided_at=datetime(2026, 12, 24, tzinfo=UTC)),
     ]
-    names = {name_of(each) for each in others}
+    names = {name_of(other) for other in others}
     assert len(names) == len(others)
     assert name_of(an_invoice()) in names
 
@@ -164,7 +164,7 @@ def test_kept_pdfs_are_bounded_and_the_last_used_stay(monkeypatch: pytest.Monkey
 
     for name, size, stay in (("c", 4, "ac"), ("c", 8, "c"), ("d", 11, "")):
         kept.put(name, b"x" * size)
-        assert [each for each in "abcd" if kept.get(each)] == list(stay)
+        assert [item for item in "abcd" if kept.get(item)] == list(stay)
 
 
 # One at a time ------------------------------------------------------------------------------------

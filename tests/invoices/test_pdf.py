@@ -82,7 +82,7 @@ def test_scripts_of_joined_letters_have_their_font() -> None:
     assert missing_characters("".join(names)) == ""
     assert REPLACEMENT not in text_of(invoice)
     for letter, font in names.values():
-        assert any(font in each for each in fonts_of(invoice, letter)), letter
+        assert any(font in item for item in fonts_of(invoice, letter)), letter
 
 
 def placed(invoice: Invoice) -> list[tuple[str, float, str]]:
@@ -177,8 +177,8 @@ def test_the_folder_of_a_killed_process_is_removed_by_the_next_one(
     # It may still be at work on it.
     assert killed.exists()
 
-    for each in (killed, alive):
-        os.utime(each, (0, 0))
+    for item in (killed, alive):
+        os.utime(item, (0, 0))
     new = fonts._folder_of_links([file])
 
     assert {*folder.iterdir()} == {alive, new}
@@ -349,7 +349,7 @@ SAY: dict[str, tuple[Invoice, set[str], set[str]]] = {
     ),
     "a category without VAT has its reason, and an exempt line the typed one": (
         an_invoice(
-            *(a_line("1", "1", "0", "x", each) for each in ("intra_community", "export", "exempt")),
+            *(a_line("1", "1", "0", "x", name) for name in ("intra_community", "export", "exempt")),
             exemption_reason="§ 4 UStG",
         ),
         {
@@ -407,7 +407,7 @@ def test_a_pdf_says_what_its_invoice_needs(
     text = text_of(invoice)
 
     assert lines <= set(text.splitlines())
-    assert [each for each in absent if each in text] == []
+    assert [item for item in absent if item in text] == []
 
 
 def test_two_hundred_lines_have_a_number_a_heading_and_sums_carried_over_on_each_page() -> None:
@@ -456,7 +456,7 @@ def test_long_descriptions_are_printed_whole_and_within_their_column() -> None:
 
 @pytest.mark.parametrize("language", ["en", "de", "fr"])
 def test_long_words_of_the_document_stay_whole_beside_wide_numbers(language: str) -> None:
-    lines = [a_line("1000000.5", "99999.99", "0", category=each) for each in TAX_CATEGORIES]
+    lines = [a_line("1000000.5", "99999.99", "0", category=category) for category in TAX_CATEGORIES]
     invoice = an_invoice(*lines, language=language)
     with translation.override(language):
         contents: Any = contents_of(invoice)

@@ -49,7 +49,7 @@ def test_drafts_have_the_amounts_that_are_stored(
     stored = from_item(to_item(draw_up(draft, "a", Seller("We"), date(2026, 1, 1), "r")))
 
     rows = (
-        {each.name: each.to_typed(getattr(line, each.name)) for each in LINE_FIELDS.values()}
+        {field.name: field.to_typed(getattr(line, field.name)) for field in LINE_FIELDS.values()}
         for line in lines
     )
     gross = "on" if with_tax else ""
@@ -199,7 +199,11 @@ def test_a_preview_shows_page_and_pdf_without_a_number_and_stores_nothing(
     assert "DRAFT" in pdf
     assert "-000000" not in page + pdf
     # The session keeps the form. Besides, the requests read only who is signed in.
-    writes = [each for each in requests_sent.operations if each not in {"GetItem", "BatchGetItem"}]
+    writes = [
+        operation
+        for operation in requests_sent.operations
+        if operation not in {"GetItem", "BatchGetItem"}
+    ]
     assert writes == ["PutItem"]
     assert stored_invoices(ann.pk) == []
 

@@ -50,7 +50,7 @@ def plain(*lines: Line, **changes: Any) -> Draft:
 
 
 def lacks(draft: Draft, seller: Seller, *, is_named: bool = True) -> set[str]:
-    return {each.field for each in missing(seller, draft, is_named=is_named)}
+    return {item.field for item in missing(seller, draft, is_named=is_named)}
 
 
 def of_category(category: str) -> Line:
@@ -87,7 +87,7 @@ def test_profile_and_invoice_must_have_what_the_country_requires(
     assert lacks(whole(), nobody, is_named=False) == of_profile
     assert lacks(plain(), complete) == of_invoice
     # The page shows the same before anything is typed.
-    assert {each.field for each in missing(complete, is_named=True)} == of_invoice
+    assert {item.field for item in missing(complete, is_named=True)} == of_invoice
     assert lacks(plain(), nobody, is_named=False) == of_profile | of_invoice
     assert lacks(whole(), complete) == set()
     check_requirements(whole(), complete, is_named=True)
@@ -222,11 +222,11 @@ def test_what_may_be_wrong_is_asked_once_and_refuses_nothing(
     country: str, customer: Customer, lines: list[Line], asked: list[str]
 ) -> None:
     draft = whole(*lines, customer=customer, payment_terms="")
-    found = [str(each.text) for each in doubts(seller(country), draft)]
+    found = [str(doubt.text) for doubt in doubts(seller(country), draft)]
 
     assert [text[: len(start)] for text, start in zip(found, asked, strict=True)] == asked
     assert not lacks(draft, seller(country)) & {
-        each.field for each in doubts(seller(country), draft)
+        doubt.field for doubt in doubts(seller(country), draft)
     }
 
 
@@ -251,6 +251,6 @@ def test_terms_are_asked_about_if_the_document_has_another_language_than_the_sel
     country: str, customer: Customer, asked: set[str]
 ) -> None:
     draft = whole(customer=customer)
-    assert {each.field for each in doubts(seller(country), draft)} == asked
+    assert {doubt.field for doubt in doubts(seller(country), draft)} == asked
     without = replace(draft, payment_terms="")
-    assert not {each.field for each in doubts(seller(country), without)}
+    assert not {doubt.field for doubt in doubts(seller(country), without)}

@@ -53,7 +53,7 @@ def sendings(user: User, label: str = FIRST) -> list[Sending]:
 
 def outcomes(user: User) -> list[tuple[str, str]]:
     record = find_record(user.pk, FIRST)
-    return [(each.to, each.outcome) for each in sendings_of(record.state)]
+    return [(item.to, item.outcome) for item in sendings_of(record.state)]
 
 
 def put_sending(user: User, request_id: str, at: str = "2026-03-14T22:30:00+00:00") -> None:
@@ -247,7 +247,7 @@ def test_only_a_mail_that_may_have_been_sent_counts_for_limits_and_no_server_is_
     sent_by(settings, backend=working)
     assert send(sender).outcome == "sent"
     outcomes = ["sent", "failed", "failed", "unknown", "failed", "failed"]
-    assert [each.outcome for each in sendings(sender)] == outcomes
+    assert [sending.outcome for sending in sendings(sender)] == outcomes
 
 
 # Limits -------------------------------------------------------------------------------------------
@@ -306,7 +306,7 @@ def test_the_oldest_sending_makes_room_for_another_unless_it_is_of_the_last_two_
 
     latest = send(sender)
 
-    kept = [each.request_id for each in sendings(sender)]
+    kept = [sending.request_id for sending in sendings(sender)]
     assert kept == [latest.request_id, *[f"old-{n}" for n in range(MAX_SENDINGS - 1, 0, -1)]]
 
 

@@ -46,11 +46,11 @@ def _modules_stand_ins(s3_url: str) -> Iterator[tuple[S3Proxy, Invocations]]:
     ):
         patch.setenv("AWS_ENDPOINT_URL_LAMBDA", api.url)
         clients = stored_exports._s3, stored_exports._lambda
-        for each in clients:
-            each.reset()
+        for client in clients:
+            client.reset()
         yield proxy, api
-    for each in clients:
-        each.reset()
+    for item in clients:
+        item.reset()
 
 
 @pytest.fixture
@@ -139,8 +139,8 @@ def test_while_an_export_of_the_account_may_be_running_no_other_one_starts(
     browser: Client, ann: User, exports: Invocations, at_once: Callable[..., list[Any]]
 ) -> None:
     browsers = [Client() for _number in range(8)]
-    for each in browsers:
-        each.cookies = browser.cookies
+    for item in browsers:
+        item.cookies = browser.cookies
 
     [first] = set(at_once(lambda number: started(browsers[number]), 8))
     other = browser.post(ZIP, follow=True)
@@ -224,9 +224,9 @@ def test_if_lambda_refuses_or_no_place_is_free_the_page_says_so_and_the_next_sta
     cast(DynamoCache, cache).end(f"exports.{ann.pk}", 60)
     refused.append(browser.post(CSV))
 
-    for each in refused:
-        assert each.status_code == 503
-        assert "The file cannot be reached right now." in Page(each).text
+    for item in refused:
+        assert item.status_code == 503
+        assert "The file cannot be reached right now." in Page(item).text
     assert exports.events == []
     cache.delete(f"exports.{ann.pk}")
     started(browser)
@@ -248,7 +248,7 @@ def test_a_page_does_not_wait_long_for_lambda(
     started(browser)
     # Sent again once, with the same id; then the second start.
     ids = [event["id"] for event in exports.events]
-    assert [ids.count(each) for each in dict.fromkeys(ids)] == [2, 1]
+    assert [ids.count(id_) for id_ in dict.fromkeys(ids)] == [2, 1]
 
 
 def test_a_connection_that_died_is_replaced_and_while_s3_does_not_answer_nothing_is_linked(

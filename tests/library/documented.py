@@ -142,7 +142,7 @@ def calls() -> int:
     emails = [member.email for member in Member.search("email", "an", after=page.next)]
     for member in Member.batch_get([ann.pk]):
         emails.append(member.email)
-    emails += [each.email for each in Member.scan(Member.card.exists())]
+    emails += [item.email for item in Member.scan(Member.card.exists())]
     newest = next(Member.by_club.query("chess", scan_index_forward=False, limit=1))
     newest.refresh()
     with Lock("nightly-report", lease_seconds=20, wait_seconds=60) as lease:

@@ -72,4 +72,4 @@ def renewed_at_each_look(lease: Lease) -> Iterator[None]:
 
 def beating() -> list[threading.Thread]:
     """The thread that watches leases, if it runs."""
-    return [each for each in threading.enumerate() if each.name == "lock heartbeats"]
+    return [item for item in threading.enumerate() if item.name == "lock heartbeats"]

@@ -92,12 +92,12 @@ def test_one_thread_renews_all_leases_and_leaves_a_lost_one_alone(requests_sent:
     wait_until(lost.lost.is_set)
     requests_sent.clear()
 
-    for each in leases[1:]:
-        wait_for_renewals(each.name, 2)
+    for item in leases[1:]:
+        wait_for_renewals(item.name, 2)
 
     assert len(beating()) == 1
     renewed = {request["Key"]["key"]["S"] for request in requests_sent.of("UpdateItem")}
-    assert renewed == {each.name for each in leases[1:]}
+    assert renewed == {lease.name for lease in leases[1:]}
     assert [lease for lease in leases if lease.lost.is_set()] == []
     assert version_of("lost") == "theirs"
 
@@ -139,10 +139,10 @@ def test_renewals_that_get_no_answer_delay_no_other_lease(proxy: FaultProxy) -> 
     slow = [taken(name, lease_seconds=LEASE_SECONDS) for name in ("slow 1", "slow 2", "slow 3")]
     lease = taken("a", lease_seconds=LEASE_SECONDS)
 
-    with unanswered(proxy, *(each.name for each in slow)):
+    with unanswered(proxy, *(item.name for item in slow)):
         wait_for_renewals("a", 3)
 
-    assert [each for each in (*slow, lease) if each.lost.is_set()] == []
+    assert [item for item in (*slow, lease) if item.lost.is_set()] == []
 
 
 def test_a_lease_without_an_answer_is_lost_at_its_end(
@@ -181,7 +181,7 @@ def test_no_error_ends_the_renewals(
         wait_for_renewals("a", 2)
 
     assert not lease.lost.is_set()
-    assert [each for each in caplog.messages if "'a' is not renewed yet" in each]
+    assert [message for message in caplog.messages if "'a' is not renewed yet" in message]
 
 
 @forks

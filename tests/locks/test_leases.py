@@ -57,8 +57,8 @@ def test_a_lost_lease_is_logged_once(at_once: Any, caplog: pytest.LogCaptureFixt
     at_once(notice)
 
     said = f"The lease on 'a' (fence {lease.fence}) is lost: it was not renewed in time."
-    lines = [each for each in caplog.records if each.name.startswith("locks.")]
-    assert [each.getMessage() for each in lines] == [said]
+    lines = [record for record in caplog.records if record.name.startswith("locks.")]
+    assert [line.getMessage() for line in lines] == [said]
 
 
 def end_late(lease: Lease) -> None:

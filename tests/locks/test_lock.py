@@ -255,7 +255,7 @@ def test_threads_that_share_a_lock_get_it_one_after_another(requests_sent: Reque
         waiting = [pool.submit(wait, number) for number in range(waiters)]
         time.sleep(0.3)
         holder.release()
-        fences = sorted(each.result() for each in waiting)
+        fences = sorted(item.result() for item in waiting)
     took = now() - began
 
     assert fences == list(range(fences[0], fences[0] + waiters))

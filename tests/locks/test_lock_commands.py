@@ -45,7 +45,7 @@ def test_locks_are_listed_as_json_one_a_line() -> None:
         "fencingToken": lease.fence,
         "renewedAt": stored("a")["renewedAt"]["S"],
     }
-    assert [(each["key"], each["state"], each["leaseSeconds"]) for each in others] == [
+    assert [(other["key"], other["state"], other["leaseSeconds"]) for other in others] == [
         ("b", "claimed", None),
         ("c", "released", 600),
     ]
@@ -101,7 +101,7 @@ def test_a_lock_is_broken_and_its_state_is_told(
     given()
 
     assert run("breaklock", "a", *options) == printed
-    assert [each.state for each in all_locks()] == ([left] if left else [])
+    assert [lock.state for lock in all_locks()] == ([left] if left else [])
 
 
 def test_a_name_that_no_lock_can_have_is_wrong_usage() -> None:

@@ -78,7 +78,7 @@ def test_a_with_block_whose_release_gets_no_answer_warns_or_ends_with_its_own_er
 
     if outcome == "done":
         work()
-        assert [each for each in caplog.messages if "'a' was not released" in each]
+        assert [message for message in caplog.messages if "'a' was not released" in message]
     elif outcome == "failed":
         with pytest.raises(ZeroDivisionError) as error:
             work()

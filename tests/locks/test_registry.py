@@ -25,7 +25,7 @@ def test_the_age_of_a_renewal_is_in_seconds_and_a_lock_is_silent_after_its_lease
 
     assert {lock.age_seconds(at) for lock in all_locks()} == {30}
     assert all(lock.age_seconds(at - timedelta(days=1)) for lock in all_locks())
-    silent = [look("a").is_silent(at - timedelta(seconds=each)) for each in (0, 10, 11)]
+    silent = [look("a").is_silent(at - timedelta(seconds=number)) for number in (0, 10, 11)]
     assert silent == [True, False, False]
 
 

@@ -210,7 +210,7 @@ def test_the_command_has_our_standard_streams_and_the_environment_as_it_was_befo
     out, err, code = run_for_real("withlock", "a", "--", *SH, script, stdin=b"typed", env=env)
 
     assert (err, code) == ("typed", 0)
-    told = dict(each.split("=", 1) for each in out.split("\0") if each)
+    told = dict(part.split("=", 1) for part in out.split("\0") if part)
     # The shell adds these.
     for name in ("PWD", "OLDPWD", "SHLVL", "_"):
         told.pop(name, None)

@@ -131,7 +131,7 @@ def test_no_handler_gets_a_secret_of_the_request(ann: User, lines: Lines, caplog
 
     client.get(f"/{secret}/accounts/confirm/link-token/?next=/accounts/confirm/other/")
 
-    record = [each for each in caplog.records if each.name == "project.access"][-1]
+    record = [record for record in caplog.records if record.name == "project.access"][-1]
     written = str(vars(record))
     assert {secret, "link-token"} & set(re.split(r"[ '/]", written)) == set()
     assert not hasattr(record, "request")
@@ -150,7 +150,7 @@ def test_a_request_id_is_taken_over_only_from_a_proxy_and_only_if_it_is_a_uuid(
     assert answered(OURS) != OURS
     settings.ACCOUNTS_TRUSTED_HOPS = 1
     uuids = [OURS, OURS.upper(), str(uuid.UUID(OURS))]
-    assert [answered(each) for each in uuids] == uuids
+    assert [answered(item) for item in uuids] == uuids
     for other in (
         *("", "ours", OURS + "0", f"urn:uuid:{OURS}", OURS[:-1] + "\n", "\uff10" * 32),
         "{" * 4000 + OURS + "}" * 4000,

@@ -116,7 +116,7 @@ def test_a_crash_does_not_show_the_token_of_a_link(
 
     assert len(reports) == 2
     secrets = (token, NEW, visitor.cookies["sessionid"].value)
-    assert [each for each in secrets for report in reports if each in report] == []
+    assert [secret for secret in secrets for report in reports if secret in report] == []
 
 
 @pytest.mark.parametrize("debug", [False, True])

@@ -269,4 +269,4 @@ def test_the_proxy_sets_the_headers_that_the_site_trusts_for_all_locations() -> 
     said = dict(re.findall(r"^    proxy_set_header (\S+) (\S+);$", before, re.MULTILINE))
     assert said.items() >= BELIEVED.items()
     # A location with one `proxy_set_header` of its own would have none of these.
-    assert not [each for each in locations if "proxy_set_header" in each]
+    assert not [location for location in locations if "proxy_set_header" in location]

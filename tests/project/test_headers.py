@@ -236,7 +236,7 @@ def test_an_error_in_a_middleware_is_answered_with_the_page_500_and_logged_once(
         caplog.clear()
 
         shown = get(browser, LOGIN)
-        lines = [each for each in caplog.records if each.levelno >= logging.WARNING]
+        lines = [record for record in caplog.records if record.levelno >= logging.WARNING]
         browser.cookies["__Host-csrftoken"] = "a" * 32
         sent = bad_encoding(browser)
 

@@ -41,8 +41,8 @@ def filled(form: type[forms.BaseForm], values: dict[str, str]) -> forms.BaseForm
     """A form as it is sent, for some account."""
     asked = {
         name
-        for each in form.__mro__
-        for name in inspect.signature(each.__init__).parameters  # type: ignore[misc]  # of a class
+        for item in form.__mro__
+        for name in inspect.signature(item.__init__).parameters  # type: ignore[misc]  # of a class
     }
     more: dict[str, Any] = {}
     if "user" in asked:
@@ -61,8 +61,8 @@ def filled(form: type[forms.BaseForm], values: dict[str, str]) -> forms.BaseForm
 def test_every_text_field_has_a_maximum_length(form: type[forms.BaseForm]) -> None:
     texts = {
         name
-        for name, each in filled(form, {}).fields.items()
-        if isinstance(each, (forms.CharField, forms.ChoiceField, forms.IntegerField))
+        for name, field in filled(form, {}).fields.items()
+        if isinstance(field, (forms.CharField, forms.ChoiceField, forms.IntegerField))
     }
     if issubclass(form, ModelForm):
         # Its errors are those of the whole form.
@@ -76,8 +76,8 @@ def longest(form: forms.BaseForm) -> dict[str, str]:
     """As much as a browser sends: texts of characters with the most bytes, and long numbers."""
     letter = "\N{CJK UNIFIED IDEOGRAPH-20000}"
     values = {
-        form.add_prefix(name): letter * int(each.widget.attrs.get("maxlength", 0)) or "1" * 50
-        for name, each in form.fields.items()
+        form.add_prefix(name): letter * int(field.widget.attrs.get("maxlength", 0)) or "1" * 50
+        for name, field in form.fields.items()
     }
     for line in getattr(getattr(form, "lines", None), "forms", []):
         values |= longest(line)
@@ -117,7 +117,7 @@ STATED = {
 def test_pages_state_the_limits_of_the_code(page: str) -> None:
     text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
 
-    assert [each for each in STATED[page] if each not in text] == []
+    assert [item for item in STATED[page] if item not in text] == []
 
 
 def test_the_server_and_the_proxy_have_room_for_what_the_site_allows() -> None:

@@ -101,11 +101,11 @@ def is_kept(response: Any) -> bool:
 
 
 def views(resolver: URLResolver) -> Iterator[tuple[str, type]]:
-    for each in resolver.url_patterns:
-        if isinstance(each, URLResolver):
-            yield from views(each)
-        elif isinstance(each, URLPattern):
-            yield str(each.name), getattr(each.callback, "view_class", type(None))
+    for pattern in resolver.url_patterns:
+        if isinstance(pattern, URLResolver):
+            yield from views(pattern)
+        elif isinstance(pattern, URLPattern):
+            yield str(pattern.name), getattr(pattern.callback, "view_class", type(None))
 
 
 def test_every_form_for_signed_in_visitors_is_kept() -> None:

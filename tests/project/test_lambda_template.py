@@ -21,7 +21,7 @@ from tests.requests import Requests
 
 # Read and not imported: that would set up Django again.
 SERVERLESS = ast.parse((ROOT / "project" / "serverless.py").read_text(encoding="utf-8")).body
-[_COMMANDS] = [each for each in SERVERLESS if ast.unparse(each).startswith("COMMANDS =")]
+[_COMMANDS] = [item for item in SERVERLESS if ast.unparse(item).startswith("COMMANDS =")]
 COMMANDS = set(ast.literal_eval(_COMMANDS.value))  # type: ignore[attr-defined]  # an assignment
 PAGE = (ROOT / "docs" / "lambda.md").read_text(encoding="utf-8")
 
@@ -72,9 +72,9 @@ def test_the_template_has_the_same_tables_as_that_of_cloudformation(
 
     assert of_type(template, kind) == of_type(printed("cloudformation"), kind)
     assert all(
-        (each["Condition"], each["DeletionPolicy"]) == ("CreatesTables", "Retain")
-        for each in template["Resources"].values()
-        if each["Type"] == kind
+        (resource["Condition"], resource["DeletionPolicy"]) == ("CreatesTables", "Retain")
+        for resource in template["Resources"].values()
+        if resource["Type"] == kind
     )
 
 
@@ -97,7 +97,7 @@ def test_a_role_has_the_rights_of_its_policies_and_no_others(
     template: dict[str, Any], role: str, policies: list[str], others: set[str]
 ) -> None:
     assert allowed_on_tables(template, role) == {*chain.from_iterable(map(rights, policies))}
-    assert {each for each, _resource in allowed(template, role) if "dynamodb" not in each} == others
+    assert {item for item, _resource in allowed(template, role) if "dynamodb" not in item} == others
 
 
 @pytest.mark.usefixtures("engine")
@@ -130,18 +130,18 @@ def test_the_requests_of_all_commands_are_allowed(
         ran.add(command)
 
     assert ran == COMMANDS
-    needed = {each for each in rights_for(requests_sent) if not each[0].startswith("test")}
+    needed = {item for item in rights_for(requests_sent) if not item[0].startswith("test")}
     assert needed <= allowed_on_tables(template, "CommandsRole")
 
 
 def test_every_report_is_stored_once_a_day(template: dict[str, Any]) -> None:
     schedules = of_type(template, "AWS::Scheduler::Schedule").values()
 
-    events = [json.loads(each["Target"]["Input"]) for each in schedules]
+    events = [json.loads(schedule["Target"]["Input"]) for schedule in schedules]
     assert events == [{"command": "storereport", "arguments": [name]} for name in KINDS]
     # The cron lines of a server. AWS wants a year, and a ? for the day of the week.
-    times = [" ".join(each.schedule.split()[:2]) for each in KINDS.values()]
-    assert [each["ScheduleExpression"] for each in schedules] == [
+    times = [" ".join(kind.schedule.split()[:2]) for kind in KINDS.values()]
+    assert [schedule["ScheduleExpression"] for schedule in schedules] == [
         f"cron({time} * * ? *)" for time in times
     ]
 
@@ -176,7 +176,7 @@ def test_the_site_reads_every_variable_that_is_set_and_has_every_handler(
     # tests/project/test_docs.py holds that the table has the variables that are read.
     page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
     read = set(re.findall(r"^\| `([A-Z][A-Z0-9_]+)` \|", page, re.MULTILINE))
-    defined = {each.name for each in SERVERLESS if isinstance(each, ast.FunctionDef)}
+    defined = {item.name for item in SERVERLESS if isinstance(item, ast.FunctionDef)}
 
     for function in of_type(template, "AWS::Serverless::Function").values():
         assert function["Environment"]["Variables"].keys() <= read
@@ -188,7 +188,7 @@ def test_the_table_prefix_is_used_by_the_tables_the_rights_and_the_site(settings
 
     template = printed("lambdatemplate")
 
-    names = {each["TableName"] for each in of_type(template, "AWS::DynamoDB::Table").values()}
+    names = {value["TableName"] for value in of_type(template, "AWS::DynamoDB::Table").values()}
     rights = allowed_on_tables(template, "CommandsRole")
     named = {table.removesuffix("/index/*") for table, _action in rights}
     # Other tests declare tables of their own.
@@ -201,9 +201,9 @@ def test_only_tables_and_buckets_outlive_the_stack_and_alarms_cost_nothing(
     template: dict[str, Any],
 ) -> None:
     kept = {
-        each["Type"]
-        for each in template["Resources"].values()
-        if each.get("DeletionPolicy") == "Retain"
+        resource["Type"]
+        for resource in template["Resources"].values()
+        if resource.get("DeletionPolicy") == "Retain"
     }
 
     assert kept == {"AWS::DynamoDB::Table", "AWS::S3::Bucket"}
@@ -216,7 +216,7 @@ def test_the_docs_list_parameters_commands_tables_and_alarms(template: dict[str,
     assert set(re.findall(r"`(\w+)`", runs)) == COMMANDS
     [stays] = re.findall(r"^for table in (.+); do$", PAGE, re.MULTILINE)
     tables = of_type(template, "AWS::DynamoDB::Table").values()
-    names = {each["TableName"] for each in tables}
+    names = {table["TableName"] for table in tables}
     assert set(stays.split()) == {name for name in names if not name.startswith("test")}
     rows = PAGE.partition("## Alarms")[2].partition("\n## ")[0]
     named = {
@@ -230,4 +230,4 @@ def test_every_documented_deployment_makes_a_new_version() -> None:
     # A new version needs a new key: for SAM, parameters with new values are no change.
     deployments = re.findall(r"aws cloudformation deploy --stack(?:.*\\\n)*.*", PAGE)
     assert deployments
-    assert all(" CodeKey=" in each for each in deployments)
+    assert all(" CodeKey=" in deployment for deployment in deployments)

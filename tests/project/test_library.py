@@ -190,7 +190,7 @@ def test_the_wheel_has_the_library_and_nothing_else(wheel: Path) -> None:
     about = metadata.partition("/")[0]
     assert {name for name in names if not name.startswith(f"{about}/")} == wanted
     packages = told.get_all("Requires-Dist", [])
-    needed = {re.sub(r"[<>=][^;]*", "", each, count=1) for each in packages}
+    needed = {re.sub(r"[<>=][^;]*", "", package, count=1) for package in packages}
     extras = {'idna; extra == "idna"', 'ministack; extra == "local"'}
     assert needed == {"boto3", "django", "pynamodb"} | extras
 

@@ -22,18 +22,18 @@ def imported(file: Path) -> Iterator[tuple[str, str]]:
     """Module and name of each import from the library."""
     for statement in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(statement, ast.ImportFrom) and statement.module:
-            names = [(statement.module, each.name) for each in statement.names]
+            names = [(statement.module, name.name) for name in statement.names]
         elif isinstance(statement, ast.Import):
-            names = [(each.name, "") for each in statement.names]
+            names = [(name.name, "") for name in statement.names]
         else:
             continue
-        yield from (each for each in names if each[0].partition(".")[0] in LIBRARY)
+        yield from (name for name in names if name[0].partition(".")[0] in LIBRARY)
 
 
 @cache
 def of_packages(folders: tuple[str, ...]) -> set[tuple[str, str]]:
     files = (file for folder in folders for file in (ROOT / folder).rglob("*.py"))
-    return {each for file in files for each in imported(file)}
+    return {item for file in files for item in imported(file)}
 
 
 def is_stable(module: str, name: str, text: str = STABLE) -> bool:
@@ -54,7 +54,7 @@ def test_only_what_is_stable_is_imported(folders: tuple[str, ...], text: str) ->
     used = of_packages(folders)
 
     assert used
-    assert {each for each in used if not is_stable(*each, text)} == set()
+    assert {item for item in used if not is_stable(*item, text)} == set()
 
 
 def test_each_building_block_has_a_user() -> None:

@@ -332,7 +332,7 @@ def test_without_the_password_no_mail_is_sent_and_the_log_says_why(
 
     assert server.taken == []
     # In a new process botocore says where its credentials are from.
-    lines = [each.getMessage() for each in caplog.records if each.levelname != "INFO"]
+    lines = [record.getMessage() for record in caplog.records if record.levelname != "INFO"]
     [first, second, third] = lines
     assert (password.name in first, said in first, second) == (True, True, first)
     assert third.endswith("ParameterUnavailable.")

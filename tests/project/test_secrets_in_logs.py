@@ -42,12 +42,12 @@ urlpatterns = [path("new/<str:token>/", broken), path("", include("project.urls"
 
 def loggers() -> list[logging.Logger]:
     known = logging.root.manager.loggerDict.values()
-    return [logging.root, *(each for each in known if isinstance(each, logging.Logger))]
+    return [logging.root, *(item for item in known if isinstance(item, logging.Logger))]
 
 
 def our_handler() -> logging.StreamHandler[Any]:
     handlers: list[Any] = logging.root.handlers
-    [handler] = [each for each in handlers if isinstance(each.formatter, HidingFormatter)]
+    [handler] = [handler for handler in handlers if isinstance(handler.formatter, HidingFormatter)]
     return handler
 
 
@@ -195,7 +195,7 @@ def test_every_handler_hides_secrets() -> None:
     ]
 
     assert ours == [our_handler()]
-    assert [type(each) for each in ours[0].filters] == [TalkativeFilter]
+    assert [type(filter_) for filter_ in ours[0].filters] == [TalkativeFilter]
     assert logging.getLogger("django.server").propagate
 
 
@@ -219,10 +219,10 @@ def test_the_server_s_own_lines_show_no_token(written: io.StringIO, line: str) -
 
 
 def token_routes(resolver: URLResolver, before: str = "") -> Iterator[str]:
-    for each in resolver.url_patterns:
-        route = before + str(each.pattern)
-        if isinstance(each, URLResolver):
-            yield from token_routes(each, route)
+    for pattern in resolver.url_patterns:
+        route = before + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from token_routes(pattern, route)
         elif "token" in route:
             yield route
 

@@ -238,7 +238,7 @@ def test_the_proxy_limits_the_requests_of_one_address(proxy: int) -> None:
         replies: list[bytes] = []
 
         def refused() -> list[bytes]:
-            replies.extend(reply for each in clients if (reply := reply_to(each)))
+            replies.extend(reply for client in clients if (reply := reply_to(client)))
             return replies
 
         wait_until(refused)

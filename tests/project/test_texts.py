@@ -122,8 +122,8 @@ def test_the_list_shows_each_status_as_a_badge(client: Client) -> None:
     html = client.get("/invoices/").content.decode()
 
     states = re.findall(r'<td class="state">(.*?)</td>', html, re.DOTALL)
-    badges = [re.fullmatch(r'<span class="status [\w ]*">(.+)</span>', each) for each in states]
-    assert {each[1] for each in badges if each} == {*map(str, STANDINGS.values())} - {"Overdue"}
+    badges = [re.fullmatch(r'<span class="status [\w ]*">(.+)</span>', state) for state in states]
+    assert {badge[1] for badge in badges if badge} == {*map(str, STANDINGS.values())} - {"Overdue"}
     assert all(badges)
 
 

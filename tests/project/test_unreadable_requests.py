@@ -49,8 +49,8 @@ def ask(kind: str, body: str = "", query: str = "") -> Any:
     ("kind", "body"),
     [
         *(
-            (f"{FORM}; charset{each}", "a=b")
-            for each in ("=latin1", "=rot13", "=no-such", "*=rot13''rot%41", "*=a; charset*0=b")
+            (f"{FORM}; charset{text}", "a=b")
+            for text in ("=latin1", "=rot13", "=no-such", "*=rot13''rot%41", "*=a; charset*0=b")
         ),
         (FORM, MANY),
         (FORM, LARGE),
@@ -77,7 +77,7 @@ def test_a_form_that_cannot_be_read_is_a_bad_request(
         told = "This form has more than 3.5\xa0MB of text."
     assert told in page
     assert site.ANSWER_HEADERS.items() <= headers.items()
-    [line] = [each for each in caplog.records if each.levelno >= logging.WARNING]
+    [line] = [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert (line.name, line.levelname, line.exc_info) == ("project.middleware", "WARNING", None)
 
 

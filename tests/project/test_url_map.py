@@ -227,15 +227,17 @@ ROWS = {
 
 
 def url_names(resolver: URLResolver) -> Iterator[str]:
-    for each in resolver.url_patterns:
-        if isinstance(each, URLResolver):
-            names = url_names(each)
-            yield from (f"{each.namespace}:{name}" for name in names) if each.namespace else names
+    for pattern in resolver.url_patterns:
+        if isinstance(pattern, URLResolver):
+            names = url_names(pattern)
+            yield from (
+                (f"{pattern.namespace}:{name}" for name in names) if pattern.namespace else names
+            )
         else:
             # As contrib.admin's, the redirect to the page of an item has no name.
-            assert each.name or str(each.pattern) == "<path:object_id>/", each.pattern
-            if each.name:
-                yield each.name
+            assert pattern.name or str(pattern.pattern) == "<path:object_id>/", pattern.pattern
+            if pattern.name:
+                yield pattern.name
 
 
 @pytest.fixture(autouse=True)

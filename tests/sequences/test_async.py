@@ -27,13 +27,13 @@ def test_tasks_that_wait_for_a_series_share_transactions(requests_sent: Requests
     series, subjects = new_series(), [str(number) for number in range(200)]
 
     async def issue_all() -> list[Ticket]:
-        items = (Ticket(subject=each) for each in subjects)
+        items = (Ticket(subject=subject) for subject in subjects)
         return await asyncio.gather(*(aissue(item, series=series) for item in items))
 
     tickets = asyncio.run(issue_all())
 
-    assert sorted(each.number for each in tickets) == list(range(1, 201))
-    assert [each.subject for each in tickets] == subjects
+    assert sorted(item.number for item in tickets) == list(range(1, 201))
+    assert [item.subject for item in tickets] == subjects
     # 64 threads ask at the same time; alone, each task would send one.
     assert requests_sent.operations.count("TransactWriteItems") <= 100
 

@@ -54,7 +54,7 @@ def check(*series: str) -> list[SeriesReport]:
 
 def report_on(series: str, *entries: list[str]) -> SeriesReport | None:
     """The report of a series for which a scan returned these entries."""
-    return SeriesCheck(Ticket, series, "").run([[series, *each] for each in entries])
+    return SeriesCheck(Ticket, series, "").run([[series, *item] for item in entries])
 
 
 def found(report: SeriesReport) -> dict[str, list[Any]]:
@@ -64,7 +64,7 @@ def found(report: SeriesReport) -> dict[str, list[Any]]:
 
 def only(series: str) -> SeriesReport:
     """The report of the series, which must be the same from a scan and from queries."""
-    [report] = [each for each in check() if each.series == series]
+    [report] = [item for item in check() if item.series == series]
     assert check(series) == [report]
     return report
 
@@ -121,7 +121,7 @@ def test_some_series_are_checked_without_a_scan(series: str, requests_sent: Requ
 
     assert "Scan" not in requests_sent.operations
     assert told == {"Items read": 6}  # and guard items
-    assert sorted((each.series, each.gaps.listed) for each in reports) == sorted(
+    assert sorted((report.series, report.gaps.listed) for report in reports) == sorted(
         [(other, []), (series, [2])]
     )
 
@@ -136,9 +136,9 @@ def test_plain_counters_and_those_of_other_models_are_not_series_of_a_model() ->
 
 def test_many_series_with_the_same_request_ids_are_reported_in_the_order_of_their_names() -> None:
     names = sorted(new_series() for _ in range(12))
-    for count, each in enumerate(names):
+    for count, name in enumerate(names):
         for number in range(count % 4 + 1):
-            ticket(each, request_id=f"{number}")
+            ticket(name, request_id=f"{number}")
 
     reports = check()  # many pages
 
@@ -158,7 +158,7 @@ def test_an_item_deleted_by_hand_is_a_gap_and_its_guard_names_nothing(series: st
     assert found(report) == {"gaps": [2], "guards": [Ticket.guard_key(series, "b")]}
     assert (report.last, report.items) == (3, 2)
     # Queries do not find the guard item of a missing item.
-    assert [found(each) for each in check(series)] == [{"gaps": [2]}]
+    assert [found(item) for item in check(series)] == [{"gaps": [2]}]
 
 
 def lose(*numbers: int) -> Callable[[str], None]:
@@ -340,8 +340,8 @@ def test_memory_stays_bounded_for_a_long_series(monkeypatch: pytest.MonkeyPatch)
             return
         for start in range(1, count, 1_000):
             yield [
-                item | {"number": {"N": str(each)}, "requestId": {"S": f"request-{each}"}}
-                for each in range(start, start + 1_000)
+                item | {"number": {"N": str(number)}, "requestId": {"S": f"request-{number}"}}
+                for number in range(start, start + 1_000)
             ]
 
     monkeypatch.setattr("dynamo.items.bulk.pages", pages)
@@ -379,7 +379,7 @@ def test_damage_is_reported_in_words_or_as_json(
         f"wrong guard items: {guard}",
         error,
     )
-    shown = [each for each in map(json.loads, as_json[0].splitlines()) if each["gaps"]]
+    shown = [item for item in map(json.loads, as_json[0].splitlines()) if item["gaps"]]
     gaps = {"gaps": [2, *range(4, 15)], "duplicates": [], "guards": [guard], "more": {"gaps": 1006}}
     assert (shown, as_json[1]) == ([{"series": series, "last": 1020, "items": 2} | gaps], error)
 

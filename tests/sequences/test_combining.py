@@ -92,7 +92,7 @@ class Scene:
 
     def crowd(self, asks: str) -> list[Future[str]]:
         """Start callers: the first one sends, the others wait in this order."""
-        return [self.ask(each) for each in asks]
+        return [self.ask(ask) for ask in asks]
 
     @property
     def waiting(self) -> int:

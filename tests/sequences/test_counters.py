@@ -79,8 +79,8 @@ def test_a_sequence_follows_its_initial_value_increment_and_reset_value(
 
     one_by_one = iter(sequence)
     drawn = [
-        sequence.next_values(len(each)) if isinstance(each, range) else next(one_by_one)
-        for each in expected
+        sequence.next_values(len(item)) if isinstance(item, range) else next(one_by_one)
+        for item in expected
     ]
 
     assert drawn == expected

@@ -128,9 +128,9 @@ def test_guard_items_of_request_ids_are_not_items() -> None:
     issue(Ticket(subject="Broken door"), series=series, request_id="form")
     key = Ticket.guard_key(series, "form")
 
-    assert [each.number for each in Ticket.query(series)] == [1]
+    assert [item.number for item in Ticket.query(series)] == [1]
     assert list(Ticket.query(key)) == []
-    assert {each.series for each in Ticket.scan()} == {series}
+    assert {item.series for item in Ticket.scan()} == {series}
     with pytest.raises(Ticket.DoesNotExist):
         Ticket.get(key, 0)
 

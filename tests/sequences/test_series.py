@@ -54,8 +54,8 @@ def test_an_issued_item_is_returned_as_it_is_stored(series: str) -> None:
     request_id = uuid.uuid4()
 
     assert issue(item, series=series, request_id=request_id) is item
-    for each in (item, Ticket.get(series, 1)):
-        assert (each.series, each.number, each.request_id) == (series, 1, str(request_id))
+    for element in (item, Ticket.get(series, 1)):
+        assert (element.series, element.number, element.request_id) == (series, 1, str(request_id))
     assert [item.stored] == stored_items(Ticket, series)
     assert item.stored == {
         "series": {"S": series},
@@ -127,7 +127,7 @@ def test_the_contents_of_a_request_have_every_value_but_no_order(series: str) ->
     other.to_wire = lambda: wire  # type: ignore[method-assign]
     assert one.digest() == other.digest()
     values: list[dict[str, Any]] = [{}, {"tags": {"a"}}, {"photo": b"1"}, {"photo": b"2"}]
-    assert len({Ticket("a", 0, subject="a", **each).digest() for each in values}) == 4
+    assert len({Ticket("a", 0, subject="a", **value).digest() for value in values}) == 4
 
     ticket(series, request_id="a", details={"door": "front", "floor": 2})
     assert ticket(series, request_id="a", details={"floor": 2, "door": "front"}).number == 1
@@ -194,7 +194,7 @@ def test_two_writes_of_one_item_use_two_transactions(series: str, requests_sent:
     assert_whole(Ticket, series, 3)
     # One transaction with both would be rejected, because it writes an item twice.
     sent = requests_sent.of("TransactWriteItems")
-    assert [len(each["TransactItems"]) for each in sent] == [1 + 3 + 2, 1 + 3]
+    assert [len(item["TransactItems"]) for item in sent] == [1 + 3 + 2, 1 + 3]
 
 
 def test_no_later_item_goes_before_one_that_waits_for_a_further_write(series: str) -> None:
@@ -211,7 +211,7 @@ def test_no_later_item_goes_before_one_that_waits_for_a_further_write(series: st
         other = then(lambda: counting("2026-03-12"))
         later = then(lambda: entry(series, "2026-03-13"))
 
-    assert [each.result().number for each in (one, other, later)] == [2, 3, 4]
+    assert [item.result().number for item in (one, other, later)] == [2, 3, 4]
 
 
 def exists(series: str, number: int) -> Write:
@@ -271,9 +271,10 @@ def test_of_a_group_only_the_item_at_fault_fails(
         callers = [then(partial(call, series)) for call in calls]
 
     assert [
-        type(error) if (error := each.exception()) else each.result().number for each in callers
+        type(error) if (error := caller.exception()) else caller.result().number
+        for caller in callers
     ] == outcomes
-    assert_whole(Ticket, series, max(each for each in outcomes if isinstance(each, int)))
+    assert_whole(Ticket, series, max(outcome for outcome in outcomes if isinstance(outcome, int)))
 
 
 @pytest.mark.parametrize(("number", "first"), [(1, "TransactWriteItems"), (2, "GetItem")])
@@ -501,9 +502,9 @@ def test_an_item_beyond_the_counter_is_damage(series: str, requests_sent: Reques
         waiting = [then(lambda: ticket(series)) for _ in range(3)]
         requests_sent.clear()
 
-    for each in waiting:
+    for item in waiting:
         with pytest.raises(DamagedSeries) as refused:
-            each.result()
+            item.result()
         assert refused.value.series == series
     assert requests_sent.operations == ["TransactWriteItems", "TransactGetItems"]
     assert (stored_counter(Ticket, series) or {})["currentValue"] == {"N": "2"}

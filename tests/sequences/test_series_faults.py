@@ -55,7 +55,7 @@ def test_followers_of_a_failed_leader_get_their_items(series: str, proxy: FaultP
         leader, *followers = [then(attempt) for _ in range(3)]
 
     assert isinstance(leader.exception(), Unavailable)
-    assert all(each.result().number for each in followers)
+    assert all(follower.result().number for follower in followers)
     assert_whole(Ticket, series, 5)
 
 
@@ -85,7 +85,7 @@ def test_a_group_with_a_conflict_is_built_again_with_those_that_arrived_meanwhil
 
     with ThreadPoolExecutor(3) as pool:
         first = ticket(series)
-        numbers = [first.number, *(each.result().number for each in others)]
+        numbers = [first.number, *(other.result().number for other in others)]
 
     assert sorted(numbers) == [3, 4, 5, 6]
     # The change of the other process costs one read, and not a second refusal.

@@ -45,8 +45,8 @@ def handler(event: dict[str, Any], context: Any) -> Any:
         case "threads":
             # Of each other thread, the innermost function that it is in.
             frames = sys._current_frames()
-            others = [each for each in threading.enumerate() if each != threading.current_thread()]
-            return {each.name: frames[each.ident or 0].f_code.co_name for each in others}
+            others = [item for item in threading.enumerate() if item != threading.current_thread()]
+            return {other.name: frames[other.ident or 0].f_code.co_name for other in others}
         case "sign":
             return signing.dumps("signed by a function")
         case "draw":

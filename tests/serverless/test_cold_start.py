@@ -96,7 +96,7 @@ def steps(engine: str, environment: dict[str, str], site_folder: Path) -> dict[s
         check=True,
     )
     found = dict(zip(STEPS, json.loads(done.stdout), strict=True))
-    assert [each["status"] for each in found.values()] == [200] * len(STEPS)
+    assert [value["status"] for value in found.values()] == [200] * len(STEPS)
     return found
 
 

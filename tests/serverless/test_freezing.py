@@ -33,9 +33,9 @@ def test_restored_functions_share_nothing_that_was_drawn_before_the_snapshot(
             drawn.append(restored.invoke({"do": "draw"}))
 
     assert all(drawn[0][name] != drawn[1][name] for name in ("random", "uuid", "version"))
-    assert [each["same_client"] for each in drawn] == [False, False]
+    assert [item["same_client"] for item in drawn] == [False, False]
     # These are of the snapshot: loading them took place once.
-    assert [each["has_pages"] for each in drawn] == [True, True]
+    assert [item["has_pages"] for item in drawn] == [True, True]
 
 
 def test_a_page_ends_before_the_function_s_time_does(function: Function, proxy: FaultProxy) -> None:

@@ -82,7 +82,7 @@ def test_a_corrected_address_is_not_confirmed_and_both_addresses_are_told(
     to_old, to_new = mailoutbox
     assert (to_old.to, to_new.to) == (["bob@example.org"], ["Bob@new.example.org"])
     assert "By: the staff of this site" in to_old.body
-    assert not any(each in to_old.body for each in (ADDRESS, "From:", "knows your password"))
+    assert not any(item in to_old.body for item in (ADDRESS, "From:", "knows your password"))
     theirs.post(linked(to_new))
     assert again(bob).is_confirmed
     [entry, of_account] = stored_entries()

@@ -51,10 +51,10 @@ def bob(engine: str) -> User:
 
 def opened() -> list[tuple[str, str]]:
     """What the audit log says that was opened: of which account, and what."""
-    entries = [each for each in stored_entries() if each["journal"]["S"].startswith("on#")]
-    assert {each["action"]["S"] for each in entries} <= {"openInvoices"}
+    entries = [entry for entry in stored_entries() if entry["journal"]["S"].startswith("on#")]
+    assert {entry["action"]["S"] for entry in entries} <= {"openInvoices"}
     assert 2 * len(entries) == len(stored_entries())
-    return [(each["onPk"]["S"], each["what"]["S"]) for each in entries]
+    return [(entry["onPk"]["S"], entry["what"]["S"]) for entry in entries]
 
 
 @each_page

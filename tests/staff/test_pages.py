@@ -202,8 +202,8 @@ def test_a_page_shows_what_its_row_says(
         response = client.get(response.url)
     assert "no-store" in response["Cache-Control"]
     text = seen(response)
-    assert [each for each in page.texts if each.format(**values) not in text] == []
-    assert [each for each in page.lacks if each.format(**values) in text] == []
+    assert [item for item in page.texts if item.format(**values) not in text] == []
+    assert [lack for lack in page.lacks if lack.format(**values) in text] == []
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_an_account_that_two_fields_find_is_on_one_page(
     client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(admin.site._registry[User], "list_per_page", 2)
-    users = [make_user(username=f"carol{each}", email=f"carol{each}@example.org") for each in "abc"]
+    users = [make_user(username=f"carol{item}", email=f"carol{item}@example.org") for item in "abc"]
 
     found, address = [], "?q=carol"
     while address:
@@ -408,15 +408,15 @@ def test_an_address_book_is_read_only_and_each_opening_is_in_the_audit_log(
 
 def test_the_audit_log_is_shown_newest_first_page_by_page(client: Any, bob: User) -> None:
     log_six(bob)
-    reasons = [f"Reason {number} {each}" for number in (2, 1, 0) for each in "ba"]
+    reasons = [f"Reason {number} {item}" for number in (2, 1, 0) for item in "ba"]
 
     page = list_entries(journal_of(bob), limit=4)
     rest = list_entries(journal_of(bob), before=page.before, limit=4)
 
-    assert [each.reason for each in page.actions + rest.actions] == reasons
+    assert [action.reason for action in page.actions + rest.actions] == reasons
     assert (len(rest.actions), rest.before) == (2, None)
     text = Page(client.get("/admin/record/", {"before": page.actions[2].id})).text
-    assert [each in text for each in reasons] == [False] * 3 + [True] * 3
+    assert [reason in text for reason in reasons] == [False] * 3 + [True] * 3
 
 
 # Locks --------------------------------------------------------------------------------------------
@@ -509,7 +509,7 @@ def test_the_librarys_form_of_an_account_shows_the_errors_of_the_site(
     request: Any = RequestFactory().get("/")
     request.user = boss
     shown = users.changeform_view(request, ann.pk).context_data["adminform"].form
-    values = {each.html_name: each.value() or "" for each in shown if each.value() is not False}
+    values = {name.html_name: name.value() or "" for name in shown if name.value() is not False}
     request = RequestFactory().post("/", values | {"full_name": "Ann B."} | typed)
     request.user = boss
 
@@ -517,5 +517,5 @@ def test_the_librarys_form_of_an_account_shows_the_errors_of_the_site(
         refused = users.changeform_view(request, ann.pk)
 
     found = refused.context_data["adminform"].form.errors.as_data()
-    assert {name: each.code for name, [each, *_] in found.items()}.items() >= errors.items()
+    assert {name: key.code for name, [key, *_] in found.items()}.items() >= errors.items()
     assert User.named("Bob") == bob

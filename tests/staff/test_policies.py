@@ -26,10 +26,10 @@ def test_a_policy_names_exactly_the_tables_that_are_used(policy: str, unused: se
 
     # Other tests declare tables of their own.
     ours = [table for table in all_tables() if not table.base_name.startswith("test")]
-    assert {each for each in named if "/" not in each} == {each.base_name for each in ours} - unused
+    assert {item for item in named if "/" not in item} == {our.base_name for our in ours} - unused
     # Pages query the indexes; commands may.
     indexed = {f"{table.base_name}/index/*" for table in ours if table.indexes}
-    of_indexes = {each for each in named if "/" in each}
+    of_indexes = {item for item in named if "/" in item}
     assert of_indexes == indexed if policy == "site" else of_indexes <= indexed
 
 
@@ -61,7 +61,7 @@ def test_pages_may_scan_only_the_table_of_accounts() -> None:
 
 
 def test_a_scheduled_report_can_only_write_itself() -> None:
-    assert {each for each in rights("reports") if each[1] in WRITES} == {("reports", "PutItem")}
+    assert {right for right in rights("reports") if right[1] in WRITES} == {("reports", "PutItem")}
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,9 @@ def test_a_scheduled_report_can_only_write_itself() -> None:
 def test_a_key_is_used_only_through_the_service_that_encrypts(
     policy: str, service: str, needed: str
 ) -> None:
-    [statement] = [each for each in statements(policy) if "kms" in str(each["Resource"])]
+    [statement] = [
+        statement for statement in statements(policy) if "kms" in str(statement["Resource"])
+    ]
 
     assert set(statement["Action"]) == {f"kms:{action}" for action in needed.split()}
     assert statement["Resource"] == "arn:aws:kms:REGION:ACCOUNT:key/KEY"
@@ -150,7 +152,7 @@ def test_the_requests_of_commands_are_allowed(requests_sent: Requests, tmp_path:
     run("check", "--tag=dynamodb")
 
     assert User.named("bob") == User.named("bob@example.org") == bob
-    needed = {each for each in rights_for(requests_sent) if not each[0].startswith("test")}
+    needed = {item for item in rights_for(requests_sent) if not item[0].startswith("test")}
     assert needed <= set(rights("operator"))
 
 

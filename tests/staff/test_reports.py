@@ -236,7 +236,7 @@ def test_statistics_count_accounts_counters_locks_and_uploads(requests_sent: Req
     counts = {"all": 2, "inactive": 0, "staff": 1, "confirmed": 0, "present": 1}
     assert found["accounts"] == counts
     assert found["counters"]["shown"] == [{"name": "tickets", "value": 2}]
-    assert [each["name"] for each in found["locks"]["shown"]] == ["nightly", "import"]
+    assert [name["name"] for name in found["locks"]["shown"]] == ["nightly", "import"]
     requests_sent.clear()
     response = client.get("/admin/runs/survey/")
     assert requests_sent.operations == [*OF_EVERY_PAGE, "TransactGetItems"]

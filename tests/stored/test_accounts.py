@@ -36,10 +36,11 @@ def begin_and_end(user: User) -> None:
 
 OPERATIONS: dict[str, Callable[[User], object]] = {
     **{
-        each.name: each.act
-        for each in ACCOUNTS
+        account.name: account.act
+        for account in ACCOUNTS
         # Checking a password with Argon2 takes long, and the sign-ins below do it.
-        if each.given in {ann, deactivated_ann, staff_ann} and "check_password" not in each.name
+        if account.given in {ann, deactivated_ann, staff_ann}
+        and "check_password" not in account.name
     },
     "cancel_change": cancel_change,
     "begin and end sessions": begin_and_end,

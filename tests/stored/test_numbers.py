@@ -98,7 +98,7 @@ def test_an_invoice_is_credited_and_marked_as_paid(stored: Stored, account: str)
 
     note = find_invoice(account, find_record(account, "2026-000001").credit_note)
     assert (note.totals.net, note.totals.gross) == (-first.totals.net, -first.totals.gross)
-    standings = [each.standing for each in list_invoices(account, 2026).invoices]
+    standings = [invoice.standing for invoice in list_invoices(account, 2026).invoices]
     assert standings[-3:] == ["credited", "voided", "credited"]
 
 

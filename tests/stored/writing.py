@@ -122,7 +122,7 @@ def write_accounts() -> dict[str, Any]:
         "password": PASSWORD,
         "bucket": BUCKET,
         "sessionKey": browser.session.session_key,
-        "accounts": {each.username: each.pk for each in (ann, bobby, cid, dee, eve, fay, gus, hal)},
+        "accounts": {item.username: item.pk for item in (ann, bobby, cid, dee, eve, fay, gus, hal)},
         "heldSignUp": links.read(pending.SIGN_UP, str(ivy), 1)[0],
         "droppedChange": dropped,
     }

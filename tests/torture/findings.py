@@ -39,8 +39,8 @@ def of_object(rule: str, about: str, operations: Sequence[Operation]) -> list[Fi
         return [Finding("undecided", f"{rule}: {about} has too many operations at the same time")]
     if broken is None:
         return []
-    zero = min([each.began for each in broken.before] + [broken.culprit.began])
-    lines = [each.about.line(zero) for each in broken.before if isinstance(each.about, Call)]
+    zero = min([item.began for item in broken.before] + [broken.culprit.began])
+    lines = [item.about.line(zero) for item in broken.before if isinstance(item.about, Call)]
     lines.append(f"possible then: {', '.join(map(str, broken.states))}")
     if isinstance(broken.culprit.about, Call):
         lines.append(f"which does not allow: {broken.culprit.about.line(zero)}")

@@ -26,8 +26,8 @@ def call(
 def in_turn(calls: Sequence[Call]) -> list[Call]:
     """The calls, with times for those without: the first from 0 to 1, the second from 2 to 3 …"""
     return [
-        replace(each, began=2.0 * number, ended=2.0 * number + 1)
-        if (each.began, each.ended) == _IN_TURN
-        else each
-        for number, each in enumerate(calls)
+        replace(item, began=2.0 * number, ended=2.0 * number + 1)
+        if (item.began, item.ended) == _IN_TURN
+        else item
+        for number, item in enumerate(calls)
     ]

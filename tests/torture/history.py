@@ -83,10 +83,10 @@ class Running:
         errors = error.exceptions if isinstance(error, Refused) else (error,)
         reason = getattr(error, "reason", "")
         self.refused(
-            "+".join(sorted(type(each).__name__ for each in errors)),
+            "+".join(sorted(type(error).__name__ for error in errors)),
             # Of accounts: the values that others have, and whether the account was deleted.
-            taken=[each.attribute for each in errors if hasattr(each, "attribute")],
-            gone=any(getattr(each, "deleted", False) for each in errors),
+            taken=[error.attribute for error in errors if hasattr(error, "attribute")],
+            gone=any(getattr(error, "deleted", False) for error in errors),
             **({"reason": reason} if reason else {}),
         )
 

@@ -73,9 +73,9 @@ def first_break(operations: Sequence[Operation], start: State, *, shown: int = 1
             continue
         after = _after_end(possible, number, operations, pending)
         if not after:
-            recent = [each for each in operations if each.began <= at]
+            recent = [operation for operation in operations if operation.began <= at]
             recent.sort(key=lambda each: each.ended)
-            others = [each for each in recent if each is not operations[number]]
+            others = [item for item in recent if item is not operations[number]]
             states = list({state for state, _done in possible})
             return Broken(operations[number], others[-shown:], states[:shown])
         if len(after) > MOST_CONFIGURATIONS:

@@ -50,7 +50,7 @@ def _by_the_sites_own_checks(calls: list[Call]) -> list[Finding]:
     found = {"checkguards": wrong_guards(), "checkinvoices": wrong_series()}
     false = "a check of the site reported damage that is not there"
     return [
-        *(Finding(name, each) for name, wrong in found.items() for each in wrong),
+        *(Finding(name, item) for name, wrong in found.items() for item in wrong),
         *(of_calls("inspection", false, [call]) for call in calls if call.answer.get("wrong")),
     ]
 

@@ -56,8 +56,8 @@ class _Process:
 @contextmanager
 def running(folder: Path, seed: str) -> Iterator[Run]:
     """The engine and the proxy of a run. Everything that it starts is ended with the block."""
-    for each in ("histories", "resources", "logs", "engine"):
-        (folder / each).mkdir(parents=True)
+    for name in ("histories", "resources", "logs", "engine"):
+        (folder / name).mkdir(parents=True)
     with ExitStack() as stack:
         engine = engines.Durable(folder / "engine")
         stack.callback(engine.kill)
@@ -150,9 +150,9 @@ class Run:
 
     def _thaw(self, now: float) -> None:
         for until, process in self._frozen:
-            if until <= now and any(each.process is process for each in self._processes):
+            if until <= now and any(item.process is process for item in self._processes):
                 os.kill(_pid(process), signal.SIGCONT)
-        self._frozen = [each for each in self._frozen if each[0] > now]
+        self._frozen = [item for item in self._frozen if item[0] > now]
 
     def _kill_engine(self) -> None:
         self.counts["engines killed"] += 1
@@ -188,9 +188,9 @@ class Run:
     def _finish(self) -> None:
         self.faults.clear()
         gives_up_at = time.monotonic() + LAST_CALLS_SECONDS
-        for each in self._processes:
-            if each.kind == "workers":
-                each.process.join(max(0.0, gives_up_at - time.monotonic()))
+        for process in self._processes:
+            if process.kind == "workers":
+                process.process.join(max(0.0, gives_up_at - time.monotonic()))
         self.end_all()
         # For requests that the proxy still holds or sends again.
         time.sleep(2)

@@ -40,7 +40,7 @@ def drawn(chance: random.Random) -> list[Operation]:
 
 def is_explained(operations: Sequence[Operation]) -> bool:
     """Whether an order of all certain operations and of some others does, by trying all."""
-    certain = {number for number, each in enumerate(operations) if each.is_certain}
+    certain = {number for number, operation in enumerate(operations) if operation.is_certain}
     return any(
         certain <= {*order} and is_possible(order, operations)
         for count in range(len(operations) + 1)
@@ -81,5 +81,5 @@ def test_the_culprit_is_the_first_operation_that_no_order_explains() -> None:
 
     assert broken is not None
     assert broken.culprit is culprit
-    assert [each.about for each in broken.before] == [(0, 1), (1, 1)]
+    assert [item.about for item in broken.before] == [(0, 1), (1, 1)]
     assert broken.states == [1]

@@ -68,8 +68,8 @@ def objects_in(s3: Any, bucket: str) -> dict[str, bytes]:
     """Every object's bytes."""
     found: dict[str, bytes] = {}
     for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket):
-        for each in page.get("Contents", []):
-            found[each["Key"]] = s3.get_object(Bucket=bucket, Key=each["Key"])["Body"].read()
+        for item in page.get("Contents", []):
+            found[item["Key"]] = s3.get_object(Bucket=bucket, Key=item["Key"])["Body"].read()
     return found
 
 
@@ -134,7 +134,7 @@ class Storage:
     def open_uploads(self) -> list[str]:
         """The keys of the multipart uploads that are neither completed nor aborted."""
         uploads = self.s3.list_multipart_uploads(Bucket=self.bucket).get("Uploads", [])
-        return [each["Key"] for each in uploads]
+        return [upload["Key"] for upload in uploads]
 
     def assert_untouched(self, source: Source) -> None:
         """Check that there is no object, row, part or lock."""

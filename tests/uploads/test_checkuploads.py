@@ -202,7 +202,7 @@ def test_unfinished_rows_without_a_process_are_deleted(bucket: str, stored: Any,
     assert sorted(told.pop("forgotten")) == forgotten
     assert (told, code) == ({"rows": 2, "objects": 1, **found}, 1)
     left = s3.list_multipart_uploads(Bucket=bucket)["Uploads"]
-    assert [each["Key"] for each in left] == ["logs/other"]
+    assert [item["Key"] for item in left] == ["logs/other"]
     assert report(bucket) == ({"rows": 2, "objects": 1, **found}, 1)
 
 
@@ -223,7 +223,7 @@ def test_a_row_whose_lease_is_lost_meanwhile_is_kept_and_the_next_is_deleted(
 
     assert list(forgotten) == ["logs/b"]
     left = s3.list_multipart_uploads(Bucket=bucket)["Uploads"]
-    assert [each["Key"] for each in left] == ["logs/a"]
+    assert [item["Key"] for item in left] == ["logs/a"]
     assert claims.read(f"s3://{bucket}/logs/a") is not None
 
 

@@ -141,13 +141,13 @@ def test_stored_parts_that_differ_from_the_file_are_sent_again(storage: Storage)
     upload_id = begun(storage, ChecksumAlgorithm="SHA256", ChecksumType="COMPOSITE")
     other = content(PART_BYTES, "other")
     there = {1: data[:PART_BYTES], 2: other, 3: b"short", 7: b"of a larger file"}
-    for number, each in there.items():
+    for number, value in there.items():
         storage.s3.upload_part(
             Bucket=storage.bucket,
             Key="in/a",
             UploadId=upload_id,
             PartNumber=number,
-            Body=each,
+            Body=value,
             ChecksumAlgorithm="SHA256",
         )
     file = left_free(storage, data, upload_id=upload_id)
@@ -155,7 +155,7 @@ def test_stored_parts_that_differ_from_the_file_are_sent_again(storage: Storage)
     storage.upload(file)
 
     sent = [
-        each.body["partNumber"] for each in storage.proxy.seen if each.operation == "UploadPart"
+        item.body["partNumber"] for item in storage.proxy.seen if item.operation == "UploadPart"
     ]
     assert sorted(sent) == ["2", "3"]
     storage.assert_stored([file])

@@ -76,8 +76,8 @@ def test_uploads_that_a_run_left_behind_are_aborted_by_the_next_run(
     row = storage.row(file)
     assert row is not None
     assert count == 1 or not row.keys() & {"lease", "fence", "uploadId"}
-    for each in (storage.proxy, proxy):
-        each.forget()
+    for item in (storage.proxy, proxy):
+        item.forget()
 
     assert storage.upload(file).outcomes == ["uploaded"]
 
@@ -141,7 +141,7 @@ def test_a_lasting_failure_has_a_reason_and_leaves_no_claim_and_the_rest_is_stor
 
     uploaded = storage.upload(bad, fine)
 
-    by_name = {Path(each.name).name: each for each in uploaded.results}
+    by_name = {Path(result.name).name: result for result in uploaded.results}
     assert by_name["bad"].outcome == "failed"
     assert by_name["bad"].reason.startswith(reason)
     assert by_name["fine"].outcome == "uploaded"

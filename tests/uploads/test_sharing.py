@@ -78,7 +78,7 @@ def test_a_run_uploads_the_rest_while_it_waits_for_another_process(storage: Stor
         etag = storage.s3.put_object(Bucket=storage.bucket, Key="in/theirs", Body=b"theirs")["ETag"]
         claims.finish(claim, 6, contents.sha256_of([b"theirs"]), etag)
 
-    assert {each.key: (each.outcome, each.reason) for each in ended.result().results} == {
+    assert {result.key: (result.outcome, result.reason) for result in ended.result().results} == {
         "in/ours": ("uploaded", ""),
         "in/theirs": ("skipped", "it was stored before"),
     }
@@ -138,7 +138,9 @@ def test_a_damaged_lock_fails_the_files_of_its_process_alone(storage: Storage) -
     uploaded = storage.upload(*theirs, *ours)
 
     reason = f"The item '{OTHERS_LOCK}' of locks is damaged: leaseDuration is 'oops'"
-    failed = {each.key: each.reason for each in uploaded.results if each.outcome == "failed"}
+    failed = {
+        result.key: result.reason for result in uploaded.results if result.outcome == "failed"
+    }
     assert failed == {file.key: reason for file in theirs}
     assert uploaded.summary.uploaded == 2
     assert locks() == [OTHERS_LOCK]

@@ -27,17 +27,17 @@ def found(
     """The files found, with their sizes; nothing may be unusable."""
     files = {}
     chosen = Selection(**options)
-    for each in sources(map(str, paths), DESTINATION, chosen, follow_links=follow_links):
-        assert isinstance(each, Source), each
-        assert _name(each) not in files
-        files[_name(each)] = each.size
+    for source in sources(map(str, paths), DESTINATION, chosen, follow_links=follow_links):
+        assert isinstance(source, Source), source
+        assert _name(source) not in files
+        files[_name(source)] = source.size
     return files
 
 
 def unusable(*paths: Path | str, **options: tuple[str, ...]) -> dict[str, str]:
     """What cannot be uploaded, by name, with the reasons."""
     everything = sources(map(str, paths), DESTINATION, Selection(**options))
-    return {each.name: each.reason for each in everything if isinstance(each, Unusable)}
+    return {item.name: item.reason for item in everything if isinstance(item, Unusable)}
 
 
 def test_files_of_folders_keep_their_path_and_files_keep_their_name(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_file_that_vanishes_while_its_folder_is_read_is_named(tmp_path: Path) 
 
     assert isinstance(first, Source)
     # The system has read the folder's names ahead.
-    reasons = [each.reason for each in walking if isinstance(each, Unusable)]
+    reasons = [item.reason for item in walking if isinstance(item, Unusable)]
     assert reasons == [os.strerror(errno.ENOENT)] * 2
 
 
@@ -158,7 +158,7 @@ def test_a_key_has_1024_bytes_at_most_and_a_folder_too_deep_is_named_once(tmp_pa
 
     everything = list(sources([str(tmp_path)], DESTINATION))
 
-    assert [each.path for each in everything if isinstance(each, Source)] == [str(exact)]
+    assert [item.path for item in everything if isinstance(item, Source)] == [str(exact)]
     assert unusable(tmp_path) == {
         str(over): f"{BAD_KEY} it has 1,025 bytes, at most 1,024 are allowed",
         str(deep): f"{BAD_KEY} it has 1,214 bytes, at most 1,024 are allowed",

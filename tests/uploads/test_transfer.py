@@ -144,7 +144,7 @@ def test_a_file_that_cannot_be_stored_is_reported_and_the_rest_is_stored(storage
 
     uploaded = storage.upload(fine[0], *bad, fine[1])
 
-    reasons = {Path(each.name).name: each.reason for each in uploaded.results}
+    reasons = {Path(result.name).name: result.reason for result in uploaded.results}
     assert reasons == {
         "first": "",
         "last": "",

@@ -24,10 +24,10 @@ def result_list(cl: ChangeList) -> dict[str, Any]:
         "result_headers": list(_contribs.result_headers(cl)),
         "num_sorted_fields": len(cl.get_ordering_field_columns()),
         "results": [
-            [format_html(row, len(cl.list_display), each)]
-            if isinstance(each, DamagedRow)
-            else list(_contribs.items_for_result(cl, each, None))
-            for each in cl.result_list
+            [format_html(row, len(cl.list_display), item)]
+            if isinstance(item, DamagedRow)
+            else list(_contribs.items_for_result(cl, item, None))
+            for item in cl.result_list
         ],
     }
 

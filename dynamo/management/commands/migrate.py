@@ -39,5 +39,5 @@ class Command(NothingToMigrate, migrate.Command):
 def has_database() -> bool:
     """Whether the project has a relational database."""
     # Without one, Django configures one whose engine refuses everything.
-    engines = {each["ENGINE"] for each in connections.settings.values()}
+    engines = {value["ENGINE"] for value in connections.settings.values()}
     return engines != {"django.db.backends.dummy"}

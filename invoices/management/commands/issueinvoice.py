@@ -46,17 +46,17 @@ class Command(InvoiceCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        for name, each in TYPED_FIELDS.items():
-            if isinstance(each.kind, Flag):
+        for name, field in TYPED_FIELDS.items():
+            if isinstance(field.kind, Flag):
                 parser.add_argument(_OPTIONS[name], action="store_const", const="yes", default="")
                 continue
             parser.add_argument(
                 _OPTIONS[name],
                 dest=name,
-                metavar=each.words.upper().replace(" ", "_"),
-                required=each.is_required and not each.initial,
-                default=each.initial,
-                help=f"default {each.initial}" if each.initial else _HELP.get(name),
+                metavar=field.words.upper().replace(" ", "_"),
+                required=field.is_required and not field.initial,
+                default=field.initial,
+                help=f"default {field.initial}" if field.initial else _HELP.get(name),
             )
         parser.add_argument(
             "--line",
@@ -113,9 +113,9 @@ def _date(text: str) -> date:
 
 def _draft(options: dict[str, Any], country: str) -> Draft:
     values = {}
-    for name, each in TYPED_FIELDS.items():
+    for name, field in TYPED_FIELDS.items():
         with errors_about(_OPTIONS[name][2:].replace("-", " ").capitalize()):
-            values[name] = each.clean(options[name])
+            values[name] = field.clean(options[name])
     lines = [
         marked_if_reduced(_line(number, typed), country)
         for number, typed in enumerate(options["lines"], 1)
@@ -131,9 +131,9 @@ def _draft(options: dict[str, Any], country: str) -> Draft:
 
 def _line(number: int, typed: list[str]) -> Line:
     values = {}
-    for each, text in zip(_LINE_FIELDS, typed, strict=True):
-        with errors_about(f"Line {number}, {each.words}"):
-            values[each.name] = each.clean(text)
+    for field, text in zip(_LINE_FIELDS, typed, strict=True):
+        with errors_about(f"Line {number}, {field.words}"):
+            values[field.name] = field.clean(text)
     line = Line(**values)
     with errors_about(f"Line {number}"):
         check_line(line)

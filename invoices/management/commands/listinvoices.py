@@ -25,7 +25,9 @@ class Command(InvoiceCommand):
         account, _user = find_owner(options["user"])
         damaged: list[DamagedItem] = []
         years = [options["year"]] if options["year"] else years_of(account)
-        found = (each for year in years for each in all_invoices(account, year, damaged=damaged))
+        found = (
+            invoice for year in years for invoice in all_invoices(account, year, damaged=damaged)
+        )
         for invoice in islice(found, options["limit"]):
             self.show(invoice, options)
         if damaged:

@@ -39,4 +39,4 @@ def _as_json(lock: LockView, at: datetime) -> str:
     }
     text = json.dumps(shown, ensure_ascii=False)
     # The line may be printed to a terminal, which control characters could change.
-    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
+    return "".join(item if item.isprintable() else json.dumps(item)[1:-1] for item in text)

@@ -169,14 +169,14 @@ class _Signals:
         for end in (self._reads, self._writes):
             os.set_blocking(end, False)
         self._wakeup = signal.set_wakeup_fd(self._writes, warn_on_full_buffer=False)
-        for each in (*_TO_ALL, *_TO_ONE, _TO_STOP, signal.SIGCHLD):
-            if signal.getsignal(each) is not signal.SIG_IGN or each == signal.SIGCHLD:
-                self._before[each] = signal.signal(each, self._arrived)
+        for item in (*_TO_ALL, *_TO_ONE, _TO_STOP, signal.SIGCHLD):
+            if signal.getsignal(item) is not signal.SIG_IGN or item == signal.SIGCHLD:
+                self._before[item] = signal.signal(item, self._arrived)
         return self
 
     def __exit__(self, *_raised: object) -> None:
-        for each, handler in self._before.items():
-            signal.signal(each, handler)
+        for key, handler in self._before.items():
+            signal.signal(key, handler)
         signal.set_wakeup_fd(self._wakeup)
         os.close(self._reads)
         os.close(self._writes)
@@ -302,6 +302,6 @@ def _environment(fence: int) -> dict[bytes, bytes]:
     """
     ours = dict(os.environb)
     if _ENVIRONMENT.exists():
-        pairs = (each.partition(b"=") for each in _ENVIRONMENT.read_bytes().split(b"\0") if each)
+        pairs = (part.partition(b"=") for part in _ENVIRONMENT.read_bytes().split(b"\0") if part)
         ours = {name: value for name, _sign, value in pairs}
     return ours | {b"LOCK_FENCE": str(fence).encode()}

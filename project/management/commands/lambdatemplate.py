@@ -26,8 +26,8 @@ class Command(DynamoCommand):
         outputs = made["Outputs"]
         for name, resource in made["Resources"].items():
             if resource["Type"] == "AWS::DynamoDB::Table":
-                for each in (resource, outputs[f"{name}Name"], outputs[f"{name}Arn"]):
-                    each["Condition"] = "CreatesTables"
+                for item in (resource, outputs[f"{name}Name"], outputs[f"{name}Arn"]):
+                    item["Condition"] = "CreatesTables"
         for section, entries in site.items():
             made[section] = made[section] | entries if isinstance(entries, dict) else entries
         self.stdout.write(json.dumps(made, indent=1))

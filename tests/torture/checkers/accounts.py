@@ -70,14 +70,14 @@ def check(
     seen = _versions_seen(calls)
     objects: dict[tuple[str, str], list[Operation]] = defaultdict(list)
     for call in calls:
-        for each in _with_ghost(call, engine_kills):
-            for (attribute, value), step in _steps_of_values(each):
-                objects["uniqueness", f"{attribute} {value}"].append(operation(each, step))
-            pk = _key_of(each)
-            if (step := _step_of_account(each, seen[pk])) is not None:
-                objects["account", pk].append(operation(each, step))
-                if each.do != "find" and "version" in each.answer:
-                    shows = operation(each, partial(_shows, each, seen[pk]))
+        for item in _with_ghost(call, engine_kills):
+            for (attribute, value), step in _steps_of_values(item):
+                objects["uniqueness", f"{attribute} {value}"].append(operation(item, step))
+            pk = _key_of(item)
+            if (step := _step_of_account(item, seen[pk])) is not None:
+                objects["account", pk].append(operation(item, step))
+                if item.do != "find" and "version" in item.answer:
+                    shows = operation(item, partial(_shows, item, seen[pk]))
                     objects["account", pk].append(replace(shows, is_second=True))
     return [
         finding
@@ -109,7 +109,7 @@ def _last_searches(
         if pk in stored:
             found = replace(found, outcome="ok", answer={"pk": pk, **stored[pk].shown})
         yield found
-    owned = {each.casefold() for account in stored.values() for each in account[:2]}
+    owned = {item.casefold() for account in stored.values() for item in account[:2]}
     named = {value for call in calls for (_name, value), _step in _steps_of_values(call)}
     for value in named - owned:
         yield replace(last, asked={"who": value})

@@ -32,8 +32,8 @@ def check(calls: Sequence[Call], sold: Mapping[str, int]) -> list[Finding]:
         if call.do in {"claim", "take"} and call.outcome == "ok":
             wanted.setdefault(call.asked["job"], []).append(call)
     findings += [
-        of_calls("jobs", f"{job} went to several", each)
-        for job, each in wanted.items()
-        if len(each) > 1
+        of_calls("jobs", f"{job} went to several", value)
+        for job, value in wanted.items()
+        if len(value) > 1
     ]
     return findings

@@ -82,8 +82,8 @@ class _Account:
         if missing := set(range(1, max(self.stored, default=0) + 1)) - self.stored.keys():
             yield self._finding("numbers", f"lacks {missing}")
         of_request: dict[str, set[int]] = defaultdict(set)
-        for number, each in self.stored.items():
-            of_request[each.request].add(number)
+        for number, value in self.stored.items():
+            of_request[value.request].add(number)
         for request in of_request.keys() | self.issues.keys():
             numbers, issue = of_request[request], self.issues.get(request)
             if issue is None:
@@ -100,9 +100,9 @@ class _Account:
     def _issued(self) -> dict[int, _Issue]:
         """The requests that are stored, in the order of their numbers."""
         return {
-            number: self.issues[each.request]
-            for number, each in sorted(self.stored.items())
-            if each.request in self.issues
+            number: self.issues[item.request]
+            for number, item in sorted(self.stored.items())
+            if item.request in self.issues
         }
 
     def _order(self) -> Iterator[Finding]:
@@ -125,9 +125,9 @@ class _Account:
             if (step := _step_of(call)) is not None:
                 operations[call.asked["number"]].append(operation(call, step))
         over = max((call.latest for call in self.calls), default=0.0) + 1
-        for number, each in self.stored.items():
+        for number, value in self.stored.items():
             last = Call("read", "in the end", over, over + 1, "ok", {"number": number})
-            operations[number].append(operation(last, partial(_is, each.void_reason)))
+            operations[number].append(operation(last, partial(_is, value.void_reason)))
         for number, of_one in operations.items():
             yield from of_object("invoices", f"{self.name}: {number}", of_one)
 

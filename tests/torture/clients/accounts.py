@@ -24,9 +24,9 @@ PASSWORD_HASH = "!of-the-torture"
 
 #: Operations that change neither what a search shows nor what a repeated registration compares.
 OTHERS = {
-    each.name: each.act
-    for each in ACCOUNTS
-    if each.name
+    account.name: account.act
+    for account in ACCOUNTS
+    if account.name
     in {
         *("activate", "cancel_change", "deactivate", "mark_confirmed", "record_sign_in"),
         *("request_change", "sessions.begin", "sessions.end_all"),
