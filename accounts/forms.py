@@ -170,7 +170,8 @@ class ProfileForm(ModelForm[User]):
         ]
 
     def clean_vat_id(self) -> str | None:
-        typed, country = self.cleaned_data["vat_id"], self.cleaned_data.get("country")
+        typed = self.cleaned_data["vat_id"]
+        country = self.cleaned_data.get("country")
         return self.instance.fitting_vat_id(typed, country)
 
 

@@ -63,7 +63,8 @@ NO_PENDING_CHANGE: dict[str, Any] = dict.fromkeys(_PENDING)
 class User(AbstractUser):
     class Meta:
         table_name = "users"
-        verbose_name, verbose_name_plural = _("account"), _("accounts")
+        verbose_name = _("account")
+        verbose_name_plural = _("accounts")
 
     _alters_data = (*AbstractUser._alters_data, "await_email")
 

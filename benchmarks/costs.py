@@ -134,7 +134,8 @@ class Meter:
 
     def cost_of(self, acts: Sequence[Callable[[], Reply]], status: int) -> Cost:
         """The mean of the requests that `acts` send."""
-        began, offset = self.cpu_seconds(), self._log.stat().st_size
+        began = self.cpu_seconds()
+        offset = self._log.stat().st_size
         replies = [act() for act in acts]
         cpu = self.cpu_seconds() - began
         wrong = [reply for reply in replies if reply.status != status]

@@ -63,10 +63,12 @@ def work(operation: Operation, options: argparse.Namespace, cost: Cost) -> None:
         made = operation(options.name) is not False
         return (time.perf_counter() - began) * 1000, made
 
-    began, cpu_began = time.perf_counter(), time.process_time()
+    began = time.perf_counter()
+    cpu_began = time.process_time()
     with ThreadPoolExecutor(options.threads) as pool:
         timings = list(pool.map(timed, range(options.operations)))
-    seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu_began
+    seconds = time.perf_counter() - began
+    cpu_seconds = time.process_time() - cpu_began
     answer = {
         "seconds": seconds,
         "cpu_seconds": cpu_seconds,

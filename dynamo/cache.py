@@ -501,7 +501,8 @@ def _decoded(item: Item) -> Any:
         except (ValueError, RecursionError):
             return UNREADABLE
     blob = bytes(value.get("B", b""))
-    signature, pickled = blob[:SIGNATURE_BYTES], blob[SIGNATURE_BYTES:]
+    signature = blob[:SIGNATURE_BYTES]
+    pickled = blob[SIGNATURE_BYTES:]
     for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS):
         if hmac.compare_digest(signature, _signature(item["key"]["S"], pickled, secret)):
             try:

@@ -214,7 +214,8 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
     def _post_clean(self) -> None:
         if self._is_edit:
             for name in self.model_fields.keys() & self.cleaned_data.keys():
-                stored, field = getattr(self.instance, name), self.fields[name]
+                stored = getattr(self.instance, name)
+                field = self.fields[name]
                 if _as_returned(field, stored) == _as_returned(field, self.cleaned_data[name]):
                     self.cleaned_data[name] = stored
         # First, because it compares with what was typed.
@@ -238,7 +239,8 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
 
     def _take_value(self, name: str, value: Any) -> None:
         """Set a value that was typed on the item, or add the error why it cannot be stored."""
-        field, model_field = self.fields[name], self.model_fields[name]
+        field = self.fields[name]
+        model_field = self.model_fields[name]
         is_omitted = field.widget.value_omitted_from_data(
             self.data, self.files, self.add_prefix(name)
         )

@@ -215,13 +215,12 @@ class Write:
 
     def _under(self, check: Write) -> Write:
         """This write under the condition of `check` as well."""
-        condition, other = cast(Condition, self.condition), cast(Condition, check.condition)
+        condition = cast(Condition, self.condition)
+        other = cast(Condition, check.condition)
         if condition == other:
             return self
-        both, address = (
-            condition & other,
-            {name: self.request[name] for name in ("TableName", "Key")},
-        )
+        both = condition & other
+        address = {name: self.request[name] for name in ("TableName", "Key")}
         request = conditional(address, both)
         if self.kind == "Update":
             request = cast(Update, self.changes).request(address, both)

@@ -91,7 +91,8 @@ class CustomerItem(Model):
 
     class Meta:
         table_name = "customers"
-        verbose_name, verbose_name_plural = _("customer"), _("customers")
+        verbose_name = _("customer")
+        verbose_name_plural = _("customers")
 
     account = UnicodeAttribute(hash_key=True)
     id = UnicodeAttribute(range_key=True)

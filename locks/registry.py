@@ -247,7 +247,8 @@ def view_of(item: Item) -> LockView:
         state = State.RELEASED
     elif "leaseDuration" not in item:
         state = State.CLAIMED
-    name, version = item["key"]["S"], _text(item, "recordVersionNumber")
+    name = item["key"]["S"]
+    version = _text(item, "recordVersionNumber")
     return LockView(
         name=name,
         owner=_text(item, "ownerName"),

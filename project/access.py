@@ -101,7 +101,8 @@ class _Counted(Iterator[bytes]):
 
 
 def _log(request: HttpRequest, response: HttpResponseBase, tally: Tally, seconds: float) -> None:
-    method, url = request.method or "", _url_name(request)
+    method = request.method or ""
+    url = _url_name(request)
     page_answered.send_robust(
         sender=None, url=url, method=method, status=response.status_code, seconds=seconds
     )
@@ -112,8 +113,10 @@ def _log(request: HttpRequest, response: HttpResponseBase, tally: Tally, seconds
     milliseconds = round(seconds * 1000, 1)
     # Not in the formatter, because every handler must get the record without secrets.
     hidden = hiding(request)
-    method, path = hidden(method), hidden(request.path)
-    account, client = known_account(request), address(request)
+    method = hidden(method)
+    path = hidden(request.path)
+    account = known_account(request)
+    client = address(request)
     fields = {"method": method, "path": path, "url": url, "status": response.status_code}
     fields |= {"milliseconds": milliseconds, "account": account, "client": client or None}
     args = (method, printable(path), response.status_code, milliseconds, tally)

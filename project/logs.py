@@ -176,7 +176,8 @@ class HidingJsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         hidden = hiding(getattr(record, "request", None))
-        message, fields = record.getMessage(), getattr(record, "fields", None)
+        message = record.getMessage()
+        fields = getattr(record, "fields", None)
         found = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,

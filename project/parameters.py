@@ -70,7 +70,8 @@ def read(name: str) -> str:
             text = answer.get("message") or answer.get("Message") or ""
             is_temporary = status >= 500 or code in _TEMPORARY
             raise ParameterUnavailable(name, f"{code} {text}", is_temporary=is_temporary)
-        kind, value = answer["Parameter"]["Type"], str(answer["Parameter"]["Value"])
+        kind = answer["Parameter"]["Type"]
+        value = str(answer["Parameter"]["Value"])
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         # Not with its text, which could contain the secret.
         problem = f"the answer ({status}) is not SSM's"

@@ -166,7 +166,8 @@ def run_command(event: dict[str, Any], context: Any) -> str:
     from django.core.management import CommandError, call_command  # here: pages need no commands
 
     request_id.set(context.aws_request_id)
-    name, arguments = event.get("command"), event.get("arguments", [])
+    name = event.get("command")
+    arguments = event.get("arguments", [])
     if name not in COMMANDS:
         raise CommandFailed(f"{name!r} cannot run here. Use one of {', '.join(COMMANDS)}.")
     if not (

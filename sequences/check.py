@@ -181,7 +181,8 @@ def _claim(
     model: type[NumberedModel], item: Item, count_by: str, claims: Spool, requests: Spool
 ) -> None:
     """Record to which series, number and request id an item of the table belongs."""
-    key, number = item["series"]["S"], item["number"]["N"]
+    key = item["series"]["S"]
+    number = item["number"]["N"]
     if key.startswith(REQUEST_PREFIX):
         series, place = model.place_of(item) or (model.scope_of(key), "none")
         claims.add(series, position(str(place)), REQUEST, key)

@@ -325,7 +325,8 @@ class UserAdmin(StaffAdmin):
         self, request: HttpRequest, obj: User, form: Any, change: bool, write: Transaction
     ) -> None:
         """Add or correct an account, and send its owner the mails that belong to it."""
-        email, before = form.cleaned_data["email"], as_stored(obj)
+        email = form.cleaned_data["email"]
+        before = as_stored(obj)
         if change:
             user, kind = before, "confirm"
             old = before.email if before.is_confirmed else ""
@@ -426,7 +427,8 @@ class UserAdmin(StaffAdmin):
             return Page([found], None)
         if found:
             text = _("There is a guard item %(key)s. Its owner: %(owner)s")
-            key, owner = text_of(found, "pk"), text_of(found, "owner")
+            key = text_of(found, "pk")
+            owner = text_of(found, "owner")
             messages.warning(request, text % {"key": key, "owner": owner})
         return page
 

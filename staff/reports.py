@@ -152,7 +152,8 @@ def _counters(progress: Progress) -> Result:
 
     def others() -> Iterator[tuple[int, str]]:
         for item in scanned(Counter.table(), ("counterName", "currentValue"), progress):
-            name, value = item["counterName"]["S"], _whole(item, "currentValue")
+            name = item["counterName"]["S"]
+            value = _whole(item, "currentValue")
             if is_counter_of_series(name):
                 totals["series"] += 1
                 totals["numbers"] += value
@@ -167,7 +168,8 @@ def _counters(progress: Progress) -> Result:
 
 def _locks(progress: Progress) -> Result:
     """The locks that are held or claimed, the longest without renewal first."""
-    states, always = collections.Counter[State](), datetime.max.replace(tzinfo=UTC)
+    states = collections.Counter[State]()
+    always = datetime.max.replace(tzinfo=UTC)
 
     def taken() -> Iterator[LockView]:
         for lock in all_locks():
@@ -197,11 +199,13 @@ def _locks(progress: Progress) -> Result:
 
 
 def _uploads(progress: Progress) -> Result:
-    counts, sizes_bytes = collections.Counter({UPLOADING: 0, DONE: 0}), collections.Counter[str]()
+    counts = collections.Counter({UPLOADING: 0, DONE: 0})
+    sizes_bytes = collections.Counter[str]()
     oldest: Result | None = None
     wanted = ("key", "state", "size", "updatedAt", "lease")
     for item in scanned(UploadItem.table(), wanted, progress):
-        state, at = _cut(text_of(item, "state")), text_of(item, "updatedAt")
+        state = _cut(text_of(item, "state"))
+        at = text_of(item, "updatedAt")
         counts[state] += 1
         sizes_bytes[state] += _whole(item, "size")
         if state == UPLOADING and at and (oldest is None or at < oldest["at"]):
@@ -318,7 +322,8 @@ class LastReport:
     def __init__(self, kind: ReportKind, item: Item | None) -> None:
         report = Report.from_raw_data(item or {"kind": {"S": kind.key}})
         self.kind, self.stored_by = kind, report.stored_by or ""
-        self.started_at, self.ended_at = _time(report.started_at), _time(report.ended_at)
+        self.started_at = _time(report.started_at)
+        self.ended_at = _time(report.ended_at)
         self.result: Result | None = json.loads(report.result or "null", object_hook=_with_times)
 
     @property

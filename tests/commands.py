@@ -32,7 +32,8 @@ def run(*arguments: str, stdin: str | None = "", terminal: bool = False) -> tupl
 
     Without `stdin`, its standard input is closed. `terminal`: whether it claims to be a terminal.
     """
-    out, err = io.StringIO(), io.StringIO()
+    out = io.StringIO()
+    err = io.StringIO()
     code = 0
     with redirect_stdout(out), redirect_stderr(err), pytest.MonkeyPatch.context() as patch:
         kind = _Terminal if terminal else io.StringIO

@@ -269,7 +269,8 @@ if __name__ == "__main__":
     # Forks share these objects as long as no collection touches them.
     gc.freeze()
     ordered = serve(socket.socket(fileno=int(sys.argv[1])))
-    program, folder = ordered["program"], ordered["folder"]
+    program = ordered["program"]
+    folder = ordered["folder"]
     sys.argv[:] = [program, *ordered["arguments"]]
     os.chdir(folder)
     sys.path[:1] = [folder, *filter(None, ordered["env"].get("PYTHONPATH", "").split(os.pathsep))]

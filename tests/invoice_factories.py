@@ -109,7 +109,8 @@ def assert_invoices_whole() -> None:
     wanted: dict[str, tuple[str, int]] = {}
     guards, found = {}, defaultdict(list)
     for item in send("Scan", {"TableName": InvoiceItem.table()})["Items"]:
-        series, number = item["series"]["S"], int(item["number"]["N"])
+        series = item["series"]["S"]
+        number = int(item["number"]["N"])
         if number:
             found[series].append((number, item["issuedAt"]["S"]))
             wanted[InvoiceItem.guard_key(series, item["requestId"]["S"])] = series, number

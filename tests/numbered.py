@@ -174,7 +174,8 @@ def behind(
 
     Yields a function that starts one more, `then(function)`, and comes back when it waits.
     """
-    under_way, release = threading.Event(), threading.Event()
+    under_way = threading.Event()
+    release = threading.Event()
 
     def hold(**signal: Any) -> None:
         if signal["operation"] == "TransactWriteItems" and not under_way.is_set():

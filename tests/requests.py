@@ -27,7 +27,8 @@ def round_trips(spans: Iterable[tuple[float, float]]) -> int:
 
 def set_by(update: dict[str, Any]) -> dict[str, Any]:
     """The values that an UpdateItem sets, by attribute."""
-    names, values = update["ExpressionAttributeNames"], update["ExpressionAttributeValues"]
+    names = update["ExpressionAttributeNames"]
+    values = update["ExpressionAttributeValues"]
     found = re.findall(r"(#\w+) = (:\w+)", update["UpdateExpression"])
     return {names[name]: values[value] for name, value in found}
 

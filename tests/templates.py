@@ -19,7 +19,8 @@ def public_names(thing: object) -> list[str]:
 
 def assert_templates_change_nothing(thing: Any) -> None:
     """Render every attribute of `thing`, as a template does: methods are called."""
-    render, before = Engine().from_string, _state(thing)
+    render = Engine().from_string
+    before = _state(thing)
     for name in public_names(thing):
         requests = Requests()
         with told(requests.note), suppress(Exception):

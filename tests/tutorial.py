@@ -68,7 +68,8 @@ def typed(command: str, folder: Path, programs: Path | None, **env: str) -> str:
     path = programs or Path(sys.executable).parent
     env = clean_environment(PATH=f"{path}{os.pathsep}{os.environ['PATH']}", **env)
     if exported := _EXPORTED.match(command):
-        env, command = env | {exported[1]: exported[2]}, exported[3]
+        env = env | {exported[1]: exported[2]}
+        command = exported[3]
     words = shlex.shlex(command, posix=True, punctuation_chars=True)
     words.whitespace_split = True
     python, *arguments = words

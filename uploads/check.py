@@ -111,7 +111,8 @@ def _suspects(spool: Spool) -> Iterator[tuple[str, Difference]]:
     """The keys whose row and object do not agree."""
     for key, entries in groupby(spool, key=itemgetter(0)):
         values = {source: value for _key, source, *value in entries}
-        row, found = values.get(_ROW), values.get(_OBJECT)
+        row = values.get(_ROW)
+        found = values.get(_OBJECT)
         is_done = None if row is None else bool(row)
         difference = _DIFFERENCES.get((is_done, found is not None))
         if difference or row != found:

@@ -195,7 +195,8 @@ def delete_done(row: UploadItem) -> bool:
     # The time tells it from a row of the same contents that was uploaded again meanwhile.
     condition = UploadItem.state == DONE
     for name in ("sha256", "etag", "updated_at"):
-        attribute, value = getattr(UploadItem, name), getattr(row, name)
+        attribute = getattr(UploadItem, name)
+        value = getattr(row, name)
         condition &= attribute.does_not_exist() if value is None else attribute == value
     write = Transaction()
     write.delete(UploadItem(row.url), condition, otherwise=ClaimLost(row.url))

@@ -342,7 +342,8 @@ class _Storing:
             for number, part in enumerate(contents.parts_of(self._file.size), 1):
                 if len(waiting) >= self._run.ahead:
                     sent.append(waiting.popleft().result())
-                span, before = Span(self._file, *part), stored.get(number)
+                span = Span(self._file, *part)
+                before = stored.get(number)
                 waiting.append(
                     self._run.threads.submit(self._send_part, upload_id, number, span, before)
                 )

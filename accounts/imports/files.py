@@ -105,7 +105,8 @@ class RowFile(ABC):
 
     def _line(self) -> bytes:
         """The next line; its beginning if it is longer than `LINE_MAX_BYTES`."""
-        line, end = bytearray(), "\n".encode(self._encoding)
+        line = bytearray()
+        end = "\n".encode(self._encoding)
         while len(line) <= LINE_MAX_BYTES:
             # `readline` ends at each byte of a newline, which UTF-16 has in other characters too.
             is_inside = len(line) % len(end)

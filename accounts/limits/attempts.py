@@ -149,7 +149,8 @@ def is_password(user: User, password: str) -> bool:
         TooManyAttempts: too many failed in the session; now even the correct password is refused.
         Busy: the password was not checked.
     """
-    wrong, session = limit("reauthentication"), f"{_account(user.pk)}.{user.session_id or ''}"
+    wrong = limit("reauthentication")
+    session = f"{_account(user.pk)}.{user.session_id or ''}"
     with queued():
         attempt = Attempt([wrong.take(session, waits=True)])
         is_right = attempt.is_right(user.check_password, password)
@@ -214,7 +215,8 @@ def begin_mail_to_others(user: User, to: str, client: str | None) -> Attempt:
         TooManyAttempts: too many from the client's address, of this account, or to this address. A
             refused mail counts for the limits before the one that refused it.
     """
-    account, recipient = _account(user.pk), _mailbox(to)
+    account = _account(user.pk)
+    recipient = _mailbox(to)
     subjects = {
         "mail_client": client,
         "mail_account": account,

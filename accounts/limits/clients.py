@@ -97,7 +97,8 @@ def browser_name(user_agent: str) -> str:
 
     Only for people to recognize a session: a browser can send anything.
     """
-    browser, system = _first(_BROWSERS, user_agent), _first(_SYSTEMS, user_agent)
+    browser = _first(_BROWSERS, user_agent)
+    system = _first(_SYSTEMS, user_agent)
     if browser and system:
         return _("%(browser)s on %(system)s") % {"browser": browser, "system": system}
     return browser or system or _("Unknown browser")

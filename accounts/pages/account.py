@@ -71,7 +71,8 @@ class ProfileView(
         }
 
     def form_valid(self, form: ProfileForm) -> HttpResponse:
-        user, page_language = form.save(), translation.get_language()
+        user = form.save()
+        page_language = translation.get_language()
         is_switched = "language" in form.changed_data
         chosen = language_of(user) or _browser_language(self.request)
         with translation.override(chosen if is_switched else page_language):

@@ -234,7 +234,8 @@ class SignedInFormMixin(LoginRequiredMixin):
         """Keep the form, and lead to another page, which can lead back by its `next`."""
         if not to.startswith("/") or not url_has_allowed_host_and_scheme(to, None):
             raise SuspiciousOperation("A form leads to pages of this site only.")
-        here, there = request.get_full_path(), urlsplit(to)
+        here = request.get_full_path()
+        there = urlsplit(to)
         if not keptforms.keep_left(request, here, signed_in(request).pk):
             messages.error(request, TOO_LONG_TO_KEEP)
             return self.show_sent(request.POST)

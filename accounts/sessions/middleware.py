@@ -106,7 +106,8 @@ def _user_read_with_session(request: HttpRequest) -> User | None:
     None does not mean that the session has ended: the account may have been read before the session
     (they are not read at one instant), or the account cookie named another one.
     """
-    session, account = cast(SessionStore, request.session), cookies.account_of(request)
+    session = cast(SessionStore, request.session)
+    account = cookies.account_of(request)
     stored = session.load_with(User.table(), {"pk": {"S": account}}) if account else None
     if stored is None:
         return None

@@ -157,12 +157,14 @@ def seen(user: User, session: Session, *, address: str, write: Transaction | Non
     as it was read (with `write`: see `Transaction`). Costs 1 request and 1 write unit per KB every
     five minutes.
     """
-    now, entries = datetime.now(UTC), user.sessions_read()
+    now = datetime.now(UTC)
+    entries = user.sessions_read()
     is_recent = (now - session.seen_at).total_seconds() < SEEN_EVERY_SECONDS
     if is_recent or session.id not in entries:
         return
     entry = User.sessions[session.id]
-    seconds, place = int(now.timestamp()), _plain(address)[:ADDRESS_MAX_LENGTH]
+    seconds = int(now.timestamp())
+    place = _plain(address)[:ADDRESS_MAX_LENGTH]
     entries[session.id] = entries[session.id] | {"seenAt": seconds, "address": place}
     refused = StaleUser(user.pk) if write is None else None
     with suppress(StaleUser):
@@ -187,7 +189,8 @@ def end(user: User, session_id: str, *, write: Transaction | None = None) -> Non
     if len(left) == len(user.sessions_read()):
         return
 
-    ending, otherwise = User.sessions[session_id], partial(_unless_signed_out, user, session_id)
+    ending = User.sessions[session_id]
+    otherwise = partial(_unless_signed_out, user, session_id)
     condition = ending.exists() & user.signed_in()
     user.join(write, [ending.remove()], condition, {"sessions": left}, otherwise)
 

@@ -100,7 +100,8 @@ def leave_as_another(request: HttpRequest, user: User) -> None:
 
     Costs then 1 read and the write of `sessions.end`.
     """
-    other, ending = request.session.get(SESSION_KEY), session_id(request)
+    other = request.session.get(SESSION_KEY)
+    ending = session_id(request)
     if other and ending and other != user.pk and (left := User.get_or_none(other)):
         sessions.end(left, ending)
 

@@ -70,7 +70,8 @@ class HomeView(TemplateView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         if not self.request.user.is_authenticated:
             return super().get_context_data(**kwargs)
-        own, today = Invoice.objects.filter(owner=self.request.user), localdate()
+        own = Invoice.objects.filter(owner=self.request.user)
+        today = localdate()
         newest = own.order_by("-year", "-number")
         unpaid: Any = list(
             newest.filter(paid_on=None, credited_by=None, status="issued")[:PAGE_SIZE]

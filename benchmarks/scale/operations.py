@@ -193,7 +193,8 @@ def _invoices(measure: Measure) -> None:
     for size in GROUPS:
         measure(f"issue a group of {size} invoices", partial(_issue_group, size))
     this_year = today().year
-    first, second = f"{this_year}-000001", f"{this_year}-000002"
+    first = f"{this_year}-000001"
+    second = f"{this_year}-000002"
     measure("void an invoice", lambda: void("scale", first, "Wrong customer"))
     measure("mark an invoice as paid", lambda: mark_paid("scale", second, today()))
     measure("credit an invoice", lambda: credit("scale", second, "Returned"))

@@ -191,7 +191,8 @@ class ActionAdmin(ListAdmin[M]):
         self, request: HttpRequest, default_choices: Sequence[Any] = BLANK_CHOICE_DASH
     ) -> list[Any]:
         """Names with descriptions, for a list of choices."""
-        actions, names = self.get_actions(request), model_format_dict(self.opts)
+        actions = self.get_actions(request)
+        names = model_format_dict(self.opts)
         return [*default_choices, *((item, actions[item][2] % names) for item in actions)]
 
     def _named_actions(self) -> dict[str, Any]:
@@ -335,7 +336,8 @@ class ActionAdmin(ListAdmin[M]):
             return messages.WARNING, str(GONE)
         if isinstance(item, DamagedRow):
             return messages.ERROR, str(item)
-        is_deletion, write = name == DELETE, Transaction()
+        is_deletion = name == DELETE
+        write = Transaction()
         text: Any
         try:
             if seen != str(item.version):

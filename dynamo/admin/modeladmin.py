@@ -166,7 +166,8 @@ class ModelAdmin(ActionAdmin[M]):
     ) -> HttpResponse:
         """The form that adds or changes an item. Costs 1 request to read it and 1 to write it."""
         obj: Any = None
-        add, is_post = object_id is None, request.method == "POST"
+        add = object_id is None
+        is_post = request.method == "POST"
         if object_id is None:
             may_write = may_see = self.has_add_permission(request)
         else:
@@ -286,7 +287,9 @@ class ModelAdmin(ActionAdmin[M]):
                 form.add_error(name, _("You cannot remove your own rights."))
 
     def _save(self, request: HttpRequest, form: Any, operation: str) -> bool:
-        obj, write, is_change = form.instance, Transaction(), operation == "change"
+        obj = form.instance
+        write = Transaction()
+        is_change = operation == "change"
         changed = obj._assigned(obj.stored) if is_change else ()
         about = {
             "what": ", ".join(name for name in changed if not is_sensitive(self.model, name)),
@@ -313,11 +316,13 @@ class ModelAdmin(ActionAdmin[M]):
     def _saved(self, request: HttpRequest, obj: Any, done: str, after: Any = None) -> HttpResponse:
         """Redirect to the page that the button names, with contrib's message."""
         text = f"The {{name}} “{{obj}}” was {done} successfully."
-        to, said = self._home(request), name_of(obj)
+        to = self._home(request)
+        said = name_of(obj)
         if self.has_change_permission(request, obj):
             said = format_html('<a href="{}">{}</a>', self.url("change", obj), said)
         if "_addanother" in request.POST:
-            text, to = djangos_text(f"{text} You may add another {{name}} below."), self.url("add")
+            text = djangos_text(f"{text} You may add another {{name}} below.")
+            to = self.url("add")
         elif "_continue" in request.POST and self.has_view_or_change_permission(request, obj):
             text = f"{djangos_text(text)} {djangos_text('You may edit it again below.')}"
             to = after or self.url("change", obj)

@@ -17,7 +17,8 @@ from dynamo.model.base import Model
 
 M = TypeVar("M", bound=Model)
 
-_UNSAFE, _QUOTED = re.compile("[\\x00-,./:-@\\[-`{-\\x7f]"), re.compile("_([0-9A-F]{2})")
+_UNSAFE = re.compile("[\\x00-,./:-@\\[-`{-\\x7f]")
+_QUOTED = re.compile("_([0-9A-F]{2})")
 
 
 def id_of_key(model: type[Model], key: Item) -> str:

@@ -187,7 +187,8 @@ def send(
     request = _completed(operation, request)
     if repeatable is None:
         repeatable = is_repeatable(operation, request)
-    began, ends_at = time.monotonic(), operation_ends_at()
+    began = time.monotonic()
+    ends_at = operation_ends_at()
     maybe_done = stalled = False
     for attempt in itertools.count():
         attempt_began = time.monotonic()
@@ -246,7 +247,8 @@ def _attempt(
         raise EndpointConnectionError(endpoint_url=url, error="it was not reachable lately")
     response: dict[str, Any] = {}
     failure: BaseException | None = None
-    sent_at, began = time.monotonic(), time.perf_counter()
+    sent_at = time.monotonic()
+    began = time.perf_counter()
     try:
         shared.credentials.wait(ends_at)
         sent_at = time.monotonic()
@@ -275,7 +277,8 @@ def _attempt(
 def _final(
     operation: str, request: dict[str, Any], error: BotoCoreError | ClientError, *, maybe_done: bool
 ) -> exceptions.DynamoError:
-    code, message = type(error).__name__, str(error)
+    code = type(error).__name__
+    message = str(error)
     if isinstance(error, ClientError):
         code = code_of(error) or "Unknown"
         message = error.response.get("Error", {}).get("Message", "")

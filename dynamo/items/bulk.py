@@ -64,7 +64,8 @@ def pages(
         while under_way:
             done, _others = wait(under_way, return_when=FIRST_COMPLETED)
             for future in done:
-                page, answer = under_way.pop(future), future.result()
+                page = under_way.pop(future)
+                answer = future.result()
                 if "LastEvaluatedKey" in answer:
                     ask(page | {"ExclusiveStartKey": answer["LastEvaluatedKey"]})
                 yield answer["Items"]

@@ -223,7 +223,8 @@ class ItemObject(PlainModel):
     @classmethod
     @per_class
     def _guard_table(cls) -> GuardTable:
-        named, key = getattr(cls.Meta, "guard_table", None), cls._key_attributes()
+        named = getattr(cls.Meta, "guard_table", None)
+        key = cls._key_attributes()
         if named or len(key) > 1 or key[0][2].attr_type != "S":
             return GuardTable(named or f"{cls.Meta.table_name}-guards", "pk", is_own=True)
         return GuardTable(cls.Meta.table_name, key[0][1], is_own=False)
@@ -317,7 +318,8 @@ class ItemObject(PlainModel):
         """Each `Unique` whose guard item changes from `before` to `after`, with both keys."""
         for unique in cls.guarded():
             if any(before.get(name) != after.get(name) for name in unique.stored_names):
-                old, new = unique.usable_key(before), unique.key(after)
+                old = unique.usable_key(before)
+                new = unique.key(after)
                 if old != new:
                     yield unique, old, new
 
@@ -385,7 +387,8 @@ class ItemObject(PlainModel):
         assigned: dict[str, Any] = {}
         read = None
         for name, stored_name, attribute in self._named_attributes() if among is None else among:
-            value, stored = self.attribute_values.get(name), before.get(stored_name)
+            value = self.attribute_values.get(name)
+            stored = before.get(stored_name)
             # Most are absent.
             if value is stored is None:
                 continue
@@ -434,7 +437,8 @@ class ItemObject(PlainModel):
 
     def is_as_read(self, stored: Item | None) -> bool:
         """Whether `stored` fulfills `unchanged`."""
-        read, now = self._version_of(self.stored), stored and self._version_of(stored)
+        read = self._version_of(self.stored)
+        now = stored and self._version_of(stored)
         return bool(stored) and now == read
 
     def _is_same_item_condition(self) -> Condition:

@@ -254,7 +254,8 @@ class Paged(ItemObject):
         if after is not None:
             request["ExclusiveStartKey"] = _opened(after, salt)
         answer = send("Query", request)
-        found, last = answer["Items"], answer.get("LastEvaluatedKey")
+        found = answer["Items"]
+        last = answer.get("LastEvaluatedKey")
         if len(found) > limit:
             found = found[:limit]
             names = guards.key_name, SEARCH_PREFIX, SEARCH_VALUE

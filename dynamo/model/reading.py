@@ -49,7 +49,8 @@ class Readable(Paged):
 
         Costs 1 request and 1 read unit.
         """
-        unique, key = cls._unique_of(values), cls._usable_key(values)
+        unique = cls._unique_of(values)
+        key = cls._usable_key(values)
         item = cls._get_owner(owner)
         if key is None or unique.usable_key(item.stored) != key:
             raise cls.DoesNotExist

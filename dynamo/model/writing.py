@@ -403,7 +403,8 @@ class Writable(Readable):
         if counts_only:
             mine, added = self._is_same_item_condition(), {**added, VERSION: {"N": "1"}}
         else:
-            mine, changed = self.unchanged(), {**changed, VERSION: {"N": str(version)}}
+            mine = self.unchanged()
+            changed = {**changed, VERSION: {"N": str(version)}}
         # A count is done again by the same call, so each has a mark of its own.
         asked = read, asked, added
         mark = new_write_id() if counts_only else self._mark_for(asked, new_write_id)
@@ -516,7 +517,8 @@ class Writable(Readable):
         Raises:
             ValueError: see `UniqueKey.key`.
         """
-        table, owner = self._guard_table(), self._owner()
+        table = self._guard_table()
+        owner = self._owner()
         frees, claims = [], []
         for unique, old, new in self._moved(before, after):
             if old is not None:

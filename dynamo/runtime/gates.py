@@ -65,7 +65,8 @@ class Gate:
 
     def __init__(self, name: str, at_once: int, waiting: int, *, per: int, each: int = 1) -> None:
         self._name, self._at_once, self._each = name, at_once, each
-        self._places_of_each, self._shared = each + per, at_once + waiting // 2
+        self._places_of_each = each + per
+        self._shared = at_once + waiting // 2
         self._most = at_once + waiting
         self._places: list[Place] = []
         self._last: dict[Hashable, int] = {}

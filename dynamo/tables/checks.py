@@ -117,7 +117,8 @@ def check_caches(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 @register(TAG)
 def check_commands(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Check that the commands of `dynamo` replace those of other apps, not the reverse."""
-    dynamo, found = apps.get_app_config("dynamo"), get_commands()
+    dynamo = apps.get_app_config("dynamo")
+    found = get_commands()
     ours = find_commands(str(Path(dynamo.path) / "management"))
     return [
         _finding(

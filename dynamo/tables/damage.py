@@ -43,7 +43,8 @@ def delete_as_read(model: type[Model], item: Item) -> bool:
     Raises:
         Stale: it changed, or was deleted, since it was read.
     """
-    guards, owner = model._guard_table(), model.owner_of(item)
+    guards = model._guard_table()
+    owner = model.owner_of(item)
     names = {*item, *(stored_name for _name, stored_name, _attribute in model._named_attributes())}
     key = {name: item[name] for name in model.key_attribute_names()}
     action = {"TableName": model.table(), "Key": key, **as_read(item, *sorted(names))}

@@ -200,7 +200,8 @@ def _described(description: Mapping[str, Any]) -> tuple[Key, dict[str, Index]]:
 
     indexes = {}
     for each in description.get("GlobalSecondaryIndexes", ()):
-        projection, name = each["Projection"], each["IndexName"]
+        projection = each["Projection"]
+        name = each["IndexName"]
         included = frozenset(projection.get("NonKeyAttributes", ()))
         indexes[name] = Index(name, key_of(each), projection["ProjectionType"], included)
     return key_of(description), indexes

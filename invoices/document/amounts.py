@@ -174,7 +174,8 @@ def line_nets(
     amounts = [line.amount(currency) for line in lines]
     if not prices_include_tax:
         return amounts
-    nets, keys = amounts.copy(), [(line.vat_rate, line.category) for line in lines]
+    nets = amounts.copy()
+    keys = [(line.vat_rate, line.category) for line in lines]
     with localcontext(EXACT):
         for share in sums.shares:
             own = [at for at, key in enumerate(keys) if key == (share.rate, share.category)]

@@ -114,7 +114,8 @@ class Number(Kind):
         if self.is_grouped and not {".", "\N{FULLWIDTH FULL STOP}"} & set(text):
             allowed = allowed[-1:]
         if len(allowed) > 1:
-            decimal, whole = with_another_decimal(allowed[0]), allowed[1]
+            decimal = with_another_decimal(allowed[0])
+            whole = allowed[1]
             raise _wrong("ambiguous", whole=whole, decimal=decimal, text=text)
         return self.clean((allowed or found or [typed])[0])
 

@@ -148,7 +148,8 @@ def font_folders() -> list[Path]:
 
 def _folder_of_links(files: list[Path]) -> Path:
     _remove_folders_left()
-    folder, process = Path(tempfile.mkdtemp(prefix=_PREFIX)), os.getpid()
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    process = os.getpid()
     for path in files:
         (folder / path.name).symlink_to(path)
     # Held until this process and its forked children end, however they end.

@@ -54,7 +54,8 @@ def readable_amount(amount: int, currency: str) -> str:
     """An amount in minor units with its currency: `€1,234.50`, `¥100`, `KWD 1.000`, `−€5.00`."""
     number = _with_decimals(in_major_units(amount, currency), currency)
     sign = _MINUS if number < 0 else ""
-    symbol, written = _symbol(currency, locale_of_page()), _localized(f"{number.copy_abs():,f}")
+    symbol = _symbol(currency, locale_of_page())
+    written = _localized(f"{number.copy_abs():,f}")
     if get_language() in _SEPARATORS:
         return f"{sign}{written}\N{NO-BREAK SPACE}{symbol.strip()}"
     return f"{sign}{symbol}{written}"

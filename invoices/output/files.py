@@ -230,7 +230,8 @@ def _booking_rows(record: Record) -> Iterator[Row]:
     invoice = record.invoice
     factor = 0 if invoice.is_voided else 1
     for share in invoice.totals.shares:
-        net, vat = factor * share.net, factor * share.vat
+        net = factor * share.net
+        vat = factor * share.vat
         yield {
             **_document(invoice),
             "supplied from": invoice.supplied_from,

@@ -145,7 +145,8 @@ def with_metadata(pdf: bytes) -> bytes:
             raise ValueError(f"The metadata has no {place}.")
         xmp = before + addition + found + after
     data = xmp.encode()
-    number, previous = int(reference[1]), int(end[2])
+    number = int(reference[1])
+    previous = int(end[2])
     at = len(pdf) + 1
     body = b"\n%d 0 obj\n<</Length %d/Type/Metadata/Subtype/XML>>\nstream\n%s\nendstream\nendobj\n"
     update = body % (number, len(data), data)
@@ -193,7 +194,8 @@ def pdf_of(invoice: Invoice, *, keep: bool = True, account: str = "") -> bytes:
     Raises:
         Busy: see `web.helper.computed`, with its other errors.
     """
-    name, kept = name_of(invoice), _kept()
+    name = name_of(invoice)
+    kept = _kept()
     content = kept.get(name)
     if content is None:
         content = computed(render, invoice, account=account or invoice.account)

@@ -241,7 +241,8 @@ def checks(data: Mapping[str, str]) -> dict[str, Any]:
 
     The page sends what it knows of the seller: see `InvoiceForm.about_seller`.
     """
-    form, lines = _TypedForm(data), _lines_of(data, {"currency": data.get("currency", "")})
+    form = _TypedForm(data)
+    lines = _lines_of(data, {"currency": data.get("currency", "")})
     form.is_valid()
     about = {item.name: data.get(f"seller_{item.name}", "") for item in fields_of(Seller)}
     draft = draft_of(_UNKNOWN | form.cleaned_data, lines.lines())
@@ -316,7 +317,9 @@ class InvoiceForm(RequestIdForm):
         A preview may lack what the law requires.
         """
         super().__init__(*args, **kwargs)
-        self.user, self.seller, self.is_named = user, seller_of(user), is_named(user)
+        self.user = user
+        self.seller = seller_of(user)
+        self.is_named = is_named(user)
         self.usual_terms = user.payment_terms or ""
         self.issued_on, self.is_preview = today(user.time_zone), is_preview
         for item in self.required_by_law:
@@ -361,7 +364,8 @@ class InvoiceForm(RequestIdForm):
 
     def clean(self) -> dict[str, Any]:
         """Find everything that is wrong at once, as far as what is typed tells it."""
-        lines_are_valid, draft = self.lines.is_valid(), self.draft()
+        lines_are_valid = self.lines.is_valid()
+        draft = self.draft()
         self._refuse_if(check_seller, self.seller)
         self._refuse_if(check_customer, draft.customer)
         self._refuse_if(check_dates, draft, self.issued_on)

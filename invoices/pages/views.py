@@ -159,7 +159,8 @@ class HomeView(TemplateView):
 def figure(state: str, latest: list[Listed]) -> dict[str, Any]:
     """The invoices of `latest` that are in a state of the list's filter, and their sums."""
     found = [item for item in latest if item.standing in forms.FILTERS[state]]
-    title, sums = STANDINGS[state], sums_of(found)
+    title = STANDINGS[state]
+    sums = sums_of(found)
     return {"state": state, "title": title, "invoices": found, "sums": sums}
 
 
@@ -296,7 +297,8 @@ class InvoiceNewView(InLineMixin, OwnFormView):
             model = find_invoice(self.account, label)
             # Its own dates have passed.
             due = {"supplied_from": "", "supplied_to": "", "due_date": values.get("due_date", "")}
-            values, lines = typed_values_of(model) | due, forms.line_values_of(model)
+            values = typed_values_of(model) | due
+            lines = forms.line_values_of(model)
         form = self.unsent_form({**values, "request_id": forms.InvoiceForm.new_request_id()}, lines)
         return self.render_to_response(self.get_context_data(form=form))
 
@@ -391,7 +393,8 @@ class InvoiceNewView(InLineMixin, OwnFormView):
 
     def renew_defaults(self, sent: QueryDict) -> None:
         """The visitor may have changed the profile in the meantime."""
-        opened, now = dict(parse_qsl(sent.get("defaults", ""))), self.defaults()
+        opened = dict(parse_qsl(sent.get("defaults", "")))
+        now = self.defaults()
         if sent.get("customer_name") and sent.get("customer_country"):
             # The country of this customer, even if it is the default.
             now.pop("customer_country", None)
@@ -450,7 +453,8 @@ class InvoiceNewPreviewView(InvoiceNewView):
         if not form.is_valid():
             # The profile was changed meanwhile, or midnight has passed.
             return self.form_invalid(form)
-        draft, request_id = form.draft(), form.cleaned_data["request_id"]
+        draft = form.draft()
+        request_id = form.cleaned_data["request_id"]
         about = self.account, form.seller, self.today, request_id
         invoice = draw_up(draft, *about, language_of(draft.customer))
         return self.show_drawn_up(form, invoice)

@@ -231,8 +231,10 @@ def _listed(item: Item, state: Item, today: date | None) -> Listed:
         credited="creditedBy" in state,
         paid="paidOn" in state,
     )
-    number, gross = int(item["number"]["N"]), int(item["gross"]["N"])
-    customer, currency = item["customerName"]["S"], item["currency"]["S"]
+    number = int(item["number"]["N"])
+    gross = int(item["gross"]["N"])
+    customer = item["customerName"]["S"]
+    currency = item["currency"]["S"]
     return Listed(number, issued_at, customer, currency, gross, standing, due_date)
 
 

@@ -52,7 +52,8 @@ def from_item(item: Item) -> Invoice:
     Raises:
         DamagedItem: something is missing, has another type, or belongs to another series.
     """
-    series, number = item["series"]["S"], item["number"]["N"]
+    series = item["series"]["S"]
+    number = item["number"]["N"]
     account, _hash, year = series.rpartition("#")
     try:
         shares = tuple(VatShare(**from_wire(VatShare, share["M"])) for share in item["vat"]["L"])
@@ -145,7 +146,8 @@ def find_record(account: str, label: str, today: date | None = None) -> Record:
         UnknownInvoice: there is no such invoice, or `label` is not a label.
         DamagedItem: a stored item is damaged.
     """
-    key, state_key = invoice_at(account, label), state_at(account, label)
+    key = invoice_at(account, label)
+    state_key = state_at(account, label)
     item, state, guard = read_together([key, state_key, credit_guard(key.series, label)])
     if not item:
         raise UnknownInvoice(label)

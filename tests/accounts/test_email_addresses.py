@@ -119,7 +119,8 @@ def test_the_link_takes_the_address_and_frees_the_old_one() -> None:
 
 
 def test_a_link_with_the_id_of_another_account_changes_nothing() -> None:
-    user, other = waiting_user(), waiting_user("other@example.org")
+    user = waiting_user()
+    other = waiting_user("other@example.org")
     token = links.make(links.CHANGE, other.pk, str(user.pending_id))
 
     assert refusal_of(lambda: confirm_change(token)) is BadLink

@@ -109,7 +109,8 @@ def other_token(path: str, token: str) -> str:
 
 @each_link
 def test_opening_a_link_shows_a_button_and_only_pressing_it_counts_once(kind: MailedLink) -> None:
-    path, visitor = kind.sent(), Client(enforce_csrf_checks=True)
+    path = kind.sent()
+    visitor = Client(enforce_csrf_checks=True)
     before = stored_items()
 
     assert visitor.head(path).status_code == 200
@@ -148,7 +149,8 @@ def test_opening_a_link_shows_a_button_and_only_pressing_it_counts_once(kind: Ma
 def test_a_link_leads_its_signed_in_owner_on_and_others_to_the_sign_in(
     kind: MailedLink, is_owner: bool
 ) -> None:
-    path, visitor = kind.sent(), Client()
+    path = kind.sent()
+    visitor = Client()
     if kind.purpose == "signup":
         Client().post(path)
     sign_in(visitor, User.named("ann") if is_owner else make_user())

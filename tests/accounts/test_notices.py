@@ -116,7 +116,8 @@ def test_an_address_that_was_never_confirmed_gets_no_notice(settings: Any) -> No
 def test_only_a_sign_in_from_an_unknown_browser_is_told(
     owner: User, requests_sent: Requests
 ) -> None:
-    first, second = browser(), browser(agent="curl/8.0", address="198.51.100.9")
+    first = browser()
+    second = browser(agent="curl/8.0", address="198.51.100.9")
 
     # This is the first sign-in to the account.
     assert sign_in(first, owner).status_code == 302
@@ -152,7 +153,8 @@ def test_only_a_sign_in_from_an_unknown_browser_is_told(
 def test_another_password_makes_known_browsers_unknown_except_that_of_the_change(
     owner: User,
 ) -> None:
-    first, second = browser(), browser(address="198.51.100.9")
+    first = browser()
+    second = browser(address="198.51.100.9")
     for item in (first, second):
         sign_in(item, owner)
     url, typed, _expected = CHANGES["password"]

@@ -418,7 +418,8 @@ def test_a_mail_over_the_limit_is_not_sent_and_nothing_changes(
     limits["mail"] = (1, 3600)
     client.force_login(ann)
     assert client.post(url, typed).status_code == 302
-    before, sent = stored_items(), len(mail.outbox)
+    before = stored_items()
+    sent = len(mail.outbox)
 
     response = client.post(url, typed | {"email": "NEW@example.org"})
 
@@ -431,7 +432,8 @@ def test_sign_ups_of_a_client_are_limited_and_then_use_up_no_mails_of_an_address
 ) -> None:
     limits |= {"sign_up_client": (1, 3600), "mail": (2, 3600)}
     assert sign_up(Client(), username="first", email="first@example.org").status_code == 302
-    before, sent = stored_items(), len(mail.outbox)
+    before = stored_items()
+    sent = len(mail.outbox)
 
     for email in ("ann@example.org", *["new@example.org"] * 4):
         assert sign_up(Client(), username="another", email=email).status_code == 429

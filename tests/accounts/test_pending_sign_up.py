@@ -229,7 +229,8 @@ def test_a_link_finds_its_account_if_the_process_died_before_it_noted_it() -> No
 def test_a_sign_up_leads_to_the_page_that_was_wanted_and_its_mail_does_not_contain_it(
     wanted: str, reached: str
 ) -> None:
-    query, visitor = urlencode({"next": wanted}), Client()
+    query = urlencode({"next": wanted})
+    visitor = Client()
     visitor.post(f"{URL}?{query}", form_values(visitor, f"{URL}?{query}", **ANN))
     assert unquote(wanted) not in unquote(the_mail().body)
 
@@ -273,7 +274,8 @@ def test_a_used_link_does_not_lead_to_the_account_of_another_link_of_the_same_fo
         assert held is not None
         return held
 
-    first, second = token("ann"), token("bea")
+    first = token("ann")
+    second = token("bea")
     made, _page = pending.release(first)
     delete(made)
     pending.release(second)

@@ -269,7 +269,8 @@ def test_both_cookies_last_two_weeks_if_asked_for_or_else_until_the_browser_clos
 
     assert cookies["account"].value.startswith(f"{ann.pk}:")
     assert cookies["sessionid"].value not in cookies["account"].value
-    ours, session = dict(cookies["account"]), dict(cookies["sessionid"])
+    ours = dict(cookies["account"])
+    session = dict(cookies["sessionid"])
     del ours["expires"], session["expires"]
     assert ours == session
     assert (ours["httponly"], ours["secure"], ours["samesite"]) == (True, True, "Lax")

@@ -54,7 +54,8 @@ def test_a_sign_in_records_time_browser_and_address_in_one_update(
 
 
 def test_save_never_stores_the_sessions(ann: User) -> None:
-    ended, mine = begun(ann), begun(ann)
+    ended = begun(ann)
+    mine = begun(ann)
     form = User.get(ann.pk)
     sessions.end(User.get(ann.pk), ended)
 
@@ -202,7 +203,8 @@ CHANGES: dict[str, Callable[[User], object]] = {
 def test_a_page_whose_session_was_ended_changes_nothing(
     ann: User, change: Callable[[User], None]
 ) -> None:
-    mine, other = begun(ann), begun(ann)
+    mine = begun(ann)
+    other = begun(ann)
     page = read_for(ann, mine)
     sessions.end_others(read_for(ann, other))
 
@@ -316,7 +318,8 @@ def test_an_ended_session_is_anonymous_also_for_code_that_compares_only_the_hash
 
 
 def test_the_session_that_ends_the_others_or_changes_the_password_stays(ann: User) -> None:
-    client, other = let_in(ann), let_in(ann)
+    client = let_in(ann)
+    other = let_in(ann)
     response = client.post(END_OTHERS, follow=True)
     assert Page(response).messages == ["All your other sessions have ended."]
     assert [seen_by_hash(item) for item in (client, other)] == [ann.pk, None]
@@ -333,7 +336,8 @@ def test_the_session_that_ends_the_others_or_changes_the_password_stays(ann: Use
 def test_code_that_compares_only_the_hash_accepts_a_single_ended_session_until_others_are_ended(
     ann: User,
 ) -> None:
-    client, other = let_in(ann), let_in(ann)
+    client = let_in(ann)
+    other = let_in(ann)
     sessions.end(User.get(ann.pk), other.session["accounts.session"])
     assert seen_by_hash(other) == ann.pk
 
@@ -344,7 +348,8 @@ def test_code_that_compares_only_the_hash_accepts_a_single_ended_session_until_o
 
 
 def test_a_session_of_a_former_secret_key_stays_until_it_is_ended(ann: User, settings: Any) -> None:
-    client, other = let_in(ann), let_in(ann)
+    client = let_in(ann)
+    other = let_in(ann)
     settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
     settings.SECRET_KEY = "the new key of this test"
     assert seen_by_hash(client) == ann.pk  # stored again under another session key

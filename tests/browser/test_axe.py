@@ -158,7 +158,8 @@ def test_axe_finds_nothing_serious_on_the_pages_of_an_account(
     issued(user.pk)
     issued(user.pk)
     void(user.pk, VOIDED, "Wrong price")
-    paid, credited = issued(user.pk).label, issued(user.pk).label
+    paid = issued(user.pk).label
+    credited = issued(user.pk).label
     mark_paid(user.pk, paid, DAY)
     line = Line("x" * 1000, Decimal(999), Decimal("99999999.123456"), Decimal(19))
     wide = issued(user.pk, customer="y" * 200, note="z" * 500, lines=(line, line)).label

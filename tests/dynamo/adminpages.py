@@ -60,7 +60,8 @@ class Form(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         of = {name: value or "" for name, value in attrs}
-        name, kind = of.get("name", ""), of.get("type", "")
+        name = of.get("name", "")
+        kind = of.get("type", "")
         if tag == "form":
             self.values = {}
         elif tag == "input" and name and kind != "submit":

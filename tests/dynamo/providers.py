@@ -103,7 +103,8 @@ def ask(kind: str, provider: Provider, patch: pytest.MonkeyPatch, folder: Path) 
         patch.delenv(name, raising=False)
     if kind == "imds":
         patch.delenv("AWS_EC2_METADATA_DISABLED")
-    program, config = folder / "process.sh", folder / "config"
+    program = folder / "process.sh"
+    config = folder / "config"
     printed = folder / "prints.json"
     program.write_text(
         f"while [ ! -e {printed} ] && [ -d {folder} ]; do sleep 0.05; done\ncat {printed}\n"

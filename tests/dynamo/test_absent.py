@@ -120,7 +120,8 @@ def test_a_condition_that_cannot_count_a_default_is_refused_and_others_ask_what_
 def test_a_change_stores_a_default_that_is_absent_and_so_fills_index_and_guard_items(
     requests_sent: Requests,
 ) -> None:
-    item, other = room("one", "state", "code"), room("two", "code")
+    item = room("one", "state", "code")
+    other = room("two", "code")
     assert (item.state, item.code, other.code) == ("new", "c", "c")
     assert Room.by_state.page("new").items == [other]
     item.state = "new"

@@ -174,7 +174,8 @@ def test_a_form_is_refused_if_the_right_ended_after_it_was_shown(
 ) -> None:
     team = Team.create(name="crew", permissions={CHANGE})
     clerk = clerk_with(**gets)
-    customer, client = make(1), browser_of(clerk)
+    customer = make(1)
+    client = browser_of(clerk)
     form = opened(client, page_of(customer)) | {"region": "south"}
 
     with FaultProxy(engine) as proxy, through(proxy):
@@ -202,7 +203,9 @@ def clerk_with(*names: str, **values: Any) -> Clerk:
 
 def test_a_user_who_may_only_delete_is_led_where_he_may_look(project: None) -> None:
     client = browser_of(clerk_with("delete_customer", "add_customer"))
-    ann, bob, delete = make(0), make(1), partial(page_of, page="delete")
+    ann = make(0)
+    bob = make(1)
+    delete = partial(page_of, page="delete")
 
     for page, typed, leads_to in (
         (delete(ann), {}, "/admin/"),
@@ -227,7 +230,8 @@ def test_the_address_of_an_item_leads_to_its_form(client: Client) -> None:
 
 
 def test_an_action_without_permissions_needs_the_right_to_change(project: None) -> None:
-    badge, client = Badge.create(code="b"), browser_of(clerk_with("view_badge"))
+    badge = Badge.create(code="b")
+    client = browser_of(clerk_with("view_badge"))
     action = page_of(badge, "action/stamp")
 
     assert action not in client.get(page_of(badge)).text
@@ -266,7 +270,9 @@ NEW = "new@example.org"
 
 
 def commit_by_a_page_of_the_project(client: Client, clerk: Clerk) -> None:
-    write, request, site = Transaction(), RequestFactory().get("/"), cast(Any, default_site)
+    write = Transaction()
+    request = RequestFactory().get("/")
+    site = cast(Any, default_site)
     request.user = Clerk.get(client.session["_auth_user_id"])  # type: ignore[assignment]  # a Model
     clerk.change(email=NEW, write=write)
     with suppress(PermissionDenied):
@@ -355,7 +361,8 @@ def run_action(client: Client, listed: str, action: str, keys: list[str], **type
 def test_an_action_may_also_write_the_item_that_gives_the_right(
     action: str, said: str, written: tuple[Any, Any], project: None
 ) -> None:
-    badge, clerk = Badge.create(code="b"), clerk_with("change_badge")
+    badge = Badge.create(code="b")
+    clerk = clerk_with("change_badge")
 
     page = page_of(badge, f"action/{action}")
 
@@ -438,7 +445,8 @@ def test_a_damaged_item_is_listed_as_damaged_and_described_only_to_users_who_may
 ) -> None:
     item = {"pk": {"S": "broken"}, "visits": {"S": "many"}}
     send("PutItem", {"TableName": Customer.table(), "Item": item})
-    ann, other = make(1), browser_of(clerk_with("view_seat"))
+    ann = make(1)
+    other = browser_of(clerk_with("view_seat"))
 
     listed = client.get(CUSTOMERS).text
     assert ann.email in listed
@@ -718,7 +726,8 @@ def test_methods_take_the_arguments_of_djangos_model_admin(
     site.add_action(lambda *args: None, "count")
     for name in ("count", "delete_selected"):
         site.disable_action(name)
-    own, ann = Overriding(Customer, site), make(1)
+    own = Overriding(Customer, site)
+    ann = make(1)
     request: Any = rf.post("/", {"_continue": ""})
     request.user, request._messages = editor, CookieStorage(rf.get("/"))
 
@@ -785,8 +794,10 @@ def test_a_page_of_the_project_logs_an_action_without_an_item_if_the_user_has_th
 def test_one_item_has_its_actions_on_its_page_and_deletions_may_ask_for_the_password(
     client: Client, editor: Clerk, settings: Any
 ) -> None:
-    ann, locker = make(1), Locker.create(floor=1, code=b"a", owner="ann")
-    action, delete = page_of(ann, "action/welcome"), page_of(locker, "delete")
+    ann = make(1)
+    locker = Locker.create(floor=1, code=b"a", owner="ann")
+    action = page_of(ann, "action/welcome")
+    delete = page_of(locker, "delete")
     better = "django.contrib.auth.hashers.ScryptPasswordHasher"
     settings.PASSWORD_HASHERS = [better, *settings.PASSWORD_HASHERS]
 
@@ -869,7 +880,8 @@ def test_rights_are_granted_by_lines(client: Client) -> None:
 def test_a_permission_or_a_group_that_does_not_exist_is_refused_at_its_field(
     name: str, client: Client, max_requests: Any
 ) -> None:
-    team, clerk = Team.create(name="others"), clerk_with()
+    team = Team.create(name="others")
+    clerk = clerk_with()
     lines = f"others\r\n{name}\r\nothers"
 
     for page, typed in (

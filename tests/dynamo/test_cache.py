@@ -132,7 +132,8 @@ def pickled_size(size_bytes: int) -> bytes:
 @pytest.mark.fault_of("moto", "takes at most 405,000 bytes an item")
 @pytest.mark.parametrize("location", ["", "x" * 40])
 def test_the_largest_value_fits(location: str) -> None:
-    value, largest = pickled_size(VALUE_MAX_BYTES), DynamoCache(location, {}).sessions
+    value = pickled_size(VALUE_MAX_BYTES)
+    largest = DynamoCache(location, {}).sessions
 
     assert largest.add("key", value) is True
     assert largest.get("key") == value
@@ -551,7 +552,8 @@ def test_a_cache_has_its_own_keys_and_clear_deletes_those_of_its_location_but_no
         caches[name].set_many({"key": name})
         assert caches[name].add("counted", 1)
         settings.SESSION_CACHE_ALIAS = name
-        sessions[name], ended = SessionStore(), SessionStore()
+        sessions[name] = SessionStore()
+        ended = SessionStore()
         for session in (sessions[name], ended):
             session["in"] = name
             session.save()

@@ -24,7 +24,8 @@ def test_the_template_has_every_table_of_the_models_under_ids_without_prefix(set
 
 def test_a_table_is_protected_and_stays_when_its_stack_is_deleted(requests_sent: Requests) -> None:
     document = printed()
-    resources, outputs = document["Resources"], document["Outputs"]
+    resources = document["Resources"]
+    outputs = document["Outputs"]
     counters = resources["CountersTable"]
 
     assert counters["DeletionPolicy"] == counters["UpdateReplacePolicy"] == "Retain"

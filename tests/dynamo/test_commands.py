@@ -102,7 +102,8 @@ def test_a_setting_logs_the_cost(settings: Any) -> None:
     make_user(username="ann")
     written: SimpleQueue[logging.LogRecord] = SimpleQueue()
     # The command replaces the handlers of the root logger, that of caplog included.
-    logger, handler = logging.getLogger("dynamo.commands"), QueueHandler(written)
+    logger = logging.getLogger("dynamo.commands")
+    handler = QueueHandler(written)
     logger.addHandler(handler)
     try:
         run("listusers")

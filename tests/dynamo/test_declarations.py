@@ -157,7 +157,9 @@ EXPIRING = {
 }
 
 #: Single attributes, by name.
-A, B, N = {"a": TextAttribute()}, {"b": TextAttribute()}, {"n": IntegerAttribute()}
+A = {"a": TextAttribute()}
+B = {"b": TextAttribute()}
+N = {"n": IntegerAttribute()}
 
 #: Declarations that cannot be right, each with a part of the error.
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {

@@ -61,7 +61,8 @@ def test_a_spool_returns_any_text_and_keeps_equal_first_texts_together() -> None
         assert next(iter(kept)) == ["", "guard"]
         back = list(kept)
         assert list(kept) == back
-    guards, users = back[::2], back[1::2]
+    guards = back[::2]
+    users = back[1::2]
     assert sorted(text for text, _kind in guards) == sorted(awkward)
     assert [text for text, _kind in guards if text in {"a", "b", "c"}] == ["a", "b", "c"]
     assert [[text, "user"] for text, _guard in guards] == users

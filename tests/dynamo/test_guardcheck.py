@@ -274,7 +274,8 @@ def test_a_unique_is_added_to_stored_items_while_they_change(
 
 
 def test_guards_in_a_second_table_are_checked_and_repaired_there_with_progress() -> None:
-    members, guards = Singer.table(), Singer._guard_table().name
+    members = Singer.table()
+    guards = Singer._guard_table().name
     put({"singerNumber": "1", "name": "Gold"}, members)
     put({"singerNumber": "2", "name": "Silver", "label": "Sil"}, members)
     put({"singerNumber": "3", "name": "Iron"}, members)
@@ -417,7 +418,8 @@ def test_a_repair_is_made_only_if_the_finding_is_still_true(meanwhile: str) -> N
 
 
 def test_a_foreign_guard_stays_if_its_owner_gets_the_value_meanwhile() -> None:
-    ann, bob = make_user(username="ann"), make_user(username="bob")
+    ann = make_user(username="ann")
+    bob = make_user(username="bob")
     put_guard("userName#ann", bob.pk)
 
     with after_request("TransactGetItems", lambda: set_stored(bob, userName="Ann")):

@@ -258,7 +258,8 @@ def test_the_signing_key_of_a_day_is_not_used_on_the_next(endpoint: Endpoint) ->
         )
         return headers["Authorization"]
 
-    today, tomorrow = time.time(), time.time() + 86_400
+    today = time.time()
+    tomorrow = time.time() + 86_400
     signed(today)
     after_today = signed(tomorrow)
     _signing_key.cache_clear()
@@ -496,7 +497,8 @@ def test_threads_get_their_own_answers_and_share_the_configured_connections(
 def test_a_request_after_an_interrupted_one_gets_its_own_answer(
     endpoint: Endpoint, ask: Any
 ) -> None:
-    came, may_answer = threading.Event(), threading.Event()
+    came = threading.Event()
+    may_answer = threading.Event()
 
     def answer(asked: bytes) -> bytes:
         came.set()
@@ -570,7 +572,8 @@ def test_botocore_sends_what_the_direct_path_cannot_send(
 def test_nothing_is_sent_unless_the_certificate_is_trusted_and_names_the_host(
     ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    certificate, key = str(tmp_path / "certificate.pem"), str(tmp_path / "key.pem")
+    certificate = str(tmp_path / "certificate.pem")
+    key = str(tmp_path / "key.pem")
     subprocess.run(
         [
             *("openssl", "req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"),

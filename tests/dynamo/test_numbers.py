@@ -94,7 +94,8 @@ def form_of(model: Any, typed: dict[str, str], instance: Any = None) -> Any:
 def test_a_number_that_a_form_takes_is_one_value_in_each_spelling_from_create_to_delete(
     model: Any, texts: list[str]
 ) -> None:
-    guards, number = model._guard_table().name, Decimal(texts[0])
+    guards = model._guard_table().name
+    number = Decimal(texts[0])
     empty(model.table(), guards)
     valid = [
         form

@@ -93,7 +93,8 @@ def test_a_call_that_changes_nothing_requires_the_item_that_was_read(
 @pytest.mark.parametrize("since", SINCE)
 @pytest.mark.parametrize("name", UNCHANGED)
 def test_it_requires_it_in_a_transaction(name: str, since: str, requests_sent: Requests) -> None:
-    member, other = ann(card="A-17"), Parcel.create(name="one")
+    member = ann(card="A-17")
+    other = Parcel.create(name="one")
     SINCE[since](Member.get(member.pk))
     before = stored_items(Member.table())
     requests_sent.clear()
@@ -241,7 +242,8 @@ def test_a_change_that_was_overwritten_before_it_was_recognized_is_unknown(
 def test_an_object_recognizes_the_same_call_after_it_had_no_answer_but_a_copy_does_not(
     joins: bool, was_written: bool, proxy: FaultProxy, impatient: float
 ) -> None:
-    member, other = ann(), Parcel.create(name="one")
+    member = ann()
+    other = Parcel.create(name="one")
 
     def change(each: Member, parcel: Parcel, **values: Any) -> None:
         with Transaction() as write:
@@ -321,7 +323,8 @@ def test_one_of_many_workers_takes_a_job_by_deleting_it() -> None:
 
 
 def test_a_deletion_in_a_transaction_refuses_an_item_that_is_gone() -> None:
-    job, other = Parcel.create(name="job"), Parcel.create(name="one")
+    job = Parcel.create(name="job")
+    other = Parcel.create(name="one")
     Parcel.get(job.pk).delete()
 
     write = Transaction()
@@ -336,7 +339,8 @@ def test_a_deletion_in_a_transaction_refuses_an_item_that_is_gone() -> None:
 
 @pytest.mark.parametrize("joins", [False, True], ids=["alone", "in a transaction"])
 def test_ensure_accepts_what_another_call_has_done_alone_only(joins: bool) -> None:
-    member, other = ann(), Parcel.create(name="one")
+    member = ann()
+    other = Parcel.create(name="one")
     Member.get(member.pk).change(club="go", card="A-1")
     copies = [Member.from_raw_data(member.stored) for _ in range(2)]
 

@@ -56,7 +56,8 @@ def test_concurrent_threads_share_a_value(at_once: Callable[..., list[Any]]) -> 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_fork_while_a_thread_makes_the_value_does_not_block_the_child() -> None:
-    making, go_on = threading.Event(), threading.Event()
+    making = threading.Event()
+    go_on = threading.Event()
     parent = os.getpid()
 
     def make() -> int:
@@ -85,7 +86,8 @@ def test_a_fork_while_a_thread_makes_the_value_does_not_block_the_child() -> Non
 
 
 def test_calls_that_hang_are_replaced_up_to_a_limit_of_threads() -> None:
-    may_end, begun = threading.Event(), threading.Semaphore(0)
+    may_end = threading.Event()
+    begun = threading.Semaphore(0)
 
     def hang() -> str:
         begun.release()

@@ -392,7 +392,8 @@ def test_a_damaged_value_is_an_error_that_names_the_item_with_its_whole_key() ->
 
 
 def test_two_items_swap_their_values_and_a_new_one_takes_that_of_one_that_is_deleted() -> None:
-    one, two = ann(), bob()
+    one = ann()
+    two = bob()
 
     with Transaction() as write:
         one.change(email="bob@example.org", write=write)
@@ -463,7 +464,9 @@ def test_a_copy_and_its_original_are_independent(copied: Callable[[Any], Any]) -
 
 
 def test_objects_are_equal_by_model_and_key() -> None:
-    one, same, other = Seat("red", 1), Seat("red", 1, price=Decimal(2)), Seat("red", 2)
+    one = Seat("red", 1)
+    same = Seat("red", 1, price=Decimal(2))
+    other = Seat("red", 2)
 
     assert one == same != other
     assert {one: "found"}[same] == "found"
@@ -637,7 +640,8 @@ def test_add_counts_up_from_the_constant_default_of_a_number_that_is_not_stored(
 
 
 def test_a_commit_that_counts_up_is_a_success_also_if_the_item_is_deleted_right_after_it() -> None:
-    member, other = ann(), bob()
+    member = ann()
+    other = bob()
     with Transaction() as write:
         write.on_commit(write, lambda _stored: Member.get(member.pk).delete())
         member.change(add={"visits": 1}, write=write)
@@ -661,7 +665,8 @@ def test_a_copy_is_written_only_if_the_form_was_shown_with_its_version() -> None
 
 
 def test_a_key_in_use_and_a_taken_value_are_reported_together() -> None:
-    member, other = ann(), ann(email="b@example.org", card="A-1")
+    member = ann()
+    other = ann(email="b@example.org", card="A-1")
 
     with pytest.raises(Member.AlreadyExists) as told:
         Member.create(pk=member.pk, club="chess", email="B@example.org", card="A-1")

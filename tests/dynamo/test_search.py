@@ -140,7 +140,8 @@ def test_a_page_costs_the_same_however_many_there_are(requests_sent: Requests) -
 
 
 def test_an_item_without_the_value_is_not_found() -> None:
-    ann, bob = fan("ann"), fan("bob")
+    ann = fan("ann")
+    bob = fan("bob")
     put_guard(ann.pk, "anna")
     put_guard(bob.pk, "anne")
     put_guard("deleted", "anni")
@@ -153,7 +154,8 @@ def test_an_item_without_the_value_is_not_found() -> None:
 
 def test_a_value_longer_than_a_sort_key_is_found() -> None:
     # 1,024 bytes end in the middle of a letter.
-    long, longer = "a" + "é" * 600, "a" + "é" * 601
+    long = "a" + "é" * 600
+    longer = "a" + "é" * 601
     fan(long)
     fan(longer)
 

@@ -161,7 +161,8 @@ def test_a_session_and_an_item_are_read_in_one_request(requests_sent: Requests) 
     new.save()
     counter = {"counterName": {"S": "a"}, "currentValue": {"N": "7"}}
     send("PutItem", {"TableName": "counters", "Item": counter})
-    session, ended = SessionStore(new.session_key), SessionStore("x" * KEY_LENGTH)
+    session = SessionStore(new.session_key)
+    ended = SessionStore("x" * KEY_LENGTH)
     requests_sent.clear()
 
     assert session.load_with(*place) == counter

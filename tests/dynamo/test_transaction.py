@@ -264,7 +264,8 @@ def test_a_permanent_reason_is_a_rejection_with_its_message(proxy: FaultProxy, c
 
 
 def delete_if_mine(write: Transaction, pk: str) -> None:
-    request, mine = Page(pk)._address(), Page.text == "mine"
+    request = Page(pk)._address()
+    mine = Page.text == "mine"
     deletion = {"Delete": conditional(request, mine)}
     left = {"ConditionCheck": conditional(request, ~mine)}
     write.add(Write(Page(pk), deletion, None, left))

@@ -229,7 +229,8 @@ MIDDLEWARE.append("django.contrib.auth.middleware.RemoteUserMiddleware")
 
 
 def test_users_without_usernames_work_in_every_command_and_page(tmp_path: Path) -> None:
-    admin, users = files("admin"), files("users")
+    admin = files("admin")
+    users = files("users")
     page = "members/templates/page.html"
     changed = {
         page: users[page].replace("user.username", "user"),

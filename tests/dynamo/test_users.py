@@ -471,7 +471,8 @@ def test_validators_are_told_once_when_a_new_password_is_stored(
 
 
 def test_validators_are_told_of_a_password_after_the_commit_and_not_if_it_is_refused() -> None:
-    ann, outdated = make(), Clerk.named("ann")
+    ann = make()
+    outdated = Clerk.named("ann")
 
     with password_history() as history:
         with Transaction() as write:

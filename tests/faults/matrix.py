@@ -42,7 +42,8 @@ from tests.templates import assert_templates_change_nothing
 
 # One for each way in which a request can fail: carried out or not, with an answer or without.
 # How the client sorts the codes of errors: tests/dynamo/test_client.py.
-THROTTLED, REPLY_LOST = Answer(400, "ThrottlingException"), DropReply()
+THROTTLED = Answer(400, "ThrottlingException")
+REPLY_LOST = DropReply()
 FAULTS: list[Fault] = [
     THROTTLED,
     CloseBefore(),

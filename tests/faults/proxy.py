@@ -122,7 +122,9 @@ class FaultProxy:
         assert lean is not None
         if lean is self._hurried:
             return
-        self._hurried, usual, short = lean, copy(lean), copy(lean)
+        self._hurried = lean
+        usual = copy(lean)
+        short = copy(lean)
         short._timeout = Timeout(connect=sending.CONNECT_SECONDS, read=SHORT_SECONDS)
 
         def exchange(body: bytes, headers: dict[str, str]) -> Any:

@@ -50,8 +50,12 @@ def _race(
     return Race(INVOICES[0], acts, given, quick, slow)
 
 
-ONE, TWO, THREE, UNNAMED = asks("one"), asks("two"), asks("three"), asks(None)
-ONE_TODAY, TWO_TODAY = asks("one", day=TODAY), asks("two", day=TODAY)
+ONE = asks("one")
+TWO = asks("two")
+THREE = asks("three")
+UNNAMED = asks(None)
+ONE_TODAY = asks("one", day=TODAY)
+TWO_TODAY = asks("two", day=TODAY)
 
 
 def credits_(number: int) -> Act:
@@ -66,7 +70,8 @@ def pays(_given: object) -> None:
     mark_paid("ann", FIRST, DAY)
 
 
-_warm, _cold = partial(_race, warm=True), partial(_race, before=1)
+_warm = partial(_race, warm=True)
+_cold = partial(_race, before=1)
 _one_process = partial(_warm, of=(0, 0, 0), quick=LOSS | {"deaths": 1})
 #: Another process issued the second invoice.
 _unseen = partial(_warm, before=2, unseen=1, day=TODAY)

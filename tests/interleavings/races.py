@@ -52,10 +52,8 @@ def at_once(race: Race) -> Scenario:
             race.operation.assert_sound()
 
     def afterwards(outcomes: list[Any]) -> None:
-        left, told = (
-            plain(race.operation.stored(), before),
-            [_word(outcome) for outcome in outcomes],
-        )
+        left = plain(race.operation.stored(), before)
+        told = [_word(outcome) for outcome in outcomes]
         stale = _of(outcomes, lambda each: isinstance(each, STALE))
         unknown = _of(outcomes, lambda each: each == DEAD or isinstance(each, Unavailable))
         unknown |= stale & {*race.vague}

@@ -64,7 +64,8 @@ def _twice() -> Iterator[tuple[str, Race]]:
         # Two threads that share a lease wait for each other; sessions of one second have no order.
         if not account.name.startswith("Lease.") and account.given is not ann_with_all_sessions:
             quick = LOSS if account.name in QUICK else {} if account.reads else None
-            acts, is_told = [account.act] * 2, account.name not in UNTOLD
+            acts = [account.act] * 2
+            is_told = account.name not in UNTOLD
             race = Race(
                 account,
                 acts,

@@ -23,7 +23,8 @@ pytestmark = pytest.mark.usefixtures("engine", "held_day")
 
 YESTERDAY = TODAY - timedelta(days=1)
 FIRST, SECOND = (f"{TODAY.year}-{number:06}" for number in (1, 2))
-PAGE, NOTE = f"/invoices/{FIRST}/", f"/invoices/{SECOND}/"
+PAGE = f"/invoices/{FIRST}/"
+NOTE = f"/invoices/{SECOND}/"
 
 
 @pytest.fixture(autouse=True)
@@ -163,7 +164,8 @@ def test_crediting_leads_to_the_credit_note_and_both_pages_name_each_other(
     for reason in ("Returned <b>", "once more"):
         assert client.post(f"{PAGE}credit/", {"reason": reason})["Location"] == NOTE
 
-    note, original = client.get(NOTE), client.get(PAGE)
+    note = client.get(NOTE)
+    original = client.get(PAGE)
     assert f'<a href="{PAGE}">invoice {FIRST}</a>' in note.content.decode()
     assert f'<a href="{NOTE}">credit note {SECOND}</a>' in original.content.decode()
     for page in (note, original):

@@ -47,7 +47,8 @@ def names(account: str, search: str = "") -> list[str]:
 def test_a_customer_gets_the_next_number_of_the_account(
     account: str, requests_sent: Requests
 ) -> None:
-    first, second = added(account), added(account, "Carol")
+    first = added(account)
+    second = added(account, "Carol")
 
     assert requests_sent.operations == ["UpdateItem", "TransactWriteItems"] * 2
     assert (first.number, second.number, added(new_account()).number) == ("1", "2", "1")
@@ -280,7 +281,8 @@ def test_another_accounts_customer_is_not_found(client: Client, ann: User) -> No
 
 
 def test_an_address_book_is_deleted_with_its_account_or_later_by_clearcustomers(ann: User) -> None:
-    kept, gone = added(ann.pk), added(new_account())
+    kept = added(ann.pk)
+    gone = added(new_account())
 
     assert run("clearcustomers") == (f"{gone.account}\n", "", 0)
     assert (names(gone.account), names(kept.account)) == ([], ["Bob Ltd"])
@@ -339,7 +341,8 @@ def test_a_customers_page_shows_its_own_invoices_and_what_is_open(
     client: Client, ann: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     item = added(ann.pk, "BOB")
-    year, day = today().year, today()
+    year = today().year
+    day = today()
     labels = [issued(ann.pk, issued_on=day, customer="Bob").label for _invoice in range(3)]
     for customer in ("Bobby", "Bobby"):
         issued(ann.pk, issued_on=day, customer=customer)

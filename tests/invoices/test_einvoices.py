@@ -282,7 +282,8 @@ def test_the_metadata_names_the_standard_and_keeps_its_other_entries(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.WARNING, "pypdf"):
-        reader, without = strictly_read(WITH_XML), strictly_read(samples.an_invoice())
+        reader = strictly_read(WITH_XML)
+        without = strictly_read(samples.an_invoice())
         metadata = metadata_of(reader)
 
     # pypdf has nothing to correct.

@@ -122,7 +122,8 @@ def test_a_copied_number_is_never_ambiguous(kind: Number, number: Decimal) -> No
 
 @given(st.decimals(-(10**8), 10**8, places=2), st.sampled_from([",.", "., ", " ,", "',", "'."]))
 def test_a_grouped_number_with_two_decimals_has_one_reading(number: Decimal, signs: str) -> None:
-    group, point = signs[0], signs[1]
+    group = signs[0]
+    point = signs[1]
     typed = f"{number:,.2f}".replace(",", "g").replace(".", point).replace("g", group)
 
     assert ANY.read(typed) == number

@@ -27,7 +27,8 @@ ISSUE = "issueinvoice --user ann --customer Bob --line Work;1;1;1"
 LINE_2 = f"{ISSUE} --line "
 FIRST, VOIDED, PAID, SENT, CREDITED, NOTE = (f"{DAY.year}-{number:06}" for number in range(1, 7))
 MAIL = {"to": "bob@example.org", "at": "2026-11-20T10:00:00+00:00", "outcome": "unknown"}
-DAY_BEFORE, LATE = DAY - timedelta(days=1), DAY + timedelta(days=2)
+DAY_BEFORE = DAY - timedelta(days=1)
+LATE = DAY + timedelta(days=2)
 
 
 def run(*arguments: str, code: int = 0) -> str:
@@ -277,7 +278,9 @@ def test_a_file_that_cannot_be_written_is_an_error_of_one_line_and_leaves_nothin
 
 def test_a_pipe_is_written_to_and_a_link_is_kept(ann: User, tmp_path: Path) -> None:
     issued(ann.pk)
-    pipe, link, target = tmp_path / "pipe", tmp_path / "link.pdf", tmp_path / "target.pdf"
+    pipe = tmp_path / "pipe"
+    link = tmp_path / "link.pdf"
+    target = tmp_path / "target.pdf"
     os.mkfifo(pipe)
     link.symlink_to(target)
 

@@ -80,7 +80,8 @@ def test_a_form_is_issued_and_leads_to_its_invoice(client: Client, ann: User) ->
 def test_a_new_form_has_one_line_and_its_own_request_id_and_is_accepted(
     client: Client, ann: User
 ) -> None:
-    one, other = Page(client.get(NEW)), Page(client.get(NEW))
+    one = Page(client.get(NEW))
+    other = Page(client.get(NEW))
 
     assert (one.value("lines-TOTAL_FORMS"), one.value("lines-0-quantity")) == ("1", "1")
     assert "lines-1-description" not in one.fields

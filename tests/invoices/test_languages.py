@@ -43,7 +43,8 @@ TERMS = "Zahlbar in 14 Tagen."
 def test_a_catalogue_of_documents_has_texts_of_the_sources_with_their_placeholders(
     path: Path,
 ) -> None:
-    found, all_texts = catalogue.read(path), catalogue.read(catalogue.CATALOGUES[0])
+    found = catalogue.read(path)
+    all_texts = catalogue.read(catalogue.CATALOGUES[0])
     german, french = ({item.id for item in catalogue.read(one)} for one in catalogue.DOCUMENTS)
 
     for entry in filter(lambda message: message.id, found):

@@ -184,7 +184,8 @@ def test_a_search_goes_on_in_earlier_years_and_leads_to_more(
         assert len(requests_sent.operations) - len(OF_EVERY_PAGE) <= lists.MAX_REQUESTS
         return shown
 
-    [last], [old] = labels(1, year=YEAR - 1), labels(1, year=YEAR - 4)
+    [last] = labels(1, year=YEAR - 1)
+    [old] = labels(1, year=YEAR - 4)
     for query in ("?state=overdue", "?customer=cafe", "?customer=CAFE&state=open"):
         assert found(query) == [last]
         more = next_page(client, query)

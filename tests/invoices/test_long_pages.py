@@ -37,7 +37,8 @@ from web.helper import computed
 
 LABEL = f"{DAY.year}-000001"
 PAGE = f"/invoices/{LABEL}/"
-PDF, XML = f"/invoices/{LABEL}.pdf", f"/invoices/{LABEL}.xml"
+PDF = f"/invoices/{LABEL}.pdf"
+XML = f"/invoices/{LABEL}.xml"
 BOOK = [f"/invoices/customers/{page}" for page in ("", "names/?name=b", f"new/?from={LABEL}")]
 
 

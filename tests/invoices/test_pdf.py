@@ -163,7 +163,8 @@ def test_an_error_names_the_packages_that_would_add_the_characters(other_fonts: 
 def test_the_folder_of_a_killed_process_is_removed_by_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, file = tmp_path / "temporary", tmp_path / "font.ttf"
+    folder = tmp_path / "temporary"
+    file = tmp_path / "font.ttf"
     folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     program = (

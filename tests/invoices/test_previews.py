@@ -146,7 +146,8 @@ def test_a_limit_counts_again_after_its_window_and_its_memory_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("web.locallimits.MOST_SUBJECTS", 2)
-    limit, over_at_once = LocalLimit(times=1, seconds=60), LocalLimit(times=1, seconds=0)
+    limit = LocalLimit(times=1, seconds=60)
+    over_at_once = LocalLimit(times=1, seconds=0)
 
     assert [limit.take(name) for name in "aabc"] == [True, False, True, False]
     assert [over_at_once.take(name) for name in "aabc"] == [True] * 4
@@ -191,7 +192,8 @@ def test_a_preview_shows_page_and_pdf_without_a_number_and_stores_nothing(
     requests_sent.clear()
 
     response = previewed(client)
-    page, pdf = Page(response).text, text_of(pdf_of(client, response))
+    page = Page(response).text
+    pdf = text_of(pdf_of(client, response))
 
     assert "Draft without a number" in page
     assert "€119.00" in page
@@ -212,7 +214,8 @@ def test_the_form_of_a_preview_is_kept_until_it_is_issued_and_then_leads_to_the_
     client: Client, ann: User
 ) -> None:
     shown = previewed(client)
-    values, urls = sent_again(shown), (page_of(shown), shown.request["PATH_INFO"])
+    values = sent_again(shown)
+    urls = (page_of(shown), shown.request["PATH_INFO"])
     preview = f"{urls[1]}?{shown.request['QUERY_STRING']}"
 
     # The link "Change", Back, and the menu.

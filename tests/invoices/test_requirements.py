@@ -82,7 +82,8 @@ ASKED: dict[str, tuple[set[str], set[str]]] = {
 def test_profile_and_invoice_must_have_what_the_country_requires(
     country: str, of_profile: set[str], of_invoice: set[str]
 ) -> None:
-    nobody, complete = Seller("ann", country=country), seller(country)
+    nobody = Seller("ann", country=country)
+    complete = seller(country)
 
     assert lacks(whole(), nobody, is_named=False) == of_profile
     assert lacks(plain(), complete) == of_invoice

@@ -38,7 +38,8 @@ def test_the_folder_and_its_page_have_all_samples_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("language", PICTURES)
 def test_a_picture_of_the_start_page_shows_its_sample(language: str) -> None:
-    stored, made = picture_path(language).read_bytes(), picture_of(SAMPLES[PICTURES[language]])
+    stored = picture_path(language).read_bytes()
+    made = picture_of(SAMPLES[PICTURES[language]])
 
     # Width and height. Colors of single pixels depend on how a processor rounds.
     assert stored[:24] == made[:24]

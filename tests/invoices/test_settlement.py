@@ -33,7 +33,8 @@ from tests.requests import Requests
 
 TODAY = today()
 YEAR = TODAY.year
-FIRST, SECOND = f"{YEAR}-000001", f"{YEAR}-000002"
+FIRST = f"{YEAR}-000001"
+SECOND = f"{YEAR}-000002"
 LATER = TODAY + timedelta(days=1)
 
 

@@ -30,7 +30,9 @@ from tests.uploads.s3_proxy import S3Answer, S3Proxy, through
 pytestmark = pytest.mark.usefixtures("engine")
 
 YEAR = DAY.year
-CSV, ZIP, JSON = f"/invoices/{YEAR}.csv", f"/invoices/{YEAR}.zip", "/accounts/export/"
+CSV = f"/invoices/{YEAR}.csv"
+ZIP = f"/invoices/{YEAR}.zip"
+JSON = "/accounts/export/"
 #: More than a function needs for these exports.
 SECONDS = 60.0
 

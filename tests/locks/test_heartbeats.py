@@ -54,7 +54,8 @@ def wait_for_renewals(name: str, times: int = 1) -> None:
 
 def test_the_thread_begins_with_the_first_lease_and_ends_with_the_last() -> None:
     assert beating() == []
-    one, two = taken("a"), taken("b")
+    one = taken("a")
+    two = taken("b")
     # A process that ends does not wait for it.
     assert [thread.daemon for thread in beating()] == [True]
 
@@ -67,13 +68,15 @@ def test_the_thread_begins_with_the_first_lease_and_ends_with_the_last() -> None
 
 
 def test_the_thread_wakes_when_a_renewal_is_due() -> None:
-    lease, heartbeats = taken("a", lease_seconds=LEASE_SECONDS), leases._of_process()
+    lease = taken("a", lease_seconds=LEASE_SECONDS)
+    heartbeats = leases._of_process()
 
     wait_until(lambda: abs(heartbeats._wakes_at - lease.renewal_due_at) < 0.05)
 
 
 def test_short_leases_one_after_the_other_share_a_thread() -> None:
-    threads, began = set(), time.monotonic()
+    threads = set()
+    began = time.monotonic()
     for _number in range(20):
         lease = taken("short", lease_seconds=60_000)
         threads.update(beating())
@@ -120,7 +123,8 @@ def unanswered(proxy: FaultProxy, *names: str) -> Iterator[None]:
 
     The block begins when one of each has been sent.
     """
-    end, sent = threading.Event(), set()
+    end = threading.Event()
+    sent = set()
 
     def is_held_back(body: dict[str, Any]) -> bool:
         name = body["Key"]["key"]["S"]

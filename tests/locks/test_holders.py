@@ -97,7 +97,8 @@ def test_the_lock_of_the_next_holder_is_not_deleted(proxy: FaultProxy) -> None:
 
 def test_a_holder_that_renews_or_has_a_claim_is_not_waited_for(proxy: FaultProxy) -> None:
     lease = abandoned("a", lease_seconds=600)
-    watch, ends_at = watch_of(lease), now() + 600
+    watch = watch_of(lease)
+    ends_at = now() + 600
     proxy.plan("GetItem", Meanwhile(lambda: None))
     proxy.plan("GetItem", Meanwhile(lease.renew))
 

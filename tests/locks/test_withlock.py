@@ -110,7 +110,8 @@ CONFLICTS: dict[str, tuple[Callable[[], Any], list[str], str, int]] = {
 def test_a_taken_lock_is_one_line_and_its_own_exit_code(
     tmp_path: Path, given: Callable[[], Any], options: list[str], said: str, code: int
 ) -> None:
-    holder, made = given(), tmp_path / "made"
+    holder = given()
+    made = tmp_path / "made"
 
     with renewed_at_each_look(holder) if isinstance(holder, Lease) else nullcontext():
         out, err, ended = run("withlock", "a", "--lease", "0.3", *options, "--", "touch", str(made))
@@ -127,7 +128,8 @@ def test_by_default_it_waits_for_the_lock_of_a_crashed_holder() -> None:
 
 
 def test_a_broken_lock_ends_the_command_and_exits_70(tmp_path: Path) -> None:
-    ready, term = tmp_path / "ready", tmp_path / "term"
+    ready = tmp_path / "ready"
+    term = tmp_path / "term"
     # The shell would report that the command it ran was terminated.
     script = (
         f"exec 2>&-; trap 'echo > {term}; exit' TERM; echo > {ready}; while :; do sleep 1; done"
@@ -170,7 +172,9 @@ def test_a_command_that_ignores_sigterm_is_killed(proxy: FaultProxy, tmp_path: P
 
 
 def test_signals_are_passed_on_and_the_lock_is_free_after_the_command(tmp_path: Path) -> None:
-    ready, got, end = tmp_path / "ready", tmp_path / "got", tmp_path / "end"
+    ready = tmp_path / "ready"
+    got = tmp_path / "got"
+    end = tmp_path / "end"
     names = ["TERM", "HUP", "INT", "QUIT", "USR1", "USR2"]
     traps = "; ".join(f"trap 'echo {name} >> {got}' {name}" for name in names)
     script = f"{traps}; echo > {ready}; until [ -e {end} ]; do sleep 0.02; done; exit 9"
@@ -269,7 +273,8 @@ def stop(process: Forked, command: int) -> None:
 @pytest.fixture
 def counting(tmp_path: Path) -> Iterator[tuple[list[str], Path, Path]]:
     """A command that writes its process id to a file and ends when another file exists."""
-    pid, end = tmp_path / "pid", tmp_path / "end"
+    pid = tmp_path / "pid"
+    end = tmp_path / "end"
     yield [sys.executable, "-I", "-c", _COUNTING, str(tmp_path)], pid, end
     if pid.exists():
         try:

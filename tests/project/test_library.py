@@ -44,7 +44,8 @@ TOOLS = ("hypothesis", "pytest", "pytest-django", "pytest-randomly", "pytest-xdi
 
 # The name of a locked distribution, and its extras.
 PIN = r"^([\w.-]+)(?:\[[\w,-]+\])?"
-LOCK, DEVELOPMENT_LOCK = ROOT / "requirements.lock", ROOT / "requirements-dev.lock"
+LOCK = ROOT / "requirements.lock"
+DEVELOPMENT_LOCK = ROOT / "requirements-dev.lock"
 
 fetches_packages = pytest.mark.slow
 
@@ -86,7 +87,8 @@ def test_each_locked_version_has_hashes_and_no_address(lock: Path) -> None:
 
 
 def test_production_installs_the_versions_of_development_without_its_tools() -> None:
-    production, development = pins(LOCK), pins(DEVELOPMENT_LOCK)
+    production = pins(LOCK)
+    development = pins(DEVELOPMENT_LOCK)
 
     assert production.items() <= development.items()
     assert {"boto3", "django", "granian", "pynamodb"} <= production.keys()

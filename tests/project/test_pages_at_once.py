@@ -140,7 +140,8 @@ def test_a_page_does_not_wait_for_those_that_wait_for_a_password_hash_or_a_mail(
 ) -> None:
     settings.PAGES_AT_ONCE = 1
     settings.PASSWORD_HASHERS = ["tests.accounts.test_passwords.Blocking"]
-    reached, may_answer = threading.Event(), threading.Event()
+    reached = threading.Event()
+    may_answer = threading.Event()
 
     with ThreadPoolExecutor(2) as pool, ExitStack() as stack:
         block, has_begun = prepare(settings, stack)

@@ -28,7 +28,8 @@ from tests.parameters import READ, Parameter
 from tests.production import PRODUCTION, checkout_in
 from web.requestids import RequestIdForm
 
-OLD, NEW = ("the old key of these tests " * 3).strip(), ("the new key of these tests " * 3).strip()
+OLD = ("the old key of these tests " * 3).strip()
+NEW = ("the new key of these tests " * 3).strip()
 
 
 @pytest.fixture

@@ -44,7 +44,8 @@ def test_a_page_and_its_static_files_come_from_one_process(server: Server) -> No
     found = re.findall(r'(?:href|src)="(/static/[^"]+)"', page.body.decode())
     assert len(found) >= 2
     for address in found:
-        plain, packed = server.get(address), server.get(address, Accept_Encoding="gzip")
+        plain = server.get(address)
+        packed = server.get(address, Accept_Encoding="gzip")
         assert (plain.status, packed.status) == (200, 200)
         assert re.search(r"\.[0-9a-f]{12}\.\w+$", address)
         for reply in (plain, packed):
@@ -82,7 +83,8 @@ def test_a_worker_that_is_killed_is_replaced(server: Server) -> None:
 def test_sigterm_answers_accepted_requests_and_releases_all_leases(
     served_checkout: Path, engine_url: str
 ) -> None:
-    reached, go_on = threading.Event(), threading.Event()
+    reached = threading.Event()
+    go_on = threading.Event()
 
     def hold() -> None:
         reached.set()
@@ -295,7 +297,8 @@ def program() -> str:
 @contextmanager
 def nginx(server_port: int, folder: Path) -> Iterator[int]:
     """Serve HTTPS in the block; yields the port."""
-    path, port = program(), free_port()
+    path = program()
+    port = free_port()
     _certify(folder)
     text = (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8")
     # Its first comment lists the settings of the main file.

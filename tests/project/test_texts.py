@@ -97,7 +97,8 @@ def test_pages_say_it(client: Client, saying: str) -> None:
 
 
 def test_a_weak_password_is_an_error_of_the_field_password(client: Client) -> None:
-    ann, reset = make_user(email="ann@example.org"), Client()
+    ann = make_user(email="ann@example.org")
+    reset = Client()
     arrive(client, ann)
     client.post(RESET, {"email": "ann@example.org"})
     of_link = reset.get(link())["Location"]
@@ -112,7 +113,8 @@ def test_a_weak_password_is_an_error_of_the_field_password(client: Client) -> No
 
 
 def test_the_list_shows_each_status_as_a_badge(client: Client) -> None:
-    ann, day = make_user(), today()
+    ann = make_user()
+    day = today()
     arrive(client, ann)
     labels = [issued(ann.pk, day=day).label for _number in range(4)]
     void(ann.pk, labels[0], "Wrong")

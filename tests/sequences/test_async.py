@@ -24,7 +24,8 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_tasks_that_wait_for_a_series_share_transactions(requests_sent: Requests) -> None:
-    series, subjects = new_series(), [str(number) for number in range(200)]
+    series = new_series()
+    subjects = [str(number) for number in range(200)]
 
     async def issue_all() -> list[Ticket]:
         items = (Ticket(subject=subject) for subject in subjects)

@@ -430,7 +430,8 @@ def test_only_the_caller_that_would_pass_38_digits_is_refused(proxy: FaultProxy)
     held = threading.Event()
     proxy.plan("UpdateItem", Meanwhile(lambda: held.wait(120)))
     with ThreadPoolExecutor(3) as pool:
-        sending, waiting = pool.submit(draw, 1), pool.submit(draw, 2)
+        sending = pool.submit(draw, 1)
+        waiting = pool.submit(draw, 2)
         wait_until_others_wait(1)
         too_many = pool.submit(draw, 2 * 10**37)
         with suppress(TimeoutError):

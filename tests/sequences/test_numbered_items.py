@@ -169,7 +169,8 @@ def test_a_form_has_no_fields_for_series_number_and_request_id_of_the_item() -> 
 
 
 def test_a_form_that_is_sent_with_other_values_says_so_and_then_issues_the_next_number() -> None:
-    series, shown = new_series(), TicketForm().initial
+    series = new_series()
+    shown = TicketForm().initial
     for _time in range(2):
         saved = sent(TicketForm, series, **shown, subject="Broken door").save()
         assert (saved.number, saved.subject) == (1, "Broken door")
@@ -183,7 +184,8 @@ def test_a_form_that_is_sent_with_other_values_says_so_and_then_issues_the_next_
 
 
 def test_a_typed_value_of_an_attribute_with_a_default_is_part_of_the_request() -> None:
-    series, shown = new_series(), modelform_factory(Note, fields=["text"])().initial
+    series = new_series()
+    shown = modelform_factory(Note, fields=["text"])().initial
     both = modelform_factory(Note, fields=["text", "code"])
     sent(both, series, **shown, text="a", code="mine").save()
 
@@ -193,7 +195,9 @@ def test_a_typed_value_of_an_attribute_with_a_default_is_part_of_the_request() -
 
 def test_a_form_of_last_year_issues_nothing_if_request_ids_are_known_in_all_series() -> None:
     form_class = modelform_factory(Job, fields=["text"])
-    shown, old, new = form_class().initial, new_series(), new_series()
+    shown = form_class().initial
+    old = new_series()
+    new = new_series()
     first = sent(form_class, old, **shown, text="a").save()
 
     again = sent(form_class, new, **shown, text="a").save()

@@ -11,7 +11,8 @@ from tests.parameters import READ, Parameter
 from tests.serverless.runtime import SNAP_START, Function, FunctionError
 from tests.serverless.test_freezing import HANDLER
 
-OLD, NEW = "the old key of these functions " * 2, "the new key of these functions " * 2
+OLD = "the old key of these functions " * 2
+NEW = "the new key of these functions " * 2
 
 
 @pytest.fixture

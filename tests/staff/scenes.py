@@ -31,7 +31,8 @@ def acting(user: User | None = None) -> Any:
 
 def do(request: Any, action: str, user: User, reason: str = "Why", session: str = "") -> bool:
     """Run an action of the admin on `user`, as its page does after it was confirmed."""
-    users, write = UserAdmin(User, admin.site), Transaction()
+    users = UserAdmin(User, admin.site)
+    write = Transaction()
     request.GET = {"session": session}
     what = users._named_actions()[action](users, request, user, write)
     return users.commit(

@@ -184,7 +184,8 @@ def test_staff_cannot_correct_or_delete_an_account_above_them(
     given: Callable[[User], User], bob: User, mailoutbox: Any
 ) -> None:
     staff = make_staff()
-    client, other = let_in(staff), given(staff)
+    client = let_in(staff)
+    other = given(staff)
     before = stored_items()[other.pk]
 
     for page, typed in (("email/", {"email": "new@example.org"}), ("delete/", {})):
@@ -198,7 +199,8 @@ def test_staff_cannot_correct_or_delete_an_account_above_them(
 
 
 def test_a_superuser_corrects_the_address_of_other_staff_and_deletes_them() -> None:
-    client, other = let_in(make_staff(is_superuser=True)), make_staff()
+    client = let_in(make_staff(is_superuser=True))
+    other = make_staff()
 
     send(client, f"{below(other)}email/", email="new@example.org")
     assert again(other).email == "new@example.org"

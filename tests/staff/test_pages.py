@@ -190,7 +190,8 @@ PAGES = {
 def test_a_page_shows_what_its_row_says(
     name: str, client: Any, bob: User, requests_sent: Requests
 ) -> None:
-    page, values = PAGES[name], {"pk": bob.pk, "password": str(bob.password)}
+    page = PAGES[name]
+    values = {"pk": bob.pk, "password": str(bob.password)}
     page.given(bob)
     requests_sent.clear()
 
@@ -257,7 +258,8 @@ def test_the_list_is_live_and_its_pages_have_each_account_once_at_a_bounded_cost
 def test_the_newest_accounts_of_the_last_report_are_listed(
     client: Any, bob: User, requests_sent: Requests
 ) -> None:
-    gone, latest = make_user(), make_user()
+    gone = make_user()
+    latest = make_user()
     stored_report("statistics")
     delete(gone)
     make_user()
@@ -505,7 +507,8 @@ def test_the_librarys_form_of_an_account_shows_the_errors_of_the_site(
     engine: str,
     bob: User,
 ) -> None:
-    ann, boss = make_user(username="ann"), make_user(is_staff=True, is_superuser=True)
+    ann = make_user(username="ann")
+    boss = make_user(is_staff=True, is_superuser=True)
     request: Any = RequestFactory().get("/")
     request.user = boss
     shown = users.changeform_view(request, ann.pk).context_data["adminform"].form

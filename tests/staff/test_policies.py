@@ -89,7 +89,8 @@ def test_a_key_is_used_only_through_the_service_that_encrypts(
 @pytest.mark.usefixtures("engine")
 def test_the_requests_of_staff_pages_are_allowed(requests_sent: Requests) -> None:
     """Those that the URL map leaves out: of a lock, a claim, a session and an invoice."""
-    client, bob = let_in(make_staff()), make_user(username="bob")
+    client = let_in(make_staff())
+    bob = make_user(username="bob")
     session = begun(bob)
     Lock("nightly", lease_seconds=600).acquire()
     claim_once("import")

@@ -204,7 +204,8 @@ def test_the_first_of_many_findings_are_shown_and_the_others_counted() -> None:
 
 def test_the_report_of_invoices_has_a_gap_and_a_state_without_its_credit_note() -> None:
     bob = make_user()
-    first, second = issued(bob.pk), issued(bob.pk)
+    first = issued(bob.pk)
+    second = issued(bob.pk)
     key = {"series": {"S": first.series}, "number": {"N": "1"}}
     send("DeleteItem", {"TableName": "invoices", "Key": key})
     put_state(bob.pk, second.label, creditedBy={"S": f"credit#{second.label}"})
@@ -221,7 +222,8 @@ def test_the_report_of_invoices_has_a_gap_and_a_state_without_its_credit_note() 
 
 
 def test_statistics_count_accounts_counters_locks_and_uploads(requests_sent: Requests) -> None:
-    client, bob = let_in(make_staff()), make_user()
+    client = let_in(make_staff())
+    bob = make_user()
     issued(bob.pk)
     next_values(2, "tickets")
     Lock("nightly", lease_seconds=600, owner="worker-7").acquire()
@@ -261,7 +263,8 @@ def test_statistics_have_the_largest_counters_and_the_locks_longest_without_rene
 
     found = found_by("statistics")
 
-    counters, locks = found["counters"], found["locks"]
+    counters = found["counters"]
+    locks = found["locks"]
     assert counters["shown"][0] == {"name": "c54", "value": 54}
     assert (len(counters["shown"]), counters["more"]) == (50, 5)
     assert locks["shown"][0]["name"] == "c00"

@@ -46,7 +46,8 @@ def actions_on(user: User) -> list[tuple[str, str]]:
 
 
 def test_only_staff_gets_a_link_to_the_pages() -> None:
-    staff, other = make_staff(), make_user()
+    staff = make_staff()
+    other = make_user()
 
     assert 'href="/admin/"' in let_in(staff).get("/").content.decode()
     for client in (let_in(other), Client()):
@@ -64,7 +65,8 @@ LOSSES: dict[str, Callable[[User], object]] = {
 def test_an_account_that_loses_the_rights_loses_the_pages_at_once_and_stays_signed_in(
     lose: Callable[[User], object],
 ) -> None:
-    staff, bob = make_staff(is_superuser=True), make_user()
+    staff = make_staff(is_superuser=True)
+    bob = make_user()
     client = let_in(staff)
     assert client.get(page_of(bob)).status_code == 200
 
@@ -77,7 +79,8 @@ def test_an_account_that_loses_the_rights_loses_the_pages_at_once_and_stays_sign
 
 
 def test_a_superuser_acts_on_other_staff() -> None:
-    client, other = let_in(make_staff(is_superuser=True)), make_staff()
+    client = let_in(make_staff(is_superuser=True))
+    other = make_staff()
     assert page_of(other, "deactivate") in client.get(page_of(other)).content.decode()
 
     assert act(client, other, "deactivate").url == page_of(other)
@@ -102,7 +105,8 @@ def test_staff_cannot_act_on_an_account_above_them(
     given: Callable[[User], User], message: str, text: str, mailoutbox: Any
 ) -> None:
     staff = make_staff()
-    client, other = let_in(staff), given(staff)
+    client = let_in(staff)
+    other = given(staff)
     actions = actions_on(other)
     before = stored_items()[other.pk]
 
@@ -117,7 +121,8 @@ def test_staff_cannot_act_on_an_account_above_them(
 
 
 def test_an_action_needs_the_actor_s_password_and_a_reason_of_one_line(mailoutbox: Any) -> None:
-    client, bob = let_in(make_staff()), make_user(password="that of bob")
+    client = let_in(make_staff())
+    bob = make_user(password="that of bob")
     actions = actions_on(bob)
     before = stored_items()[bob.pk]
 
@@ -162,7 +167,8 @@ each_action = pytest.mark.parametrize(
 
 @each_action
 def test_an_action_that_was_done_meanwhile_writes_nothing_and_is_not_logged(name: str) -> None:
-    bob, actor = make_user(), acting()
+    bob = make_user()
+    actor = acting()
     session = begun(bob)
     seen = again(bob)
     deactivate(again(bob))  # also ends the sessions
@@ -177,7 +183,8 @@ def test_an_action_that_was_done_meanwhile_writes_nothing_and_is_not_logged(name
 
 @each_action
 def test_an_action_is_logged_with_all_its_details(name: str) -> None:
-    bob, actor = make_user(), acting()
+    bob = make_user()
+    actor = acting()
     session = begun(bob, browser="Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0", address="::1")
 
     assert do(actor, name, again(bob), session=session)
@@ -207,7 +214,8 @@ def test_an_action_is_logged_with_all_its_details(name: str) -> None:
 
 def test_a_broken_lock_is_logged_once() -> None:
     site: Any = admin.site
-    lease, actor = Lock("nightly", lease_seconds=600).acquire(), acting()
+    lease = Lock("nightly", lease_seconds=600).acquire()
+    actor = acting()
 
     assert site.break_lock(actor, look("nightly"), "Stuck")
 

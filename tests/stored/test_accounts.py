@@ -82,7 +82,8 @@ def test_a_copy_read_before_another_change_is_stale(stored: Stored) -> None:
 def test_users_sign_in_and_out_with_their_passwords(stored: Stored, client: Client) -> None:
     for number, (username, pk) in enumerate(stored.about["accounts"].items()):
         user = User.get(pk)
-        who, password = (user.username, user.email)[number % 2], stored.about["password"]
+        who = (user.username, user.email)[number % 2]
+        password = stored.about["password"]
         answer = client.post("/accounts/login/", {"username": who, "password": password})
 
         assert answer.status_code == (302 if username in SIGNING_IN else 200)

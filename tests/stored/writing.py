@@ -138,7 +138,8 @@ def write_locks() -> None:
 def write_numbers(account: str) -> None:
     next_values(42, "tickets")
     next_value("seconds", 10)
-    work, later = Line("作業", Decimal(1), Decimal(50000), Decimal(10)), date(2026, 3, 15)
+    work = Line("作業", Decimal(1), Decimal(50000), Decimal(10))
+    later = date(2026, 3, 15)
     first = {"customer": FIRST.customer, "lines": FIRST.lines, "note": FIRST.note}
     issued(account, request_id="first form", **first)
     japanese = {"customer": Customer("株式会社", "Side Street 2"), "currency": "JPY"}
@@ -154,7 +155,8 @@ def write_uploads(s3: Any, folder: Path) -> None:
     # A process claimed two files, and died; another one was stopped.
     dead = abandoned("uploads#of a dead process", lease_seconds=1)
     for name in BEGUN:
-        url, size = f"s3://{BUCKET}/in/{name}", len(BEGUN[name])
+        url = f"s3://{BUCKET}/in/{name}"
+        size = len(BEGUN[name])
         upload_id = s3.create_multipart_upload(Bucket=BUCKET, Key=f"in/{name}")["UploadId"]
         if name == "free.bin":
             insert(UploadItem(url, state=UPLOADING, size=size, upload_id=upload_id))

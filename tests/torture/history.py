@@ -159,13 +159,16 @@ def read(folder: Path, ends: dict[str, float], over: float) -> list[Call]:
             said = json.loads(line)
             call = of_file.get(said["n"])
             if call is None:
-                asked, end = said["asked"], ends.get(file.stem, over)
+                asked = said["asked"]
+                end = ends.get(file.stem, over)
                 call = Call(said["do"], said["by"], said["at"], end, "unknown", asked)
                 call.lingers = said["lingers"]
                 of_file[said["n"]] = call
             elif "note" in said:
                 call.notes.append((said["at"], said["note"]))
             else:
-                call.ended, call.outcome, call.answer = said["at"], said["outcome"], said["answer"]
+                call.ended = said["at"]
+                call.outcome = said["outcome"]
+                call.answer = said["answer"]
         calls += of_file.values()
     return sorted(calls, key=lambda call: call.began)

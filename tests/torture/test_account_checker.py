@@ -78,7 +78,8 @@ def reused() -> Call:
 OLD_EMAIL = "ann@example.org"
 USERNAME, EMAIL, NEW = "username ann", f"email {OLD_EMAIL}", "username bea"
 NEW_EMAIL = "email bea@example.org"
-ANN, BEA = stored("ann"), stored("bea", 2, OLD_EMAIL)
+ANN = stored("ann")
+BEA = stored("bea", 2, OLD_EMAIL)
 OTHER_ANN = stored("ANN", email="b@example.org")
 MAYBE_DELETED = deleted("unknown", lingers=9)
 LONG = (0, 9)

@@ -19,7 +19,8 @@ STEPS = 150
 
 
 def test_random_calls_end_as_the_checkers_of_torture_allow(engine: str, tmp_path: Path) -> None:
-    journal, plan = Journal(tmp_path / "clients.jsonl"), Plan(tmp_path, "", 0, [])
+    journal = Journal(tmp_path / "clients.jsonl")
+    plan = Plan(tmp_path, "", 0, [])
     clients = [
         make(journal, random.Random(seed), plan, threading.Event())
         for seed, make in enumerate(

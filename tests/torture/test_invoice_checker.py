@@ -33,7 +33,9 @@ def read(number: int, reason: str | None) -> Call:
     return call("read", account="a", number=number, answer={"reason": reason})
 
 
-X, Y, X_VOIDED = Stored("x", "of x", ""), Stored("y", "of y", ""), Stored("x", "of x", "wrong")
+X = Stored("x", "of x", "")
+Y = Stored("y", "of y", "")
+X_VOIDED = Stored("x", "of x", "wrong")
 TWO = [issued("x", 1), issued("y", 2)]
 VOIDED = [issued("x", 1), voided(1, "wrong")]
 #: Voided without an answer: seen as issued once more, then as voided.

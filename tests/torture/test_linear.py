@@ -31,7 +31,8 @@ def drawn(chance: random.Random) -> list[Operation]:
         began, ended = sorted(chance.choices(range(9), k=2))
         old, new = chance.choices(range(3), k=2)
         if operations and operations[-1].is_certain and chance.random() < 0.2:
-            began, ended = operations[-1].began, operations[-1].ended
+            began = operations[-1].began
+            ended = operations[-1].ended
             operations.append(swap(began, ended, old, new, is_second=True))
         else:
             operations.append(swap(began, ended, old, new, is_certain=chance.random() < 0.7))
@@ -63,7 +64,8 @@ def is_possible(order: Sequence[int], operations: Sequence[Operation]) -> bool:
 
 
 def test_a_history_is_linearizable_if_an_order_of_its_operations_explains_it() -> None:
-    chance, counts = random.Random(1), Counter[bool]()
+    chance = random.Random(1)
+    counts = Counter[bool]()
 
     for _history in range(2000):
         operations = drawn(chance)

@@ -18,7 +18,8 @@ def held(fence: int, *looks: float, wrote: int = 0, lock: str = "l") -> Call:
     return call("hold", at=(looks[0] - 1, looks[-1] + 1), lock=lock, notes=notes)
 
 
-ONE, TWO = held(10, 1, 2), held(11, 3, 4)
+ONE = held(10, 1, 2)
+TWO = held(11, 3, 4)
 FROZEN = call("hold", "refused", at=(0, 9), lock="l", notes=[(8, {"fence": 10})])
 KILLED = call("hold", "unknown", at=(0, 5), lock="l", notes=[(1, {"fence": 10})])
 IN_TURN = [held(10, 1, 3, wrote=1), held(11, 4, 5, wrote=2), held(15, 7, wrote=3)]

@@ -54,7 +54,8 @@ CLIENTS: dict[str, tuple[type[Client], float]] = {
 def work(life: str, plan: Plan) -> None:
     """Run clients in threads until the end, or until killed."""
     _begin(life, plan.folder)
-    journal, stop = Journal(plan.folder / "histories" / f"{life}.jsonl"), threading.Event()
+    journal = Journal(plan.folder / "histories" / f"{life}.jsonl")
+    stop = threading.Event()
     threads = []
     for name, (make, pause_seconds) in CLIENTS.items():
         client = make(journal, random.Random(f"{plan.seed} {life} {name}"), plan, stop)

@@ -57,7 +57,8 @@ def add_row(bucket: str, key: str, state: str = DONE, **values: Any) -> UploadIt
 
 def once(act: Callable[[], object]) -> Callable[[], None]:
     """Do it at the first call, which later ones wait for."""
-    acting, done = threading.Lock(), threading.Event()
+    acting = threading.Lock()
+    done = threading.Event()
 
     def act_once() -> None:
         with acting:
@@ -128,7 +129,8 @@ def test_an_object_copied_over_is_sound_where_its_bytes_are_the_same(
     stored("logs/summed", b"contents")
     s3.put_object(Bucket=bucket, Key="logs/summed", Body=b"CONTENTS", ChecksumAlgorithm="SHA256")
     parts = [bytes(PART_BYTES), b"the rest"]
-    etag, whole = put_in_parts(s3, bucket, "logs/large/in parts", parts), b"".join(parts)
+    etag = put_in_parts(s3, bucket, "logs/large/in parts", parts)
+    whole = b"".join(parts)
     for key, data in (("same", whole), ("other", whole[:-1] + b"T")):
         s3.put_object(Bucket=bucket, Key=f"logs/large/{key}", Body=data)
     checksum = composite_of([sha256(part) for part in parts])

@@ -71,7 +71,8 @@ def test_a_name_that_is_not_utf_8_is_reported_with_its_bytes(tmp_path: Path) -> 
 def test_symbolic_links_are_followed_within_their_folder_and_elsewhere_on_request(
     tmp_path: Path,
 ) -> None:
-    folder, elsewhere = tmp_path / "outer" / "folder", tmp_path / "elsewhere"
+    folder = tmp_path / "outer" / "folder"
+    elsewhere = tmp_path / "elsewhere"
     write(elsewhere / "a", "123")
     write(folder / "sub" / "b", "12345")
     for name, target in {

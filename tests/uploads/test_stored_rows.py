@@ -16,7 +16,8 @@ from uploads.contents import MIB, PART_BYTES
 pytestmark = each_release
 
 #: The files that the release uploaded, and those at which it was killed or stopped.
-SMALL, LARGE = content(1000), content(2 * PART_BYTES + 1000)
+SMALL = content(1000)
+LARGE = content(2 * PART_BYTES + 1000)
 DONE = {"small.txt": SMALL, "large.bin": LARGE}
 BEGUN = {"dead.txt": SMALL, "half.bin": LARGE, "free.bin": content(PART_BYTES + MIB)}
 

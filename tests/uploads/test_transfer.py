@@ -82,7 +82,8 @@ def test_a_file_of_any_size_is_stored_whole_and_only_once(
     assert row["sha256"].endswith(f"-{parts}") == (parts > 0)
     storage.proxy.forget()
 
-    again, conflict = storage.upload(file).result, storage.upload(other).result
+    again = storage.upload(file).result
+    conflict = storage.upload(other).result
 
     assert (again.outcome, again.reason) == ("skipped", "it was stored before")
     assert (conflict.outcome, conflict.reason) == (

@@ -368,7 +368,8 @@ def test_a_signal_or_a_closed_pipe_ends_it_without_open_claims(
 
 def test_a_second_ctrl_c_ends_it_at_once(logs: str, s3_proxy: S3Proxy, tmp_path: Path) -> None:
     write(tmp_path / "a")
-    put, ended = threading.Event(), threading.Event()
+    put = threading.Event()
+    ended = threading.Event()
 
     def hang() -> None:
         put.set()

@@ -28,7 +28,8 @@ class Command(BaseCommand):
     def _done(self, action: str) -> str:
         if action == "stop":
             return "Stopped." if engine.stop() else "Not running."
-        told, running = "Already running:" if action == "start" else "Running:", engine.status()
+        told = "Already running:" if action == "start" else "Running:"
+        running = engine.status()
         if running is None and action == "start":
             told, running = "Started", engine.start()
         if running is None:

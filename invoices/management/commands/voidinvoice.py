@@ -24,7 +24,8 @@ class Command(InvoiceCommand):
         if not settings.INVOICES_ALLOW_VOID:
             raise CommandError("INVOICES_ALLOW_VOID is off. Use creditinvoice.")
         account, _user = find_owner(options["user"])
-        label, even_if_sent = options["number"], options["even_if_sent"]
+        label = options["number"]
+        even_if_sent = options["even_if_sent"]
         with errors_about("Reason"):
             try:
                 void(account, label, options["reason"], even_if_sent=even_if_sent)

@@ -108,7 +108,8 @@ class Command(DynamoCommand):
     def _lock(self, options: dict[str, Any]) -> Lock:
         if not self._command:
             raise CommandError("Add a command after --.", returncode=2)
-        lease, wait = options["lease"], options["wait"]
+        lease = options["lease"]
+        wait = options["wait"]
         # A short lease is looked at more often.
         poll = min(POLL_SECONDS, lease / 4)
         try:

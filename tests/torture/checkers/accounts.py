@@ -145,7 +145,9 @@ def _is_key(who: str) -> bool:
 
 def _steps_of_values(call: Call) -> Iterator[tuple[tuple[str, str], Step]]:
     """The effect of the call on each value that it names."""
-    asked, pk, taken = call.asked, _key_of(call), call.answer.get("taken", ())
+    asked = call.asked
+    pk = _key_of(call)
+    taken = call.answer.get("taken", ())
     is_refused = call.outcome == "refused"
 
     def of_each(
@@ -270,7 +272,8 @@ def _change(call: Call, seen: Seen, account: Account | None) -> Iterator[Account
     if account is None:
         return
     asked, read = call.asked, call.asked.get("version")
-    attribute, new = asked.get("attribute", "full_name"), asked.get("new", asked.get("full_name"))
+    attribute = asked.get("attribute", "full_name")
+    new = asked.get("new", asked.get("full_name"))
     before = _with(account, read, seen)
     if before is not None:
         after = None if before.version is None else before.version + 1

@@ -23,7 +23,8 @@ def check(calls: Sequence[Call], sold: Mapping[str, int]) -> list[Finding]:
         if key not in sold:
             findings.append(Finding("gone", f"{key} was deleted"))
             continue
-        least, most = done["ok"], done["ok"] + done["unknown"]
+        least = done["ok"]
+        most = done["ok"] + done["unknown"]
         if not least <= sold[key] <= most:
             about = f"{sold[key]} of {key} are sold, not {least} to {most}"
             findings.append(Finding("seats", about))

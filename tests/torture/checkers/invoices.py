@@ -85,7 +85,8 @@ class _Account:
         for number, value in self.stored.items():
             of_request[value.request].add(number)
         for request in of_request.keys() | self.issues.keys():
-            numbers, issue = of_request[request], self.issues.get(request)
+            numbers = of_request[request]
+            issue = self.issues.get(request)
             if issue is None:
                 yield self._finding("numbers", f"{request} ({numbers}) was not requested")
                 continue

@@ -104,7 +104,8 @@ class AccountClient(Client):
         refusals: tuple[type[Exception], ...] = (StaleUser,)
         do, asked, act = "delete", values, partial(services.delete, user)
         if what in values:
-            old, new = values[what], shared_value(what, self.chance)
+            old = values[what]
+            new = shared_value(what, self.chance)
             if new == old:
                 return
             refusals = (StaleUser, ValueTaken, Refused)

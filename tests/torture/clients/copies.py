@@ -75,7 +75,8 @@ class CopyClient(Client):
         show(seats)
         time.sleep(self.chance.choice([0, 0, 0.05]))
         what = self.chance.choice([_increment, _count, _increment_twice])
-        joins, sold = self.chance.random() < 0.3, 1 + (what is _increment_twice)
+        joins = self.chance.random() < 0.3
+        sold = 1 + (what is _increment_twice)
         with self.journal.call("sell", refusals=(Stale,), seats=seats.pk, sold=sold) as call:
             with Transaction() as write:
                 what(seats, write)

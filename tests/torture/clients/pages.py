@@ -49,7 +49,8 @@ class Visitor(Client):
 
     def story(self) -> None:
         """Sign up and use the account."""
-        username, email = visitors_name(self.chance), f"{visitors_name(self.chance)}@example.org"
+        username = visitors_name(self.chance)
+        email = f"{visitors_name(self.chance)}@example.org"
         form = self.form(SIGN_UP)
         request = form.value("request_id").partition(":")[0]
         asked = {"pk": account_key(request), "username": username, "email": email}
@@ -93,7 +94,8 @@ class Visitor(Client):
         }
         answer = self.send("issue", asked, INVOICE, form, typed)
         if answer.status == 302 and self.chance.random() < 0.4:
-            path, typed = f"{answer.location}void/", {"reason": self.new_id()}
+            path = f"{answer.location}void/"
+            typed = {"reason": self.new_id()}
             number = {"number": _number_of(answer.location)}
             self.send("void", {"account": pk} | number | typed, path, self.form(path), typed, 1)
 
