@@ -132,6 +132,17 @@ def test_the_first_tab_key_leads_to_a_link_that_skips_the_header(person: Page) -
     expect(person.get_by_role("main").get_by_role("link").first).to_be_focused()
 
 
+def test_the_sample_on_the_start_page_can_be_read_on_a_phone(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("/")
+
+    # Its smallest letters are 9 pixels high.
+    scale = page.locator(".welcome img").evaluate(
+        "img => getComputedStyle(img).objectFit === 'none' ? 1 : img.width / img.naturalWidth"
+    )
+    assert scale > 0.9
+
+
 def test_a_double_click_makes_one_account_and_going_back_shows_it_not_the_form(page: Page) -> None:
     page.goto("/accounts/signup/")
     # The page's script fills it in.
