@@ -188,7 +188,7 @@ ROWS = {
     "invoice_send": own(
         "invoice",
         LABEL,
-        sent=with_id(SendForm, to="bob@example.org"),
+        sent=with_id(SendForm, to="bob@example.org", subject="A", message="B"),
         but={"POST unconfirmed": 200},
     ),
     "invoice_void": own("invoice", LABEL, sent=lambda _user: {"reason": "Wrong"}),

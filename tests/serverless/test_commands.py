@@ -87,7 +87,7 @@ def test_the_alarm_of_failed_mails_counts_their_log_lines(
         invoice = issue(function)
         for reply in (
             submit(function, "/accounts/password_reset/", email="ann@example.org"),
-            submit(function, f"{invoice}send/", to="bob@example.org"),
+            submit(function, f"{invoice}send/", to="bob@example.org", subject="A", message="B"),
         ):
             assert "errorlist" in reply.text
 
