@@ -49,8 +49,9 @@ class Command(DynamoCommand):
 
         try:
             with CountingPool(len(keys)) as pool:
-                tasks = [pool.submit(perform, _letters(at), key) for at, key in enumerate(keys)]
+                # Ctrl-C may come as soon as one task runs.
                 try:
+                    tasks = [pool.submit(perform, _letters(at), key) for at, key in enumerate(keys)]
                     wait(tasks, return_when=FIRST_EXCEPTION)
                 finally:
                     stop.set()
