@@ -1,7 +1,4 @@
-from dynamo.auth.models import (
-    AbstractGroup as AbstractGroup,
-    AbstractUser as AbstractUser,
-    UserManager as UserManager,
-)
+from dynamo.auth.managers import UserManager as UserManager
+from dynamo.auth.models import AbstractGroup as AbstractGroup, AbstractUser as AbstractUser
 from dynamo.auth.passwords import check_password as check_password, make_password as make_password
 from dynamo.auth.permissions import all_permissions as all_permissions, permission as permission

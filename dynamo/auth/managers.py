@@ -1,0 +1,175 @@
+"""The manager of a user model: what contrib.auth calls of a model's manager."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Never, Self
+
+from django.contrib.auth.models import BaseUserManager
+from django.views.decorators.debug import sensitive_variables
+
+from dynamo.auth.passwords import check_new_password
+from dynamo.auth.usernames import as_uuid
+from dynamo.exceptions import Refused
+from dynamo.items.altering import AltersData
+from dynamo.runtime.threads import in_thread
+from dynamo.transactions import Transaction
+
+
+class UserManager(AltersData):
+    """The manager of an `AbstractUser`: what contrib.auth calls of a model's manager."""
+
+    _alters_data = ("create_user", "create_superuser")
+
+    model: type[Any]
+
+    def __get__(self, instance: object, user_model: type[Any]) -> Self:
+        manager = type(self)()
+        manager.model = user_model
+        return manager
+
+    def using(self, alias: str | None) -> Self:
+        return self
+
+    db_manager = using
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Never:
+            model = self.__class__.__name__ if name == "model" else self.model.__name__
+            raise AttributeError(
+                f"The manager of {model} has no {name!r}. Make users with create_user(…), find "
+                f"them with get(…) or {model}.named(…), and read all of them with {model}.scan()."
+            )
+
+    @sensitive_variables()
+    def create_user(
+        self,
+        username: str | None = None,
+        email: str | None = None,
+        password: str | None = None,
+        *,
+        request_id: object = None,
+        write: Transaction | None = None,
+        **values: Any,
+    ) -> Any:
+        """Store a new user. Without `password` nobody can sign in to it.
+
+        `request_id` as in `Model.create`; another password counts as another value. Costs 1
+        request and 6 write units.
+
+        Raises:
+            ValidationError: the username, email address or password breaks its rules; the
+                validators of AUTH_PASSWORD_VALIDATORS are not asked.
+            Taken: other users have them.
+            RequestIdReused: the request id made a user with other values.
+            ValueError: a required value is missing.
+            TypeError: the model has no such attribute.
+            Busy: too many hashes at once in this process. Nothing was sent.
+        """
+        model = self.model
+        if username is not None and not model.username:
+            needed = ", ".join(f"{name}=…" for name in (*model.needed(), "password"))
+            raise TypeError(f"{model.__name__} has no username: call create_user({needed}).")
+        names = {"username": username, "email": email}
+        asked = values | {name: value for name, value in names.items() if value is not None}
+        asked |= model.cleaned(**{n: asked[n] for n in {*names, model.USERNAME_FIELD} & {*asked}})
+        if password is not None:
+            check_new_password(password)
+        user = model(**asked)
+        user.set_password(password)
+        if request_id is None:
+            return user.insert(write=write)
+        return user.insert_for(str(request_id), asked, write)
+
+    async def acreate_user(self, *args: Any, **values: Any) -> Any:
+        """As `create_user`."""
+        return await in_thread(self.create_user, *args, **values)
+
+    def create_superuser(
+        self,
+        username: str | None = None,
+        email: str | None = None,
+        password: str | None = None,
+        **values: Any,
+    ) -> Any:
+        """As `create_user`, with all permissions."""
+        for right in ("is_staff", "is_superuser"):
+            if values.setdefault(right, True) is not True:
+                raise ValueError(f"A superuser must have {right}=True.")
+        return self.create_user(username, email, password, **values)
+
+    async def acreate_superuser(self, *args: Any, **values: Any) -> Any:
+        """As `create_superuser`."""
+        return await in_thread(self.create_superuser, *args, **values)
+
+    def get(self, **values: Any) -> Any:
+        """The user with this `pk`, or with these values of one `Unique`.
+
+        USERNAME_FIELD takes all that `AbstractUser.named` does.
+
+        Raises:
+            DoesNotExist
+            TypeError: not the attributes of one `Unique`.
+        """
+        if values.keys() == {"pk"}:
+            pk = str(values["pk"])
+            # From a link, so it may be any text: the key of a guard item, or an invalid key.
+            if as_uuid(pk) != pk:
+                raise self.model.DoesNotExist
+            return self.model.get(pk)
+        if values.keys() == {self.model.USERNAME_FIELD}:
+            return self.model.named(values[self.model.USERNAME_FIELD])
+        return self.model.find(**values)
+
+    async def aget(self, **values: Any) -> Any:
+        """As `get`."""
+        return await in_thread(self.get, **values)
+
+    def get_or_create(
+        self, defaults: Mapping[str, Any] | None = None, **values: Any
+    ) -> tuple[Any, bool]:
+        """The user with these `values` of one `Unique`, and whether this call made it.
+
+        A new one is made as by `create_user`, with `defaults` as well. Of calls at the same time
+        one makes it, and the others return it. Costs 2 requests and 2 read units if it exists, else
+        1 and those of `create_user`.
+
+        Raises:
+            Taken: another user has a value of `defaults`.
+            ValidationError, ValueError, TypeError, Busy: as `create_user`.
+        """
+        with suppress(self.model.DoesNotExist):
+            return self.model.find(**values), False
+        try:
+            return self.create_user(**{**(defaults or {}), **values}), True
+        except (self.model.Taken, Refused):
+            with suppress(self.model.DoesNotExist):
+                return self.model.find(**values), False
+            raise
+
+    async def aget_or_create(self, *args: Any, **values: Any) -> tuple[Any, bool]:
+        """As `get_or_create`."""
+        return await in_thread(self.get_or_create, *args, **values)
+
+    def get_by_natural_key(self, username: str) -> Any:
+        return self.model.find(**{self.model.USERNAME_FIELD: username})
+
+    async def aget_by_natural_key(self, username: str) -> Any:
+        """As `get_by_natural_key`."""
+        return await in_thread(self.get_by_natural_key, username)
+
+    normalize_email = staticmethod(BaseUserManager.normalize_email)
+
+    def filter(self, **values: Any) -> list[Any]:
+        """The user with the email address, in a list: for Django's PasswordResetForm."""
+        model, name = self.model, self.model.EMAIL_FIELD
+        if {*values} != {f"{name}__iexact", "is_active"} or name not in model.unique_names():
+            raise TypeError(
+                f"filter is for Django's PasswordResetForm, and takes {name}__iexact and is_active "
+                f"of a model whose {name} is unique. Find users with get(…)."
+            )
+        address = values[f"{name}__iexact"]
+        user = model.find_in_even_time(address) if "@" in address else None
+        return [user] if user and user.is_active == values["is_active"] else []
