@@ -121,7 +121,7 @@ def _end_all_and_begin(user: User) -> None:
 
 def _see(user: User, **write: Any) -> None:
     [session] = sessions.alive(user)
-    sessions.seen(user, session, address="192.0.2.8", **write)
+    sessions.mark_seen(user, session, address="192.0.2.8", **write)
 
 
 def _delete(user: User) -> None:
@@ -295,7 +295,7 @@ ACCOUNTS = [
         refusals={"all ended since, and one began": (_end_all_and_begin, DONE)},
     ),
     # The page goes on with the account as it was read.
-    _session("sessions.seen", _see, ann_seen_long_ago, stale=None, is_in_hand=False),
+    _session("sessions.mark_seen", _see, ann_seen_long_ago, stale=None, is_in_hand=False),
 ]
 
 

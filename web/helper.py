@@ -133,7 +133,7 @@ def compute_here() -> None:
     _is_here = True
 
 
-def computed(function: Callable[..., Result], *arguments: Any, account: str = "") -> Result:
+def run_in_helper(function: Callable[..., Result], *arguments: Any, account: str = "") -> Result:
     """What `function`, which is named in a module, returns for `arguments`, in the helper.
 
     A page passes its turn on meanwhile. Accounts take turns; without one it is another account.

@@ -84,7 +84,7 @@ _auser_of = sync_to_async(_user_of)
 def _read_user(request: HttpRequest) -> User | AnonymousUser:
     """Costs 2 read units, in 1 request if the visitor has the account cookie, else in 2.
 
-    Every five minutes also the write of `sessions.seen`.
+    Every five minutes also the write of `sessions.mark_seen`.
     """
     user: User | AnonymousUser = _user_read_with_session(request) or auth.get_user(request)  # type: ignore[assignment]  # the stubs know users of the ORM only
     if not isinstance(user, User):
@@ -96,7 +96,7 @@ def _read_user(request: HttpRequest) -> User | AnonymousUser:
     user.session_id = session.id
     # If it cannot be recorded, the page may still get its answer. The next page records it.
     with suppress(Unavailable), within(NOTING_SECONDS):
-        sessions.seen(user, session, address=visitor.address(request))
+        sessions.mark_seen(user, session, address=visitor.address(request))
     return user
 
 

@@ -95,7 +95,7 @@ def _session(session_id: str, entry: dict[str, Any]) -> Session:
     )
 
 
-def first(*, browser: str, address: str) -> dict[str, Any]:
+def first_session(*, browser: str, address: str) -> dict[str, Any]:
     """Attributes of a new account that begin its first session. Sends no request."""
     now = datetime.now(UTC)
     entry = _entry(browser, address, now)
@@ -150,7 +150,9 @@ def begin(
     return session_id
 
 
-def seen(user: User, session: Session, *, address: str, write: Transaction | None = None) -> None:
+def mark_seen(
+    user: User, session: Session, *, address: str, write: Transaction | None = None
+) -> None:
     """Record that `session` was used now, and from where, unless that was recorded recently.
 
     If the session has ended or another page recorded it first, nothing is written, and `user` stays

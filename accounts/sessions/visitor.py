@@ -63,7 +63,7 @@ def register_signed_in(request: HttpRequest, **values: Any) -> User:
 
     Raises as `register`, and as `accounts.limits.attempts.is_password_of` if it is sent again.
     """
-    signing_in = sessions.first(**from_where(request))
+    signing_in = sessions.first_session(**from_where(request))
     is_password = partial(attempts.is_password_of, client=counted_client(request))
     user = register(**values, sign_in=signing_in, is_password=is_password)
     [begun] = signing_in["sessions"]

@@ -11,7 +11,7 @@ from typing import ClassVar
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _, pgettext_lazy
 
-from invoices.document.fields import Amount, Field, Number, SingleLine, fields_of, stated
+from invoices.document.fields import Amount, Field, Number, SingleLine, field, fields_of
 from invoices.document.money import EXACT, minor_units, readable_decimal
 from web.choices import is_currency
 from web.kinds import Choice
@@ -72,12 +72,12 @@ class Line:
 
     always_digested: ClassVar = ("description", "quantity", "unit_price", "vat_rate")
 
-    description: str = stated(SingleLine(1_000), _("Description"))
-    quantity: Decimal = stated(Number(9, 6, may_be_zero=False), _("Quantity"), initial="1")
-    unit_price: Decimal = stated(_PRICE, _("Unit price"))
-    vat_rate: Decimal = stated(Number(3, 3, bounds=(0, 100), is_percentage=True), _("VAT %"))
-    tax_category: str = stated(_TAX_CATEGORY, _("Tax category"), default="")
-    unit: str = stated(_UNIT, _("Unit"), default="")
+    description: str = field(SingleLine(1_000), _("Description"))
+    quantity: Decimal = field(Number(9, 6, may_be_zero=False), _("Quantity"), initial="1")
+    unit_price: Decimal = field(_PRICE, _("Unit price"))
+    vat_rate: Decimal = field(Number(3, 3, bounds=(0, 100), is_percentage=True), _("VAT %"))
+    tax_category: str = field(_TAX_CATEGORY, _("Tax category"), default="")
+    unit: str = field(_UNIT, _("Unit"), default="")
 
     @property
     def category(self) -> str:
@@ -117,10 +117,10 @@ class VatShare:
     `tax_category` is empty if it follows from the rate.
     """
 
-    rate: Decimal = stated(Number(3, 3))
-    net: int = stated(Amount())
-    vat: int = stated(Amount())
-    tax_category: str = stated(SingleLine(20), default="")
+    rate: Decimal = field(Number(3, 3))
+    net: int = field(Amount())
+    vat: int = field(Amount())
+    tax_category: str = field(SingleLine(20), default="")
 
     @property
     def category(self) -> str:

@@ -4,7 +4,7 @@ A kind says how a value is typed, checked and stored.
 
 `invoices.document.invoice` declares each field once, with its kind and what a form needs:
 
-    note: str = stated(MultiLine(1_000), _("Note"), default="")
+    note: str = field(MultiLine(1_000), _("Note"), default="")
 
 The form, the command `issueinvoice`, the stored item, the digest, the JSON and the data of the PDF
 follow from these declarations.
@@ -287,7 +287,7 @@ class Field:
         )
 
 
-def stated(
+def field(
     kind: Kind, label: Any = None, *, help_text: Any = "", initial: str = "", **options: Any
 ) -> Any:
     """The field of a dataclass that is a field of the invoice; see `Field`."""

@@ -29,8 +29,8 @@ from invoices.document.fields import (
     Moment,
     MultiLine,
     SingleLine,
+    field,
     fields_of,
-    stated,
 )
 from invoices.exceptions import UnknownInvoice
 from web.identifiers import clean_vat_id_of_customer
@@ -71,24 +71,24 @@ class Party:
 
     always_digested: ClassVar = ("name", "address", "vat_id")
 
-    name: str = stated(SingleLine(NAME_MAX_LENGTH), _("Customer’s name"))
-    address: str = stated(MultiLine(500, rows=3), _("Customer’s address"), default="")
-    vat_id: str = stated(SingleLine(100), _("Customer’s VAT ID"), default="")
-    country: str = stated(COUNTRY, _("Customer’s country"), default="")
+    name: str = field(SingleLine(NAME_MAX_LENGTH), _("Customer’s name"))
+    address: str = field(MultiLine(500, rows=3), _("Customer’s address"), default="")
+    vat_id: str = field(SingleLine(100), _("Customer’s VAT ID"), default="")
+    country: str = field(COUNTRY, _("Customer’s country"), default="")
 
 
 @dataclass(frozen=True)
 class Customer(Party):
     """The customer. The form asks for it. `number` is the customer number."""
 
-    number: str = stated(SingleLine(50), _("Customer number"), default="")
-    email: str = stated(
+    number: str = field(SingleLine(50), _("Customer number"), default="")
+    email: str = field(
         EMAIL,
         _("Customer’s email address"),
         help_text=_("Not printed. The invoice can be sent there."),
         default="",
     )
-    language: str = stated(
+    language: str = field(
         _DOCUMENT_LANGUAGE, _("Language"), help_text=_("Of the PDF, and of its mail."), default=""
     )
 
@@ -101,14 +101,14 @@ class Customer(Party):
 class Seller(Party):
     """The seller, as the profile has it. In Japan `vat_id` is the registration number."""
 
-    tax_number: str = stated(SingleLine(100), default="")
-    iban: str = stated(SingleLine(34), default="")
-    bic: str = stated(SingleLine(11), default="")
-    account_holder: str = stated(SingleLine(NAME_MAX_LENGTH), default="")
-    bank_name: str = stated(SingleLine(100), default="")
-    bank_branch: str = stated(SingleLine(100), default="")
-    account_kind: str = stated(SingleLine(20), default="")
-    account_number: str = stated(SingleLine(34), default="")
+    tax_number: str = field(SingleLine(100), default="")
+    iban: str = field(SingleLine(34), default="")
+    bic: str = field(SingleLine(11), default="")
+    account_holder: str = field(SingleLine(NAME_MAX_LENGTH), default="")
+    bank_name: str = field(SingleLine(100), default="")
+    bank_branch: str = field(SingleLine(100), default="")
+    account_kind: str = field(SingleLine(20), default="")
+    account_number: str = field(SingleLine(34), default="")
 
 
 @dataclass(frozen=True)
@@ -122,29 +122,29 @@ class Contents:
 
     customer: Customer
     lines: tuple[Line, ...]
-    currency: str = stated(CURRENCY, _("Currency"), initial="EUR")
-    note: str = stated(
+    currency: str = field(CURRENCY, _("Currency"), initial="EUR")
+    note: str = field(
         MultiLine(1_000), _("Note"), help_text=_("Printed below the total."), default=""
     )
-    prices_include_tax: bool = stated(Flag(), _("Prices include VAT"), default=False)
-    supplied_from: date | None = stated(Day(), _("Date of supply, or its first day"), default=None)
-    supplied_to: date | None = stated(Day(), _("Last day of supply"), default=None)
-    due_date: date | None = stated(Day(), _("Due date"), default=None)
-    payment_terms: str = stated(MultiLine(500), _("Payment terms"), default="")
-    buyer_reference: str = stated(
+    prices_include_tax: bool = field(Flag(), _("Prices include VAT"), default=False)
+    supplied_from: date | None = field(Day(), _("Date of supply, or its first day"), default=None)
+    supplied_to: date | None = field(Day(), _("Last day of supply"), default=None)
+    due_date: date | None = field(Day(), _("Due date"), default=None)
+    payment_terms: str = field(MultiLine(500), _("Payment terms"), default="")
+    buyer_reference: str = field(
         SingleLine(100),
         _("Customer’s reference"),
         help_text=_("For example, an order number or a cost center."),
         default="",
     )
-    exemption_reason: str = stated(
+    exemption_reason: str = field(
         SingleLine(300),
         _("Reason without VAT"),
         help_text=_("For lines that are exempt from VAT. For example, the paragraph of the law."),
         default="",
     )
-    credits: str = stated(SingleLine(20), default="")
-    credit_reason: str = stated(SingleLine(500), default="")
+    credits: str = field(SingleLine(20), default="")
+    credit_reason: str = field(SingleLine(500), default="")
 
     @property
     def asks_for_payment(self) -> bool:
@@ -198,12 +198,12 @@ class Invoice(Contents):
     number: int
     seller: Seller
     totals: Totals
-    issued_at: date = stated(Day())
-    request_id: str = stated(SingleLine(100), default="")
-    status: Status = stated(SingleLine(10), default="issued")
-    void_reason: str = stated(SingleLine(500), default="")
-    voided_at: datetime | None = stated(Moment(), default=None, compare=False)
-    language: str = stated(SingleLine(35), default=DEFAULT_LANGUAGE)
+    issued_at: date = field(Day())
+    request_id: str = field(SingleLine(100), default="")
+    status: Status = field(SingleLine(10), default="issued")
+    void_reason: str = field(SingleLine(500), default="")
+    voided_at: datetime | None = field(Moment(), default=None, compare=False)
+    language: str = field(SingleLine(35), default=DEFAULT_LANGUAGE)
 
     @property
     def is_draft(self) -> bool:
@@ -328,7 +328,9 @@ def draft_of(
     values: Mapping[str, Any], lines: Iterable[Line], issued_on: date | None = None
 ) -> Draft:
     """The draft of clean values by the names of `TYPED_FIELDS`."""
-    customer = typed_customer({field.name: values[key] for key, field in _CUSTOMER_FIELDS.items()})
+    customer = typed_customer(
+        {declared.name: values[key] for key, declared in _CUSTOMER_FIELDS.items()}
+    )
     others = {name: values[name] for name in _OTHER_FIELDS}
     return Draft(customer=customer, lines=tuple(lines), issued_on=issued_on, **others)
 
@@ -371,4 +373,4 @@ def typed_values_of(invoice: Invoice) -> dict[str, str]:
     """What a person would type to issue the same again, apart from the lines."""
     customer = {f"customer_{name}": value for name, value in vars(invoice.customer).items()}
     values = customer | vars(invoice)
-    return {name: field.to_text(values[name]) for name, field in TYPED_FIELDS.items()}
+    return {name: declared.to_text(values[name]) for name, declared in TYPED_FIELDS.items()}

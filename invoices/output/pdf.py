@@ -31,7 +31,7 @@ from invoices.document.fonts import font_folders, installed
 from invoices.document.invoice import Invoice
 from invoices.output.contents import contents_of
 from invoices.output.einvoices import XML_NAME, as_xml, missing
-from web.helper import computed
+from web.helper import run_in_helper
 
 if TYPE_CHECKING:
     import typst
@@ -65,7 +65,7 @@ _loaded_in: int | None = None
 def _typeset(contents: str, timestamp: int) -> bytes:
     global _loaded_in
     if _loaded_in not in (None, os.getpid()):
-        return computed(_typeset, contents, timestamp)
+        return run_in_helper(_typeset, contents, timestamp)
     _loaded_in = os.getpid()
     # Imported with the first PDF, so that commands and servers start without it.
     import typst
@@ -192,13 +192,13 @@ def pdf_of(invoice: Invoice, *, keep: bool = True, account: str = "") -> bytes:
     for the helper, by default the invoice's.
 
     Raises:
-        Busy: see `web.helper.computed`, with its other errors.
+        Busy: see `web.helper.run_in_helper`, with its other errors.
     """
     name = name_of(invoice)
     kept = _kept()
     content = kept.get(name)
     if content is None:
-        content = computed(render, invoice, account=account or invoice.account)
+        content = run_in_helper(render, invoice, account=account or invoice.account)
         if keep:
             kept.put(name, content)
     return content

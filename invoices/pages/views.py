@@ -46,7 +46,7 @@ from invoices.store.sendings import sendings_of
 from sequences import DamagedSeries, ItemTooLarge, SequenceError
 from web import keptforms
 from web.choices import currency_of, is_currency
-from web.helper import computed
+from web.helper import run_in_helper
 from web.locallimits import LocalLimit
 
 #: A person who types sends a few questions per second, and an office may share an address.
@@ -265,7 +265,7 @@ class InvoiceXmlView(OwnInvoicesMixin, InLineMixin, View):
         if DOWNLOAD in request.GET:
             return download_page(request, f"{invoice.label}.xml")
         headers = {"Content-Disposition": content_disposition_header(True, f"{invoice.label}.xml")}
-        xml = computed(einvoices.as_xml, invoice, account=self.account)
+        xml = run_in_helper(einvoices.as_xml, invoice, account=self.account)
         return HttpResponse(xml, content_type="application/xml", headers=headers)
 
 

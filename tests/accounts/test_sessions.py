@@ -149,7 +149,7 @@ def test_a_session_that_ended_meanwhile_is_not_recorded_as_seen_and_the_account_
     sessions.end_all(User.get(ann.pk))
     stored = stored_user(ann.pk)
 
-    sessions.seen(read, sessions.alive(read)[0], address="192.0.2.8")
+    sessions.mark_seen(read, sessions.alive(read)[0], address="192.0.2.8")
 
     assert read.to_dynamodb_dict() == read.stored == before
     assert stored_user(ann.pk) == stored

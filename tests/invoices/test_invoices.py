@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from invoices.document.amounts import Line
-from invoices.document.fields import Day, SingleLine, stated
+from invoices.document.fields import Day, SingleLine, field
 from invoices.document.invoice import Customer, Draft, Invoice, Seller, label_of, parse_label
 from invoices.exceptions import UnknownInvoice
 from invoices.store.records import from_item, to_item
@@ -78,17 +78,17 @@ def test_other_contents_have_another_digest() -> None:
 
 @dataclass(frozen=True)
 class FurtherParty(Customer):
-    reference: str = stated(SingleLine(20), default="")
+    reference: str = field(SingleLine(20), default="")
 
 
 @dataclass(frozen=True)
 class FurtherLine(Line):
-    color: str = stated(SingleLine(20), default="red")
+    color: str = field(SingleLine(20), default="red")
 
 
 @dataclass(frozen=True)
 class FurtherDraft(Draft):
-    paid_on: date | None = stated(Day(), default=None)
+    paid_on: date | None = field(Day(), default=None)
 
 
 def test_a_new_field_changes_the_digest_only_if_it_is_not_at_its_default() -> None:

@@ -33,7 +33,7 @@ from tests.pages import Page
 from tests.production import PRODUCTION
 from tests.project.test_helper import end_helper
 from web import helper
-from web.helper import computed
+from web.helper import run_in_helper
 
 LABEL = f"{DAY.year}-000001"
 PAGE = f"/invoices/{LABEL}/"
@@ -62,13 +62,13 @@ def issuer(ann: User) -> User:
 def typeset(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The invoices that the helper makes a PDF of from now on."""
     made: list[Any] = []
-    compute = pdf.computed
+    compute = pdf.run_in_helper
 
     def noted(function: Any, invoice: Any, account: str) -> Any:
         made.append(invoice)
         return compute(function, invoice, account=account)
 
-    monkeypatch.setattr(pdf, "computed", noted)
+    monkeypatch.setattr(pdf, "run_in_helper", noted)
     return made
 
 
@@ -133,7 +133,7 @@ def named_by_a_worker() -> str:
 #: The name of a PDF, by each kind of process that makes PDFs in a test. The hashes of texts differ.
 NAMED: dict[str, Callable[[], str]] = {
     "this process": lambda: name_of(an_invoice()),
-    "its helper": lambda: computed(name_of, an_invoice()),
+    "its helper": lambda: run_in_helper(name_of, an_invoice()),
     "a command": lambda: fork_server.run("-c", PROGRAM).stdout,
     "a command in production": lambda: fork_server.run("-c", PROGRAM, env=THERE).stdout,
     "a server": lambda: check_output([sys.executable, "-c", PROGRAM], cwd=ROOT, text=True),

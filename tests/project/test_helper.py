@@ -20,7 +20,7 @@ from tests.forked import in_a_child
 from tests.programs import start
 from tests.waiting import wait_until
 from web import helper
-from web.helper import HelperEnded, HelperFailed, computed
+from web.helper import HelperEnded, HelperFailed, run_in_helper
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -60,7 +60,7 @@ def under_way(function: Callable[[str], None], folder: Path) -> Iterator[tuple[i
     """The id of the helper while it computes `function`, and the future of its result."""
     began = folder / "began"
     with ThreadPoolExecutor(1) as pool:
-        result = pool.submit(computed, function, str(began))
+        result = pool.submit(run_in_helper, function, str(began))
         wait_until(lambda: began.exists() or result.done())
         try:
             yield int(began.read_text()), result
@@ -69,7 +69,7 @@ def under_way(function: Callable[[str], None], folder: Path) -> Iterator[tuple[i
 
 
 def test_all_threads_have_one_helper(at_once: Callable[..., list[Any]]) -> None:
-    found = set(at_once(lambda number: computed(computations.process_id, number)))
+    found = set(at_once(lambda number: run_in_helper(computations.process_id, number)))
 
     assert len(found) == 1
     assert found != {os.getpid()}
@@ -83,24 +83,24 @@ def test_a_helper_that_is_killed_while_it_computes_is_replaced(tmp_path: Path) -
             result.result()
 
     assert caught.value.code == -signal.SIGSEGV
-    assert computed(computations.process_id) not in {pid, os.getpid()}
+    assert run_in_helper(computations.process_id) not in {pid, os.getpid()}
 
 
 def test_a_helper_that_is_killed_while_it_is_idle_is_replaced_without_an_error() -> None:
-    before = computed(computations.process_id)
+    before = run_in_helper(computations.process_id)
     os.kill(before, signal.SIGKILL)
     wait_until(lambda: not is_running(before))
 
-    assert computed(computations.process_id) != before
+    assert run_in_helper(computations.process_id) != before
 
 
 def test_an_exception_is_returned_with_its_traceback_and_the_helper_goes_on() -> None:
-    before = computed(computations.process_id)
+    before = run_in_helper(computations.process_id)
 
     with pytest.raises(HelperFailed, match=r"(?s)in fail.*LookupError: of no use"):
-        computed(computations.fail)
+        run_in_helper(computations.fail)
 
-    assert computed(computations.process_id) == before
+    assert run_in_helper(computations.process_id) == before
 
 
 def test_a_computation_that_uses_a_core_for_too_long_is_ended(
@@ -109,7 +109,7 @@ def test_a_computation_that_uses_a_core_for_too_long_is_ended(
     monkeypatch.setattr(helper, "CPU_SECONDS", 0.2)
 
     with pytest.raises(HelperEnded) as caught:
-        computed(computations.use_a_core, str(tmp_path / "began"))
+        run_in_helper(computations.use_a_core, str(tmp_path / "began"))
 
     assert caught.value.code == -signal.SIGPROF
 
@@ -118,7 +118,7 @@ def test_a_computation_that_waits_for_too_long_is_ended_by_its_parent(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     # Started before, as that takes long on a slow machine.
-    assert computed(computations.process_id)
+    assert run_in_helper(computations.process_id)
     monkeypatch.setattr(helper, "SECONDS", 2)
 
     with under_way(computations.never_end, tmp_path) as (pid, result):
@@ -134,16 +134,16 @@ def test_a_computation_that_waits_for_too_long_is_ended_by_its_parent(
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such limit")
 def test_a_computation_that_takes_too_much_memory_is_ended() -> None:
     most = helper.MOST_BYTES // 1024 // 1024
-    assert computed(computations.take_memory, most // 4)
+    assert run_in_helper(computations.take_memory, most // 4)
 
     with pytest.raises(HelperEnded):
-        computed(computations.take_memory, most)
+        run_in_helper(computations.take_memory, most)
 
 
 def test_a_computation_that_does_not_get_its_turn_is_refused(tmp_path: Path) -> None:
     with under_way(computations.never_end, tmp_path) as (pid, _result):
         with page(0.1), pytest.raises(Busy, match="no free slot"):
-            computed(computations.mark, str(tmp_path / "late"))
+            run_in_helper(computations.mark, str(tmp_path / "late"))
         os.kill(pid, signal.SIGKILL)
 
     assert not (tmp_path / "late").exists()
@@ -156,20 +156,20 @@ def test_the_helper_has_neither_secrets_nor_the_settings_of_aws(
     settings.TIME_ZONE = "Asia/Tokyo"
     monkeypatch.setenv("AWS_SESSION_TOKEN", "secret")
 
-    found = computed(computations.environment)
+    found = run_in_helper(computations.environment)
 
     assert {name for name in found if name.startswith(("AWS_", "DJANGO_"))} == set()
-    assert computed(computations.unknown_setting, "EXPORTS_BUCKET") is None
-    assert computed(computations.unknown_setting, "TIME_ZONE") == "Asia/Tokyo"
+    assert run_in_helper(computations.unknown_setting, "EXPORTS_BUCKET") is None
+    assert run_in_helper(computations.unknown_setting, "TIME_ZONE") == "Asia/Tokyo"
 
 
 def test_the_end_of_a_server_and_ctrl_c_reach_the_helper_through_its_parent_only() -> None:
-    before = computed(computations.process_id)
+    before = run_in_helper(computations.process_id)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         os.kill(before, number)
 
-    assert computed(computations.process_id) == before
+    assert run_in_helper(computations.process_id) == before
 
 
 def test_a_child_that_is_forked_in_the_middle_of_a_computation_has_a_helper_of_its_own(
@@ -178,9 +178,9 @@ def test_a_child_that_is_forked_in_the_middle_of_a_computation_has_a_helper_of_i
     with under_way(computations.never_end, tmp_path) as (pid, result):
 
         def child() -> None:
-            theirs = computed(computations.process_id)
+            theirs = run_in_helper(computations.process_id)
             assert theirs not in {pid, os.getpid()}
-            assert computed(computations.process_id) == theirs
+            assert run_in_helper(computations.process_id) == theirs
 
         assert in_a_child(child) == 0
         assert not result.done()
@@ -199,12 +199,12 @@ from tests import computations
 from web import helper
 kind, folder = sys.argv[1:]
 if __name__ == "__main__":
-    helper.computed(computations.mark, f"{folder}/helper")
+    helper.run_in_helper(computations.mark, f"{folder}/helper")
     if kind == "in the middle":
         # Of the orphan, which its parent does not end.
         helper.SECONDS = 5
         busy = [computations.never_end, f"{folder}/busy"]
-        threading.Thread(target=helper.computed, args=busy).start()
+        threading.Thread(target=helper.run_in_helper, args=busy).start()
     if kind == "with a forked sibling" and not os.fork():
         computations.mark(f"{folder}/sibling")
         threading.Event().wait()
@@ -240,7 +240,7 @@ def test_the_helper_ends_with_its_parent(kind: str, waits_for: str, tmp_path: Pa
 def test_a_process_that_does_one_thing_at_a_time_computes_for_itself() -> None:
     helper.compute_here()
 
-    assert computed(computations.process_id) == os.getpid()
+    assert run_in_helper(computations.process_id) == os.getpid()
     assert helper._helper.made() is None
 
 
@@ -249,7 +249,7 @@ def test_a_page_passes_its_turn_on_while_the_helper_computes(tmp_path: Path) -> 
 
     def make_a_page() -> None:
         with in_turn(turns):
-            computed(computations.never_end, str(tmp_path / "began"))
+            run_in_helper(computations.never_end, str(tmp_path / "began"))
 
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(make_a_page)
