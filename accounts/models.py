@@ -30,7 +30,7 @@ from typing import Any
 
 from django.conf import settings
 from django.utils.translation import gettext_lazy as _
-from pynamodb.attributes import MapAttribute, UnicodeAttribute, UTCDateTimeAttribute
+from pynamodb.attributes import MapAttribute, UTCDateTimeAttribute
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
 
@@ -38,7 +38,7 @@ from accounts import attributes
 from accounts.attributes import IntegerValue, PaymentDays, TextValue, Value
 from accounts.exceptions import StaleUser, ValueTaken, taken
 from accounts.signals import value_taken
-from dynamo import IntegerAttribute, Transaction, Unique, ensure
+from dynamo import IntegerAttribute, TextAttribute, Transaction, Unique, ensure
 from dynamo.auth import AbstractUser
 from dynamo.auth.addresses import clean_new_email, comparable_email
 from dynamo.auth.usernames import clean_new_username, comparable_username
@@ -128,12 +128,12 @@ class User(AbstractUser):
         help_text=_("Left out of invoices in another language than those within your country."),
     )
     email_confirmed_at = UTCDateTimeAttribute(attr_name="emailConfirmedAt", null=True)
-    confirmation_id = UnicodeAttribute(
+    confirmation_id = TextAttribute(
         attr_name="confirmationId", null=True, default_for_new=new_confirmation_id
     )
     sessions: Any = MapAttribute(null=True)  # type: ignore[no-untyped-call]  # PynamoDB's
-    pending_email = UnicodeAttribute(attr_name="pendingEmail", null=True)
-    pending_id = UnicodeAttribute(attr_name="pendingId", null=True)
+    pending_email = TextAttribute(attr_name="pendingEmail", null=True)
+    pending_id = TextAttribute(attr_name="pendingId", null=True)
     pending_until = IntegerAttribute(attr_name="pendingUntil", null=True)
 
     Stale, Taken = StaleUser, ValueTaken  # type: ignore[assignment]  # not of the library's tree

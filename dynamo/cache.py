@@ -42,12 +42,11 @@ from django.conf import settings
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.crypto import salted_hmac
-from pynamodb.attributes import UnicodeAttribute
 
 from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, DynamoError
 from dynamo.items.altering import AltersData
-from dynamo.items.attributes import IntegerAttribute
+from dynamo.items.attributes import IntegerAttribute, TextAttribute
 from dynamo.items.bulk import query_pages, read_batches, read_one_of_each, write_batches
 from dynamo.items.plain import PlainModel
 from dynamo.items.updates import Update
@@ -117,11 +116,11 @@ class CacheItem(PlainModel):
 
     ttl_attribute = "expires"
 
-    key = UnicodeAttribute(hash_key=True)
+    key = TextAttribute(hash_key=True)
     expires = IntegerAttribute(null=True)
     expires_at = IntegerAttribute(attr_name="expiresAt", null=True)
-    nonce = UnicodeAttribute(null=True)
-    location = UnicodeAttribute(null=True)
+    nonce = TextAttribute(null=True)
+    location = TextAttribute(null=True)
 
 
 def _asynchronous(name: str) -> Any:

@@ -23,9 +23,9 @@ from datetime import date
 from typing import Any, Self
 
 from django.utils.translation import gettext_lazy as _
-from pynamodb.attributes import MapAttribute, UnicodeAttribute
+from pynamodb.attributes import MapAttribute
 
-from dynamo import DateAttribute, IntegerAttribute, Model
+from dynamo import DateAttribute, IntegerAttribute, Model, TextAttribute
 from dynamo.items.plain import PlainModel
 from dynamo.items.values import Item
 from sequences import NumberedItem
@@ -75,13 +75,13 @@ class InvoiceState(PlainModel):
     class Meta:
         table_name = "invoicestates"
 
-    series = UnicodeAttribute(hash_key=True)
+    series = TextAttribute(hash_key=True)
     number = IntegerAttribute(range_key=True)
 
     #: The day of the payment.
     paid_on = DateAttribute(attr_name="paidOn", null=True)
     #: The request id of the credit note that cancels the invoice.
-    credited_by = UnicodeAttribute(attr_name="creditedBy", null=True)
+    credited_by = TextAttribute(attr_name="creditedBy", null=True)
     #: The times the invoice was sent, by request id: `to`, `at` and `outcome`, each a text.
     sendings: Any = MapAttribute(null=True)  # type: ignore[no-untyped-call]  # PynamoDB's
 
@@ -94,12 +94,12 @@ class CustomerItem(Model):
         verbose_name = _("customer")
         verbose_name_plural = _("customers")
 
-    account = UnicodeAttribute(hash_key=True)
-    id = UnicodeAttribute(range_key=True)
-    number = UnicodeAttribute()
-    name = UnicodeAttribute()
-    address = UnicodeAttribute(null=True)
-    vat_id = UnicodeAttribute(attr_name="vatId", null=True)
-    country = UnicodeAttribute(null=True)
-    email = UnicodeAttribute(null=True)
-    language = UnicodeAttribute(null=True)
+    account = TextAttribute(hash_key=True)
+    id = TextAttribute(range_key=True)
+    number = TextAttribute(_("Customer number"))
+    name = TextAttribute(_("Customer’s name"))
+    address = TextAttribute(_("Customer’s address"), null=True)
+    vat_id = TextAttribute(_("Customer’s VAT ID"), attr_name="vatId", null=True)
+    country = TextAttribute(_("Customer’s country"), null=True)
+    email = TextAttribute(_("Customer’s email address"), null=True)
+    language = TextAttribute(null=True)

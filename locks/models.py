@@ -15,8 +15,9 @@ That client acquires with PutItem, so it drops `fencingToken` and `renewedAt`.
 Source: https://github.com/awslabs/amazon-dynamodb-lock-client
 """
 
-from pynamodb.attributes import BinaryAttribute, UnicodeAttribute
+from pynamodb.attributes import BinaryAttribute
 
+from dynamo import TextAttribute
 from dynamo.items.attributes import IntegerAttribute
 from dynamo.items.plain import PlainModel
 
@@ -29,11 +30,11 @@ class LockItem(PlainModel):
     class Meta:
         table_name = "locks"
 
-    name = UnicodeAttribute(hash_key=True, attr_name="key")
-    owner = UnicodeAttribute(attr_name="ownerName")
-    lease_milliseconds = UnicodeAttribute(attr_name="leaseDuration", null=True)
-    version = UnicodeAttribute(attr_name="recordVersionNumber", null=True)
-    released = UnicodeAttribute(attr_name="isReleased", null=True)
+    name = TextAttribute(hash_key=True, attr_name="key")
+    owner = TextAttribute(attr_name="ownerName")
+    lease_milliseconds = TextAttribute(attr_name="leaseDuration", null=True)
+    version = TextAttribute(attr_name="recordVersionNumber", null=True)
+    released = TextAttribute(attr_name="isReleased", null=True)
     data = BinaryAttribute(legacy_encoding=False, null=True)
     fence = IntegerAttribute(attr_name="fencingToken", null=True)
-    renewed_at = UnicodeAttribute(attr_name="renewedAt", null=True)
+    renewed_at = TextAttribute(attr_name="renewedAt", null=True)

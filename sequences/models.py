@@ -18,8 +18,6 @@ Counters are written and read as on the wire, because PynamoDB's numbers are flo
 
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
-from pynamodb.attributes import UnicodeAttribute
-
 from dynamo.items.attributes import IntegerAttribute, TextAttribute
 from dynamo.items.plain import PlainModel
 from dynamo.items.values import Item, canonical, digest_of
@@ -37,7 +35,7 @@ class Counter(PlainModel):
     class Meta:
         table_name = "counters"
 
-    name = UnicodeAttribute(hash_key=True, attr_name="counterName")
+    name = TextAttribute(hash_key=True, attr_name="counterName")
 
     @classmethod
     def address(cls, name: str) -> dict[str, Any]:

@@ -9,8 +9,7 @@ reports
 Each item is the last report of its kind.
 """
 
-from pynamodb.attributes import UnicodeAttribute
-
+from dynamo import TextAttribute
 from dynamo.items.plain import PlainModel
 
 #: The permission of actions on the accounts of staff, which superusers have.
@@ -23,8 +22,8 @@ class Report(PlainModel):
     class Meta:
         table_name = "reports"
 
-    kind = UnicodeAttribute(hash_key=True)
-    result = UnicodeAttribute(null=True)
-    started_at = UnicodeAttribute(attr_name="startedAt", null=True)
-    ended_at = UnicodeAttribute(attr_name="endedAt", null=True)
-    stored_by = UnicodeAttribute(attr_name="storedBy", null=True)
+    kind = TextAttribute(hash_key=True)
+    result = TextAttribute(null=True)
+    started_at = TextAttribute(attr_name="startedAt", null=True)
+    ended_at = TextAttribute(attr_name="endedAt", null=True)
+    stored_by = TextAttribute(attr_name="storedBy", null=True)

@@ -19,9 +19,7 @@ run that has the file continues from the stored parts. Files are cut by the rule
 `uploads.contents`, so equal files have equal checksums here.
 """
 
-from pynamodb.attributes import UnicodeAttribute
-
-from dynamo import IntegerAttribute
+from dynamo import IntegerAttribute, TextAttribute
 from dynamo.items.plain import PlainModel
 
 UPLOADING = "uploading"
@@ -32,12 +30,12 @@ class UploadItem(PlainModel):
     class Meta:
         table_name = "uploads"
 
-    url = UnicodeAttribute(hash_key=True, attr_name="key")
-    state = UnicodeAttribute()
+    url = TextAttribute(hash_key=True, attr_name="key")
+    state = TextAttribute()
     size = IntegerAttribute(null=True)
-    sha256 = UnicodeAttribute(null=True)
-    etag = UnicodeAttribute(null=True)
-    upload_id = UnicodeAttribute(attr_name="uploadId", null=True)
-    lease = UnicodeAttribute(null=True)
+    sha256 = TextAttribute(null=True)
+    etag = TextAttribute(null=True)
+    upload_id = TextAttribute(attr_name="uploadId", null=True)
+    lease = TextAttribute(null=True)
     fence = IntegerAttribute(null=True)
-    updated_at = UnicodeAttribute(attr_name="updatedAt", null=True)
+    updated_at = TextAttribute(attr_name="updatedAt", null=True)

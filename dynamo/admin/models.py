@@ -24,10 +24,10 @@ from typing import Any, ClassVar
 
 from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext as _, gettext as djangos_text
-from pynamodb.attributes import UnicodeAttribute
 
 from dynamo.admin.shown import id_of
 from dynamo.exceptions import DamagedItem
+from dynamo.items.attributes import TextAttribute
 from dynamo.items.plain import PlainModel, all_models
 from dynamo.items.values import PARTITION_KEY_MAX_BYTES, Item
 from dynamo.model.base import Model
@@ -49,17 +49,17 @@ class LogEntry(PlainModel):
     class Meta:
         table_name = "auditlog"
 
-    journal = UnicodeAttribute(hash_key=True)
-    id = UnicodeAttribute(range_key=True)
-    action = UnicodeAttribute()
-    by = UnicodeAttribute(attr_name="byPk")
-    by_name = UnicodeAttribute(attr_name="byName")
-    on = UnicodeAttribute(attr_name="onPk", null=True)
-    on_name = UnicodeAttribute(attr_name="onName", null=True)
-    model_label = UnicodeAttribute(attr_name="model", null=True)
-    what = UnicodeAttribute(null=True)
-    address = UnicodeAttribute(null=True)
-    reason = UnicodeAttribute(null=True)
+    journal = TextAttribute(hash_key=True)
+    id = TextAttribute(range_key=True)
+    action = TextAttribute()
+    by = TextAttribute(attr_name="byPk")
+    by_name = TextAttribute(attr_name="byName")
+    on = TextAttribute(attr_name="onPk", null=True)
+    on_name = TextAttribute(attr_name="onName", null=True)
+    model_label = TextAttribute(attr_name="model", null=True)
+    what = TextAttribute(null=True)
+    address = TextAttribute(null=True)
+    reason = TextAttribute(null=True)
 
     #: What pages call the actions of the project, by their stored names.
     labels: ClassVar[dict[str, Any]] = {}
