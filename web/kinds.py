@@ -191,9 +191,8 @@ class FormField(forms.CharField):
         attrs: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
+        # Not `autocomplete="off"`: then browsers do not restore what was typed after going back.
         widget = kind.widget()
-        if not isinstance(widget, forms.Select):
-            widget.attrs.setdefault("autocomplete", "off")
         widget.attrs |= attrs or {}
         super().__init__(widget=widget, **options)
         # The kind refuses null characters in its own words.

@@ -198,7 +198,7 @@ FORMS = [SIGN_UP, SIGN_IN, PROFILE, f"{PROFILE}business/", f"{PROFILE}invoicing/
 
 
 @pytest.mark.parametrize("url", [*FORMS, USERNAME, EMAIL, PASSWORD_CHANGE, DELETE])
-def test_every_field_has_a_label_and_an_autocomplete_value_and_errors_take_the_focus(
+def test_every_field_has_a_label_and_says_whether_it_is_a_password_and_errors_take_the_focus(
     client: Client, ann: User, url: str
 ) -> None:
     visitor = Client() if url in {SIGN_UP, SIGN_IN} else client
@@ -210,7 +210,7 @@ def test_every_field_has_a_label_and_an_autocomplete_value_and_errors_take_the_f
     typed = {name: attrs for name, attrs in seen.items() if attrs.get("type") != "checkbox"}
     for name, attrs in typed.items():
         is_password = attrs.get("type") == "password"
-        assert attrs["autocomplete"].endswith("-password") is is_password, name
+        assert attrs.get("autocomplete", "").endswith("-password") is is_password, name
 
     # In the profile, nothing is required.
     values = dict.fromkeys(typed, "\x07") if PROFILE in url else {}
