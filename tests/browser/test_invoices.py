@@ -348,3 +348,25 @@ def test_back_reload_and_menu_keep_what_a_preview_shows_and_lead_to_the_issued_i
     expect(page).to_have_url(FIRST)
     expect(page.get_by_role("status")).to_contain_text("has issued invoice")
     assert the_invoice(ann).customer.name == "Carl"
+
+
+def test_back_to_a_form_with_errors_shows_what_was_typed_and_sends_nothing(
+    page: Page, ann: User
+) -> None:
+    page.goto("/invoices/customers/new/")
+    name, email = page.get_by_label("Customer’s name"), page.get_by_label("email")
+    name.fill("Bob & Söhne")
+    email.fill("bob@@example.org")
+    page.locator("main form").evaluate("form => { form.noValidate = true }")
+    page.get_by_role("button", name="Save").click()
+    expect(email).to_be_focused()
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.method))
+
+    page.get_by_role("link", name="Invoices", exact=True).click()
+    expect(page).to_have_url(re.compile("/invoices/$"))
+    page.go_back()
+
+    expect(name).to_have_value("Bob & Söhne")
+    expect(email).to_have_value("bob@@example.org")
+    assert "POST" not in sent
