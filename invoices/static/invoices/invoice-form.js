@@ -171,7 +171,8 @@ let isTyped = "typed" in form.dataset;
 form.addEventListener("input", () => { isTyped = true; });
 form.addEventListener("submit", () => { isTyped = false; });
 addEventListener("beforeunload", (event) => {
-  if (isTyped) event.preventDefault();
+  // Chromium asks nothing on a page that was never touched, and logs an error instead.
+  if (isTyped && (navigator.userActivation?.hasBeenActive ?? true)) event.preventDefault();
 });
 
 // Also after going back, when the browser restores what was typed.
