@@ -301,7 +301,7 @@ class UserAdmin(StaffAdmin):
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         field = VALUES[db_field.name].form_field()
-        field.widget.attrs |= {"class": "vTextField", "autocomplete": "off"}
+        field.widget.attrs["class"] = "vTextField"
         return field
 
     def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
