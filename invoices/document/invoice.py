@@ -17,7 +17,6 @@ from datetime import date, datetime
 from typing import Any, ClassVar, Literal
 
 from django.core.exceptions import ValidationError
-from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy as _
 
 from invoices.document.amounts import Line, Totals, line_nets, totals
@@ -229,8 +228,8 @@ class Invoice(Contents):
 
     @property
     def voided_on(self) -> date | None:
-        """The day it was voided, in the time zone of the settings, if it is known."""
-        return self.voided_at and self.voided_at.astimezone(timezone.get_default_timezone()).date()
+        """The day it was voided, in the time zone in which it was voided, if it is known."""
+        return self.voided_at and self.voided_at.date()
 
     @property
     def is_voided(self) -> bool:

@@ -117,7 +117,8 @@ class InvoiceVoidView(ChangeView):
         return may_void(self.record)
 
     def act(self, form: Form) -> HttpResponse:
-        void(self.account, self.label, form.cleaned_data["reason"])
+        reason = form.cleaned_data["reason"]
+        void(self.account, self.label, reason, time_zone=self.user.time_zone)
         text = _("Invoice %(number)s was voided.")
         return self.redirect(text, "invoice", self.label, number=self.label)
 

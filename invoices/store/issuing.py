@@ -3,7 +3,7 @@
 import re
 import uuid
 from collections.abc import Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -123,12 +123,17 @@ def _issued_before(item: InvoiceItem, request_id: str) -> Invoice | None:
     return from_item(stored) if stored else None
 
 
+def zone_of(name: str | None) -> tzinfo:
+    """The time zone with this name (`Europe/Berlin`), by default that of the settings."""
+    return ZoneInfo(name) if name else timezone.get_default_timezone()
+
+
 def today(time_zone: str | None = None) -> date:
     """The current day in `time_zone` (`Europe/Berlin`), by default in that of the settings.
 
     Another zone that a page has activated does not matter.
     """
-    zone = ZoneInfo(time_zone) if time_zone else timezone.get_default_timezone()
+    zone = zone_of(time_zone)
     # Without USE_TZ, `localdate` rejects Django's own time, which has no zone.
     return timezone.localdate(timezone=zone) if settings.USE_TZ else datetime.now(zone).date()
 

@@ -8,7 +8,7 @@ often.
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
@@ -32,7 +32,7 @@ from invoices.exceptions import (
     UnknownInvoice,
 )
 from invoices.models import InvoiceItem, InvoiceState
-from invoices.store.issuing import issue_invoice, today
+from invoices.store.issuing import issue_invoice, today, zone_of
 from invoices.store.records import (
     Record,
     credit_guard,
@@ -63,10 +63,11 @@ def void(
     label: str,
     reason: str,
     *,
+    time_zone: str | None = None,
     even_if_sent: bool = False,
     write: Transaction | None = None,
 ) -> None:
-    """Void the invoice. It keeps its number and its contents.
+    """Void the invoice, today in `time_zone`. It keeps its number and its contents.
 
     What was paid can be credited, or is no longer marked as paid first. What the customer may have
     received by email is voided only with `even_if_sent`.
@@ -88,7 +89,7 @@ def void(
     values = {
         "status": "voided",
         "voidReason": VOID_REASON.clean(reason),
-        "voidedAt": datetime.now(UTC).isoformat(),
+        "voidedAt": datetime.now(zone_of(time_zone)).isoformat(),
     }
     changes = Update({name: {"S": value} for name, value in values.items()})
 

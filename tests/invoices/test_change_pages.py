@@ -141,6 +141,22 @@ def test_an_invoice_that_a_mail_may_have_brought_is_credited_and_not_voided(
         assert error == "The invoice was sent by email, or may have been. Credit it instead."
 
 
+@pytest.mark.parametrize("by", ["page", "command"])
+def test_an_invoice_is_voided_in_the_time_zone_of_its_account(
+    by: str, client: Client, ann: User
+) -> None:
+    ann.change(time_zone="Pacific/Kiritimati")
+
+    if by == "page":
+        client.post(f"{PAGE}void/", {"reason": "Wrong"})
+    else:
+        run("voidinvoice", "--user", "ann", FIRST, "--reason", "Wrong")
+
+    voided = find_invoice(ann.pk, FIRST)
+    assert voided.voided_at is not None
+    assert voided.voided_at.utcoffset() == timedelta(hours=14)
+
+
 def test_a_site_without_voiding_hides_it_and_refuses_it(
     client: Client, ann: User, settings: Any
 ) -> None:

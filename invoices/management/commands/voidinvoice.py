@@ -23,12 +23,15 @@ class Command(InvoiceCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.INVOICES_ALLOW_VOID:
             raise CommandError("INVOICES_ALLOW_VOID is off. Use creditinvoice.")
-        account, _user = find_owner(options["user"])
+        account, user = find_owner(options["user"])
         label = options["number"]
-        even_if_sent = options["even_if_sent"]
+        how = {
+            "time_zone": user.time_zone if user else None,
+            "even_if_sent": options["even_if_sent"],
+        }
         with errors_about("Reason"):
             try:
-                void(account, label, options["reason"], even_if_sent=even_if_sent)
+                void(account, label, options["reason"], **how)
             except AlreadyPaid as error:
                 raise CommandError(f"{error} Use creditinvoice, or markpaid --undo.") from error
         self.show(find_invoice(account, label), options)
