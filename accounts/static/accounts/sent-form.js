@@ -11,5 +11,5 @@ addEventListener("pagehide", () => {
     field.defaultValue = "";
     field.value = typed;
   }
-  history.replaceState(null, "", location.href);
+  history.replaceState(history.state, "", location.href);
 });
