@@ -77,16 +77,6 @@ def write(page: Page, lines: list[tuple[str, str, str, str]] = LINES) -> None:
         fill_line(page, at, line)
 
 
-def typed_lines(page: Page) -> list[tuple[str, ...]]:
-    """The lines as they stand in the form."""
-    labels = ("Description", "Quantity", "Unit price", "VAT %")
-    groups = page.get_by_role("group", name=re.compile(r"^Line \d+$"))
-    expect(groups).to_have_count(len(LINES))
-    return [
-        tuple(group.get_by_label(label).input_value() for label in labels) for group in groups.all()
-    ]
-
-
 def send(page: Page) -> None:
     page.get_by_role("button", name="Issue the invoice").click()
 
@@ -358,20 +348,6 @@ def test_back_reload_and_menu_keep_what_a_preview_shows_and_lead_to_the_issued_i
     expect(page).to_have_url(FIRST)
     expect(page.get_by_role("status")).to_contain_text("has issued invoice")
     assert the_invoice(ann).customer.name == "Carl"
-
-
-def test_going_back_or_reloading_restores_the_lines_that_were_added(page: Page) -> None:
-    page.on("dialog", lambda dialog: dialog.accept())
-    write(page)
-    before = totals(page)
-
-    page.get_by_role("link", name="Customers", exact=True).click()
-    expect(page).to_have_url(re.compile("/invoices/customers/$"))
-    page.go_back()
-    assert typed_lines(page) == LINES
-    page.reload()
-    assert typed_lines(page) == LINES
-    assert totals(page) == before
 
 
 def test_back_to_a_form_with_errors_shows_what_was_typed_and_sends_nothing(

@@ -11,5 +11,5 @@ addEventListener("pagehide", () => {
     field.defaultValue = "";
     field.value = typed;
   }
-  history.replaceState(history.state, "", location.href);
+  history.replaceState(null, "", location.href);
 });

@@ -12,9 +12,6 @@ const maxLines = Number(form.dataset.maxLines);
 const checks = form.querySelector("[data-checks]");
 const noTotals = totals.innerHTML;
 
-// What a page of this form left here when the visitor went away from it.
-const left = history.state;
-
 // Back from the preview leads to the form of this tab.
 history.replaceState(null, "", form.getAttribute("action"));
 
@@ -177,23 +174,6 @@ addEventListener("beforeunload", (event) => {
   // Chromium asks nothing on a page that was never touched, and logs an error instead.
   if (isTyped && (navigator.userActivation?.hasBeenActive ?? true)) event.preventDefault();
 });
-
-// A browser restores what was typed, but not the lines that were added here.
-const LINE = ["description", "quantity", "unit", "unit_price", "vat_rate", "tax_category"];
-addEventListener("beforeunload", () => {
-  const typed = [...lines.children].map((line) => LINE.map((name) => field(line, name).value));
-  history.replaceState({ typed }, "");
-});
-if (left?.typed?.length > lines.children.length) {
-  while (lines.children.length < left.typed.length) {
-    lines.append(form.querySelector("[data-new-line]").content.cloneNode(true));
-  }
-  left.typed.forEach((values, at) => values.forEach((value, number) => {
-    field(lines.children[at], LINE[number]).value = value;
-  }));
-  renumber();
-  isTyped = true;
-}
 
 // Also after going back, when the browser restores what was typed.
 addEventListener("pageshow", showAmountsSoon);
