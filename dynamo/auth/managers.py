@@ -54,7 +54,7 @@ class UserManager(AltersData):
         write: Transaction | None = None,
         **values: Any,
     ) -> Any:
-        """Store a new user. Without `password` nobody can sign in to it.
+        """Store a new user. Without `password` the user cannot sign in.
 
         `request_id` as in `Model.create`; another password counts as another value. Costs 1
         request and 6 write units.

@@ -69,13 +69,14 @@ def void(
 ) -> None:
     """Void the invoice, today in `time_zone`. It keeps its number and its contents.
 
-    What was paid can be credited, or is no longer marked as paid first. What the customer may have
-    received by email is voided only with `even_if_sent`.
+    A paid invoice is refused: credit it, or undo the payment first (`mark_unpaid`). An invoice that
+    the customer may have received by email is voided only with `even_if_sent`.
 
     Costs 2 requests, 6 read and 6 write units for an invoice of up to 1 KB. After `Unavailable`, a
     second call tells whether the first one voided it.
 
-    Raises (the first two at once, the others when the transaction is refused):
+    Raises (the first two at once, AlreadySent at once or, as the others, when the transaction is
+    refused):
         ValidationError: the reason is empty, too long, or cannot be printed.
         UnknownInvoice: the account has no such invoice.
         IsCreditNote: a credit note cannot be voided.
