@@ -137,7 +137,8 @@ def _load() -> _Held:
         raise CredentialRetrievalError(provider=found.method, error_msg="they are not text")
     if not isinstance(found, RefreshableCredentials):
         return _Held(frozen)
-    # The expiry is private. Public is the question whether less than n seconds are left.
+    # Public is only the question whether less than n seconds are left. Without the private name of
+    # the expiry, which another version of botocore may lack, no request could be signed.
     left = bisect.bisect_left(range(_WEEK), True, key=found.refresh_needed) - 1
     if left <= 0:
         # With less than a second left they would be loaded again and again.
