@@ -43,14 +43,15 @@ from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.crypto import salted_hmac
 
-from dynamo.client.sending import send
-from dynamo.exceptions import ConditionFailed, DynamoError
+from dynamo.client.sending import read_item, send
+from dynamo.exceptions import DynamoError
 from dynamo.items.altering import AltersData
 from dynamo.items.attributes import IntegerAttribute, TextAttribute
 from dynamo.items.bulk import query_pages, read_batches, read_one_of_each, write_batches
 from dynamo.items.plain import PlainModel
-from dynamo.items.updates import Update
+from dynamo.items.updates import Update, conditional
 from dynamo.items.values import ITEM_MAX_BYTES, Item
+from dynamo.writes import Outcome, write_one
 
 # Besides the value an item has 37 bytes of names, 64 of key, 49 of location, 32 of nonce, 32 of
 # signature and two numbers of at most 21 bytes each.
@@ -208,7 +209,7 @@ class DynamoCache(AltersData, BaseCache):
         if expires_at == _EXPIRED:
             return self.delete(key, version)
         item = self._new_item(key, version, value, expires_at)
-        return _is_written("PutItem", _put(item, _PRESENT, _VALUE_NAME))
+        return bool(_put(item, _PRESENT, _VALUE_NAME))
 
     def add(
         self, key: Any, value: Any, timeout: Seconds = DEFAULT_TIMEOUT, version: Version = None
@@ -226,14 +227,10 @@ class DynamoCache(AltersData, BaseCache):
             return not self.has_key(key, version)
         nonce = {"S": uuid.uuid4().hex}
         item = self._new_item(key, version, value, expires_at) | {"nonce": nonce}
-        try:
-            send("PutItem", _put(item, _ABSENT, _KEY_NAME))
-        except ConditionFailed as refused:
-            if not refused.repeated:
-                return False
-            stored = self._item(key, version)
-            return stored is not None and stored.get("nonce") == nonce
-        return True
+        outcome = _put(item, _ABSENT, _KEY_NAME)
+        if not outcome.repeated:
+            return bool(outcome)
+        return outcome.stored is not None and outcome.stored.get("nonce") == nonce
 
     def touch(self, key: Any, timeout: Seconds = DEFAULT_TIMEOUT, version: Version = None) -> bool:
         """Set the timeout of `key` again, from now; False if it has no value. 1 request."""
@@ -247,7 +244,7 @@ class DynamoCache(AltersData, BaseCache):
             names=_VALUE_NAME,
             values={":now": _number(now_ms())},
         )
-        return _is_written("UpdateItem", request)
+        return bool(write_one("UpdateItem", request))
 
     def delete(self, key: Any, version: Version = None) -> bool:
         """Delete `key`; whether it had a value. Costs 1 request.
@@ -264,12 +261,8 @@ class DynamoCache(AltersData, BaseCache):
         """
         address = self._address(key, version)
         encoded = _encoded(key, address["Key"]["key"]["S"], value)
-        condition = {
-            "ConditionExpression": "#value = :value",
-            "ExpressionAttributeNames": _VALUE_NAME,
-            "ExpressionAttributeValues": {":value": encoded},
-        }
-        return _is_written("DeleteItem", address | condition)
+        request = _conditional(address, "#value = :value", _VALUE_NAME, {":value": encoded})
+        return bool(write_one("DeleteItem", request))
 
     def end(self, key: Any, seconds: float, version: Version = None) -> None:
         """Delete the value of `key`, and prevent new ones for `seconds`. Costs 1 request.
@@ -300,10 +293,11 @@ class DynamoCache(AltersData, BaseCache):
             values={":now": _number(now_ms()), ":number": {"S": "N"}},
         )
         request["ReturnValues"] = "UPDATED_NEW"
-        try:
-            return _integer(send("UpdateItem", request)["Attributes"]["value"])
-        except ConditionFailed as error:
-            raise ValueError(f"The cache has no integer under the key {key!r}.") from error
+        outcome = write_one("UpdateItem", request, repeatable=False)
+        if outcome.item is None:
+            text = f"The cache has no integer under the key {key!r}."
+            raise ValueError(text) from outcome.refused
+        return _integer(outcome.item["value"])
 
     def get_many(self, keys: Iterable[Any], version: Version = None) -> dict[Any, Any]:
         """The values of those of `keys` that have one. Costs 1 request per 100 keys."""
@@ -398,7 +392,7 @@ class DynamoCache(AltersData, BaseCache):
 
     def _item(self, key: Any, version: Version) -> Item | None:
         """The item of `key`, expired or not."""
-        return send("GetItem", self._address(key, version)).get("Item") or None
+        return read_item(self._address(key, version))
 
 
 def _problem_of(location: Any, options: dict[str, Any]) -> str | None:
@@ -423,23 +417,18 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _put(item: Item, condition: str, names: dict[str, str]) -> dict[str, Any]:
-    return {
-        "TableName": CacheItem.table(),
-        "Item": item,
-        "ConditionExpression": condition,
-        "ExpressionAttributeNames": names,
-        "ExpressionAttributeValues": {":now": _number(now_ms())},
-    }
+def _put(item: Item, condition: str, names: dict[str, str]) -> Outcome:
+    request = {"TableName": CacheItem.table(), "Key": {"key": item["key"]}, "Item": item}
+    values = {":now": _number(now_ms())}
+    return write_one("PutItem", _conditional(request, condition, names, values))
 
 
-def _is_written(operation: str, request: dict[str, Any]) -> bool:
-    """Write under the condition of `request`, which may be repeated; whether it held."""
-    try:
-        send(operation, request, repeatable=True)
-    except ConditionFailed:
-        return False
-    return True
+def _conditional(
+    request: dict[str, Any], condition: str, names: dict[str, str], values: Item
+) -> dict[str, Any]:
+    """The `request` under `condition`. Its refusal is without the stored value, of up to 400 KB."""
+    quiet = {**request, "ReturnValuesOnConditionCheckFailure": "NONE"}
+    return conditional(quiet, condition, names=names, values=values)
 
 
 def _delete_all(stored_keys: Iterable[str]) -> None:

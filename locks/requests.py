@@ -7,8 +7,8 @@ A lock is given up in two ways: *released*, which keeps its item, or *deleted*. 
 `delete_held` are for its holder. `break_seen` is for others: it breaks the lock if it has not
 changed since they read it.
 
-Requests are written as on the wire, because PynamoDB takes as long to build one as an engine nearby
-takes to execute it. `key` and `data` are reserved words of DynamoDB.
+Requests are written as on the wire (see `dynamo.writes`). `key` and `data` are reserved words of
+DynamoDB.
 """
 
 import uuid
@@ -17,11 +17,11 @@ from datetime import UTC, datetime
 from time import time_ns
 from typing import Any
 
-from dynamo import ConditionFailed, Transaction, joined
-from dynamo.client.sending import send
-from dynamo.items.updates import Update
+from dynamo import Transaction, joined
+from dynamo.client.sending import read_item
+from dynamo.items.updates import Update, conditional
 from dynamo.items.values import Item, fits_key
-from dynamo.transactions import Refusal, Write
+from dynamo.writes import Refusal, Write, write_one
 from locks.exceptions import BadLockName, LockChanged
 from locks.models import RELEASED, LockItem
 
@@ -65,7 +65,7 @@ def read(name: str) -> LockItem | None:
 
 def read_raw(name: str) -> Item | None:
     """Read the lock as on the wire, even if it is damaged."""
-    return send("GetItem", _address(name)).get("Item") or None
+    return read_item(_address(name))
 
 
 def take(
@@ -98,13 +98,11 @@ def take(
     condition = _FREE if instead_of is None else _unchanged(instead_of)
     request = update.request(_address(name), **condition)
     request["ReturnValues"] = "ALL_NEW"
-    try:
-        # It counts the token up, but can be repeated: once it has arrived, its condition is false.
-        answer = send("UpdateItem", request, repeatable=True)
-    except ConditionFailed as refused:
-        stored = _stored(refused, name)
-        return _version_of(stored) == version, stored
-    return True, answer["Attributes"]
+    # It counts the token up, but can be repeated: once it has arrived, its condition is false.
+    outcome = write_one("UpdateItem", request)
+    if outcome:
+        return True, outcome.item
+    return _version_of(outcome.stored) == version, outcome.stored
 
 
 def renew(name: str, versions: Sequence[str], version: str, data: bytes | None) -> bool:
@@ -116,8 +114,8 @@ def renew(name: str, versions: Sequence[str], version: str, data: bytes | None) 
     now = {"S": _time_of_day()}
     update = Update({"recordVersionNumber": {"S": version}, "renewedAt": now, **_stored_data(data)})
     unreleased = _held(versions, " AND attribute_not_exists(isReleased)")
-    refused = _refused("UpdateItem", update.request(_address(name), **unreleased))
-    return refused is None or _version_of(_stored(refused, name)) == version
+    outcome = write_one("UpdateItem", update.request(_address(name), **unreleased))
+    return bool(outcome) or _version_of(outcome.stored) == version
 
 
 def release_held(name: str, versions: Sequence[str], version: str) -> bool:
@@ -127,9 +125,9 @@ def release_held(name: str, versions: Sequence[str], version: str) -> bool:
     and another holder has the lock by now. Costs 1 request, 1 write unit.
     """
     request = Update(_released(version)).request(_address(name), **_held(versions))
-    refused = _refused("UpdateItem", request)
+    outcome = write_one("UpdateItem", request)
     # The next holder may have been faster than our repetition.
-    return refused is None or refused.repeated or _version_of(_stored(refused, name)) in versions
+    return bool(outcome) or outcome.repeated or _version_of(outcome.stored) in versions
 
 
 def delete_held(name: str, versions: Sequence[str]) -> bool:
@@ -137,8 +135,8 @@ def delete_held(name: str, versions: Sequence[str]) -> bool:
 
     As with `release_held`, another holder may have the lock by now. Costs 1 request, 1 write unit.
     """
-    refused = _refused("DeleteItem", _under(_address(name), **_held(versions)))
-    return refused is None or refused.repeated or _stored(refused, name) is None
+    outcome = write_one("DeleteItem", conditional(_address(name), **_held(versions)))
+    return bool(outcome) or outcome.repeated or outcome.stored is None
 
 
 def claim(name: str, owner: str) -> bool:
@@ -151,9 +149,8 @@ def claim(name: str, owner: str) -> bool:
         "renewedAt": {"S": _time_of_day()},
     }
     absent = _condition("attribute_not_exists(#key)", {})
-    request = _under({"TableName": LockItem.table(), "Item": item}, **absent)
-    refused = _refused("PutItem", request)
-    return refused is None or _version_of(_stored(refused, name)) == version
+    outcome = write_one("PutItem", conditional({**_address(name), "Item": item}, **absent))
+    return bool(outcome) or _version_of(outcome.stored) == version
 
 
 def break_seen(name: str, seen: Item, *, delete: bool, write: Transaction | None = None) -> None:
@@ -166,7 +163,7 @@ def break_seen(name: str, seen: Item, *, delete: bool, write: Transaction | None
     """
     version = new_version()
     if delete:
-        action = {"Delete": _under(_address(name), **_unchanged(seen))}
+        action = {"Delete": conditional(_address(name), **_unchanged(seen))}
     else:
         # A lock whose token is not a whole number cannot be acquired.
         damaged = not seen.get("fencingToken", {"N": "0"}).get("N", "").isdigit()
@@ -182,14 +179,6 @@ def break_seen(name: str, seen: Item, *, delete: bool, write: Transaction | None
         write.add(Write(action, action, otherwise))
 
 
-def _refused(operation: str, request: dict[str, Any]) -> ConditionFailed | None:
-    try:
-        send(operation, request, repeatable=True)
-    except ConditionFailed as refused:
-        return refused
-    return None
-
-
 def _address(name: str) -> dict[str, Any]:
     return {"TableName": LockItem.table(), "Key": {"key": {"S": name}}}
 
@@ -202,20 +191,7 @@ def _stored_data(data: bytes | None) -> Item:
     return {} if data is None else {"data": {"B": data}}
 
 
-def _under(request: dict[str, Any], condition: str, values: Item, names: Item) -> dict[str, Any]:
-    """The request of a put or a deletion under a condition."""
-    request = {
-        **request,
-        "ConditionExpression": condition,
-        "ExpressionAttributeValues": values,
-        "ExpressionAttributeNames": names,
-        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-    }
-    # DynamoDB rejects empty ones.
-    return {key: given for key, given in request.items() if given}
-
-
-# Conditions, as the arguments of `Update.request` -------------------------------------------------
+# Conditions, as the arguments of `conditional` ----------------------------------------------------
 
 
 def _condition(condition: str, values: Item) -> dict[str, Any]:
@@ -248,8 +224,3 @@ def _time_of_day() -> str:
 
 def _version_of(item: Item | None) -> str | None:
     return None if item is None else item.get("recordVersionNumber", {}).get("S")
-
-
-def _stored(refused: ConditionFailed, name: str) -> Item | None:
-    """The item that refused a write; read if the engine did not return it."""
-    return refused.item or read_raw(name)

@@ -42,13 +42,14 @@ from operator import index
 from typing import Any, Literal, get_args
 
 from dynamo.client.retries import pause_seconds
-from dynamo.client.sending import send
+from dynamo.client.sending import read_item, send
 from dynamo.exceptions import ConditionFailed, Rejected
 from dynamo.items.altering import AltersData
 from dynamo.items.updates import Update
 from dynamo.items.values import Item, fits_key
 from dynamo.runtime.deadline import operation_ends_at, within
 from dynamo.runtime.threads import in_thread
+from dynamo.writes import write_one
 from sequences.combining import Caller, Combiner
 from sequences.exceptions import CounterContended, NotACounter, ReservedName
 from sequences.models import Counter, is_counter_of_series
@@ -321,7 +322,7 @@ def _draw_optimistically(sequence: Sequence, count: int) -> int:
 
 
 def _read(name: str) -> int | None:
-    item = send("GetItem", Counter.address(name)).get("Item", {})
+    item = read_item(Counter.address(name)) or {}
     return _whole_number(name, item["currentValue"]) if "currentValue" in item else None
 
 
@@ -335,6 +336,7 @@ def _add(sequence: Sequence, count: int, **under: Any) -> int:
     request = update.request(Counter.address(sequence.name), **under)
     request["ReturnValues"] = "UPDATED_NEW"
     try:
+        # Not `write_one`: without a condition nothing can be refused, and most calls have none.
         answer = send("UpdateItem", request)
     except Rejected as error:
         # Engines name this error differently; the stored value tells why it was not added to.
@@ -350,11 +352,7 @@ def _set(sequence: Sequence, value: int, condition: str, values: Item) -> bool:
     """Set the counter to `value` if `condition` holds; return whether it did."""
     update = Update(set={"currentValue": _number(value)})
     request = update.request(Counter.address(sequence.name), condition, values=values)
-    try:
-        send("UpdateItem", request, repeatable=True)
-    except ConditionFailed:
-        return False
-    return True
+    return bool(write_one("UpdateItem", request))
 
 
 def _number(value: int) -> dict[str, str]:

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from dynamo.client.sending import send
+from dynamo.client.sending import read_item
 from dynamo.exceptions import DamagedItem
-from dynamo.items.updates import Update
+from dynamo.items.updates import Update, conditional
 from dynamo.items.values import Item
-from dynamo.transactions import MAX_WRITES, Transaction, Write, read_together
+from dynamo.transactions import MAX_WRITES, Transaction, read_together
+from dynamo.writes import Write
 from sequences.combining import Caller
 from sequences.exceptions import DamagedSeries, OutOfOrder, SeriesError
 from sequences.models import Counter, NumberedModel
@@ -180,12 +181,8 @@ class Group:
         return True
 
     def _put(self, item: Item, about: object, refused: Exception) -> Write:
-        action = {
-            "TableName": self._model.table(),
-            "Item": item,
-            "ConditionExpression": "attribute_not_exists(series)",
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        }
+        request = {"TableName": self._model.table(), "Item": item}
+        action = conditional(request, "attribute_not_exists(series)")
         return Write(about, {"Put": action}, refused)
 
     def _counter_update(self) -> dict[str, Any]:
@@ -269,8 +266,7 @@ def read_head(model: Model, series: str) -> Head:
     Raises:
         DamagedSeries: as `head_of`.
     """
-    answer = send("GetItem", Counter.address(model.counter_prefix() + series))
-    return head_of(series, model, answer.get("Item"))
+    return head_of(series, model, read_item(Counter.address(model.counter_prefix() + series)))
 
 
 def head_of(series: str, model: Model, counter: Item | None) -> Head:

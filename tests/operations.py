@@ -19,7 +19,8 @@ from dynamo.client.sending import send
 from dynamo.items.plain import PlainModel
 from dynamo.items.values import Item
 from dynamo.model.objects import WRITE_ID
-from dynamo.transactions import Transaction, Write
+from dynamo.transactions import Transaction
+from dynamo.writes import Write
 from locks.exceptions import LeaseLost, LockTaken, UnknownLock
 from locks.leases import Lease
 from locks.lock import claim_once

@@ -9,17 +9,17 @@ safely be repeated.
 import logging
 import threading
 import uuid
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from pynamodb.expressions.condition import Condition
 
-from dynamo import ConditionFailed, DynamoError, Transaction
-from dynamo.client.sending import send
-from dynamo.items.updates import Update
+from dynamo import DynamoError
+from dynamo.client.sending import read_item
+from dynamo.items.updates import Update, conditional
 from dynamo.items.values import Item
+from dynamo.writes import Outcome, write_one
 from locks import Lease, LeaseLost, Lock
 from uploads.exceptions import ClaimLost
 from uploads.models import DONE, UPLOADING, UploadItem
@@ -114,7 +114,7 @@ def holder_of(row: UploadItem) -> Holder | None:
 
 def read(url: str) -> Item | None:
     """The row as stored, even if it is damaged. Costs 1 read unit."""
-    return send("GetItem", _address(url)).get("Item") or None
+    return read_item(_address(url))
 
 
 def take(
@@ -128,17 +128,16 @@ def take(
     # The checksum is written with `done`.
     condition = _ABSENT_OR_FREE if held_by is None else _is_held_by(held_by)
     values = {"state": UPLOADING, "size": size, "lease": lease.name, "fence": lease.fence}
-    try:
-        answer = _update(url, condition, **values)
-    except ConditionFailed as refused:
-        row = _stored(refused, url)
+    outcome = _update(url, condition, **values)
+    if not outcome:
+        row = _row(outcome)
         us = Holder(lease.name, lease.fence)
         if row is None or row.state != UPLOADING or holder_of(row) != us:
             return row
         # An earlier attempt succeeded, or this process could not release the row.
         return Claim(url, lease, row.upload_id, is_only_upload=False)
     # For a row that did not exist dynoxide returns the key.
-    before: Item = answer.get("Attributes", {})
+    before = outcome.item or {}
     upload_id = before.get("uploadId", {}).get("S")
     return Claim(url, lease, upload_id, is_only_upload="state" not in before)
 
@@ -149,10 +148,9 @@ def record_upload(claim: Claim, upload_id: str) -> Claim:
     Raises:
         ClaimLost: the row names another process.
     """
-    try:
-        _update(claim.url, _is_held_by(claim.holder), upload_id=upload_id)
-    except ConditionFailed as refused:
-        raise ClaimLost(claim.url) from refused
+    outcome = _update(claim.url, _is_held_by(claim.holder), upload_id=upload_id)
+    if not outcome:
+        raise ClaimLost(claim.url) from outcome.refused
     return replace(claim, upload_id=upload_id)
 
 
@@ -164,27 +162,24 @@ def finish(claim: Claim, size: int, sha256: str, etag: str) -> None:
     """
     stored = {"state": DONE, "size": size, "sha256": sha256, "etag": etag}
     removed = dict.fromkeys(("upload_id", "lease", "fence"))
-    try:
-        _update(claim.url, _is_held_by(claim.holder), **stored, **removed)
-    except ConditionFailed as refused:
-        row = _stored(refused, claim.url)
+    outcome = _update(claim.url, _is_held_by(claim.holder), **stored, **removed)
+    if not outcome:
+        row = _row(outcome)
         # Otherwise an earlier attempt succeeded, or another process stored the same.
         if row is None or (row.state, row.size, row.sha256) != (DONE, size, sha256):
-            raise ClaimLost(claim.url) from refused
+            raise ClaimLost(claim.url) from outcome.refused
 
 
 def release(claim: Claim) -> None:
     """Free the row, for a run that continues from its parts. Costs 1 request, 1 write unit."""
-    with suppress(ConditionFailed):  # it is free, or names another process
-        _update(claim.url, _is_held_by(claim.holder), lease=None, fence=None)
+    # Refused if it is free, or names another process.
+    _update(claim.url, _is_held_by(claim.holder), lease=None, fence=None)
 
 
 def delete(claim: Claim) -> None:
     """Delete the row: this process stored nothing. Costs 1 request, 1 write unit."""
-    with Transaction() as write:
-        # Otherwise it is deleted, or names another process.
-        held = _is_held_by(claim.holder)
-        write.delete(UploadItem(claim.url), held, otherwise=lambda _refusal: None)
+    # Refused if it is deleted, or names another process.
+    _delete(claim.url, _is_held_by(claim.holder))
 
 
 def delete_done(row: UploadItem) -> bool:
@@ -198,29 +193,31 @@ def delete_done(row: UploadItem) -> bool:
         attribute = getattr(UploadItem, name)
         value = getattr(row, name)
         condition &= attribute.does_not_exist() if value is None else attribute == value
-    write = Transaction()
-    write.delete(UploadItem(row.url), condition, otherwise=ClaimLost(row.url))
+    outcome = _delete(row.url, condition)
     # Refused without a row: an earlier attempt succeeded, or another process deleted it.
-    return not any(refusal.stored or read(row.url) for refusal in write.try_commit())
+    return bool(outcome) or outcome.stored is None
 
 
-def _is_held_by(holder: Holder) -> Any:
+def _is_held_by(holder: Holder) -> Condition:
     return _IS_UPLOADING & (UploadItem.lease == holder.lease) & (UploadItem.fence == holder.fence)
 
 
-def _update(url: str, condition: Condition, **values: object) -> dict[str, Any]:
+def _update(url: str, condition: Condition, **values: object) -> Outcome:
     """Set the attributes, by Python name, if `condition` holds; None removes one."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     changes = Update.of_actions(UploadItem.set_or_remove(values | {"updated_at": now}))
     request = changes.request(_address(url), condition) | {"ReturnValues": "ALL_OLD"}
-    return send("UpdateItem", request, repeatable=True)
+    return write_one("UpdateItem", request)
+
+
+def _delete(url: str, condition: Condition) -> Outcome:
+    return write_one("DeleteItem", conditional(_address(url), condition))
 
 
 def _address(url: str) -> dict[str, Any]:
     return {"TableName": UploadItem.table(), "Key": {"key": {"S": url}}}
 
 
-def _stored(refused: ConditionFailed, url: str) -> UploadItem | None:
-    """The row that failed the condition; read if the engine did not return it."""
-    item = refused.item or read(url)
-    return UploadItem.from_raw_data(item) if item else None
+def _row(refused: Outcome) -> UploadItem | None:
+    """The row that failed the condition."""
+    return UploadItem.from_raw_data(refused.stored) if refused.stored else None

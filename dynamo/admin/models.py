@@ -32,7 +32,8 @@ from dynamo.items.plain import PlainModel, all_models
 from dynamo.items.values import PARTITION_KEY_MAX_BYTES, Item
 from dynamo.model.base import Model
 from dynamo.model.reading import Results
-from dynamo.transactions import Refusal, Transaction, Write
+from dynamo.transactions import Transaction
+from dynamo.writes import Refusal, Write
 
 PAGE_SIZE = 50
 

@@ -58,7 +58,8 @@ from dynamo.items.plain import per_class
 from dynamo.items.values import Item
 from dynamo.model.base import Model
 from dynamo.model.unique import Unique
-from dynamo.transactions import Otherwise, Refusal, Transaction, Write, joined
+from dynamo.transactions import Transaction, joined
+from dynamo.writes import Otherwise, Refusal, Write
 
 
 def new_session_epoch() -> str:

@@ -1,9 +1,9 @@
 """Connections whose name lookup does not block, and that are closed when they were idle.
 
-`getaddrinfo` obeys no time-out, urllib3's neither: with a name server that never answers, `/healthz`
-took 20 s instead of the second of `CONNECT_SECONDS`. So a daemon thread looks up the host's name,
-and the time that a connection waits for it counts against its connection time-out. While the name
-server does not answer, the last addresses are used. TLS checks the host's name as usual.
+`getaddrinfo` obeys no time-out, not even the connection time-out: with a name server that never
+answers, `/healthz` took 20 s. So a daemon thread looks up the host's name, and the time that a
+connection waits for it counts against its connection time-out. While the name server does not
+answer, the last addresses are used. TLS checks the host's name as usual.
 
 A NAT gateway, a firewall or a frozen Lambda drops an idle connection without telling either end.
 The next request on it gets no reply, and it is unknown whether it arrived: a repeatable request

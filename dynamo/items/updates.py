@@ -96,17 +96,15 @@ class Update:
         }
         if isinstance(condition, Condition):
             condition = condition.serialize(placeholders, operands)
-        request = {
-            **address,
-            "UpdateExpression": " ".join(
-                f"{verb} {', '.join(clause)}" for verb, clause in clauses.items() if clause
-            ),
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-            "ConditionExpression": condition,
-            "ExpressionAttributeNames": _by_place(placeholders) | dict(names),
-            "ExpressionAttributeValues": operands | dict(values),
-        }
-        return _without_empty(request)
+        expression = " ".join(
+            f"{verb} {', '.join(clause)}" for verb, clause in clauses.items() if clause
+        )
+        return conditional(
+            {**address, "UpdateExpression": expression},
+            condition,
+            names=_by_place(placeholders) | dict(names),
+            values=operands | dict(values),
+        )
 
     def is_done(self, stored: Item | None) -> bool:
         """Whether `stored` has what this sets, and none of what it removes.
@@ -122,27 +120,35 @@ class Update:
         )
 
 
-def conditional(request: Mapping[str, Any], condition: Condition) -> dict[str, Any]:
-    """The `request` under `condition`; its refusal shows the stored item."""
-    names: dict[str, str] = {}
-    values: dict[str, Any] = {}
+def conditional(
+    request: Mapping[str, Any],
+    condition: str | Condition,
+    *,
+    names: Mapping[str, str] = _NONE,
+    values: Mapping[str, Typed] = _NONE,
+) -> dict[str, Any]:
+    """The `request` under `condition`; unless it says otherwise, its refusal shows the stored item.
+
+    A condition in text uses the placeholders `names` and `values`.
+    """
+    if isinstance(condition, Condition):
+        placeholders: dict[str, str] = {}
+        operands: dict[str, Any] = {}
+        condition = condition.serialize(placeholders, operands)
+        names, values = _by_place(placeholders), operands
     found = {
-        **request,
-        "ConditionExpression": condition.serialize(names, values),
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        "ExpressionAttributeNames": _by_place(names),
+        **request,
+        "ConditionExpression": condition,
+        "ExpressionAttributeNames": names,
         "ExpressionAttributeValues": values,
     }
-    return _without_empty(found)
+    # DynamoDB rejects empty parameters.
+    return {name: value for name, value in found.items() if value}
 
 
 def _by_place(names: Mapping[str, str]) -> dict[str, str]:
     return {place: name for name, place in names.items()}
-
-
-def _without_empty(request: dict[str, Any]) -> dict[str, Any]:
-    """The `request` without empty parameters, which DynamoDB rejects."""
-    return {name: value for name, value in request.items() if value}
 
 
 def value_at(item: Item, name: Name) -> Any:

@@ -30,7 +30,7 @@ from pynamodb.attributes import TTLAttribute
 from pynamodb.models import MetaModel
 
 from dynamo import exceptions
-from dynamo.client.sending import send
+from dynamo.client.sending import read_item
 from dynamo.items.altering import AltersData
 from dynamo.items.attributes import IntegerAttribute, TextAttribute
 from dynamo.items.plain import not_supported
@@ -312,7 +312,7 @@ def becomes(item: M, wanted: Mapping[str, Any] | Callable[[M], bool]) -> bool:
 
     Costs 1 request and 1 read unit.
     """
-    stored = send("GetItem", item._address()).get("Item")
+    stored = read_item(item._address())
     if not stored or not item.is_same_item(stored):
         return False
     now = item.from_raw_data(stored)

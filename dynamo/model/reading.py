@@ -8,7 +8,7 @@ from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
 from pynamodb.pagination import ResultIterator
 
-from dynamo.client.sending import send
+from dynamo.client.sending import read_item
 from dynamo.items import bulk
 from dynamo.items.conditions import with_defaults
 from dynamo.items.plain import Damaged, PlainModel
@@ -85,12 +85,12 @@ class Readable(Paged):
 
     @classmethod
     def _read_guard(cls, key: str) -> Item | None:
-        return send("GetItem", cls._guard_table().address(key)).get("Item")
+        return read_item(cls._guard_table().address(key))
 
     @classmethod
     def _get_owner(cls, owner: str) -> Self:
         key = cls._key_of_owner(owner)
-        stored = key and send("GetItem", {"TableName": cls.table(), "Key": key}).get("Item")
+        stored = key and read_item({"TableName": cls.table(), "Key": key})
         if not stored:
             raise cls.DoesNotExist
         return cls.from_raw_data(stored)
@@ -135,8 +135,7 @@ class Readable(Paged):
         """
         if not self._is_key_of(self._key()):
             raise self.DoesNotExist
-        request = {**self._address(), "ConsistentRead": consistent_read}
-        stored = send("GetItem", request).get("Item")
+        stored = read_item({**self._address(), "ConsistentRead": consistent_read})
         if not stored:
             raise self.DoesNotExist
         self.deserialize(stored)

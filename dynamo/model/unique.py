@@ -45,6 +45,7 @@ from django.conf import settings
 from pynamodb.attributes import Attribute, JSONAttribute
 
 from dynamo.items.attributes import JSONAttribute as OwnJSONAttribute, TextAttribute, number_text
+from dynamo.items.updates import conditional
 from dynamo.items.values import (
     PARTITION_KEY_MAX_BYTES,
     SORT_KEY_MAX_BYTES,
@@ -52,7 +53,7 @@ from dynamo.items.values import (
     as_written,
     typed_value,
 )
-from dynamo.transactions import Otherwise, Refusal, Write
+from dynamo.writes import Otherwise, Refusal, Write
 
 #: Returns the form in which two texts are compared. Raises ValueError if there is none.
 Normalize = Callable[[str], str]
@@ -282,14 +283,13 @@ class GuardTable:
 
         Costs 2 write units, 3 if it is searchable.
         """
-        action = {
-            "TableName": self.name,
-            "Item": {self.key_name: {"S": key}, OWNER: {"S": owner}, **attributes},
-            "ConditionExpression": "attribute_not_exists(#key) OR #owner = :owner",
-            "ExpressionAttributeNames": {"#key": self.key_name, "#owner": OWNER},
-            "ExpressionAttributeValues": {":owner": {"S": owner}},
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        }
+        item = {self.key_name: {"S": key}, OWNER: {"S": owner}, **attributes}
+        action = conditional(
+            {"TableName": self.name, "Item": item},
+            "attribute_not_exists(#key) OR #owner = :owner",
+            names={"#key": self.key_name, "#owner": OWNER},
+            values={":owner": {"S": owner}},
+        )
         return GuardWrite(None, {"Put": action}, otherwise, part_of=part_of, guard_key=key)
 
     def free(self, key: str, owner: str, part_of: object) -> GuardWrite:
@@ -298,13 +298,8 @@ class GuardTable:
         A guard item that is absent or another item's was damaged, and the check reports it. It does
         not prevent the transaction.
         """
-        action = {
-            **self.address(key),
-            "ConditionExpression": "#owner = :owner",
-            "ExpressionAttributeNames": {"#owner": OWNER},
-            "ExpressionAttributeValues": {":owner": {"S": owner}},
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        }
+        names, values = {"#owner": OWNER}, {":owner": {"S": owner}}
+        action = conditional(self.address(key), "#owner = :owner", names=names, values=values)
         left = {"ConditionCheck": action | {"ConditionExpression": "NOT #owner = :owner"}}
         return GuardWrite(None, {"Delete": action}, None, left, part_of=part_of, guard_key=key)
 

@@ -8,7 +8,7 @@ from typing import Any, Never, Self, cast
 
 from pynamodb.expressions.condition import Condition
 
-from dynamo.client.sending import send
+from dynamo.client.sending import read_item
 from dynamo.exceptions import AlreadyDone, ConditionFailed, Taken
 from dynamo.items.conditions import with_defaults
 from dynamo.items.updates import Update, conditional
@@ -31,7 +31,8 @@ from dynamo.model.unique import (
     GuardWrite,
     UniqueKey,
 )
-from dynamo.transactions import Refusal, Transaction, Write, joined
+from dynamo.transactions import Transaction, joined
+from dynamo.writes import Refusal, Write
 
 #: The default key of an item is the UUIDv5 of its request id in this namespace.
 REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
@@ -133,13 +134,11 @@ class Writable(Readable):
         self._check_key(item)
         self._check_index_keys(item)
         sent: Item = {**item, VERSION: {"N": str(drawn)}, **(marks or {})}
-        put = {
-            "TableName": self.table(),
-            "Item": sent,
-            "ConditionExpression": "attribute_not_exists(#key)",
-            "ExpressionAttributeNames": {"#key": self.key_attribute_names()[0]},
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        }
+        put = conditional(
+            {"TableName": self.table(), "Item": sent},
+            "attribute_not_exists(#key)",
+            names={"#key": self.key_attribute_names()[0]},
+        )
         # In a caller's transaction, values can be set until the commit.
         become = self.deserialize
         if write is not None:
@@ -442,7 +441,7 @@ class Writable(Readable):
 
         def committed(stored: Item | None) -> None:
             if stored is None and added:
-                stored = send("GetItem", self._address()).get("Item")
+                stored = read_item(self._address())
                 if stored is None:
                     # It was deleted since. The commit is a success nevertheless.
                     return

@@ -13,7 +13,8 @@ from dynamo.items.plain import PlainModel
 from dynamo.items.updates import conditional
 from dynamo.items.values import Item
 from dynamo.model.base import Model
-from dynamo.transactions import Transaction, Write
+from dynamo.transactions import Transaction
+from dynamo.writes import Write
 
 
 def damage_in(model: type[PlainModel], items: Iterable[Item]) -> Iterator[tuple[Item, DamagedItem]]:

@@ -23,7 +23,8 @@ from dynamo.model.unique import GUARD_ATTRIBUTES, OWNER, SEPARATOR, UniqueKey
 from dynamo.tables import findings as engine
 from dynamo.tables.damage import as_read
 from dynamo.tables.findings import Progress, Spool, confirmed, scanned, unseen
-from dynamo.transactions import Transaction, Write, read_together
+from dynamo.transactions import Transaction, read_together
+from dynamo.writes import Write
 
 #: What can be wrong with a guard item.
 #: missing: an item has the value, but its guard item is absent.

@@ -12,7 +12,8 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
-from dynamo.transactions import Write, read_together
+from dynamo.transactions import read_together
+from dynamo.writes import Write
 from invoices.document.fields import Field, check_printable, fields_of
 from invoices.document.invoice import (
     CREDIT_PREFIX,

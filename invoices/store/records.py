@@ -11,7 +11,7 @@ from datetime import date
 from django.utils.translation import gettext_lazy as _
 
 from dynamo import DamagedItem
-from dynamo.client.sending import send
+from dynamo.client.sending import read_item
 from dynamo.items.values import Item
 from dynamo.transactions import read_together
 from invoices.document.amounts import Line, Totals, VatShare
@@ -176,7 +176,7 @@ def find_invoice(account: str, label: str) -> Invoice:
     """
     at = invoice_at(account, label)
     key = {"series": {"S": at.series}, "number": {"N": str(at.number)}}
-    item = send("GetItem", {"TableName": InvoiceItem.table(), "Key": key}).get("Item")
+    item = read_item({"TableName": InvoiceItem.table(), "Key": key})
     if not item:
         raise UnknownInvoice(label)
     return from_item(item)

@@ -16,7 +16,7 @@ from pynamodb.expressions.operand import Path
 
 from dynamo import Transaction, joined
 from dynamo.items.updates import Update
-from dynamo.transactions import Refusal, Write
+from dynamo.writes import Refusal, Write
 from invoices.document.amounts import Line
 from invoices.document.fields import Day, Field, SingleLine
 from invoices.document.invoice import Draft, Invoice, credit_request_id

@@ -312,20 +312,12 @@ def test_a_signal_tells_what_each_request_gave() -> None:
 
 
 @pytest.mark.parametrize("how", [{"strategy": "optimistic"}, {"reset_value": 10}])
-def test_contention_until_the_deadline_is_an_error(
-    monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
-) -> None:
+def test_contention_until_the_deadline_is_an_error(proxy: FaultProxy, how: dict[str, Any]) -> None:
     next_value("a")
-    real_send = send
-
-    def rivals_are_faster(operation: str, request: dict[str, Any], **_how: Any) -> dict[str, Any]:
-        if operation == "UpdateItem":
-            # At the limit before each ADD, and below it before the counter is to start over.
-            at_limit = "reset_value" in how and request["UpdateExpression"] != "SET #0 = :0"
-            store("a", {"N": "9" if at_limit else str((last_value("a") or 0) % 7 + 1)})
-        return real_send(operation, request)
-
-    monkeypatch.setattr("sequences.counters.send", rivals_are_faster)
+    others = itertools.cycle("23")
+    # Others are faster: at the limit before it counts up, below it before the counter is set.
+    proxy.plan("UpdateItem", Meanwhile(lambda: store("a", {"N": next(others)})), 999, when=sets)
+    proxy.plan("UpdateItem", Meanwhile(lambda: store("a", {"N": "9"})), 999)
 
     with pytest.raises(CounterContended, match="'a' is too busy"), within(0.3):
         next_value("a", **how)
@@ -385,7 +377,7 @@ def rival(name: str) -> int:
 def test_a_counter_at_its_limit_starts_over_once(proxy: FaultProxy, fault: Fault) -> None:
     next_values(9, "a")
     # It is set to 1 by our request whose reply is lost, or by another caller.
-    proxy.plan("UpdateItem", fault, when=starts_over)
+    proxy.plan("UpdateItem", fault, when=sets)
 
     assert [draw_below_10(), draw_below_10()] == [2, 3]
 
@@ -399,7 +391,7 @@ def wait_until_others_wait(count: int) -> None:
     wait_until(lambda: sum(len(queue.waiting) for queue in queues.values()) >= count)
 
 
-def starts_over(body: dict[str, Any]) -> bool:
+def sets(body: dict[str, Any]) -> bool:
     """Whether the update sets the counter, instead of counting it up."""
     return bool(body["UpdateExpression"] == "SET #0 = :0")
 

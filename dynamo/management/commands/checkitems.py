@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo.client.sending import send
+from dynamo.client.sending import read_item
 from dynamo.items.plain import PlainModel
 from dynamo.management.base import DynamoCommand, is_confirmed, model_type
 from dynamo.model.base import Model
@@ -64,7 +64,7 @@ class Command(DynamoCommand):
         except (ArithmeticError, ValueError) as error:
             names = ", ".join(model.key_attribute_names())
             raise CommandError(f"This is not a key ({names}) as it is listed.") from error
-        stored = send("GetItem", {"TableName": model.table(), "Key": key}).get("Item")
+        stored = read_item({"TableName": model.table(), "Key": key})
         if not stored:
             raise CommandError("There is no such item.")
         damage = next(damage_in(model, [stored]), None)

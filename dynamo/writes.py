@@ -1,0 +1,318 @@
+"""One write of an item under a condition: what it is, what its refusal means, how it is sent alone.
+
+`Write` is the write of a transaction. `write_one` sends a request that is not part of one: the
+cache, locks, counters and uploads build theirs as on the wire, because a model's conditions take
+about as long to build as an engine nearby takes to execute the request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self, cast
+
+from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.update import Action
+
+from dynamo.client.sending import read_item, send
+from dynamo.exceptions import AlreadyDone, ConditionFailed, Unavailable
+from dynamo.items.conditions import with_defaults
+from dynamo.items.plain import PlainModel
+from dynamo.items.updates import Update, conditional
+from dynamo.items.values import Item, is_same_value, item_bytes
+
+#: The requests that do alone what an action of a transaction does.
+_PLAIN = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem"}
+
+
+@dataclass(eq=False)
+class Outcome:
+    """What became of a write by `write_one`: true if it was done."""
+
+    request: Mapping[str, Any]
+    #: The item that the request asked for with `ReturnValues`, if the write was done.
+    item: Item | None = None
+    #: Why it was not done.
+    refused: ConditionFailed | None = None
+
+    def __bool__(self) -> bool:
+        return self.refused is None
+
+    @property
+    def repeated(self) -> bool:
+        """Whether it was refused, but an earlier attempt of the same write may have been done."""
+        return self.refused is not None and self.refused.repeated
+
+    @cached_property
+    def stored(self) -> Item | None:
+        """The item that refused the write; None if there is none.
+
+        Costs 1 request and 1 read unit per 4 KB if the refusal does not show it.
+        """
+        address = {name: self.request[name] for name in ("TableName", "Key")}
+        return None if self.refused is None else stored_after(self.refused, address)
+
+
+def write_one(operation: str, request: dict[str, Any], *, repeatable: bool = True) -> Outcome:
+    """Send a PutItem, UpdateItem or DeleteItem that has a condition.
+
+    `request` has TableName and Key, that of a PutItem as well. It is repeated after a lost reply,
+    unless it is not `repeatable`. If the repetition is refused, the first attempt may be why
+    (`Outcome.repeated`): the caller has to recognize its own write in what is stored.
+
+    Raises:
+        Unavailable, Rejected, TableMissing: see `client.sending`.
+    """
+    sent = request
+    if operation == "PutItem":
+        # Its key is in the item.
+        sent = {name: value for name, value in request.items() if name != "Key"}
+    try:
+        answer = send(operation, sent, repeatable=repeatable)
+    except ConditionFailed as refused:
+        return Outcome(request, refused=refused)
+    return Outcome(request, answer.get("Attributes"))
+
+
+def stored_after(refused: ConditionFailed, address: Mapping[str, Any]) -> Item | None:
+    """The item that refused a write; read if the answer does not show it.
+
+    Some engines never show it, and none does if there is no item.
+    """
+    return refused.item or read_item(address)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """One write whose condition was false. `stored` is the stored item, if there is one.
+
+    `repeated`: the write was sent as a plain request, and an earlier attempt may have been carried
+    out. So the condition may be false because the write is done.
+    """
+
+    write: Write
+    stored: Item | None
+    repeated: bool = False
+    #: Whether a transaction was sent again after a lost reply. By its token it was not done, unless
+    #: the engine has forgotten that.
+    resent: bool = False
+    #: The refusals of the writes that are `part_of` the refused one.
+    parts: tuple[Refusal, ...] = ()
+
+    @cached_property
+    def error(self) -> Exception:
+        """What the refusal means; AlreadyDone if `stored` is what the write was to store."""
+        return self.answer or AlreadyDone()
+
+    @property
+    def answer(self) -> Exception | None:
+        """What `otherwise` says: None if `stored` is what the write was to store.
+
+        If it is a function, it decides. If it is an error, it stands, except after a lost reply:
+        the write was done if `stored` is its result, and else the outcome is unknown.
+        """
+        otherwise = self.write.otherwise
+        if not isinstance(otherwise, Exception):
+            return None if otherwise is None else otherwise(self)
+        if not self.repeated:
+            return otherwise
+        return None if self.write.is_done(self.stored) else self.unknown()
+
+    @property
+    def is_done(self) -> bool:
+        return isinstance(self.error, AlreadyDone)
+
+    def unknown(self) -> Unavailable:
+        """The error of a write that may have been done, and overwritten since."""
+        reason = "its reply was lost, and the item changed meanwhile"
+        return Unavailable(_PLAIN[self.write.kind], reason, maybe_written=True)
+
+
+#: What a refusal means: an error, or a function that returns one.
+#: The function returns None if the stored item is what the write was to store.
+Otherwise = Exception | Callable[[Refusal], Exception | None]
+
+#: What an update does, as data or as PynamoDB's actions.
+Changes = Update | list[Action]
+
+#: Called after a commit, with the item that is then stored if that is known.
+OnCommit = Callable[[Item | None], object]
+
+
+@dataclass(frozen=True, eq=False)
+class Write:
+    """One write under a condition. `otherwise` says what its refusal means.
+
+    `about` is the object that the write is for; its refusal is found by it. If `part_of` is the
+    object of another write, the refusal of that one stands for both.
+
+    `action` is the entry of TransactItems; it must ask for the stored item
+    (`ReturnValuesOnConditionCheckFailure` = ALL_OLD). Without `otherwise`, a refused write is
+    replaced by `instead`.
+    """
+
+    about: object
+    action: dict[str, dict[str, Any]]
+    otherwise: Otherwise | None
+    instead: dict[str, Any] = field(default_factory=dict)
+    part_of: object = None
+    #: What an update changes.
+    changes: Update | None = None
+    #: The condition of an update or a check, so that another one can join it.
+    condition: Condition | None = None
+    #: Whether the condition holds for a stored item, if that can be told from the item alone.
+    holds: Callable[[Item | None], bool] | None = None
+    #: A single write is sent as a transaction as well: its token recognizes it after a lost reply.
+    needs_token: bool = False
+    #: It is a change to what is stored already.
+    is_idle: bool = False
+    #: Something in it was drawn at random for this transaction: if it is stored, all is done.
+    is_drawn: bool = False
+
+    @classmethod
+    def put(
+        cls, item: PlainModel, condition: Condition, *, otherwise: Otherwise, is_drawn: bool = False
+    ) -> Self:
+        """Put the whole `item` if `condition` holds."""
+        request = conditional({"TableName": item.table(), "Item": item.serialize()}, condition)
+        return cls(item, {"Put": request}, otherwise, is_drawn=is_drawn)
+
+    @classmethod
+    def update(
+        cls, item: PlainModel, changes: Changes, condition: Condition, *, otherwise: Otherwise
+    ) -> Self:
+        """Make `changes` to the stored item with the key of `item` if `condition` holds."""
+        changes = changes if isinstance(changes, Update) else Update.of_actions(changes)
+        action = {"Update": changes.request(item._address(), condition)}
+        return cls(item, action, otherwise, changes=changes, condition=condition)
+
+    @classmethod
+    def check(cls, item: PlainModel, condition: Condition, *, otherwise: Otherwise) -> Self:
+        """Write nothing, but require `condition` of the stored item with the key of `item`."""
+        condition = with_defaults(item.__class__, condition)
+        action = {"ConditionCheck": conditional(item._address(), condition)}
+        return cls(item, action, otherwise, condition=condition)
+
+    @property
+    def kind(self) -> str:
+        """`Put`, `Update`, `Delete` or `ConditionCheck`."""
+        return next(iter(self.action))
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """The action without its kind: the same as the parameters of a plain request."""
+        return self.action[self.kind]
+
+    @property
+    def key(self) -> tuple[Any, ...] | None:
+        """The table and the key of the model's item: a transaction takes each one once.
+
+        None if it is not known which item of which model it writes.
+        """
+        if not isinstance(self.about, PlainModel):
+            return None
+        key, names = self.address["Key"], self.about.key_attribute_names()
+        return self.request["TableName"], *(next(iter(key[name].values())) for name in names)
+
+    def merged(self, other: Write) -> Write:
+        """The one write for this and `other`, a later write of the same item.
+
+        A check joins the write of its item: a put satisfies it, an update or another check also
+        requires its condition.
+
+        Raises:
+            ValueError: the two cannot be one.
+        """
+        one, check = (self, other) if other.kind == "ConditionCheck" else (other, self)
+        if check.kind == "ConditionCheck" and one.kind == "Put":
+            return one
+        if check.kind == "ConditionCheck" and one.condition is not None:
+            return one._under(check)
+        table, *key = self.key or ()
+        way = "combine the changes of one item in one call."
+        if "Delete" in {self.kind, other.kind}:
+            way = "an item that it deletes can be neither changed nor required."
+        raise ValueError(f"This transaction already writes the item {tuple(key)} of {table}: {way}")
+
+    def _under(self, check: Write) -> Write:
+        """This write under the condition of `check` as well."""
+        condition = cast(Condition, self.condition)
+        other = cast(Condition, check.condition)
+        if condition == other:
+            return self
+        both = condition & other
+        request = conditional(self.address, both)
+        if self.kind == "Update":
+            request = cast(Update, self.changes).request(self.address, both)
+
+        def otherwise(refusal: Refusal) -> Exception | None:
+            # If neither condition is known to hold, the error of the first one is reported.
+            mine = self.holds is None or not self.holds(refusal.stored)
+            return replace(refusal, write=self if mine else check).answer
+
+        return replace(
+            self,
+            action={self.kind: request},
+            condition=both,
+            otherwise=otherwise,
+            holds=None,
+            is_idle=self.is_idle and check.is_idle,
+        )
+
+    @property
+    def sent_bytes(self) -> int:
+        """The size of the item that it puts; of other writes, of what they send.
+
+        The item that an update changes may be larger.
+        """
+        request = self.request
+        if "Item" in request:
+            return item_bytes(request["Item"])
+        return item_bytes(request["Key"] | request.get("ExpressionAttributeValues", {}))
+
+    @property
+    def address(self) -> dict[str, Any]:
+        """The parameters of a request that name its item."""
+        request = self.request
+        key = request.get("Key")
+        if key is None:
+            item: Any = self.about
+            key = {name: request["Item"][name] for name in item.key_attribute_names()}
+        return {"TableName": request["TableName"], "Key": key}
+
+    def replaced(self) -> Write:
+        """The write that stands for this one, which was refused."""
+        return replace(self, action=self.instead, instead=self.action)
+
+    @property
+    def must_be_done(self) -> bool:
+        """Whether a transaction is done only if `stored` shows this write."""
+        return self.kind in _PLAIN and self.otherwise is not None and self.part_of is None
+
+    def is_done(self, stored: Item | None) -> bool:
+        """Whether `stored` is exactly what this write stores."""
+        if self.kind == "Put":
+            return is_same_value({"M": stored or {}}, {"M": self.request["Item"]})
+        if self.kind == "Delete":
+            return stored is None
+        return self.changes is not None and self.changes.is_done(stored)
+
+    @property
+    def plain(self) -> tuple[str, dict[str, Any]] | None:
+        """The plain request that does the same, at half the cost; None if there is none."""
+        if self.needs_token or self.kind not in _PLAIN:
+            return None
+        return _PLAIN[self.kind], self.request
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether it may be sent again as a plain request after a lost reply."""
+        return self.changes is None or self.changes.is_repeatable
+
+    def is_proven(self, stored: Item | None) -> bool:
+        """Whether `stored` has what this write alone leaves. Equal values prove nothing."""
+        return self.is_drawn and self.is_done(stored)
+
+    def note_unanswered(self) -> None:
+        """Called if it may have been done, but there was no answer."""
