@@ -144,8 +144,21 @@ class DynamoCache(AltersData, BaseCache):
     """
 
     _alters_data = (
-        *("set", "set_if_present", "set_many", "add", "touch", "get_or_set", "incr", "decr"),
-        *("incr_version", "decr_version", "delete", "delete_if", "delete_many", "end", "clear"),
+        "set",
+        "set_if_present",
+        "set_many",
+        "add",
+        "touch",
+        "get_or_set",
+        "incr",
+        "decr",
+        "incr_version",
+        "decr_version",
+        "delete",
+        "delete_if",
+        "delete_many",
+        "end",
+        "clear",
     )
 
     def __init__(self, location: Any, params: dict[str, Any]) -> None:
@@ -526,16 +539,16 @@ def _survives_json(value: Any) -> bool:
     seen: set[int] = set()
     waiting = [(value, 0)]
     while waiting:
-        each, depth = waiting.pop()
-        kind = type(each)
+        part, depth = waiting.pop()
+        kind = type(part)
         if kind in _JSON_SCALARS:
             continue
-        if kind not in (dict, list) or id(each) in seen or depth == JSON_MAX_DEPTH:
+        if kind not in (dict, list) or id(part) in seen or depth == JSON_MAX_DEPTH:
             return False
-        seen.add(id(each))
+        seen.add(id(part))
         if kind is dict:
-            if any(type(name) is not str for name in each):
+            if any(type(name) is not str for name in part):
                 return False
-            each = each.values()
-        waiting += [(part, depth + 1) for part in each]
+            part = part.values()
+        waiting += [(inner, depth + 1) for inner in part]
     return True

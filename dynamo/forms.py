@@ -107,7 +107,7 @@ def key_names(model: type[Model], index: Any = None) -> tuple[str, ...]:
     parts = [
         attribute for attribute in attributes if attribute.is_hash_key or attribute.is_range_key
     ]
-    parts.sort(key=lambda each: bool(each.is_range_key))
+    parts.sort(key=lambda part: bool(part.is_range_key))
     return tuple(model._dynamo_to_python_attr(str(part.attr_name)) for part in parts)
 
 
@@ -128,7 +128,8 @@ class ModelFormMetaclass(djangos.ModelFormMetaclass):
         opts, form.model_fields = form._meta, {}
         if opts.model is None:
             return form
-        known, left_out = opts.model._meta.fields, set(opts.exclude or ())
+        known = opts.model._meta.fields
+        left_out = set(opts.exclude or ())
         form.model_fields = {
             name: known[name]
             for name in (known if opts.fields is None else opts.fields)
@@ -171,7 +172,8 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
         was_edit = has_key and self.add_prefix(VERSION) in self.data
         self._is_edit = bool(self.instance.stored) or was_edit
         for name, value in self.model_fields.items():
-            field, attribute = self.fields[name], value.attribute
+            field = self.fields[name]
+            attribute = value.attribute
             field.validators += getattr(attribute, "validators", [])
             max_length = getattr(attribute, "max_length", None)
             if max_length and getattr(field, "max_length", None) is None:

@@ -49,9 +49,20 @@ class SessionStore(AltersData, cache.SessionStore):
     """
 
     _alters_data = (
-        *("create", "save", "delete", "flush", "clear", "clear_expired", "cycle_key"),
-        *("set", "setdefault", "update", "pop", "set_expiry"),
-        *("set_test_cookie", "delete_test_cookie"),
+        "create",
+        "save",
+        "delete",
+        "flush",
+        "clear",
+        "clear_expired",
+        "cycle_key",
+        "set",
+        "setdefault",
+        "update",
+        "pop",
+        "set_expiry",
+        "set_test_cookie",
+        "delete_test_cookie",
     )
 
     _cache: DynamoCache
@@ -65,7 +76,8 @@ class SessionStore(AltersData, cache.SessionStore):
 
     def __init__(self, session_key: str | None = None) -> None:
         super().__init__(session_key)
-        alias, configured = settings.SESSION_CACHE_ALIAS, caches[settings.SESSION_CACHE_ALIAS]
+        alias = settings.SESSION_CACHE_ALIAS
+        configured = caches[settings.SESSION_CACHE_ALIAS]
         if not isinstance(configured, DynamoCache):
             raise ImproperlyConfigured(
                 f"SESSION_CACHE_ALIAS must name a dynamo.cache.DynamoCache, which {alias!r} is not."

@@ -168,7 +168,8 @@ class TablesMixin:
         super().setUpClass()  # type: ignore[misc]  # unittest's
 
     def run(self, result: Any = None) -> Any:
-        tables, made = tables_of_process(), self._made
+        tables = tables_of_process()
+        made = self._made
         if made is None:
             type(self)._made = tables.items()
         else:

@@ -165,7 +165,8 @@ class Transaction(AltersData):
             ValueError: two of them write the same item of a model, and cannot become one write.
                 None of `writes` is added.
         """
-        added, places = [*self._writes], {**self._places}
+        added = [*self._writes]
+        places = {**self._places}
         for write in writes:
             if refuse := getattr(write, "refuse_raw_write", None):
                 refuse("put")  # it is an item
@@ -360,7 +361,8 @@ def _joined(refusals: Iterable[Refusal]) -> list[Exception]:
     errors: list[Exception] = []
     taken: dict[int, Taken] = {}
     for refusal in refusals:
-        error, whole = refusal.error, refusal.write.part_of
+        error = refusal.error
+        whole = refusal.write.part_of
         if not isinstance(error, Taken) or whole is None:
             errors.append(error)
         elif id(whole) in taken:

@@ -97,7 +97,8 @@ def _converted(model: type[Model], values: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         Http404: no item can have them.
     """
-    fields, converted = model._meta.fields, dict(values)
+    fields = model._meta.fields
+    converted = dict(values)
     for name, value in values.items():
         if name not in fields:
             raise TypeError(f"{model.__name__} has no attribute {name}.")

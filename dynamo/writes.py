@@ -212,7 +212,8 @@ class Write:
         """
         if not isinstance(self.about, PlainModel):
             return None
-        key, names = self.address["Key"], self.about.key_attribute_names()
+        key = self.address["Key"]
+        names = self.about.key_attribute_names()
         return self.request["TableName"], *(next(iter(key[name].values())) for name in names)
 
     def merged(self, other: Write) -> Write:

@@ -252,7 +252,8 @@ class Lease(AltersData):
         It is added before it is sent, so the stored version is recognized however the request
         ends: with a lost reply, or with an exception of a signal handler (Ctrl-C).
         """
-        known, version = self._versions, requests.new_version()
+        known = self._versions
+        version = requests.new_version()
         first, *others = known
         self._versions = [first, *others[2 - MOST_VERSIONS :], version]
         return known, version

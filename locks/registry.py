@@ -34,8 +34,13 @@ BREAK_ATTEMPTS = 5
 
 #: All attributes but `data`, which may be large.
 _SHOWN = (
-    *("key", "ownerName", "leaseDuration", "recordVersionNumber"),
-    *("isReleased", "fencingToken", "renewedAt"),
+    "key",
+    "ownerName",
+    "leaseDuration",
+    "recordVersionNumber",
+    "isReleased",
+    "fencingToken",
+    "renewedAt",
 )
 
 

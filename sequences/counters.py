@@ -94,7 +94,9 @@ class Sequence(AltersData):
         for setting in ("initial_value", "increment", "reset_value"):
             if (number := getattr(self, setting)) is not None or setting != "reset_value":
                 object.__setattr__(self, setting, index(number))
-        start, step, reset = self.initial_value, self.increment, self.reset_value
+        start = self.initial_value
+        step = self.increment
+        reset = self.reset_value
         if step == 0:
             raise ValueError("increment must not be 0.")
         if reset is not None and (reset - start) * step <= 0:
@@ -300,7 +302,8 @@ def _draw_optimistically(sequence: Sequence, count: int) -> int:
     Costs 2 requests, 1 read and 1 write unit, and the same again for each collision. A write is
     refused only if another one succeeded, so some caller always makes progress.
     """
-    step, reset = sequence.increment, sequence.reset_value
+    step = sequence.increment
+    reset = sequence.reset_value
     ends_at = operation_ends_at()
     with within(ends_at - time.monotonic()):
         for collisions in itertools.count():

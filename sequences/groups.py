@@ -74,7 +74,8 @@ class Unnumbered:
         """
         if is_before(self.order, head.last):
             return True
-        own, series = type(self.item).table(), {"S": self.item.series}
+        own = type(self.item).table()
+        series = {"S": self.item.series}
         for request in (write.request for write in self.also):
             key = request.get("Key") or request["Item"]
             is_ours = request["TableName"] == own and key["series"] == series
@@ -97,7 +98,7 @@ def choose(callers: list[ItemCaller], head: Head) -> list[ItemCaller]:
     held_back: ItemCaller | None = None
     keys: set[Any] = set()
     actions, size_bytes, units = 1, 0, 2
-    for caller in sorted(callers, key=lambda each: _rank(each.ask.order)):
+    for caller in sorted(callers, key=lambda caller: _rank(caller.ask.order)):
         ask = caller.ask
         if is_before(ask.order, head.last):
             early = OutOfOrder(str(_rank(ask.order)), str(_rank(head.last)))

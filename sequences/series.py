@@ -234,7 +234,8 @@ def _send_group(key: Key, callers: list[ItemCaller]) -> None:
     try:
         is_committed = group.commit()
     except TransactionConflict as conflict:
-        now, pace = time.monotonic(), known.pace
+        now = time.monotonic()
+        pace = known.pace
         known.pace = (
             pace.slowed(now) if conflict.throttled else pace.lost(now, now - began, told=False)
         )
@@ -250,7 +251,8 @@ def _send_group(key: Key, callers: list[ItemCaller]) -> None:
         return
     now = time.monotonic()
     if is_committed:
-        known.head, known.pace = group.head_after, known.pace.won(now, now - began)
+        known.head = group.head_after
+        known.pace = known.pace.won(now, now - began)
         numbers_given.send_robust(
             sender=model, kind="series", callers=len(chosen), numbers=len(chosen)
         )

@@ -91,7 +91,8 @@ def check_uploads(destination: Destination, *, progress: Progress = unseen) -> R
 
 def _read_all(spool: Spool, destination: Destination, report: Report, progress: Progress) -> None:
     """Store size and ETag of each object, and of each row that is done."""
-    bucket, prefix = destination.bucket, destination.key_prefix
+    bucket = destination.bucket
+    prefix = destination.key_prefix
     for listed in s3.list_objects(bucket, prefix):
         for key, size, etag in listed:
             spool.add(key, _OBJECT, str(size), etag)
@@ -121,7 +122,8 @@ def _suspects(spool: Spool) -> Iterator[tuple[str, Difference]]:
 
 def _difference_of(key: str, destination: Destination) -> Difference | None:
     """How row and object of a key differ now; None if they do not."""
-    url, bucket = destination.url_for(key), destination.bucket
+    url = destination.url_for(key)
+    bucket = destination.bucket
     row = claims.read(url)
     found = s3.head(bucket, key)
     if found is not None and not _is_done(row):

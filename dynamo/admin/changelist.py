@@ -41,7 +41,7 @@ class Source:
 def sources(model: type[Model]) -> list[Source]:
     """The table and its indexes; those that have all attributes first."""
     indexes = sorted(
-        model._indexes.values(), key=lambda each: each.Meta.projection.projection_type != "ALL"
+        model._indexes.values(), key=lambda index: index.Meta.projection.projection_type != "ALL"
     )
     listed = (Source(str(index.Meta.index_name), *key_names(model, index)) for index in indexes)
     return [Source(None, *key_names(model)), *listed]
@@ -62,7 +62,8 @@ class Filter:
     def __init__(self, name: str, changelist: ChangeList) -> None:
         self.name, self.changelist = name, changelist
         field: Any = changelist.model._meta.get_field(name)
-        self.title, self.value = field.verbose_name, changelist.filters.get(name, "")
+        self.title = field.verbose_name
+        self.value = changelist.filters.get(name, "")
         self.pairs = [(str(value), label) for value, label in field.flatchoices]
         if not self.pairs:
             self.template = "dynamo/admin/filter.html"
@@ -104,7 +105,8 @@ class ChangeList:
         self.filters = {name: request.GET[name] for name in names if request.GET.get(name)}
         self.filters = dict(list(self.filters.items())[:1])
         self.filter_specs = [Filter(item, self) for item in model_admin.get_list_filter(request)]
-        self.has_filters, self.has_active_filters = bool(self.filter_specs), bool(self.filters)
+        self.has_filters = bool(self.filter_specs)
+        self.has_active_filters = bool(self.filters)
         self.clear_all_filters_qs = "?"
         self.after = request.GET.get(PAGE_VAR) or None
         self.params: dict[str, str] = {}
@@ -116,7 +118,8 @@ class ChangeList:
             self.params[ORDER_VAR] = asked
         self.descending = self.params.get(ORDER_VAR, ordering).startswith("-")
         page = model_admin.get_page(request, self)
-        self.result_list, self.next = page.items, page.next
+        self.result_list = page.items
+        self.next = page.next
         # Equal, so that the page neither shows a count nor offers to select what it does not show.
         self.result_count = self.full_result_count = len(self.result_list)
         self.count_note = model_admin.count_note(request)
@@ -202,7 +205,8 @@ class ListAdmin(Options[M]):
             return self.get_search_results(request, changelist.query, changelist.after)
         if changelist.source is None:
             return scan_page(self.model, self.list_per_page, changelist.after, DamagedRow)
-        source, value = changelist.source, changelist.partition
+        source = changelist.source
+        value = changelist.partition
         return self._partition(source, value, changelist.after, descending=changelist.descending)
 
     def get_search_results(

@@ -175,7 +175,8 @@ def _additions(model_admin: Any) -> Problems:
 
 def _names(model_admin: Any) -> Problems:
     """Errors of options: names that the model does not have, and sensitive attributes."""
-    model, declared = model_admin.model, getattr(model_admin.form, "declared_fields", ())
+    model = model_admin.model
+    declared = getattr(model_admin.form, "declared_fields", ())
     fieldsets: Any = model_admin.fieldsets or [(None, {"fields": model_admin.fields or ()})]
     options = """
         list_display list_display_links readonly_fields list_filter search_fields exclude

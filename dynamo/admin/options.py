@@ -124,7 +124,8 @@ class Options(cast(Any, BaseModelAdmin), Generic[M]):  # type: ignore[misc]  # A
     ) -> TemplateResponse:
         """A page: by the first template of contrib.admin's places that exists, else ours."""
         request.current_app = self.admin_site.name
-        app, model = self.opts.app_label, self.opts.model_name
+        app = self.opts.app_label
+        model = self.opts.model_name
         folders = [f"admin/{app}/{model}", f"admin/{app}", "dynamo/admin", "admin"]
         context = {
             **self.admin_site.each_context(request),

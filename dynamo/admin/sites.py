@@ -59,11 +59,11 @@ class Right:
         attributes = self.item.get_attributes()
         condition: Any = self.item._exists_condition()
         for name, value in self.values.items():
-            each: Any = attributes[name] == value
+            has_value: Any = attributes[name] == value
             # A constant stands for a stored item without the attribute.
             if attributes[name].default == value:
-                each = each | attributes[name].does_not_exist()
-            condition = condition & each
+                has_value = has_value | attributes[name].does_not_exist()
+            condition = condition & has_value
         for name, element in self.elements.items():
             condition = condition & attributes[name].contains(element)
         return condition if self.also is None else condition & self.also

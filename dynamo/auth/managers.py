@@ -164,7 +164,8 @@ class UserManager(AltersData):
 
     def filter(self, **values: Any) -> list[Any]:
         """The user with the email address, in a list: for Django's PasswordResetForm."""
-        model, name = self.model, self.model.EMAIL_FIELD
+        model = self.model
+        name = self.model.EMAIL_FIELD
         if {*values} != {f"{name}__iexact", "is_active"} or name not in model.unique_names():
             raise TypeError(
                 f"filter is for Django's PasswordResetForm, and takes {name}__iexact and is_active "

@@ -137,8 +137,13 @@ class AbstractUser(Model):
 
     _alters_data: ClassVar[tuple[str, ...]] = (
         *Model._alters_data,
-        *("set_password", "set_unusable_password", "check_password", "upgrade_hash"),
-        *("end_sessions", "record_sign_in", "join"),
+        "set_password",
+        "set_unusable_password",
+        "check_password",
+        "upgrade_hash",
+        "end_sessions",
+        "record_sign_in",
+        "join",
     )
 
     USERNAME_FIELD = "username"

@@ -10,6 +10,7 @@ import unicodedata
 import uuid
 from bisect import bisect_right
 from functools import cache, lru_cache
+from operator import itemgetter
 from pathlib import Path
 
 from django.core.exceptions import ValidationError
@@ -158,7 +159,7 @@ def _scripts(char: str) -> frozenset[str] | None:
     """The scripts that `char` belongs to, empty for any. None if it is not allowed."""
     ranges, _lookalikes = _table()
     # The last range that begins at `char` or before it.
-    at = bisect_right(ranges, ord(char), key=lambda each: each[0]) - 1
+    at = bisect_right(ranges, ord(char), key=itemgetter(0)) - 1
     if at < 0 or ord(char) > ranges[at][1]:
         return None
     return ranges[at][2]

@@ -153,7 +153,8 @@ def _can_be_sent(value: object) -> bool:
 
 def _pause(loading: Background[_Held]) -> float | None:
     """When the thread asks again: before the credentials expire, or soon after a failure."""
-    held, error = loading.value, loading.error
+    held = loading.value
+    error = loading.error
     if error is not None:
         # If there are no credentials, the requests say so, and a command in one line.
         if loading.failures == 1 and not isinstance(error, NoCredentialsError):

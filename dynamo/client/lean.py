@@ -106,7 +106,9 @@ class LeanClient:
         region: str = client._request_signer.region_name
         self._signer = _Signer(_host(self._url), path, region)
         pool = _pool(client)
-        self._borrow, self._give_back, self._timeout = pool._get_conn, pool._put_conn, pool.timeout
+        self._borrow = pool._get_conn
+        self._give_back = pool._put_conn
+        self._timeout = pool.timeout
         self._parser = AnswerParser()
 
     def send(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
@@ -311,7 +313,8 @@ def _host(url: str) -> str:
 
 def _pool(client: Any) -> Any:
     """botocore's pool of connections to its endpoint, with its TLS, time-outs and size."""
-    http, url = client._endpoint.http_session, client.meta.endpoint_url
+    http = client._endpoint.http_session
+    url = client.meta.endpoint_url
     pool = http._get_connection_manager(url).connection_from_url(url)
     # botocore sets the certificates before each request.
     http._setup_ssl_cert(pool, url, http._verify)

@@ -109,7 +109,12 @@ _KINDS = {
 
 #: Options that our attributes and Django's fields have in common.
 _OPTIONS = (
-    *("choices", "decimal_places", "editable", "help_text", "max_digits", "max_length"),
+    "choices",
+    "decimal_places",
+    "editable",
+    "help_text",
+    "max_digits",
+    "max_length",
     "validators",
 )
 
@@ -152,7 +157,8 @@ class Options:
 
     def __init__(self, model: Any) -> None:
         self.model = model
-        self.object_name, self.model_name = model.__name__, model.__name__.lower()
+        self.object_name = model.__name__
+        self.model_name = model.__name__.lower()
 
     def __str__(self) -> str:
         return self.label_lower

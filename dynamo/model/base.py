@@ -137,13 +137,26 @@ class Model(AltersData, Writable, metaclass=ModelMeta):
     """
 
     _alters_data: ClassVar[tuple[str, ...]] = (
-        *("create", "insert", "insert_for", "save", "change", "require", "delete", "refresh"),
-        *("deserialize", "expect_version"),
+        "create",
+        "insert",
+        "insert_for",
+        "save",
+        "change",
+        "require",
+        "delete",
+        "refresh",
+        "deserialize",
+        "expect_version",
     )
 
     #: Of `create`, `change` and PynamoDB's constructor.
     _parameters: ClassVar[set[str]] = {
-        *("add", "condition", "hash_key", "range_key", "request_id", "write")
+        "add",
+        "condition",
+        "hash_key",
+        "range_key",
+        "request_id",
+        "write",
     }
 
     #: Why its items are never deleted; empty if they are.

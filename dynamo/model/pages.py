@@ -115,7 +115,8 @@ def complete_index(model: type[Paged], index: Any) -> dict[str, int]:
     Raises:
         TypeError: its declaration cannot be right.
     """
-    name, attributes = index.Meta.index_name, index.Meta.attributes.values()
+    name = index.Meta.index_name
+    attributes = index.Meta.attributes.values()
     check_meta(f"the index {name}: Meta", index.Meta, INDEX_OPTIONS)
     parts = [
         attribute for attribute in attributes if attribute.is_hash_key or attribute.is_range_key
@@ -298,7 +299,8 @@ def scan_page(
 def _collected(
     model: type[M], found: Any, limit: int, salt: str, most_requests: int, damaged: Damaged | None
 ) -> Page[M]:
-    answers, items = found.page_iter, list[Item]()
+    answers = found.page_iter
+    items = list[Item]()
     for _request in range(most_requests):
         items += next(answers)["Items"]
         last = answers.last_evaluated_key
@@ -336,8 +338,16 @@ def _salt(model: type[Any], hash_key: Any, scope: object, query: dict[str, Any])
         for condition in map(query.get, ("range_key_condition", "filter_condition"))
     ]
     bound = [
-        *("dynamo.model.pages", model.__name__, model.table(), query["index_name"], str(hash_key)),
-        *(query["scan_index_forward"], conditions, names, values, str(scope)),
+        "dynamo.model.pages",
+        model.__name__,
+        model.table(),
+        query["index_name"],
+        str(hash_key),
+        query["scan_index_forward"],
+        conditions,
+        names,
+        values,
+        str(scope),
     ]
     return json.dumps(bound, default=repr)
 

@@ -214,7 +214,7 @@ class Readable(Paged):
         if hash_key is None:
             raise TypeError(
                 "count needs a partition: DynamoDB does not know how many items a table has. "
-                "Read them all with sum(1 for each in scan())."
+                "Read them all with sum(1 for item in scan())."
             )
         if not cls.is_partition(hash_key, options.get("index_name")):
             return 0

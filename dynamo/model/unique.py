@@ -298,7 +298,8 @@ class GuardTable:
         A guard item that is absent or another item's was damaged, and the check reports it. It does
         not prevent the transaction.
         """
-        names, values = {"#owner": OWNER}, {":owner": {"S": owner}}
+        names = {"#owner": OWNER}
+        values = {":owner": {"S": owner}}
         action = conditional(self.address(key), "#owner = :owner", names=names, values=values)
         left = {"ConditionCheck": action | {"ConditionExpression": "NOT #owner = :owner"}}
         return GuardWrite(None, {"Delete": action}, None, left, part_of=part_of, guard_key=key)
@@ -323,7 +324,8 @@ class GuardWrite(Write):
             raise Refusal(other, None).error
         if claim.kind != "Put":
             return self
-        put, owners = claim.request, claim.request["ExpressionAttributeValues"]
+        put = claim.request
+        owners = claim.request["ExpressionAttributeValues"]
         former = f":former{len(owners)}"
         put = put | {
             "ConditionExpression": f"{put['ConditionExpression']} OR #owner = {former}",

@@ -400,7 +400,8 @@ class Writable(Readable):
         version = next_version(read)
         counts_only = bool(added) and not changed
         if counts_only:
-            mine, added = self._is_same_item_condition(), {**added, VERSION: {"N": "1"}}
+            mine = self._is_same_item_condition()
+            added = {**added, VERSION: {"N": "1"}}
         else:
             mine = self.unchanged()
             changed = {**changed, VERSION: {"N": str(version)}}

@@ -118,7 +118,7 @@ class Gate:
             ]
             if not waiting:
                 break
-            place = min(waiting, key=lambda each: self._last.get(each.key, -1))
+            place = min(waiting, key=lambda place: self._last.get(place.key, -1))
             place.is_in = True
             inside[place.key] += 1
             self._last.pop(place.key, None)

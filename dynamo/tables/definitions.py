@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from django.conf import settings
@@ -138,7 +139,8 @@ def tables_of(model: type[PlainModel]) -> list[Table]:
     items = replace(items, promises=(guards.base_name, uniques))
     if not model.has_guard_table():
         return [replace(items, indexes=(*items.indexes, *searches))]
-    key, promises = ((guards.key_name, "S"),), f"guard items of {name}"
+    key = ((guards.key_name, "S"),)
+    promises = f"guard items of {name}"
     return [items, Table(guards.name, guards.base_name, key, None, searches, promises)]
 
 
@@ -195,15 +197,15 @@ def _described(description: Mapping[str, Any]) -> tuple[Key, dict[str, Index]]:
     types = {definition["AttributeName"]: definition["AttributeType"] for definition in definitions}
 
     def key_of(described: Mapping[str, Any]) -> Key:
-        parts = sorted(described["KeySchema"], key=lambda each: each["KeyType"])  # HASH, then RANGE
+        parts = sorted(described["KeySchema"], key=itemgetter("KeyType"))  # HASH, then RANGE
         return tuple((part["AttributeName"], types[part["AttributeName"]]) for part in parts)
 
     indexes = {}
-    for each in description.get("GlobalSecondaryIndexes", ()):
-        projection = each["Projection"]
-        name = each["IndexName"]
+    for index in description.get("GlobalSecondaryIndexes", ()):
+        projection = index["Projection"]
+        name = index["IndexName"]
         included = frozenset(projection.get("NonKeyAttributes", ()))
-        indexes[name] = Index(name, key_of(each), projection["ProjectionType"], included)
+        indexes[name] = Index(name, key_of(index), projection["ProjectionType"], included)
     return key_of(description), indexes
 
 

@@ -44,7 +44,9 @@ class Command(DynamoCommand):
         if self.model is None:
             # Guard items of numbered items have numbers; checkseries knows them.
             kind = model_type(
-                Model, "unique", lambda each: each._guard_table().is_own or not each._range_keyname
+                Model,
+                "unique",
+                lambda model: model._guard_table().is_own or not model._range_keyname,
             )
             parser.add_argument("model", metavar="APP.MODEL", type=kind, help="such as club.Member")
         parser.add_argument(
