@@ -125,7 +125,7 @@ class CacheItem(PlainModel):
 
 
 def _asynchronous(name: str) -> Any:
-    async def call(self: DynamoCache, *args: Any, **kwargs: Any) -> Any:
+    async def call(self: DynamoCache, *args: object, **kwargs: object) -> Any:
         return await sync_to_async(getattr(self, name))(*args, **kwargs)
 
     return call
@@ -161,7 +161,7 @@ class DynamoCache(AltersData, BaseCache):
         "clear",
     )
 
-    def __init__(self, location: Any, params: dict[str, Any]) -> None:
+    def __init__(self, location: Any, params: dict[str, object]) -> None:
         """As Django makes it of an entry of CACHES. Wrong options are refused by each call."""
         super().__init__(params)
         #: What is wrong with the options. Not an error here: Django's checks make each cache.
@@ -176,11 +176,11 @@ class DynamoCache(AltersData, BaseCache):
         sessions._mark += _OF_SESSIONS
         return sessions
 
-    def get(self, key: Any, default: Any | None = None, version: Version = None) -> Any:
+    def get(self, key: object, default: object | None = None, version: Version = None) -> Any:
         """The value of `key`, or `default`. Costs 1 request."""
         return _value_of(self._item(key, version), default)
 
-    def get_with_item(self, key: Any, table: str, item_key: Item) -> tuple[Any, Item | None]:
+    def get_with_item(self, key: object, table: str, item_key: Item) -> tuple[Any, Item | None]:
         """The value of `key` (None without one), and the item of another table. Costs 1 request.
 
         Each is read consistently, but not both at one instant.
@@ -189,12 +189,16 @@ class DynamoCache(AltersData, BaseCache):
         read = read_one_of_each({own["TableName"]: own["Key"], table: item_key})
         return _value_of(read.get(own["TableName"]), None), read.get(table)
 
-    def has_key(self, key: Any, version: Version = None) -> bool:
+    def has_key(self, key: object, version: Version = None) -> bool:
         """Whether `key` has a value, None included. Costs 1 request."""
         return self.get(key, UNREADABLE, version) is not UNREADABLE
 
     def set(
-        self, key: Any, value: Any, timeout: Seconds = DEFAULT_TIMEOUT, version: Version = None
+        self,
+        key: object,
+        value: object,
+        timeout: Seconds = DEFAULT_TIMEOUT,
+        version: Version = None,
     ) -> None:
         """Store `value`, whatever is stored. Costs 1 request.
 
@@ -209,7 +213,11 @@ class DynamoCache(AltersData, BaseCache):
             send("PutItem", {"TableName": CacheItem.table(), "Item": item})
 
     def set_if_present(
-        self, key: Any, value: Any, timeout: Seconds = DEFAULT_TIMEOUT, version: Version = None
+        self,
+        key: object,
+        value: object,
+        timeout: Seconds = DEFAULT_TIMEOUT,
+        version: Version = None,
     ) -> bool:
         """Store `value` if `key` has a value now; else return False. Costs 1 request.
 
@@ -225,7 +233,11 @@ class DynamoCache(AltersData, BaseCache):
         return bool(_put(item, _PRESENT, _VALUE_NAME))
 
     def add(
-        self, key: Any, value: Any, timeout: Seconds = DEFAULT_TIMEOUT, version: Version = None
+        self,
+        key: object,
+        value: object,
+        timeout: Seconds = DEFAULT_TIMEOUT,
+        version: Version = None,
     ) -> bool:
         """Store `value` if `key` has none or an expired one; of many callers one gets True.
 
@@ -245,7 +257,9 @@ class DynamoCache(AltersData, BaseCache):
             return bool(outcome)
         return outcome.stored is not None and outcome.stored.get("nonce") == nonce
 
-    def touch(self, key: Any, timeout: Seconds = DEFAULT_TIMEOUT, version: Version = None) -> bool:
+    def touch(
+        self, key: object, timeout: Seconds = DEFAULT_TIMEOUT, version: Version = None
+    ) -> bool:
         """Set the timeout of `key` again, from now; False if it has no value. 1 request."""
         expires_at = self._expires_at(timeout)
         if expires_at == _EXPIRED:
@@ -259,7 +273,7 @@ class DynamoCache(AltersData, BaseCache):
         )
         return bool(write_one("UpdateItem", request))
 
-    def delete(self, key: Any, version: Version = None) -> bool:
+    def delete(self, key: object, version: Version = None) -> bool:
         """Delete `key`; whether it had a value. Costs 1 request.
 
         After a lost reply the answer may be False although it was this call that deleted it.
@@ -267,7 +281,7 @@ class DynamoCache(AltersData, BaseCache):
         request = self._address(key, version) | {"ReturnValues": "ALL_OLD"}
         return _is_live(send("DeleteItem", request).get("Attributes") or None)
 
-    def delete_if(self, key: Any, value: Any, version: Version = None) -> bool:
+    def delete_if(self, key: object, value: object, version: Version = None) -> bool:
         """Delete `key` if its value is `value`, a text or a number; whether it was. 1 request.
 
         After a lost reply the answer may be False although it was this call that deleted it.
@@ -277,7 +291,7 @@ class DynamoCache(AltersData, BaseCache):
         request = _conditional(address, "#value = :value", _VALUE_NAME, {":value": encoded})
         return bool(write_one("DeleteItem", request))
 
-    def end(self, key: Any, seconds: float, version: Version = None) -> None:
+    def end(self, key: object, seconds: float, version: Version = None) -> None:
         """Delete the value of `key`, and prevent new ones for `seconds`. Costs 1 request.
 
         A tombstone replaces the value. `add`, `set_if_present`, `touch` and `incr` treat it as a
@@ -287,7 +301,7 @@ class DynamoCache(AltersData, BaseCache):
         tombstone = self._empty_item(key, version, self._expires_at(seconds))
         send("PutItem", {"TableName": CacheItem.table(), "Item": tombstone})
 
-    def incr(self, key: Any, delta: int = 1, version: Version = None) -> int:
+    def incr(self, key: object, delta: int = 1, version: Version = None) -> int:
         """Add `delta` to the integer of `key` and return the sum; its expiry stays. 1 request.
 
         The sum is exact, however many callers count at the same time.
@@ -312,7 +326,7 @@ class DynamoCache(AltersData, BaseCache):
             raise ValueError(text) from outcome.refused
         return _integer(outcome.item["value"])
 
-    def get_many(self, keys: Iterable[Any], version: Version = None) -> dict[Any, Any]:
+    def get_many(self, keys: Iterable[object], version: Version = None) -> dict[Any, Any]:
         """The values of those of `keys` that have one. Costs 1 request per 100 keys."""
         asked = {self._stored_key(key, version): key for key in keys}
         stored_keys = [{"key": {"S": stored_key}} for stored_key in asked]
@@ -342,7 +356,7 @@ class DynamoCache(AltersData, BaseCache):
         write_batches(CacheItem.table(), list(puts.values()))
         return []
 
-    def delete_many(self, keys: Iterable[Any], version: Version = None) -> None:
+    def delete_many(self, keys: Iterable[object], version: Version = None) -> None:
         """Delete `keys`, with or without a value. Costs 1 request per 25."""
         _delete_all({self._stored_key(key, version) for key in keys})
 
@@ -376,7 +390,7 @@ class DynamoCache(AltersData, BaseCache):
         if self.problem:
             raise ImproperlyConfigured(f"In CACHES: {self.problem}")
 
-    def _stored_key(self, key: Any, version: Version) -> str:
+    def _stored_key(self, key: object, version: Version) -> str:
         self._refuse_problem()
         # Neither @ nor | is part of a location.
         place = f"@{self._location}" if self._location else ""
@@ -391,24 +405,26 @@ class DynamoCache(AltersData, BaseCache):
             return None
         return now_ms() + math.ceil(timeout * 1000) if timeout > 0 else _EXPIRED
 
-    def _new_item(self, key: Any, version: Version, value: Any, expires_at: int | None) -> Item:
+    def _new_item(
+        self, key: object, version: Version, value: object, expires_at: int | None
+    ) -> Item:
         item = self._empty_item(key, version, expires_at)
         return item | {"value": _encoded(key, item["key"]["S"], value)}
 
-    def _empty_item(self, key: Any, version: Version, expires_at: int | None) -> Item:
+    def _empty_item(self, key: object, version: Version, expires_at: int | None) -> Item:
         item = {"key": {"S": self._stored_key(key, version)}} | _expiry(expires_at)
         return item | {"location": {"S": self._mark}} if self._mark else item
 
-    def _address(self, key: Any, version: Version) -> dict[str, Any]:
+    def _address(self, key: object, version: Version) -> dict[str, Any]:
         stored_key = self._stored_key(key, version)
         return {"TableName": CacheItem.table(), "Key": {"key": {"S": stored_key}}}
 
-    def _item(self, key: Any, version: Version) -> Item | None:
+    def _item(self, key: object, version: Version) -> Item | None:
         """The item of `key`, expired or not."""
         return read_item(self._address(key, version))
 
 
-def _problem_of(location: Any, options: dict[str, Any]) -> str | None:
+def _problem_of(location: object, options: dict[str, Any]) -> str | None:
     if not (isinstance(location, str) and _LOCATION.fullmatch(location)):
         return (
             "LOCATION must be at most 40 letters, digits and _.- (caches with the same one share "
@@ -463,7 +479,7 @@ def _is_live(item: Item | None) -> TypeGuard[Item]:
     return "expiresAt" not in item or int(item["expiresAt"]["N"]) > now_ms()
 
 
-def _value_of(item: Item | None, default: Any) -> Any:
+def _value_of(item: Item | None, default: object) -> Any:
     """The value of an item; `default` if it has none, has expired or cannot be read."""
     value = _decoded(item) if _is_live(item) else UNREADABLE
     return default if value is UNREADABLE else value
@@ -478,7 +494,7 @@ def _integer(value: dict[str, Any]) -> int:
     return int(Decimal(value["N"]))
 
 
-def _encoded(key: Any, stored_key: str, value: Any) -> dict[str, Any]:
+def _encoded(key: object, stored_key: str, value: object) -> dict[str, Any]:
     """`value` as stored in the item `stored_key`; an error names it by `key`."""
     # A bool is an int in Python, but has to come back as a bool.
     if type(value) is int and abs(value) < 10**NUMBER_MAX_DIGITS:
@@ -520,7 +536,7 @@ def _signature(stored_key: str, pickled: bytes, secret: str | bytes) -> bytes:
     return salted_hmac(_SIGNATURE_SALT, signed, secret=secret, algorithm="sha256").digest()
 
 
-def _as_json(value: Any) -> str | None:
+def _as_json(value: object) -> str | None:
     """`value` as JSON; None if that would give back something else, or does not fit."""
     if not _survives_json(value):
         return None

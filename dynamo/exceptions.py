@@ -69,7 +69,7 @@ class Taken(DynamoError):
     `Unique`: `[("email",), ("club", "card")]`.
     """
 
-    def __init__(self, noun: str, uniques: Mapping[tuple[str, ...], Mapping[str, Any]]) -> None:
+    def __init__(self, noun: str, uniques: Mapping[tuple[str, ...], Mapping[str, object]]) -> None:
         self.args = (noun, uniques)
         self.noun = noun
         self.uniques = list(uniques)

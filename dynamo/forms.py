@@ -80,7 +80,7 @@ else:
     M = TypeVar("M")
 
 
-def _as_returned(field: forms.Field, value: Any) -> Any:
+def _as_returned(field: forms.Field, value: object) -> Any:
     """A value as it is compared: browsers drop microseconds and send other line breaks."""
     if isinstance(value, datetime) and not field.widget.supports_microseconds:
         return value.replace(microsecond=0)
@@ -93,7 +93,7 @@ def _as_returned(field: forms.Field, value: Any) -> Any:
     return value
 
 
-def storable(attribute: Attribute[Any], value: Any) -> dict[str, Any] | None:
+def storable(attribute: Attribute[Any], value: object) -> dict[str, Any] | None:
     """The value as stored. Raises ValueError or TypeError if DynamoDB cannot store it."""
     typed = typed_value(attribute, value)
     # JSON can hold half of a surrogate pair.
@@ -114,7 +114,7 @@ def key_names(model: type[Model], index: Any = None) -> tuple[str, ...]:
 class HiddenField(forms.CharField):
     """The request id or the version, which is not typed: a blank form of a formset has it too."""
 
-    def has_changed(self, initial: Any, data: Any) -> bool:
+    def has_changed(self, initial: object, data: object) -> bool:
         return False
 
 
@@ -122,7 +122,7 @@ class ModelFormMetaclass(djangos.ModelFormMetaclass):
     """Django's, which keeps the fields that are attributes of the model."""
 
     def __new__(
-        mcs, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **options: Any
+        mcs, name: str, bases: tuple[type, ...], attrs: dict[str, object], **options: object
     ) -> Any:
         form: Any = super().__new__(mcs, name, bases, attrs, **options)
         opts, form.model_fields = form._meta, {}
@@ -239,7 +239,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
             # Otherwise it was sent twice.
             self._refuse(CHANGED, "stale")
 
-    def _take_value(self, name: str, value: Any) -> None:
+    def _take_value(self, name: str, value: object) -> None:
         """Set a value that was typed on the item, or add the error why it cannot be stored."""
         field = self.fields[name]
         model_field = self.model_fields[name]
@@ -303,7 +303,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
         self.data = data
 
     @staticmethod
-    def _shown(field: forms.Field, value: Any) -> str:
+    def _shown(field: forms.Field, value: object) -> str:
         if getattr(field.widget, "input_type", "") == "password":
             return "********"
         if isinstance(value, bool):
@@ -407,7 +407,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
 
 
 def modelform_factory(
-    model: type[M], form: type[ModelForm[M]] = ModelForm, **options: Any
+    model: type[M], form: type[ModelForm[M]] = ModelForm, **options: object
 ) -> type[ModelForm[M]]:
     """A form class for `model`, with the options of `Meta` as arguments; see Django's."""
     make: Any = djangos.modelform_factory

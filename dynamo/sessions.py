@@ -106,7 +106,7 @@ class SessionStore(AltersData, cache.SessionStore):
         self._session_cache = self._loaded(stored)
         return item
 
-    def _loaded(self, stored: dict[str, Any] | None) -> dict[str, Any]:
+    def _loaded(self, stored: dict[str, object] | None) -> dict[str, Any]:
         if stored is None:
             self._session_key = None
         return stored or {}
@@ -139,7 +139,7 @@ class SessionStore(AltersData, cache.SessionStore):
             raise CacheValueTooLarge("a session", error.size_bytes) from None
         self._unwritten_key = None
 
-    def _write(self, values: dict[str, Any], *, must_create: bool) -> None:
+    def _write(self, values: dict[str, object], *, must_create: bool) -> None:
         age_seconds = self.get_expiry_age()
         if must_create or self._is_unwritten():
             # What a late copy of this request stores must expire before the tombstone does.
@@ -152,7 +152,7 @@ class SessionStore(AltersData, cache.SessionStore):
         elif not self._cache.set_if_present(self.cache_key, values, age_seconds):
             raise UpdateError
 
-    def _create(self, values: dict[str, Any], age_seconds: float, *, must_create: bool) -> None:
+    def _create(self, values: dict[str, object], age_seconds: float, *, must_create: bool) -> None:
         while True:
             self._is_sent = True
             if self._cache.add(self.cache_key, values, age_seconds):

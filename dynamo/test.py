@@ -167,7 +167,7 @@ class TablesMixin:
         cls.enterClassContext(tables_of_process().open())
         super().setUpClass()  # type: ignore[misc]  # unittest's
 
-    def run(self, result: Any = None) -> Any:
+    def run(self, result: object = None) -> Any:
         tables = tables_of_process()
         made = self._made
         if made is None:
@@ -201,6 +201,6 @@ class TestCase(TablesMixin, SimpleTestCase):
 class Runner(DiscoverRunner):
     """For `manage.py test`: tests of other test cases cannot reach DynamoDB."""
 
-    def setup_test_environment(self, **options: Any) -> None:
+    def setup_test_environment(self, **options: object) -> None:
         super().setup_test_environment(**options)
         refuse_requests()

@@ -373,7 +373,7 @@ def _joined(refusals: Iterable[Refusal]) -> list[Exception]:
     return errors
 
 
-def read_together(items: Sequence[PlainModel | Mapping[str, Any]]) -> list[Item | None]:
+def read_together(items: Sequence[PlainModel | Mapping[str, object]]) -> list[Item | None]:
     """The items stored under the keys of `items`, all at one instant; None for each absent one.
 
     Each of `items` is an object, or the TableName and Key of one.

@@ -54,7 +54,7 @@ class Outcome:
         return None if self.refused is None else stored_after(self.refused, address)
 
 
-def write_one(operation: str, request: dict[str, Any], *, repeatable: bool = True) -> Outcome:
+def write_one(operation: str, request: dict[str, object], *, repeatable: bool = True) -> Outcome:
     """Send a PutItem, UpdateItem or DeleteItem that has a condition.
 
     `request` has TableName and Key, that of a PutItem as well. It is repeated after a lost reply,
@@ -75,7 +75,7 @@ def write_one(operation: str, request: dict[str, Any], *, repeatable: bool = Tru
     return Outcome(request, answer.get("Attributes"))
 
 
-def stored_after(refused: ConditionFailed, address: Mapping[str, Any]) -> Item | None:
+def stored_after(refused: ConditionFailed, address: Mapping[str, object]) -> Item | None:
     """The item that refused a write; read if the answer does not show it.
 
     Some engines never show it, and none does if there is no item.

@@ -150,11 +150,11 @@ class NumberedModel(Model):
 
     # Calls that would leave a gap ---------------------------------------------------------------
 
-    def insert(self, **_options: Any) -> NoReturn:
+    def insert(self, **_options: object) -> NoReturn:
         name = type(self).__name__
         raise TypeError(f"Numbers are issued: call sequences.issue({name}(…), series=…).")
 
-    def delete(self, *_conditions: Any, **_options: Any) -> NoReturn:
+    def delete(self, *_conditions: object, **_options: object) -> NoReturn:
         raise TypeError(self._never_deleted)
 
     # Keys -------------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ class NumberedItem(NumberedModel):
     """
 
     def insert_for(
-        self, request_id: str, asked: Mapping[str, Any], write: Transaction | None = None
+        self, request_id: str, asked: Mapping[str, object], write: Transaction | None = None
     ) -> Self:
         """Issue this object in its `series`, for a form. Costs and errors as `issue`."""
         if write is not None:

@@ -1,5 +1,3 @@
-from typing import Any
-
 from django.apps import AppConfig
 from django.core.checks import CheckMessage, Error, Tags, register
 
@@ -19,7 +17,7 @@ class AuthConfig(AppConfig):
         register(check_backends, Tags.security)
 
 
-def check_backends(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+def check_backends(app_configs: object, **kwargs: object) -> list[CheckMessage]:
     """dynamo.E012: Django's own backends look for permissions in a relational database."""
     from django.contrib.auth import get_backends, get_user_model
     from django.contrib.auth.backends import ModelBackend

@@ -24,7 +24,7 @@ class UserManager(AltersData):
 
     model: type[Any]
 
-    def __get__(self, instance: object, user_model: type[Any]) -> Self:
+    def __get__(self, instance: object, user_model: type[object]) -> Self:
         manager = type(self)()
         manager.model = user_model
         return manager
@@ -52,7 +52,7 @@ class UserManager(AltersData):
         *,
         request_id: object = None,
         write: Transaction | None = None,
-        **values: Any,
+        **values: object,
     ) -> Any:
         """Store a new user. Without `password` the user cannot sign in.
 
@@ -104,7 +104,7 @@ class UserManager(AltersData):
         """As `create_superuser`."""
         return await in_thread(self.create_superuser, *args, **values)
 
-    def get(self, **values: Any) -> Any:
+    def get(self, **values: object) -> Any:
         """The user with this `pk`, or with these values of one `Unique`.
 
         USERNAME_FIELD takes all that `AbstractUser.named` does.
@@ -123,7 +123,7 @@ class UserManager(AltersData):
             return self.model.named(values[self.model.USERNAME_FIELD])
         return self.model.find(**values)
 
-    async def aget(self, **values: Any) -> Any:
+    async def aget(self, **values: object) -> Any:
         """As `get`."""
         return await in_thread(self.get, **values)
 

@@ -81,7 +81,7 @@ class _Models(dict[str, Any]):
     Code that goes through all models of `django.db` cannot work with them.
     """
 
-    def __init__(self, models: Mapping[str, Any]) -> None:
+    def __init__(self, models: Mapping[str, object]) -> None:
         super().__init__(models)
         self.users: dict[str, type[AbstractUser]] = {}
 
@@ -209,7 +209,7 @@ class AbstractUser(Model):
     #: The password that this object got, and its hash, until it is stored.
     _typed: tuple[str, str] | None = None
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         # Before the attributes are read.
         for name in ("username", "email"):
             if getattr(cls, name) is None:
@@ -304,7 +304,7 @@ class AbstractUser(Model):
         return cls.USERNAME_FIELD, *cls.REQUIRED_FIELDS
 
     @classmethod
-    def cleaned(cls, **typed: Any) -> dict[str, Any]:
+    def cleaned(cls, **typed: object) -> dict[str, Any]:
         """The typed values as they are stored, by attribute name.
 
         Raises:
@@ -500,7 +500,7 @@ class AbstractUser(Model):
             self._note_password(stored.get("password"))
 
     @sensitive_variables()
-    def _note_password(self, stored: dict[str, Any] | None) -> None:
+    def _note_password(self, stored: dict[str, object] | None) -> None:
         """Forget the typed password if it need not be saved any more; tell that it was stored."""
         typed, hashed = self._typed or ("", "")
         is_current = self.password == hashed
@@ -516,7 +516,7 @@ class AbstractUser(Model):
         """The condition that the stored user is this one, whatever changed since it was read."""
         return self._is_same_item_condition()
 
-    def _implied(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def _implied(self, values: Mapping[str, object]) -> dict[str, Any]:
         """A deactivation ends every session, also if the user is activated again."""
         return {"session_epoch": new_session_epoch()} if values.get("is_active") is False else {}
 
@@ -525,7 +525,7 @@ class AbstractUser(Model):
         write: Transaction | None,
         actions: list[Action],
         condition: Condition,
-        values: Mapping[str, Any],
+        values: Mapping[str, object],
         otherwise: Otherwise,
     ) -> None:
         """Update the stored user without another version, and this object after it.
@@ -536,14 +536,14 @@ class AbstractUser(Model):
             write.add(Write.update(self, actions, condition, otherwise=otherwise))
             write.on_commit(self, lambda stored: self._take_over(stored, values))
 
-    def _take_over(self, stored: Item | None, values: Mapping[str, Any]) -> None:
+    def _take_over(self, stored: Item | None, values: Mapping[str, object]) -> None:
         if stored is None or not self.is_same_item(stored):
             now = {**self.stored, **self._wire_of(values, removals=True)}
             stored = {name: typed for name, typed in now.items() if typed is not None}
         self._become(stored, self.stored, values)
 
     def insert_for(
-        self, request_id: str, asked: Mapping[str, Any], write: Transaction | None = None
+        self, request_id: str, asked: Mapping[str, object], write: Transaction | None = None
     ) -> Self:
         """See `UserManager.create_user`."""
         if not self._has_default_key():
@@ -570,6 +570,6 @@ class AbstractGroup(Model):
 
 
 @receiver(user_logged_in)
-def _record_sign_in(user: Any, **_signal: Any) -> None:
+def _record_sign_in(user: object, **_signal: object) -> None:
     if isinstance(user, AbstractUser) and user.records_sign_ins:
         user.record_sign_in()

@@ -121,5 +121,5 @@ def _refuse(text: Any, names: set[str]) -> NoReturn:
 
 
 @receiver(tables_emptied)
-def _forget(**_signal: Any) -> None:
+def _forget(**_signal: object) -> None:
     _read.clear()

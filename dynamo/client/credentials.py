@@ -76,7 +76,7 @@ class ProcessCredentials(Credentials):
     These are the `fixed` ones, if given, else the thread's last result.
     """
 
-    def __init__(self, fixed: Any = None) -> None:
+    def __init__(self, fixed: object = None) -> None:
         # Not Credentials.__init__: it would set the attributes that `__getattr__` finds.
         self.method = "django-on-dynamodb"
         self._fixed = None if fixed is None else _Held(fixed)

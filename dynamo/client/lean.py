@@ -355,7 +355,7 @@ def _encoded(value: bytes) -> str:
     return b64encode(value).decode()
 
 
-def _decoded(value: dict[str, Any]) -> dict[str, Any]:
+def _decoded(value: dict[str, object]) -> dict[str, Any]:
     """Decode binary values. The value of an attribute named B is a dictionary, not a text."""
     if len(value) == 1:
         if isinstance(text := value.get("B"), str):
@@ -391,7 +391,7 @@ class AnswerParser(JSONParser):
             raise botocore_errors.HTTPClientError(error=error) from error
         return parsed
 
-    def _handle_json_body(self, raw_body: bytes, shape: Any) -> Any:
+    def _handle_json_body(self, raw_body: bytes, shape: object) -> Any:
         # botocore's reads text that is not JSON as an object without these members.
         return self._parse_shape(shape, json.loads(raw_body))  # type: ignore[attr-defined]  # absent from the stubs
 

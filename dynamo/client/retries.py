@@ -111,7 +111,7 @@ def is_read(operation: str) -> bool:
     return operation.startswith(_READS)
 
 
-def is_repeatable(operation: str, request: Mapping[str, Any]) -> bool:
+def is_repeatable(operation: str, request: Mapping[str, object]) -> bool:
     """Whether sending `request` twice does no more than sending it once.
 
     True for reads, for a put or a deletion, and for a transaction with a client request token. An

@@ -216,7 +216,7 @@ def send(
     raise AssertionError("unreachable: the loop ends by return or raise")
 
 
-def read_item(address: Mapping[str, Any]) -> dict[str, Any] | None:
+def read_item(address: Mapping[str, object]) -> dict[str, Any] | None:
     """The stored item with the TableName and Key of `address`; None if there is none.
 
     Costs 1 request and 1 read unit per 4 KB. Raises as `send`.
@@ -248,7 +248,7 @@ def _completed(operation: str, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _attempt(
-    operation: str, request: dict[str, Any], retries: int, ends_at: float
+    operation: str, request: dict[str, object], retries: int, ends_at: float
 ) -> dict[str, Any]:
     shared = _shared()
     if fails_fast() and not shared.breaker.admits():

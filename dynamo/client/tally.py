@@ -83,12 +83,12 @@ class Tally:
     def note(
         self,
         operation: str,
-        request: dict[str, Any],
-        response: dict[str, Any],
+        request: dict[str, object],
+        response: dict[str, object],
         error: BaseException | None,
         retries: int,
         seconds: float,
-        **_signal: Any,
+        **_signal: object,
     ) -> None:
         """Count an attempt (see `request_sent`), here and on the tallies around this one."""
         outcome = "ok" if error is None else outcome_of(error)
@@ -194,7 +194,9 @@ def table_names(request: Mapping[str, Any]) -> str:
     return "+".join(sorted(request.get("RequestItems", ())))
 
 
-def consumed_units(operation: str, response: Mapping[str, Any]) -> list[tuple[str, float, float]]:
+def consumed_units(
+    operation: str, response: Mapping[str, object]
+) -> list[tuple[str, float, float]]:
     """Table, read units and write units for each table that the response names.
 
     DynamoDB names none in a response that refuses.

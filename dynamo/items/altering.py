@@ -16,7 +16,7 @@ class AltersData(DjangosAltersData):
 
     _alters_data: ClassVar[tuple[str, ...]] = ()
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         for name in cls._alters_data:
             for variant in (name, f"a{name}"):

@@ -56,7 +56,7 @@ def pages(
     with CountingPool(segments) as pool:
         under_way: dict[Future[dict[str, Any]], dict[str, Any]] = {}
 
-        def ask(page: dict[str, Any]) -> None:
+        def ask(page: dict[str, object]) -> None:
             under_way[pool.submit(send, "Scan", page)] = page
 
         for segment in range(segments):
@@ -72,7 +72,7 @@ def pages(
 
 
 def query_pages(
-    request: Mapping[str, Any], operation: str = "Query"
+    request: Mapping[str, object], operation: str = "Query"
 ) -> Iterator[tuple[list[Item], bool]]:
     """The items of each answer to the Query (or Scan) `request`, and whether more may follow.
 
@@ -122,7 +122,7 @@ def read_one_of_each(keys: Mapping[str, Item]) -> dict[str, Item]:
     }
 
 
-def write_batches(table: str, writes: Sequence[Mapping[str, Any]]) -> None:
+def write_batches(table: str, writes: Sequence[Mapping[str, object]]) -> None:
     """Send `writes` (PutRequest or DeleteRequest), without conditions and in no order.
 
     Their keys must be different. Costs 1 request per 25 writes, 1 write unit per KB of each item.
@@ -137,7 +137,7 @@ def write_batches(table: str, writes: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _until_done(
-    operation: str, unprocessed: str, left: Mapping[str, Any]
+    operation: str, unprocessed: str, left: Mapping[str, object]
 ) -> Iterator[dict[str, Any]]:
     """The answers until DynamoDB leaves no items unprocessed."""
     ends_at = operation_ends_at()

@@ -57,7 +57,7 @@ def with_defaults(model: type[PlainModel], condition: Condition) -> Condition:
     return condition & path.exists() if condition.operator == "<>" else condition
 
 
-def _names(operand: Any) -> list[str]:
+def _names(operand: object) -> list[str]:
     """The attributes, by stored name, that an operand is made of."""
     if isinstance(operand, Path):
         return operand.path if len(operand.path) == 1 else []
@@ -66,7 +66,7 @@ def _names(operand: Any) -> list[str]:
     return [name for item in getattr(operand, "values", ()) for name in _names(item)]
 
 
-def _is_met(comparison: str, own: dict[str, Any], others: list[dict[str, Any]]) -> bool:
+def _is_met(comparison: str, own: dict[str, object], others: list[dict[str, object]]) -> bool:
     if comparison in {"=", "IN"}:
         return own in others
     if comparison == "<>":

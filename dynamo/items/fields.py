@@ -41,14 +41,14 @@ class NumberField(forms.FloatField):
 class ShownEncoder(DjangoJSONEncoder):
     """Values of any attribute as text: sets, binary values and maps as well."""
 
-    def encode(self, o: Any) -> str:
+    def encode(self, o: object) -> str:
         if isinstance(o, (set, frozenset)):
             return ", ".join(
                 sorted(item if isinstance(item, str) else self.encode(item) for item in o)
             )
         return o.hex() if isinstance(o, bytes) else super().encode(o)
 
-    def default(self, o: Any) -> Any:
+    def default(self, o: object) -> Any:
         if isinstance(o, pynamodb.MapAttribute):
             return o.as_dict()  # type: ignore[no-untyped-call]  # PynamoDB's
         if isinstance(o, (set, frozenset)):
@@ -68,7 +68,7 @@ class _Number(models.FloatField):
 
 
 class _DateTime(models.DateTimeField):
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> Any:
         """As a form's field does: a time without a zone is in the current one."""
         return from_current_timezone(super().to_python(value))
 
@@ -120,7 +120,7 @@ _OPTIONS = (
 
 
 def field_of(
-    name: str, attribute: pynamodb.Attribute[Any], model: Any = None, *, unique: bool = False
+    name: str, attribute: pynamodb.Attribute[Any], model: object = None, *, unique: bool = False
 ) -> Any:
     """The field that stands for the attribute of `model` called `name`."""
     kind = next(_KINDS[item] for item in type(attribute).__mro__ if item in _KINDS)

@@ -59,7 +59,7 @@ class SharedConnection(Connection):
 
 
 def not_supported(advice: str) -> Any:
-    def method(*args: Any, **kwargs: Any) -> Any:
+    def method(*args: object, **kwargs: object) -> Any:
         raise TypeError(advice)
 
     return method
@@ -220,7 +220,7 @@ class PlainModel(PynamoModel):
         cls,
         items: Iterable[Item],
         damaged: Damaged | None = None,
-        make: Callable[[Item], Any] | None = None,
+        make: Callable[[Item], object] | None = None,
     ) -> Iterator[Any]:
         """The objects for the stored `items`, without those of other classes of the table.
 
@@ -327,7 +327,7 @@ class PlainModel(PynamoModel):
     save = not_supported("Put an item in a transaction, then update single attributes.")
 
     @classmethod
-    def set_or_remove(cls, values: Mapping[str, Any]) -> list[Action]:
+    def set_or_remove(cls, values: Mapping[str, object]) -> list[Action]:
         """The update actions that give attributes, by Python name, their `values`; None removes."""
         attributes = cls.get_attributes()
         return [

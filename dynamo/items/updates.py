@@ -59,7 +59,7 @@ class Update:
 
     def request(
         self,
-        address: Mapping[str, Any],
+        address: Mapping[str, object],
         condition: str | Condition = "",
         *,
         names: Mapping[str, str] = _NONE,
@@ -121,7 +121,7 @@ class Update:
 
 
 def conditional(
-    request: Mapping[str, Any],
+    request: Mapping[str, object],
     condition: str | Condition,
     *,
     names: Mapping[str, str] = _NONE,

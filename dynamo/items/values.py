@@ -27,7 +27,7 @@ def text_of(item: Item | None, name: str) -> str:
     return str((item or {}).get(name, {}).get("S", ""))
 
 
-def as_written(attribute: Attribute[Any], typed: dict[str, Any]) -> dict[str, Any]:
+def as_written(attribute: Attribute[Any], typed: dict[str, object]) -> dict[str, Any]:
     """The stored value `typed` as `attribute` writes it: other programs may write another text.
 
     Raises:
@@ -39,7 +39,7 @@ def as_written(attribute: Attribute[Any], typed: dict[str, Any]) -> dict[str, An
         raise ValueError(f"The stored value of {attribute.attr_name} is not valid.") from error
 
 
-def typed_value(attribute: Attribute[Any], value: Any) -> dict[str, Any] | None:
+def typed_value(attribute: Attribute[Any], value: object) -> dict[str, Any] | None:
     """The `value` of `attribute` in its one stored form; None if it is not stored.
 
     Raises:
@@ -82,7 +82,7 @@ def is_same_value(one: Any, other: Any) -> bool:
     return bool(one == other) or (are_two and canonical(one) == canonical(other))
 
 
-def digest_of(value: Any) -> str:
+def digest_of(value: object) -> str:
     """The SHA-256 of the JSON of `value`, in hex. Its binary values are hexadecimal there."""
     text = json.dumps(value, default=as_hex, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -129,7 +129,7 @@ def _value_bytes(value: dict[str, Any]) -> int:
     return 1
 
 
-def fits_key(value: Any, limit_bytes: int = PARTITION_KEY_MAX_BYTES) -> bool:
+def fits_key(value: object, limit_bytes: int = PARTITION_KEY_MAX_BYTES) -> bool:
     """Whether a key can have this value: a number of DynamoDB, or bytes of a text within limits."""
     try:
         if isinstance(value, (Decimal, float, int)):

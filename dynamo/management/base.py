@@ -67,7 +67,7 @@ class DynamoCommand(BaseCommand):
     # Those of Django that are derived from may require it, but need no relational database here.
     requires_migrations_checks = False
 
-    def execute(self, *args: Any, **options: Any) -> str | None:
+    def execute(self, *args: object, **options: Any) -> str | None:
         """Run the command.
 
         Raises:

@@ -78,7 +78,7 @@ class ModelMeta(MetaModel):
     """Completes a model that names a table, and checks its declarations."""
 
     def __new__(
-        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
+        cls, name: str, bases: tuple[type, ...], namespace: dict[str, object], **options: object
     ) -> Any:
         meta = namespace.get("Meta")
         metas = [vars(item).get("Meta") for base in bases for item in base.__mro__]
@@ -103,7 +103,11 @@ class ModelMeta(MetaModel):
         return super().__new__(cls, name, bases, namespace, **options)  # type: ignore[no-untyped-call]  # PynamoDB's
 
     def __init__(
-        cls: Any, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
+        cls: Any,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, object],
+        **options: object,
     ) -> None:
         with _named(name):
             check_body(cls)
@@ -268,7 +272,7 @@ class Model(AltersData, Writable, metaclass=ModelMeta):
         return await in_thread(cls.get, hash_key, range_key, **options)
 
     @classmethod
-    async def afind(cls, **values: Any) -> Self:
+    async def afind(cls, **values: object) -> Self:
         """As `find`."""
         return await in_thread(cls.find, **values)
 
@@ -279,7 +283,7 @@ class Model(AltersData, Writable, metaclass=ModelMeta):
 
     # Calls that could break the promises ----------------------------------------------------------
 
-    def refuse_raw_write(self, verb: str, *_arguments: Any, **_options: Any) -> None:
+    def refuse_raw_write(self, verb: str, *_arguments: object, **_options: object) -> None:
         raise TypeError(
             f"{verb}: call {type(self).__name__}.{_RIGHT[verb]}, which keeps the guard items and "
             "the version right."
@@ -320,7 +324,7 @@ def ensure(
             raise
 
 
-def becomes(item: M, wanted: Mapping[str, Any] | Callable[[M], bool]) -> bool:
+def becomes(item: M, wanted: Mapping[str, object] | Callable[[M], bool]) -> bool:
     """After Stale: whether the item is stored as `wanted`; if so, `item` becomes what is stored.
 
     Costs 1 request and 1 read unit.

@@ -83,7 +83,9 @@ _INSTEAD: dict[type, str] = {
 _DECLARATIONS: tuple[type, ...] = (Attribute, Unique, Index)
 
 
-def check_meta(noun: str, meta: Any, options: Iterable[str], others: Iterable[Any] = ()) -> None:
+def check_meta(
+    noun: str, meta: object, options: Iterable[str], others: Iterable[object] = ()
+) -> None:
     """Check the names in the class `meta`, called `noun`, and in its bases except `others`.
 
     Raises:
@@ -143,7 +145,7 @@ def _check_value(name: str, value: Any) -> None:
         raise TypeError(f"{name} is a {type(value).__name__}. Give each declaration its own name.")
 
 
-def _check_replacement(name: str, values: list[Any]) -> None:
+def _check_replacement(name: str, values: list[object]) -> None:
     """Check the values that a class and then its bases have under `name`."""
     first, *others = values
     kinds = (

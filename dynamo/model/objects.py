@@ -184,13 +184,13 @@ class ItemObject(PlainModel):
         return cls._hash_keyname == "pk" and cls.get_attributes()["pk"].default_for_new is new_key
 
     @classmethod
-    def _is_key(cls, hash_key: Any, range_key: Any = None) -> bool:
+    def _is_key(cls, hash_key: object, range_key: object = None) -> bool:
         """Whether an item can have this key."""
         is_sort_key = not cls._range_keyname or fits_key(range_key, SORT_KEY_MAX_BYTES)
         return is_sort_key and cls.is_partition(hash_key)
 
     @classmethod
-    def is_partition(cls, hash_key: Any, index_name: str | None = None) -> bool:
+    def is_partition(cls, hash_key: object, index_name: str | None = None) -> bool:
         """Whether items of the table, or of an index, can have this partition key."""
         is_guard = (
             index_name is None
@@ -210,7 +210,7 @@ class ItemObject(PlainModel):
             key = {name: item[name] for name in self.key_attribute_names()}
             raise ValueError(f"An item of {type(self).__name__} cannot have the key {key}.")
 
-    def _check_index_keys(self, typed: Mapping[str, dict[str, Any] | None]) -> None:
+    def _check_index_keys(self, typed: Mapping[str, dict[str, object] | None]) -> None:
         for name, limit in self._index_keys.items():
             for value in (typed.get(name) or {}).values():
                 if not fits_key(value, limit):
@@ -275,7 +275,7 @@ class ItemObject(PlainModel):
             return None
 
     @classmethod
-    def _unique_of(cls, values: Mapping[str, Any], verb: str = "find") -> UniqueKey:
+    def _unique_of(cls, values: Mapping[str, object], verb: str = "find") -> UniqueKey:
         for unique in cls._unique_keys:
             if set(unique.names) == values.keys():
                 return unique
@@ -286,7 +286,7 @@ class ItemObject(PlainModel):
         )
 
     @classmethod
-    def guard_key_of(cls, **values: Any) -> str | None:
+    def guard_key_of(cls, **values: object) -> str | None:
         """The key of the guard item for `values`, those of one `Unique`; None if empty.
 
         Raises:
@@ -348,7 +348,7 @@ class ItemObject(PlainModel):
         self._is_deleted = False
         self._unanswered = None
 
-    def _wire_of(self, values: Mapping[str, Any], *, removals: bool = False) -> dict[str, Any]:
+    def _wire_of(self, values: Mapping[str, object], *, removals: bool = False) -> dict[str, Any]:
         """The `values` by stored name, as stored; with `removals`, None for one that is removed.
 
         Raises:
@@ -476,7 +476,7 @@ class ItemObject(PlainModel):
         """The error of a write to an item that changed since it was read."""
         return self.Stale(self._noun(), is_deleted=is_deleted)
 
-    def _taken(self, names: tuple[str, ...], values: Mapping[str, Any]) -> Exception:
+    def _taken(self, names: tuple[str, ...], values: Mapping[str, object]) -> Exception:
         """The error of a `Unique` of `names` whose `values` another item has."""
         return self.Taken(self._noun(), {names: values})
 

@@ -79,7 +79,7 @@ class Page(Generic[M]):
 class GlobalSecondaryIndex(PynamoIndex[M]):
     """PynamoDB's, with types, and with all attributes as the projection if there is no `Meta`."""
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         if cls.Meta is None:
             cls.Meta = type("Meta", (), {"projection": AllProjection()})
         super().__init_subclass__(**options)  # type: ignore[no-untyped-call]  # PynamoDB's
@@ -318,7 +318,7 @@ def _page(
     items: Iterable[Item],
     after: str | None,
     damaged: Damaged | None,
-    make: Callable[[Item], Any] | None = None,
+    make: Callable[[Item], object] | None = None,
 ) -> Page[M]:
     errors: list[DamagedItem] = []
 

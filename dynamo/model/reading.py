@@ -23,7 +23,7 @@ class Readable(Paged):
     _may_miss_writes = True
 
     @classmethod
-    def find(cls, **values: Any) -> Self:
+    def find(cls, **values: object) -> Self:
         """The item that has `values`, those of one `Unique`: `Member.find(email="ann@x.example")`.
 
         Costs 2 requests and 2 read units, 1 each if no item has them.
@@ -38,13 +38,13 @@ class Readable(Paged):
         return cls.find_from(owner, **values)
 
     @classmethod
-    def find_owner(cls, **values: Any) -> str | None:
+    def find_owner(cls, **values: object) -> str | None:
         """The first half of `find`: the key of the item that the guard item of `values` names."""
         key = cls._usable_key(values)
         return None if key is None else text_of(cls._read_guard(key), OWNER) or None
 
     @classmethod
-    def find_from(cls, owner: str, /, **values: Any) -> Self:
+    def find_from(cls, owner: str, /, **values: object) -> Self:
         """The second half of `find`: the item with the key `owner`, if it has `values`.
 
         Costs 1 request and 1 read unit.
@@ -57,14 +57,14 @@ class Readable(Paged):
         return item
 
     @classmethod
-    def _usable_key(cls, values: Mapping[str, Any]) -> str | None:
+    def _usable_key(cls, values: Mapping[str, object]) -> str | None:
         """The key of the guard item for `values`; None if no item can have them."""
         with suppress(ValueError):
             return cls.guard_key_of(**values)
         return None
 
     @classmethod
-    def is_taken(cls, **values: Any) -> bool:
+    def is_taken(cls, **values: object) -> bool:
         """Whether an item has `values`, those of one `Unique`, now; only a write decides.
 
         Costs 1 request and 1 read unit.
@@ -72,7 +72,7 @@ class Readable(Paged):
         return cls.read_guard(**values) is not None
 
     @classmethod
-    def read_guard(cls, **values: Any) -> Item | None:
+    def read_guard(cls, **values: object) -> Item | None:
         """The guard item of `values`, those of one `Unique`; None if they are free now.
 
         Costs 1 request and 1 read unit.
@@ -98,10 +98,10 @@ class Readable(Paged):
     @classmethod
     def get(
         cls,
-        hash_key: Any,
-        range_key: Any = None,
+        hash_key: object,
+        range_key: object = None,
         consistent_read: bool = True,
-        attributes_to_get: Any = None,
+        attributes_to_get: object = None,
     ) -> Self:
         """The item with this key. Costs 1 request and 1 read unit per 4 KB.
 
@@ -120,7 +120,7 @@ class Readable(Paged):
         return item if attributes_to_get is None else cls._from_part(item.stored)
 
     @classmethod
-    def get_or_none(cls, hash_key: Any, range_key: Any = None) -> Self | None:
+    def get_or_none(cls, hash_key: object, range_key: object = None) -> Self | None:
         """As `get`; None if there is no such item."""
         try:
             return cls.get(hash_key, range_key)
@@ -187,7 +187,7 @@ class Readable(Paged):
         filter_condition: Condition | None = None,
         *,
         damaged: Damaged | None = None,
-        **options: Any,
+        **options: object,
     ) -> ResultIterator[Self]:
         """PynamoDB's: all items of the table. Guard items are left out, but read and paid for.
 
@@ -240,7 +240,7 @@ class Readable(Paged):
 
     @classmethod
     def _results(
-        cls, found: ResultIterator[Self], options: Mapping[str, Any], damaged: Damaged | None
+        cls, found: ResultIterator[Self], options: Mapping[str, object], damaged: Damaged | None
     ) -> ResultIterator[Self]:
         """What `found` gives. Results that were read in part are marked: they cannot be written."""
         if options.get("attributes_to_get") is not None or not cls._is_whole(options):
@@ -248,7 +248,7 @@ class Readable(Paged):
         return found if damaged is None else Results(cls, found, damaged)
 
     @classmethod
-    def _is_whole(cls, options: Mapping[str, Any]) -> bool:
+    def _is_whole(cls, options: Mapping[str, object]) -> bool:
         """Whether the table or index that is read has all attributes."""
         index = cls._indexes.get(str(options.get("index_name")))
         return index is None or index.Meta.projection.projection_type == "ALL"

@@ -148,7 +148,7 @@ class UniqueKey:
             raise TypeError(f"Unique({', '.join(unique.names)}): searchable takes a single text.")
         return cls(unique.names, unique.normalize, found, unique.searchable)
 
-    def wire(self, values: Mapping[str, Any]) -> Item:
+    def wire(self, values: Mapping[str, object]) -> Item:
         """The `values`, by attribute name, as stored; None and absent ones are left out."""
         return {
             str(attribute.attr_name): typed

@@ -172,7 +172,7 @@ class Writable(Readable):
             write.on_commit(self, lambda stored: become(stored or sent))
         return self
 
-    def _mark_for(self, asked: object, draw: Callable[[], Any]) -> Any:
+    def _mark_for(self, asked: object, draw: Callable[[], object]) -> Any:
         """The mark of a call: that of the last one, if it asked the same and had no answer."""
         if self._unanswered is not None and self._unanswered[0] == asked:
             return self._unanswered[1]
@@ -182,7 +182,7 @@ class Writable(Readable):
         return self._unanswered is not None and self._unanswered[1] == mark
 
     def insert_for(
-        self, request_id: str, asked: Mapping[str, Any], write: Transaction | None = None
+        self, request_id: str, asked: Mapping[str, object], write: Transaction | None = None
     ) -> Self:
         """Store this new object as `create` does for a request id and the arguments `asked`."""
         if not request_id.strip():
@@ -224,7 +224,7 @@ class Writable(Readable):
         *conditions: Never,
         update_fields: Iterable[str] | None = None,
         write: Transaction | None = None,
-        **options: Any,
+        **options: object,
     ) -> None:
         """Store the attributes that were set since the object was read; a new object completely.
 
@@ -252,10 +252,10 @@ class Writable(Readable):
     def change(
         self,
         *,
-        add: Mapping[str, Any] | None = None,
+        add: Mapping[str, object] | None = None,
         condition: Condition | None = None,
         write: Transaction | None = None,
-        **values: Any,
+        **values: object,
     ) -> None:
         """Give the stored item `values`, by attribute name (None removes one), and this object too.
 
@@ -354,11 +354,11 @@ class Writable(Readable):
             )
             write.on_commit(self, lambda stored: self._become(stored or before, before, {*names}))
 
-    def _implied(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _implied(self, values: Mapping[str, object]) -> Mapping[str, Any]:
         """The attributes that a change to `values` also changes, for subclasses."""
         return {}
 
-    def _changed(self, values: Mapping[str, Any]) -> dict[str, dict[str, Any] | None]:
+    def _changed(self, values: Mapping[str, object]) -> dict[str, dict[str, Any] | None]:
         """Those of `values` that are not stored, by stored name; None for one that is removed."""
         return {
             name: typed
@@ -366,12 +366,12 @@ class Writable(Readable):
             if not is_same_value(self.stored.get(name), typed)
         }
 
-    def moves_guard(self, changed: Mapping[str, dict[str, Any] | None]) -> bool:
+    def moves_guard(self, changed: Mapping[str, dict[str, object] | None]) -> bool:
         """Whether the stored item would have another guard item with the typed values `changed`."""
         after = {name: typed for name, typed in {**self.stored, **changed}.items() if typed}
         return any(self._moved(self.stored, after))
 
-    def _added(self, add: Mapping[str, Any]) -> Item:
+    def _added(self, add: Mapping[str, object]) -> Item:
         added = self._wire_of(add, removals=True)
         taken = {name for unique in self._unique_keys for name in unique.stored_names}
         for name, typed in added.items():
@@ -381,7 +381,7 @@ class Writable(Readable):
 
     def _update(
         self,
-        changed: Mapping[str, dict[str, Any] | None],
+        changed: Mapping[str, dict[str, object] | None],
         added: Item,
         condition: Condition | None,
         *,

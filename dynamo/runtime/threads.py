@@ -44,7 +44,7 @@ async def in_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
     return await asyncio.wrap_future(submit(call, *args, **kwargs))
 
 
-def together(*calls: Callable[[], Any]) -> list[Any]:
+def together(*calls: Callable[[], object]) -> list[Any]:
     """Make `calls` at the same time and return their results, in order.
 
     They share the caller's deadline and tally. If some fail, the error of the first one is raised;
@@ -60,5 +60,5 @@ def together(*calls: Callable[[], Any]) -> list[Any]:
         wait([future for future in futures if not future.cancel()])
 
 
-def _made(future: Future[Any], call: Callable[[], Any]) -> Any:
+def _made(future: Future[object], call: Callable[[], object]) -> Any:
     return call() if future.cancel() else future.result()

@@ -23,7 +23,6 @@ import uuid
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from django.apps import apps
 from django.conf import settings
@@ -80,7 +79,7 @@ def _finding(number: str, text: str) -> CheckMessage:
 
 
 @register(TAG, deploy=True)
-def check_dynamodb(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+def check_dynamodb(app_configs: object, **kwargs: object) -> list[CheckMessage]:
     """Check the tables, some of their items, and the engine.
 
     Costs 4 requests and at most 128 read units for each table, and 3 requests for the engine.
@@ -89,7 +88,7 @@ def check_dynamodb(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 
 @register(Tags.models, TAG)
-def check_declarations(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+def check_declarations(app_configs: object, **kwargs: object) -> list[CheckMessage]:
     """Check that the models of each table agree. Costs no request."""
     try:
         all_tables()
@@ -99,7 +98,7 @@ def check_declarations(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 
 @register(Tags.caches, TAG)
-def check_caches(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+def check_caches(app_configs: object, **kwargs: object) -> list[CheckMessage]:
     """Check the options of each cache, and that sessions are in a `DynamoCache`. No request."""
     found = [
         _finding("E008", f"CACHES[{alias!r}]: {cache.problem}")
@@ -115,7 +114,7 @@ def check_caches(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 
 @register(TAG)
-def check_commands(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+def check_commands(app_configs: object, **kwargs: object) -> list[CheckMessage]:
     """Check that the commands of `dynamo` replace those of other apps, not the reverse."""
     dynamo = apps.get_app_config("dynamo")
     found = get_commands()

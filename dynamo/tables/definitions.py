@@ -303,7 +303,7 @@ def _index_states(description: Mapping[str, Any]) -> dict[str, str]:
     return {index["IndexName"]: index["IndexStatus"] for index in indexes}
 
 
-def _unready(table: Table, description: Mapping[str, Any]) -> dict[str, str]:
+def _unready(table: Table, description: Mapping[str, object]) -> dict[str, str]:
     """The states of the declared indexes that cannot be queried.
 
     Raises:

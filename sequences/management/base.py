@@ -43,7 +43,7 @@ class SeriesCheckCommand(DynamoCommand):
         """Add `--json`."""
         parser.add_argument("--json", action="store_true", help="print one JSON object per series")
 
-    def reports(self, options: dict[str, Any]) -> Iterator[SeriesReport]:
+    def reports(self, options: dict[str, object]) -> Iterator[SeriesReport]:
         """The reports to print. Subclasses implement it."""
         raise NotImplementedError
 
@@ -51,7 +51,7 @@ class SeriesCheckCommand(DynamoCommand):
         """How many items the series has, by the words to print."""
         return {"items": report.items}
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         """Check, and print each report as soon as it is known."""
         damaged = 0
         for report in self.reports(options):
@@ -84,7 +84,7 @@ def _counted(word: str, count: int) -> str:
     return f"{count} {word.removesuffix('s') if count == 1 else word}"
 
 
-def _listed(found: Findings[Any]) -> str:
+def _listed(found: Findings[object]) -> str:
     more = found.count - SHOWN
     listed = ", ".join(map(str, found.listed[:SHOWN]))
     return f"{listed} and {more:,} more" if more > 0 else listed

@@ -33,7 +33,7 @@ class Command(DynamoCommand):
         )
         parser.add_argument("--json", action="store_true", help="one JSON object per line")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         if options["delete"] is None:
             self._list(options["model"], as_json=options["json"])
         else:

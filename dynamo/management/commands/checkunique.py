@@ -57,7 +57,7 @@ class Command(DynamoCommand):
         )
         parser.add_argument("--json", action="store_true", help="one JSON object")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         """Check and print; exit with code 1 if something is still wrong."""
         self.model = options.get("model") or self.model
         show = self._print_json if options["json"] else self._print_text

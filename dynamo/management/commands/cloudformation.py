@@ -25,7 +25,7 @@ class Command(DynamoCommand):
     help = "Prints a CloudFormation template of all tables, and of what apps need besides, in JSON."
     requires_system_checks = ()
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         self.stdout.write(json.dumps(template(all_tables(), parts_of_apps()), indent=2))
 
 

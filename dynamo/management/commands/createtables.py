@@ -1,5 +1,3 @@
-from typing import Any
-
 from dynamo.management.base import DynamoCommand
 from dynamo.tables.definitions import all_tables, create
 
@@ -8,7 +6,7 @@ class Command(DynamoCommand):
     help = "Creates missing tables, and completes existing ones. Safe to repeat."
     requires_system_checks = ()
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         tables = all_tables()
         is_done = False
         for table in tables:

@@ -1,5 +1,3 @@
-from typing import Any
-
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
@@ -14,7 +12,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("action", choices=["start", "stop", "status"])
 
-    def handle(self, *args: Any, action: str, **options: Any) -> None:
+    def handle(self, *args: object, action: str, **options: object) -> None:
         if not settings.DYNAMODB_LOCAL:
             raise CommandError(
                 "This site uses AWS or a configured endpoint. "

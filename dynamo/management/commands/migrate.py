@@ -3,8 +3,6 @@
 In a project that has one they do what Django's commands do.
 """
 
-from typing import Any
-
 from django.core.management.base import BaseCommand, CommandParser
 from django.core.management.commands import migrate
 from django.db import connections
@@ -16,12 +14,12 @@ class NothingToMigrate(BaseCommand):
     help = "Says that there is nothing to migrate; createtables creates the tables."
     requires_system_checks = ()
 
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: object) -> CommandParser:
         if has_database():
             self.help = super().help
         return super().create_parser(prog_name, subcommand, **kwargs)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         """Exit with code 0, because deployment scripts call these commands on every site."""
         if has_database():
             super().handle(*args, **options)

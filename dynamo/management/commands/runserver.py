@@ -1,7 +1,6 @@
 """`runserver`, which creates missing tables of the local engine first."""
 
 import os
-from typing import Any
 
 from django.apps import apps
 from django.conf import settings
@@ -17,7 +16,7 @@ if apps.is_installed("django.contrib.staticfiles"):
 
 
 class Command(DynamoCommand, runserver.Command):
-    def run(self, **options: Any) -> None:
+    def run(self, **options: object) -> None:
         # Only in the process that serves, not in the one that watches it.
         serves = not options["use_reloader"] or os.environ.get(DJANGO_AUTORELOAD_ENV) == "true"
         if settings.DYNAMODB_LOCAL and serves:

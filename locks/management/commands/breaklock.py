@@ -31,7 +31,7 @@ class Command(DynamoCommand):
             "--no-input", "--noinput", action="store_false", dest="interactive", help="do not ask"
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         """Ask on a terminal, then break the lock."""
         lock = look(options["name"])
         is_held = lock.state is not State.RELEASED

@@ -2,7 +2,6 @@
 
 import json
 from datetime import UTC, datetime
-from typing import Any
 
 from django.core.management.base import CommandParser
 
@@ -20,7 +19,7 @@ class Command(DynamoCommand):
         """Add `--json`."""
         parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         """Print each lock as soon as it is read."""
         shape = _as_json if options["json"] else as_row
         for lock in all_locks():

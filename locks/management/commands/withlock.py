@@ -92,7 +92,7 @@ class Command(DynamoCommand):
             help=f"exit code if another process holds the lock, default {TAKEN}",
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         """Acquire the lock, run COMMAND, release the lock, and exit as COMMAND did."""
         lock = self._lock(options)
         try:

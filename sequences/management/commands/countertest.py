@@ -33,7 +33,7 @@ class Command(DynamoCommand):
         parser.add_argument("--keys", metavar="KEY", nargs="+", default=["Key1", "Key2"], **keys)
         parser.add_argument("--strategy", choices=get_args(Strategy), default="atomic")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         counters = {checked_name(key): f"countertest#{uuid.uuid4()}" for key in options["keys"]}
         keys = list(islice(cycle(options["keys"]), options["tasks"]))
         drawn: dict[str, list[int]] = {key: [] for key in keys}

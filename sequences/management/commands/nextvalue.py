@@ -31,7 +31,7 @@ class Command(DynamoCommand):
             "--strategy", choices=get_args(Strategy), default="atomic", help="default atomic"
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         """Draw and print."""
         try:
             numbers = next_values(options["count"], options["name"], strategy=options["strategy"])

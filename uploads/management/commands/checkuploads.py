@@ -47,7 +47,7 @@ class Command(DynamoCommand):
         )
         parser.add_argument("--json", action="store_true", help="one JSON object")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         with progress_bars() as progress:
             report = check_uploads(options["destination"], progress=progress)
         forgotten = _forgotten(report, options)

@@ -1,7 +1,6 @@
 import sys
 import warnings
 from getpass import GetPassWarning
-from typing import Any
 
 from django.contrib.auth.management.commands import changepassword
 
@@ -12,7 +11,7 @@ from dynamo.management.base import DynamoCommand, read_line
 class Command(DynamoCommand, changepassword.Command):
     """Asks twice for a password and stores its hash. Without a terminal it reads two lines."""
 
-    def _get_pass(self, *args: Any, **options: Any) -> str:
+    def _get_pass(self, *args: object, **options: object) -> str:
         try:
             with warnings.catch_warnings():
                 # Without a terminal, getpass warns that the password may be echoed.

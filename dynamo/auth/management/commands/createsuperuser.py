@@ -28,7 +28,7 @@ class Command(DynamoCommand, createsuperuser.Command):
             help="read the password from a line of stdin, and ask for nothing",
         )
 
-    def handle(self, *args: Any, password_stdin: bool = False, **options: Any) -> Any:
+    def handle(self, *args: object, password_stdin: bool = False, **options: object) -> Any:
         given = {}
         if password_stdin:
             options["interactive"] = False
@@ -41,7 +41,7 @@ class Command(DynamoCommand, createsuperuser.Command):
                 "The username, email address or password is not valid text."
             ) from error
 
-    def _read_password(self, options: dict[str, Any]) -> str:
+    def _read_password(self, options: dict[str, object]) -> str:
         password = read_line(sys.stdin)
         if not password.strip() or "\0" in password:
             raise CommandError("Password: Send it as one line of text.")
