@@ -17,7 +17,7 @@ AccountError
 from typing import ClassVar
 
 from dynamo import DynamoError
-from dynamo.exceptions import ErrorWithValues
+from dynamo.exceptions import ErrorWithValues, RequestIdReused
 
 
 class AccountError(ErrorWithValues):
@@ -59,10 +59,8 @@ def taken(attribute: str, value: str) -> ValueTaken:
     return _TAKEN.get(attribute, ValueTaken)(attribute, value)
 
 
-class AccountRequestReused(AccountError):
+class AccountRequestReused(AccountError, RequestIdReused):
     """The request id has registered an account with other values."""
-
-    request_id: str
 
     text = "This request id has created an account with other values. Use a new request id."
 

@@ -36,7 +36,7 @@ from pynamodb.expressions.operand import Path
 
 from accounts import attributes
 from accounts.attributes import IntegerValue, PaymentDays, TextValue, Value
-from accounts.exceptions import StaleUser, ValueTaken, taken
+from accounts.exceptions import AccountRequestReused, StaleUser, ValueTaken, taken
 from accounts.signals import value_taken
 from dynamo import IntegerAttribute, TextAttribute, Transaction, Unique, ensure
 from dynamo.auth import AbstractUser
@@ -136,6 +136,7 @@ class User(AbstractUser):
     pending_id = TextAttribute(attr_name="pendingId", null=True)
     pending_until = IntegerAttribute(attr_name="pendingUntil", null=True)
 
+    RequestIdReused = AccountRequestReused
     Stale, Taken = StaleUser, ValueTaken  # type: ignore[assignment]  # not of the library's tree
     # `accounts.sessions.visitor` does, together with the session.
     records_sign_ins = False

@@ -8,7 +8,6 @@ If not stated otherwise, a change costs 1 request and 1 write unit per KB, and r
 the account changed or was deleted since `user` was read.
 """
 
-import uuid
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -16,14 +15,11 @@ from typing import Any
 from django.views.decorators.debug import sensitive_variables
 
 from accounts.attributes import USERNAME, keeps_older
-from accounts.exceptions import AccountRequestReused, UnknownUser
+from accounts.exceptions import UnknownUser
 from accounts.models import NO_PENDING_CHANGE, VALUES, User
 from dynamo import Transaction, ensure, joined
 from dynamo.auth import check_password
 from dynamo.items.values import Item
-
-#: The primary key of an account is the UUIDv5 of its registration's request id in this namespace.
-REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
 
 
 @sensitive_variables()
@@ -59,6 +55,11 @@ def register(
     changed account.) To recognize the account, `is_password` checks the password; a page passes one
     that counts the attempt.
 
+    Unlike other items (`Model.create`), an account stores no digest of its request. It is compared
+    as it is stored now, because an import names a registration by its username and address: its
+    repetition must report an account that has got another since. The profile is not compared, so a
+    repeated import accepts a file with other profiles, and changes no account.
+
     `sign_in` are attributes of the first session (`accounts.sessions.services.first`); an account
     that was made before does not get them.
 
@@ -72,9 +73,7 @@ def register(
         AccountRequestReused: the request id made an account with other values.
     """
     values = User.cleaned(username=username, email=email, **profile)
-    request_id = request_id or str(uuid.uuid4())
     user = User(
-        pk=account_key(request_id),
         password=password_hash,
         is_staff=is_staff,
         is_superuser=is_superuser,
@@ -86,25 +85,17 @@ def register(
         user.set_password(password)
 
     @sensitive_variables()
-    def explained(stored: Item) -> Exception | None:
-        made = User.from_raw_data(stored) if stored else None
-        is_same = (
-            made is not None
-            and _has_same_values(made, user)
-            and (
-                made.has_usable_password() == user.has_usable_password()
-                if password is None
-                else is_password(made, password)
-            )
-        )
-        return None if is_same else AccountRequestReused(request_id)
+    def is_same(stored: Item) -> bool:
+        made = User.from_raw_data(stored)
+        if not _has_same_values(made, user):
+            return False
+        if password is None:
+            return made.has_usable_password() == user.has_usable_password()
+        return is_password(made, password)
 
-    return user.insert(write=write, explained=explained)
-
-
-def account_key(request_id: str) -> str:
-    """The primary key of the account that the registration `request_id` makes."""
-    return str(uuid.uuid5(REQUEST_IDS, request_id))
+    if not request_id:
+        return user.insert(write=write)
+    return user.insert_once(request_id, is_same, write=write)
 
 
 def _has_same_values(made: User, asked: User) -> bool:

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _, override
 
 from accounts import services
 from accounts.emails import mails
-from accounts.exceptions import AccountRequestReused, StaleUser, TooManyAttempts
+from accounts.exceptions import StaleUser, TooManyAttempts
 from accounts.limits.attempts import begin_mail
 from accounts.limits.clients import browser_name
 from accounts.models import VALUES, User
@@ -472,8 +472,6 @@ class UserAdmin(StaffAdmin):
             action, options["what"] = CHANGE_EMAIL, ""
         try:
             return super().commit(request, write, action, obj, **options)
-        except AccountRequestReused as error:
-            raise User.RequestIdReused(error.request_id, User._noun()) from error
         except StaleUser as error:
             if is_form:
                 raise

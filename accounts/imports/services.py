@@ -27,7 +27,7 @@ from accounts.forms import AccountForm
 from accounts.imports.files import REQUIRED, Row
 from accounts.imports.hashes import clean_password_hash
 from accounts.models import VALUES, User
-from accounts.services import account_key, register
+from accounts.services import register
 from dynamo import DynamoError, Refused, Transaction
 from dynamo.client.tally import CountingPool
 from dynamo.items.bulk import READ_MAX_ITEMS, read_batches
@@ -82,7 +82,7 @@ class Candidate:
     @property
     def pk(self) -> str:
         """The primary key of the account that the registration makes."""
-        return account_key(self.request_id)
+        return User.key_for(self.request_id)
 
     @property
     def identity(self) -> set[str]:

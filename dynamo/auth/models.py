@@ -553,7 +553,10 @@ class AbstractUser(Model):
         return super().insert_for(request_id, without, write)
 
     @sensitive_variables()
-    def _has_same_secrets(self, stored: Item) -> bool:
+    def _has_digest(self, digest: dict[str, Any], stored: Item) -> bool:
+        """Also whether `stored` has the typed password, which the digest leaves out."""
+        if not super()._has_digest(digest, stored):
+            return False
         if self._typed is None:
             return True
         return check_password(self._typed[0], self.from_raw_data(stored).password)

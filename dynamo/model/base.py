@@ -151,6 +151,7 @@ class Model(AltersData, Writable, metaclass=ModelMeta):
         "refresh",
         "deserialize",
         "expect_version",
+        "insert_once",
     )
 
     #: Of `create`, `change` and PynamoDB's constructor.

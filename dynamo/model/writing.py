@@ -181,6 +181,11 @@ class Writable(Readable):
     def _is_kept(self, mark: object) -> bool:
         return self._unanswered is not None and self._unanswered[1] == mark
 
+    @classmethod
+    def key_for(cls, request_id: str) -> str:
+        """The key of the item that `request_id` makes, for a model with the default key."""
+        return str(uuid.uuid5(REQUEST_IDS, request_id))
+
     def insert_for(
         self, request_id: str, asked: Mapping[str, object], write: Transaction | None = None
     ) -> Self:
@@ -193,19 +198,17 @@ class Writable(Readable):
             asked = {**asked, self._discriminator: own}
         digest = {"S": digest_of(self._wire_of(asked))}
         marks: Item = {REQUEST_DIGEST: digest}
+        is_same = partial(self._has_digest, digest)
         if self._has_default_key() and "pk" not in asked:
-            self.pk = str(uuid.uuid5(REQUEST_IDS, request_id))
-        else:
-            # The key does not follow from the request id, so that has a guard item.
-            self.check_request_ids()
-            marks[REQUEST_ID] = {"S": request_id}
+            return self.insert_once(request_id, is_same, marks=marks, write=write)
+        # The key does not follow from the request id, so that has a guard item.
+        self.check_request_ids()
+        marks[REQUEST_ID] = {"S": request_id}
 
         def explained(stored: Item) -> Exception | None:
-            # With the default key, neither item has a request id.
-            if stored.get(REQUEST_ID) != marks.get(REQUEST_ID):
+            if stored.get(REQUEST_ID) != marks[REQUEST_ID]:
                 return self.AlreadyExists(self._noun())
-            is_same = stored.get(REQUEST_DIGEST) == digest and self._has_same_secrets(stored)
-            return None if is_same else self.RequestIdReused(request_id, self._noun())
+            return None if is_same(stored) else self.RequestIdReused(request_id, self._noun())
 
         try:
             return self.insert(write=write, marks=marks, explained=explained)
@@ -215,9 +218,31 @@ class Writable(Readable):
             self.deserialize(self._get_owner(owner).stored)
             return self
 
-    def _has_same_secrets(self, stored: Item) -> bool:
-        """Whether `stored` has the values that its digest leaves out, for subclasses."""
-        return True
+    def insert_once(
+        self,
+        request_id: str,
+        is_same: Callable[[Item], bool],
+        *,
+        marks: Item | None = None,
+        write: Transaction | None = None,
+    ) -> Self:
+        """Store this new object under the default key that follows from `request_id`.
+
+        If an item has the key, `is_same` gets it as stored. It tells if that is what this request
+        made: then the object becomes that item, else the error is RequestIdReused. `marks` as of
+        `insert`.
+        """
+        self.pk = self.key_for(request_id)
+
+        def explained(stored: Item) -> Exception | None:
+            repeats = bool(stored) and is_same(stored)
+            return None if repeats else self.RequestIdReused(request_id, self._noun())
+
+        return self.insert(write=write, marks=marks, explained=explained)
+
+    def _has_digest(self, digest: dict[str, Any], stored: Item) -> bool:
+        """Whether `stored` was made by the request with this `digest`."""
+        return stored.get(REQUEST_DIGEST) == digest
 
     def save(  # type: ignore[override]  # Django's, not PynamoDB's
         self,

@@ -17,7 +17,7 @@ from django.test import Client
 from accounts.emails import links, pending
 from accounts.exceptions import BadLink
 from accounts.models import User
-from accounts.services import account_key, delete
+from accounts.services import delete
 from dynamo.transactions import Transaction
 from tests.accounts.test_sign_up_page import the_account
 from tests.factories import (
@@ -262,7 +262,7 @@ def test_of_two_links_of_one_form_the_first_that_is_followed_makes_the_account(
 
     assert Client().post(second_link)["Location"] == LOGIN
 
-    assert the_account().pk == account_key(typed["request_id"].split(":")[0])
+    assert the_account().pk == User.key_for(typed["request_id"].split(":")[0])
     assert the_account().email == (typed | second)["email"]
     assert SAME_FORM in refusal(first_link)
 

@@ -5,14 +5,7 @@ from typing import Any
 
 from accounts.emails.links import confirm_change, request_change
 from accounts.models import User
-from accounts.services import (
-    account_key,
-    change_email,
-    change_username,
-    delete,
-    edit_profile,
-    register,
-)
+from accounts.services import change_email, change_username, delete, edit_profile, register
 from tests.emailchanges import NEW, token_of
 from tests.interleavings.races import FORGETFUL, LOSS, Race
 from tests.operations import nothing
@@ -60,7 +53,7 @@ def of(act: Act | Callable[..., object], *arguments: str) -> Act:
 
 
 def of_bob(act: Callable[..., object], *arguments: str) -> Act:
-    return lambda _ann: act(User.get(account_key("bob")), *arguments)
+    return lambda _ann: act(User.get(User.key_for("bob")), *arguments)
 
 
 def rename(user: User, name: str) -> None:
@@ -74,7 +67,7 @@ def follow(user: User) -> object:
 
 def reading(act: Callable[..., object], *arguments: str) -> Act:
     """Read the account and act on it."""
-    return lambda _user: act(User.get(account_key("ann")), *arguments)
+    return lambda _user: act(User.get(User.key_for("ann")), *arguments)
 
 
 def _race(

@@ -18,7 +18,7 @@ from django.utils.crypto import get_random_string
 
 from accounts.forms import SignUpForm
 from accounts.models import User
-from accounts.services import account_key, deactivate
+from accounts.services import deactivate
 from invoices.pages.changes import SendForm
 from invoices.pages.customers import CustomerForm
 from tests.factories import PASSWORD, make_user
@@ -105,7 +105,7 @@ def confirmation(user: User) -> dict[str, Any]:
 
 
 #: The account that staff looks at: that of a registration with this request id.
-LOOKED_AT = account_key("looked at")
+LOOKED_AT = User.key_for("looked at")
 
 USERS, USER = "admin:accounts_user_changelist", "admin:accounts_user_change"
 

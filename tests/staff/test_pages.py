@@ -13,7 +13,7 @@ from django.test import RequestFactory
 from django.utils import timezone
 
 from accounts.models import User
-from accounts.services import account_key, delete
+from accounts.services import delete
 from dynamo import admin
 from dynamo.admin.models import journal_of, list_entries
 from dynamo.client.sending import send
@@ -135,7 +135,7 @@ PAGES = {
     ),
     "wrong guard items": Shown(
         ACCOUNT,
-        ("Missing", "Another account’s", f"{USERS}{account_key('other')}/change/"),
+        ("Missing", "Another account’s", f"{USERS}{User.key_for('other')}/change/"),
         ("Sound",),
         lose_guards,
     ),

@@ -73,7 +73,7 @@ class AccountClient(Client):
 
     def _drawn(self, request: str) -> dict[str, str]:
         values = {name: shared_value(name, self.chance) for name in ("username", "email")}
-        return {"request": request, "pk": services.account_key(request), **values}
+        return {"request": request, "pk": User.key_for(request), **values}
 
     def _register(self, asked: dict[str, str]) -> None:
         refusals = (AccountRequestReused, ValueTaken, Refused)

@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from accounts.services import account_key
+from accounts.models import User
 from tests.factories import PASSWORD
 from tests.pages import SIGN_UP, Page, new_account
 from tests.torture.clients.accounts import ERA_SECONDS
@@ -53,7 +53,7 @@ class Visitor(Client):
         email = f"{visitors_name(self.chance)}@example.org"
         form = self.form(SIGN_UP)
         request = form.value("request_id").partition(":")[0]
-        asked = {"pk": account_key(request), "username": username, "email": email}
+        asked = {"pk": User.key_for(request), "username": username, "email": email}
         typed = new_account(username) | {"email": email}
         answer = self.send("register", asked | {"request": request}, SIGN_UP, form, typed)
         if answer.status != 302:
