@@ -203,7 +203,7 @@ class PagesAtOnceMiddleware(MiddlewareMixin):
     here, are answered while pages wait for DynamoDB. A page waits no longer than its deadline.
 
     A page that waits for a password hash or a mail does not count (`turn_passed_on`),
-    except in the number of pages that wait.
+    except in the number of pages that wait. Why this is not a `Gate`: see `dynamo.runtime.turns`.
     """
 
     def __init__(self, get_response: Any) -> None:

@@ -4,7 +4,6 @@ A page sends its own mails. Otherwise a mail server that hangs would hold the pa
 and these the turns of all others.
 """
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,14 +13,15 @@ from django.core.mail import get_connection
 from django.core.mail.backends.base import BaseEmailBackend
 
 from dynamo.runtime.deadline import uncounted, uncounted_seconds
+from dynamo.runtime.gates import Gate, GateFull
 from dynamo.runtime.processes import PerProcess
 from dynamo.runtime.turns import turn_passed_on
 
 #: Mails that a process sends at once.
 AT_ONCE = 4
 
-#: How long a mail waits while so many are being sent.
-WAIT_SECONDS = 3.0
+#: How long a mail waits while so many are being sent, and how many wait: as many as pages do.
+WAIT_SECONDS, WAITING = 3.0, 96
 
 #: How long no mail is sent after a time-out.
 FAILING_FAST_SECONDS = 30.0
@@ -39,7 +39,7 @@ class _Mails:
     """What a process knows of its mails."""
 
     def __init__(self) -> None:
-        self.turns = threading.Semaphore(AT_ONCE)
+        self.gate = Gate("a mail", AT_ONCE, WAITING, per=0)
         self._hangs_until = 0.0
 
     def check(self) -> None:
@@ -65,18 +65,20 @@ def mail_connection() -> Iterator[BaseEmailBackend]:
 
     Raises:
         MailServerHangs: a mail of this process timed out within `FAILING_FAST_SECONDS`.
-        TooManyMails: `AT_ONCE` others were being sent for `WAIT_SECONDS`.
+        TooManyMails: `AT_ONCE` others were being sent for `WAIT_SECONDS`, or `WAITING` wait.
     """
     mails = _of_process()
     mails.check()
-    with turn_passed_on(waits_after=False), uncounted():
-        if not mails.turns.acquire(timeout=WAIT_SECONDS):
-            raise TooManyMails
-        try:
+    try:
+        with (
+            turn_passed_on(waits_after=False),
+            uncounted(),
+            mails.gate.inside(object(), WAIT_SECONDS),
+        ):
             mails.check()
             yield get_connection(timeout=uncounted_seconds(settings.EMAIL_TIMEOUT))
-        except OSError as error:
-            mails.note(error)
-            raise
-        finally:
-            mails.turns.release()
+    except GateFull as error:
+        raise TooManyMails from error
+    except OSError as error:
+        mails.note(error)
+        raise

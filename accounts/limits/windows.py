@@ -18,7 +18,6 @@ in a row there is no third count: in a minute of outage these would take the slo
 
 import hashlib
 import re
-import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -31,6 +30,7 @@ from accounts.exceptions import TooManyAttempts
 from accounts.limits.clients import wider_network
 from dynamo import Unavailable
 from dynamo.runtime.deadline import page_seconds_left
+from dynamo.runtime.gates import Gate, GateFull
 from dynamo.runtime.processes import PerProcess
 from dynamo.runtime.turns import turn_passed_on
 
@@ -74,7 +74,7 @@ MOST_WAITING = 32
 #: How long one waits before it looks at its window; each time so much longer.
 _LOOK_SECONDS = 0.05
 
-_waiting = PerProcess(lambda: threading.Semaphore(MOST_WAITING))
+_waiting = PerProcess(lambda: Gate("a slot of a limit", MOST_WAITING, 0, per=0))
 
 _PLAIN = re.compile(r"[!-~]{1,100}")
 
@@ -163,18 +163,17 @@ class Limit:
         # Here, because the settings import this module.
         from dynamo.auth import passwords
 
-        if not _waiting().acquire(blocking=False):
-            raise TooManyAttempts(1, self.name)
+        left = page_seconds_left()
+        seconds = passwords.WAIT_SECONDS if left is None else min(passwords.WAIT_SECONDS, left)
+        until = time.monotonic() + seconds
         try:
-            left = page_seconds_left()
-            seconds = passwords.WAIT_SECONDS if left is None else min(passwords.WAIT_SECONDS, left)
-            until = time.monotonic() + seconds
-            while not slot.is_free:
-                self._wait(slot, until)
-                slot = self._count(slot.key, slot.times, waits=True)
-            return slot
-        finally:
-            _waiting().release()
+            with _waiting().inside(object()):
+                while not slot.is_free:
+                    self._wait(slot, until)
+                    slot = self._count(slot.key, slot.times, waits=True)
+                return slot
+        except GateFull as error:
+            raise TooManyAttempts(1, self.name) from error
 
     def _count(self, key: str, times: int, waits: bool) -> Slot:
         """Count an attempt. If the slot is not free, it was given back, and another may become so.

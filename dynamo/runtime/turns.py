@@ -4,6 +4,10 @@ A page that waits for something scarce passes its turn on. Otherwise a crowd of 
 hold all turns, and pages that do not need it would wait as well. What takes a core for long is
 computed in threads of its own or in another process, so that crowds do not take the cores
 from other pages either.
+
+A turn is not a place at a `Gate`. A gate shares its places among keys, and to do so it wakes
+everything that waits whenever one leaves. Pages are all alike and many wait, so they have a
+semaphore, which wakes one. And a page that passed its turn on may go on without another one.
 """
 
 import os
