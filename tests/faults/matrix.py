@@ -7,9 +7,9 @@ Under faults, an operation stores the same as without faults, or it stores nothi
 and can be repeated. What is stored is compared with a run without faults: `tests.operations.plain`.
 """
 
-import time
 import uuid
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
+from unittest.mock import patch
 
 import pytest
 
@@ -21,7 +21,7 @@ from dynamo.model.base import Model
 from dynamo.runtime import deadline
 from dynamo.transactions import Transaction
 from locks import Lease
-from tests.conftest import PATIENCE_SECONDS
+from tests.clocks import StallProofClock, use_clock
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Fault, Meanwhile
 from tests.faults.proxy import NOWHERE, FaultProxy, through
 from tests.operations import (
@@ -53,11 +53,25 @@ FAULTS: list[Fault] = [
 WRITES = {TRANSACTION, UPDATE, PUT, DELETE}
 
 
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses between attempts are over at once."""
+    sending.client()  # its modules are loaded, and get the clock
+    use_clock(StallProofClock(0.2), monkeypatch)
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     operations: list[Operation] = metafunc.module.OPERATIONS
     kinds = {
         "operation": operations,
         "transaction": [operation for operation in operations if operation.api == TRANSACTION],
+        "recognizable": [
+            operation
+            for operation in operations
+            if operation.api == TRANSACTION and not operation.needs_token
+        ],
+        # The others are sent once, and then recognized.
+        "repeatable": [operation for operation in operations if not operation.counts],
         "joining": [operation for operation in operations if operation.joins],
         "on_object": [operation for operation in operations if operation.given is not nothing],
     }
@@ -76,6 +90,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _faults(operation: Operation) -> list[pytest.MarkDecorator]:
     return [pytest.mark.fault_of(*item) for item in operation.faults.items()]
+
+
+def hurried() -> AbstractContextManager[None]:
+    """Operations in the block are repeated for 0.1 s only."""
+    sending.client()  # made now, as that is slow
+    return patch.object(deadline, "OPERATION_SECONDS", 0.1)
 
 
 def conflict(beside: str) -> Answer:
@@ -180,84 +200,74 @@ def test_an_operation_happens_once_under_faults_that_pass(
     assert proxy.count(operation.api) == len(faults) + (not operation.counts)
 
 
-@pytest.mark.parametrize("beside", ["None", "ConditionalCheckFailed", "ThrottlingError"])
 def test_an_operation_is_repeated_after_transaction_conflicts(
-    proxy: FaultProxy, transaction: Operation, beside: str
+    proxy: FaultProxy, transaction: Operation
 ) -> None:
     run = Run(transaction, proxy)
-    proxy.plan(TRANSACTION, conflict(beside), times=3)
+    for beside in ("None", "ConditionalCheckFailed", "ThrottlingError"):
+        proxy.plan(TRANSACTION, conflict(beside))
 
     run.act_once()
 
     assert proxy.count(TRANSACTION) >= 4
 
 
-# The other faults look like one of these two to the operation.
-@pytest.mark.parametrize("fault", [THROTTLED, REPLY_LOST], ids=["throttled", "reply lost"])
-def test_an_operation_whose_fault_stays_raises_one_error_and_can_be_repeated(
-    proxy: FaultProxy, operation: Operation, fault: Fault, monkeypatch: pytest.MonkeyPatch
+# The other faults look like this one or like an engine that cannot be reached.
+def test_an_operation_whose_reply_is_always_lost_raises_one_error_and_can_be_repeated(
+    proxy: FaultProxy, repeatable: Operation
 ) -> None:
-    if operation.counts and fault is REPLY_LOST:
-        pytest.skip("it is sent once, and then recognized")
-    run = Run(operation, proxy)
-    proxy.plan(operation.api, fault, times=1_000)
-    began = time.monotonic()
+    run = Run(repeatable, proxy)
+    proxy.plan(repeatable.api, REPLY_LOST, times=1_000)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(deadline, "OPERATION_SECONDS", 0.1)
-        with pytest.raises(Unavailable) as unavailable:
-            operation.act(run.given)
+    with hurried(), pytest.raises(Unavailable) as unavailable:
+        repeatable.act(run.given)
 
-    assert time.monotonic() - began < PATIENCE_SECONDS
-    assert unavailable.value.operation == operation.api
+    assert unavailable.value.operation == repeatable.api
     proxy.forget()
-    operation.assert_sound()
-    was_written = operation.stored() != run.before
+    repeatable.assert_sound()
+    was_written = repeatable.stored() != run.before
     assert unavailable.value.maybe_written or not was_written
-    if not was_written or operation.again == "same":
+    if not was_written or repeatable.again == "same":
         run.act()
-    elif isinstance(operation.again, type):
-        with pytest.raises(operation.again):
-            operation.act(run.given)
+    elif isinstance(repeatable.again, type):
+        with pytest.raises(repeatable.again):
+            repeatable.act(run.given)
         run.assert_done()
 
 
 def test_a_transaction_conflict_that_stays_is_not_taken_for_a_refusal(
-    proxy: FaultProxy, transaction: Operation, impatient: float
+    proxy: FaultProxy, transaction: Operation
 ) -> None:
     run = Run(transaction, proxy)
     proxy.plan(TRANSACTION, conflict("ConditionalCheckFailed"), times=1_000)
 
-    with pytest.raises(Unavailable) as unavailable:
+    with hurried(), pytest.raises(Unavailable) as unavailable:
         transaction.act(run.given)
 
     assert (unavailable.value.operation, unavailable.value.maybe_written) == (TRANSACTION, False)
     run.assert_unchanged()
 
 
-def test_an_operation_writes_nothing_if_the_engine_cannot_be_reached(
-    proxy: FaultProxy, operation: Operation, monkeypatch: pytest.MonkeyPatch
+def test_an_operation_writes_nothing_and_can_be_repeated_if_the_engine_cannot_be_reached(
+    proxy: FaultProxy, operation: Operation
 ) -> None:
     run = Run(operation, proxy)
 
-    with through(NOWHERE):
-        sending.client()
-        monkeypatch.setattr(deadline, "OPERATION_SECONDS", 0.1)
-        with pytest.raises(Unavailable, match="EndpointConnectionError") as unavailable:
-            operation.act(run.given)
+    with through(NOWHERE), hurried(), pytest.raises(Unavailable) as unavailable:
+        operation.act(run.given)
 
+    assert "EndpointConnectionError" in str(unavailable.value)
     assert not unavailable.value.maybe_written
     run.assert_unchanged()
+    run.act_once()
 
 
 @pytest.mark.fault_of("moto", "ignores request tokens")
 def test_an_operation_recognizes_its_own_write_after_the_engine_forgot_the_token(
-    proxy: FaultProxy, transaction: Operation
+    proxy: FaultProxy, recognizable: Operation
 ) -> None:
     # DynamoDB forgets a token after 10 minutes.
-    if transaction.needs_token:
-        pytest.skip("nothing remains by which it could be recognized")
-    run = Run(transaction, proxy)
+    run = Run(recognizable, proxy)
 
     def write_under_another_token() -> None:
         sent = proxy.seen[-1].body
@@ -269,21 +279,19 @@ def test_an_operation_recognizes_its_own_write_after_the_engine_forgot_the_token
 
 
 def test_a_late_duplicate_of_a_write_changes_nothing(
-    proxy: FaultProxy, operation: Operation
+    proxy: FaultProxy, repeatable: Operation
 ) -> None:
-    if operation.counts:
-        pytest.skip("it is not sent again")
-    run = Run(operation, proxy)
-    operation.act(run.given)
-    (late,) = [seen.body for seen in proxy.seen if seen.operation == operation.api]
-    before = operation.stored()
+    run = Run(repeatable, proxy)
+    repeatable.act(run.given)
+    (late,) = [seen.body for seen in proxy.seen if seen.operation == repeatable.api]
+    before = repeatable.stored()
 
     if "ClientRequestToken" in late:
         late["ClientRequestToken"] = str(uuid.uuid4())
     with pytest.raises((ConditionFailed, TransactionCancelled)):
-        send(operation.api, late)
+        send(repeatable.api, late)
 
-    assert operation.stored() == before
+    assert repeatable.stored() == before
 
 
 # In the transaction of its caller ---------------------------------------------------------------
