@@ -1,8 +1,10 @@
 """axe-core finds nothing serious on any page, and no page scrolls sideways.
 
-Each page is opened narrow and light, and wide and dark, with long names and texts.
+Each page is opened narrow and light, and wide and dark, with long names and texts. axe runs in one
+of the two looks, which alternate from page to page, and in both in `make test-slow`.
 """
 
+import itertools
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Literal
@@ -30,9 +32,14 @@ from tests.invoice_factories import DAY, issued
 from tests.project.test_url_map import ROWS
 from tests.staff.scenes import acting, do, make_staff, stored_report
 
-pytestmark = [pytest.mark.browser, pytest.mark.urls(__name__)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.urls(__name__),
+    pytest.mark.parametrize("in_both", [False, pytest.param(True, marks=pytest.mark.slow)]),
+]
 
-LOOKS: tuple[tuple[int, Literal["light", "dark"]], ...] = ((390, "light"), (1280, "dark"))
+Look = tuple[int, Literal["light", "dark"]]
+LOOKS: tuple[Look, Look] = ((390, "light"), (1280, "dark"))
 LABEL = f"{DAY.year}-000001"
 VOIDED = f"{DAY.year}-000002"
 ERRORS = ("400", "403", "403_csrf", "404", "429", "500", "503")
@@ -81,15 +88,16 @@ def pages(*, signed_in: bool) -> list[str]:
     return found
 
 
-def faults(page: Page) -> list[Any]:
-    """The findings of axe on the current page, in both looks, and whether it is too wide."""
+def faults(page: Page, *axe_looks: Look) -> list[Any]:
+    """The findings of axe on the current page in these looks, and in which it is too wide."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE_SCRIPT)
     found: list[Any] = []
     for width, scheme in LOOKS:
         page.set_viewport_size({"width": width, "height": 844})
         page.emulate_media(color_scheme=scheme)
-        found += [[page.url, width, scheme, *fault] for fault in _run(page)]
+        if (width, scheme) in axe_looks:
+            found += [[page.url, width, scheme, *fault] for fault in _run(page)]
         if page.evaluate("document.documentElement.scrollWidth") > width:
             found.append([page.url, width, scheme, "it scrolls sideways", ""])
     return found
@@ -117,20 +125,20 @@ def _run(page: Page) -> list[list[str]]:
     ]
 
 
-def seen(page: Page, addresses: list[str]) -> list[Any]:
+def seen(page: Page, addresses: list[str], *, in_both: bool) -> list[Any]:
     found: list[Any] = []
-    for address in addresses:
+    for address, look in zip(addresses, itertools.cycle(LOOKS), strict=False):
         page.goto(address)
-        found += faults(page)
+        found += faults(page, *(LOOKS if in_both else [look]))
     return found
 
 
-def test_axe_finds_nothing_serious_on_public_pages(visitor: Page) -> None:
+def test_axe_finds_nothing_serious_on_public_pages(visitor: Page, in_both: bool) -> None:
     make_user(username="ann")
     errors = [f"/error/{name}/" for name in ERRORS]
 
     links = [reverse("signup_confirm", args=[make("signup", "x")])]
-    found = seen(visitor, [*pages(signed_in=False), *errors, *links])
+    found = seen(visitor, [*pages(signed_in=False), *errors, *links], in_both=in_both)
 
     visitor.goto("/accounts/signup/")
     visitor.get_by_label("Username").fill("ann")
@@ -139,14 +147,14 @@ def test_axe_finds_nothing_serious_on_public_pages(visitor: Page) -> None:
     visitor.get_by_label("Password confirmation").fill(PASSWORD)
     visitor.get_by_role("button", name="Create account").click()
     visitor.get_by_text("This username is taken.").wait_for()
-    assert found + faults(visitor) == []
+    assert found + faults(visitor, *LOOKS) == []
     # A page with errors, to check that axe runs at all.
     visitor.set_content('<p><font color="#eeeeee">Pale</font><input>')
-    assert {fault[-2] for fault in faults(visitor)} >= {"color-contrast", "label"}
+    assert {fault[-2] for fault in faults(visitor, *LOOKS)} >= {"color-contrast", "label"}
 
 
 def test_axe_finds_nothing_serious_on_the_pages_of_an_account(
-    visitor: Page, site: str, settings: Any
+    visitor: Page, site: str, settings: Any, in_both: bool
 ) -> None:
     settings.ACCOUNTS_EMAIL_CHANGE = "confirm"
     long = f"{'a' * 64}@{'b' * 60}.{'c' * 60}.example"
@@ -168,24 +176,26 @@ def test_axe_finds_nothing_serious_on_the_pages_of_an_account(
     addresses = [*pages(signed_in=True), "/invoices/?customer=" + "q" * 300]
     became = [f"/invoices/{label}/" for label in (VOIDED, paid, credited, note, wide)]
     became.append(f"/invoices/{wide}/void/")
-    found = seen(visitor, [*addresses, *became, f"/invoices/?year={DAY.year}"])
+    found = seen(visitor, [*addresses, *became, f"/invoices/?year={DAY.year}"], in_both=in_both)
 
     visitor.goto("/accounts/email/")
     visitor.get_by_label("Email address").fill("ann@new.example")
     visitor.get_by_label("Current password").fill(PASSWORD)
     visitor.get_by_role("button", name="email").click()
     visitor.get_by_role("status").wait_for()
-    found += faults(visitor)
+    found += faults(visitor, *LOOKS)
     write(visitor, [("x" * 1000, "x", "0.125", "7")])
     visitor.get_by_role("button", name="Issue the invoice").click()
     visitor.get_by_role("alert").wait_for()
-    found += faults(visitor)
+    found += faults(visitor, *LOOKS)
     edit_profile(User.get(user.pk), language="ja")
     japanese = [reverse(name) for name in ("invoice_new", "invoice_list", "profile")]
-    assert found + seen(visitor, japanese) == []
+    assert found + seen(visitor, japanese, in_both=in_both) == []
 
 
-def test_axe_finds_nothing_serious_on_the_pages_of_staff(visitor: Page, site: str) -> None:
+def test_axe_finds_nothing_serious_on_the_pages_of_staff(
+    visitor: Page, site: str, in_both: bool
+) -> None:
     bob = make_user(username="bob", full_name="Bob Example", request_id="looked at")
     sessions.begin(bob, browser="Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0", address="::1")
     request_change(User.get(bob.pk), "bob@new.example")
@@ -205,8 +215,8 @@ def test_axe_finds_nothing_serious_on_the_pages_of_staff(visitor: Page, site: st
     names = [name for name in names if name.startswith("admin:") and name != "admin:jsi18n"]
     addresses = [reverse(name, args=ROWS[name].arguments) for name in names]
     invoices = f"/admin/accounts/user/{bob.pk}/invoices/{DAY.year}-000001/"
-    found = seen(visitor, [*addresses, invoices, "/admin/lock/?name=nightly"])
+    found = seen(visitor, [*addresses, invoices, "/admin/lock/?name=nightly"], in_both=in_both)
 
     visitor.goto("/admin/runs/survey/")
     visitor.get_by_text("The numbers as a table").click()
-    assert found + faults(visitor) == []
+    assert found + faults(visitor, *LOOKS) == []
