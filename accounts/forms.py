@@ -12,13 +12,14 @@ from django.core.validators import MaxLengthValidator
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
-from accounts.attributes import USERNAME, check_reserved
+from accounts.attributes import check_reserved
 from accounts.limits import attempts
 from accounts.models import VALUES, User
 from accounts.services import another_username
 from dynamo.auth.addresses import EMAIL_MAX_LENGTH
 from dynamo.auth.forms import PasswordChangeForm, SetPasswordForm
 from dynamo.auth.passwords import PASSWORD_MAX_LENGTH
+from dynamo.auth.usernames import clean_username
 from dynamo.forms import ModelForm
 from web.choices import is_time_zone
 from web.requestids import RequestIdForm
@@ -198,7 +199,7 @@ class PasswordConfirmedForm(BoundedPasswordsMixin, forms.Form):
 
 
 class UsernameChangeForm(PasswordConfirmedForm):
-    username = VALUES["username"].form_field(USERNAME)
+    username = VALUES["username"].form_field(rule=clean_username)
 
     def clean_username(self) -> str:
         username = another_username(self.user, self.cleaned_data["username"])

@@ -25,7 +25,6 @@ epoch ends every session, also for code that reads only Django's session.
 import time
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
@@ -34,17 +33,22 @@ from pynamodb.attributes import MapAttribute, UTCDateTimeAttribute
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
 
-from accounts import attributes
-from accounts.attributes import IntegerValue, PaymentDays, TextValue, Value
+from accounts.attributes import Email, PaymentDays, clean_phone_number
 from accounts.exceptions import AccountRequestReused, StaleUser, ValueTaken, taken
 from accounts.signals import value_taken
 from dynamo import IntegerAttribute, TextAttribute, Transaction, Unique, ensure
 from dynamo.auth import AbstractUser
 from dynamo.auth.addresses import clean_new_email, comparable_email
-from dynamo.auth.usernames import clean_new_username, comparable_username
+from dynamo.auth.usernames import (
+    INVALID_USERNAME,
+    USERNAME_MAX_LENGTH,
+    clean_new_username,
+    comparable_username,
+)
 from dynamo.items.values import Item
 from web import identifiers
-from web.kinds import COUNTRY, MultiLine, SingleLine
+from web.attributes import Choice, Country, Currency, InputAttribute, MultiLine, SingleLine
+from web.choices import currency_choices, is_time_zone, time_zone_choices
 
 #: Never changes, so it distinguishes two accounts that had the same key.
 _JOINED_AT = "joinedAt"
@@ -68,63 +72,95 @@ class User(AbstractUser):
 
     _alters_data = (*AbstractUser._alters_data, "await_email")
 
-    username = TextValue(
+    username = SingleLine(
         _("Username"),
-        replace(attributes.USERNAME, rule=clean_new_username),
+        max_length=USERNAME_MAX_LENGTH,
+        rule=clean_new_username,
+        unprintable=INVALID_USERNAME,
         attr_name="userName",
-        null=False,
         attrs={"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"},
     )
-    email = TextValue(
-        _("Email address"),
-        replace(attributes.EMAIL, rule=clean_new_email),
-        null=False,
-        attrs={"autocomplete": "email"},
+    email = Email(_("Email address"), rule=clean_new_email, attrs={"autocomplete": "email"})
+    full_name = SingleLine(
+        _("Full name"), max_length=150, null=True, attrs={"autocomplete": "name"}
     )
-    full_name = TextValue(_("Full name"), attributes.NAME, attrs={"autocomplete": "name"})
-    phone_number = TextValue(
+    phone_number = SingleLine(
         _("Phone number"),
-        attributes.PHONE_NUMBER,
+        max_length=40,
+        rule=clean_phone_number,
+        null=True,
         attrs={"autocomplete": "tel", "inputmode": "tel"},
         help_text=_("With the country code, such as +1 202-555-0124."),
     )
-    language = TextValue(
+    language = Choice(
         _("Language"),
-        attributes.LANGUAGE,
+        is_known=lambda code: code in dict(settings.LANGUAGES),
+        offered=lambda: [("", _("Use the language of the browser")), *settings.LANGUAGES],
+        message=_("This site is not available in this language."),
+        language="{}",
+        null=True,
         help_text=_("For these pages and for the mails that we send you."),
     )
-    time_zone = TextValue(
-        _("Time zone"), attributes.TIME_ZONE, help_text=_("It decides the date of an invoice.")
+    #: The names of time zones are English in every language.
+    time_zone = Choice(
+        _("Time zone"),
+        is_known=is_time_zone,
+        offered=time_zone_choices,
+        language="en",
+        null=True,
+        help_text=_("It decides the date of an invoice."),
     )
-    business_name = TextValue(
-        _("Business name"), attributes.NAME, attrs={"autocomplete": "organization"}
+    business_name = SingleLine(
+        _("Business name"), max_length=150, null=True, attrs={"autocomplete": "organization"}
     )
-    business_address = TextValue(
-        _("Business address"), MultiLine(500, rows=3), attrs={"autocomplete": "street-address"}
+    business_address = MultiLine(
+        _("Business address"),
+        max_length=500,
+        rows=3,
+        null=True,
+        attrs={"autocomplete": "street-address"},
     )
-    country = TextValue(_("Country"), COUNTRY, attrs={"autocomplete": "country"})
-    vat_id = TextValue(
+    country = Country(_("Country"), null=True, attrs={"autocomplete": "country"})
+    vat_id = SingleLine(
         _("VAT ID"),
-        attributes.TAX_ID,
+        max_length=32,
+        null=True,
         help_text=_("In Japan, the registration number: T and 13 digits."),
     )
-    tax_number = TextValue(
-        _("Tax number"), attributes.TAX_ID, help_text=_("In France, the SIREN or SIRET number.")
+    tax_number = SingleLine(
+        _("Tax number"),
+        max_length=32,
+        null=True,
+        help_text=_("In France, the SIREN or SIRET number."),
     )
-    account_holder = TextValue(_("Account holder"), attributes.NAME)
-    iban = TextValue(_("IBAN"), attributes.IBAN, attrs={"spellcheck": "false"})
-    bic = TextValue(_("BIC"), attributes.BIC, attrs={"spellcheck": "false"})
-    bank_name = TextValue(_("Bank"), SingleLine(100))
-    bank_branch = TextValue(_("Branch"), SingleLine(100))
-    account_kind = TextValue(_("Kind of account"), SingleLine(20))
-    account_number = TextValue(_("Account number"), SingleLine(34))
-    currency = TextValue(_("Currency"), attributes.CURRENCY)
-    payment_days = IntegerValue(
-        _("Days until payment"), PaymentDays(), help_text=_("From the date of the invoice.")
+    account_holder = SingleLine(_("Account holder"), max_length=150, null=True)
+    #: An IBAN has at most 34 characters, and is often typed in groups of four.
+    iban = SingleLine(
+        _("IBAN"),
+        max_length=50,
+        rule=identifiers.clean_iban,
+        null=True,
+        attrs={"spellcheck": "false"},
     )
-    payment_terms = TextValue(
+    bic = SingleLine(
+        _("BIC"),
+        max_length=20,
+        rule=identifiers.clean_bic,
+        null=True,
+        attrs={"spellcheck": "false"},
+    )
+    bank_name = SingleLine(_("Bank"), max_length=100, null=True)
+    bank_branch = SingleLine(_("Branch"), max_length=100, null=True)
+    account_kind = SingleLine(_("Kind of account"), max_length=20, null=True)
+    account_number = SingleLine(_("Account number"), max_length=34, null=True)
+    currency = Currency(_("Currency"), offered=lambda: (("", "–"), *currency_choices()), null=True)
+    payment_days = PaymentDays(
+        _("Days until payment"), null=True, help_text=_("From the date of the invoice.")
+    )
+    payment_terms = MultiLine(
         _("Payment terms"),
-        MultiLine(500),
+        max_length=500,
+        null=True,
         help_text=_("Left out of invoices in another language than those within your country."),
     )
     email_confirmed_at = UTCDateTimeAttribute(attr_name="emailConfirmedAt", null=True)
@@ -163,7 +199,7 @@ class User(AbstractUser):
 
     @classmethod
     def cleaned(cls, **typed: Any) -> dict[str, Any]:
-        """The values as stored, by attribute name; `Clean` ones as they are."""
+        """The values as stored, by attribute name. Raises ValidationError."""
         return {name: VALUES[name].clean(text) for name, text in typed.items()}
 
     def unchanged(self) -> Condition:
@@ -273,6 +309,6 @@ class User(AbstractUser):
 
 
 #: The attributes that people type, by name, in the order of the profile.
-VALUES: dict[str, Value] = {
-    name: value for name, value in vars(User).items() if isinstance(value, Value)
+VALUES: dict[str, InputAttribute[Any]] = {
+    name: value for name, value in vars(User).items() if isinstance(value, InputAttribute)
 }

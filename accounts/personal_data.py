@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from accounts.attributes import in_camel_case
 from accounts.models import VALUES, User
 from accounts.sessions import services as sessions
+from web.attributes import in_camel_case
 
 SHOWN = (
     "pk",

@@ -14,11 +14,12 @@ from typing import Any
 
 from django.views.decorators.debug import sensitive_variables
 
-from accounts.attributes import USERNAME, keeps_older
+from accounts.attributes import keeps_older
 from accounts.exceptions import UnknownUser
 from accounts.models import NO_PENDING_CHANGE, VALUES, User
 from dynamo import Transaction, ensure, joined
 from dynamo.auth import check_password
+from dynamo.auth.usernames import clean_username
 from dynamo.items.values import Item
 
 
@@ -121,8 +122,10 @@ def another_username(user: User, typed: str) -> str:
 
     An older username that no account may get any more can change its case.
     """
-    older = keeps_older(user.username, typed.strip())
-    return (USERNAME if older else VALUES["username"]).clean(typed)
+    attribute = VALUES["username"]
+    if keeps_older(user.username, typed.strip()):
+        attribute = attribute.variant(rule=clean_username)
+    return str(attribute.clean(typed))
 
 
 def change_email(user: User, email: str, *, write: Transaction | None = None) -> None:

@@ -40,7 +40,7 @@ from sequences.models import REQUEST_PREFIX
 from staff import views
 from staff.models import ON_STAFF
 from staff.reports import KINDS, last_reports
-from web.kinds import SingleLine
+from web.attributes import SingleLine
 
 #: For how many years the last invoice number is shown, including this one.
 YEARS = 3
@@ -194,7 +194,7 @@ class StaffAdmin(admin.ModelAdmin):
         made = super().confirm_fields(request, dangerous)
         reason: Any = made[REASON]
         reason.help_text = _("Kept in the audit log, which all staff can read.")
-        reason.validators.append(SingleLine(reason.max_length).clean)
+        reason.validators.append(SingleLine(max_length=reason.max_length).clean)
         return made
 
 

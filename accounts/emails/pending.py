@@ -56,10 +56,12 @@ def hold(*, password: str, request_id: str, next_page: str = "", **values: Any) 
         raise refusals[0]
     is_known = User.is_taken(email=values["email"])
     key = get_random_string(32)
-    # Plain texts: when the link is followed, days later, they are cleaned again.
-    plain = {name: value and str(value) for name, value in values.items()}
-    held = {**plain, "password_hash": make_password(password), "request_id": request_id}
-    held["next_page"] = next_page
+    held = {
+        **values,
+        "password_hash": make_password(password),
+        "request_id": request_id,
+        "next_page": next_page,
+    }
     cache.set(_cache_key(key), held, links.VALID_SECONDS)
     token = links.make(SIGN_UP, key)
     return None if is_known else token

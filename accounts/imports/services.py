@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from django.core.exceptions import ValidationError
 
-from accounts.attributes import USERNAME, check_reserved
+from accounts.attributes import check_reserved
 from accounts.exceptions import AccountRequestReused, ImportStopped, ValueTaken, taken
 from accounts.forms import AccountForm
 from accounts.imports.files import REQUIRED, Row
@@ -29,6 +29,7 @@ from accounts.imports.hashes import clean_password_hash
 from accounts.models import VALUES, User
 from accounts.services import register
 from dynamo import DynamoError, Refused, Transaction
+from dynamo.auth.usernames import clean_username
 from dynamo.client.tally import CountingPool
 from dynamo.items.bulk import READ_MAX_ITEMS, read_batches
 from dynamo.items.values import Item
@@ -93,7 +94,7 @@ class Candidate:
 class _RowForm(AccountForm):
     """Accepts older usernames: whether one is allowed depends on the stored accounts."""
 
-    username = VALUES["username"].form_field(USERNAME)
+    username = VALUES["username"].form_field(rule=clean_username)
 
 
 def import_users(

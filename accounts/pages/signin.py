@@ -21,7 +21,6 @@ from django.views import View
 from django.views.decorators.cache import never_cache
 from django.views.generic import FormView, TemplateView
 
-from accounts.attributes import EMAIL
 from accounts.emails import mails
 from accounts.exceptions import StaleUser
 from accounts.forms import NewPasswordForm, PasswordConfirmedForm, SignInForm
@@ -31,6 +30,7 @@ from accounts.models import VALUES
 from accounts.pages import notices
 from accounts.pages.base import FormPageMixin, NextPageMixin, show_not_sent, signed_in
 from accounts.sessions import services as sessions, visitor
+from dynamo.auth.addresses import clean_email
 from web import keptforms
 
 
@@ -151,7 +151,7 @@ class SessionsEndOthersView(FreshSignInMixin, View):
 
 
 class AddressForm(forms.Form):
-    email = VALUES["email"].form_field(EMAIL)
+    email = VALUES["email"].form_field(rule=clean_email)
 
 
 class ForgottenView(FormPageMixin, FormView):

@@ -4,17 +4,18 @@ Amounts are whole minor units. VAT is rounded once for each category and rate, h
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal, localcontext
 from typing import ClassVar
 
+from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _, pgettext_lazy
 
-from invoices.document.fields import Amount, Field, Number, SingleLine, field, fields_of
+from invoices.document.fields import Amount, Number, SingleLine, field, fields_of
 from invoices.document.money import EXACT, minor_units, readable_decimal
+from web.attributes import Choice
 from web.choices import is_currency
-from web.kinds import Choice
 
 MAX_LINES = 200
 #: Characters of all descriptions. The PDF takes 0.3 s of CPU time with so many, in any script, and
@@ -33,9 +34,6 @@ TAX_CATEGORIES = {
     "intra_community": _("Intra-community supply"),
     "export": _("Export"),
 }
-_TAX_CATEGORY = Choice(
-    TAX_CATEGORIES.__contains__, lambda: [("", _("By the rate")), *TAX_CATEGORIES.items()]
-)
 _WITH_VAT = {"standard", "reduced"}
 
 #: The units, by their codes of UN/ECE Recommendation 20: their names, and how they are printed.
@@ -48,11 +46,6 @@ UNITS = {
     "MTR": (_("Meter"), _("m")),
     "LS": (_("Lump sum"), _("flat")),
 }
-_UNIT = Choice(
-    UNITS.__contains__,
-    lambda: [("", "–"), *((code, name) for code, (name, _printed) in UNITS.items())],
-)
-_PRICE = Number(12, 6)
 #: The categories whose rate is 0, which need not be typed.
 WITHOUT_VAT = TAX_CATEGORIES.keys() - _WITH_VAT
 
@@ -72,12 +65,30 @@ class Line:
 
     always_digested: ClassVar = ("description", "quantity", "unit_price", "vat_rate")
 
-    description: str = field(SingleLine(1_000), _("Description"))
-    quantity: Decimal = field(Number(9, 6, may_be_zero=False), _("Quantity"), initial="1")
-    unit_price: Decimal = field(_PRICE, _("Unit price"))
-    vat_rate: Decimal = field(Number(3, 3, bounds=(0, 100), is_percentage=True), _("VAT %"))
-    tax_category: str = field(_TAX_CATEGORY, _("Tax category"), default="")
-    unit: str = field(_UNIT, _("Unit"), default="")
+    description: str = field(SingleLine(_("Description"), max_length=1_000))
+    quantity: Decimal = field(
+        Number(_("Quantity"), before=9, after=6, may_be_zero=False, initial="1")
+    )
+    unit_price: Decimal = field(Number(_("Unit price"), before=12, after=6))
+    vat_rate: Decimal = field(
+        Number(_("VAT %"), before=3, after=3, bounds=(0, 100), is_percentage=True)
+    )
+    tax_category: str = field(
+        Choice(
+            _("Tax category"),
+            is_known=TAX_CATEGORIES.__contains__,
+            offered=lambda: [("", _("By the rate")), *TAX_CATEGORIES.items()],
+            default="",
+        )
+    )
+    unit: str = field(
+        Choice(
+            _("Unit"),
+            is_known=UNITS.__contains__,
+            offered=lambda: [("", "–"), *((code, name) for code, (name, _short) in UNITS.items())],
+            default="",
+        )
+    )
 
     @property
     def category(self) -> str:
@@ -101,13 +112,12 @@ def readable_quantity(line: Line) -> str:
 
 #: The fields of a line, by name.
 LINE_FIELDS = {item.name: item for item in fields_of(Line)}
-_WHOLE_PRICE = replace(LINE_FIELDS["unit_price"], kind=replace(_PRICE, is_grouped=True))
 
 
-def price_field(currency: str) -> Field:
-    """The unit price, as people type it on an invoice in `currency`."""
+def price_field(currency: str) -> forms.Field:
+    """The form field of the unit price on an invoice in `currency`."""
     is_whole = is_currency(currency) and minor_units(currency) == 1
-    return _WHOLE_PRICE if is_whole else LINE_FIELDS["unit_price"]
+    return LINE_FIELDS["unit_price"].form_field(is_grouped=is_whole)
 
 
 @dataclass(frozen=True)
@@ -117,10 +127,10 @@ class VatShare:
     `tax_category` is empty if it follows from the rate.
     """
 
-    rate: Decimal = field(Number(3, 3))
+    rate: Decimal = field(Number(before=3, after=3))
     net: int = field(Amount())
     vat: int = field(Amount())
-    tax_category: str = field(SingleLine(20), default="")
+    tax_category: str = field(SingleLine(max_length=20, default=""))
 
     @property
     def category(self) -> str:

@@ -21,9 +21,8 @@ from django.utils.translation import gettext, gettext_lazy as _
 
 from invoices.document.amounts import Line, Totals, line_nets, totals
 from invoices.document.fields import (
-    EMAIL,
     Day,
-    Field,
+    Email,
     Flag,
     Moment,
     MultiLine,
@@ -32,8 +31,8 @@ from invoices.document.fields import (
     fields_of,
 )
 from invoices.exceptions import UnknownInvoice
+from web.attributes import Choice, Country, Currency, InputAttribute
 from web.identifiers import clean_vat_id_of_customer
-from web.kinds import COUNTRY, CURRENCY, Choice
 
 Status = Literal["issued", "voided"]
 
@@ -42,11 +41,6 @@ DEFAULT_LANGUAGE = "en"
 
 #: The languages of documents, each by its own name. Each has a catalogue.
 DOCUMENT_LANGUAGES = {"en": "English", "de": "Deutsch", "fr": "Français", "ja": "日本語"}
-_DOCUMENT_LANGUAGE = Choice(
-    DOCUMENT_LANGUAGES.__contains__,
-    lambda: [("", _("By the country")), *DOCUMENT_LANGUAGES.items()],
-    language="{}",
-)
 _LANGUAGE_OF_COUNTRY = {
     **dict.fromkeys(("DE", "AT", "LI"), "de"),
     **dict.fromkeys(("FR", "MC"), "fr"),
@@ -70,25 +64,33 @@ class Party:
 
     always_digested: ClassVar = ("name", "address", "vat_id")
 
-    name: str = field(SingleLine(NAME_MAX_LENGTH), _("Customer’s name"))
-    address: str = field(MultiLine(500, rows=3), _("Customer’s address"), default="")
-    vat_id: str = field(SingleLine(100), _("Customer’s VAT ID"), default="")
-    country: str = field(COUNTRY, _("Customer’s country"), default="")
+    name: str = field(SingleLine(_("Customer’s name"), max_length=NAME_MAX_LENGTH))
+    address: str = field(MultiLine(_("Customer’s address"), max_length=500, rows=3, default=""))
+    vat_id: str = field(SingleLine(_("Customer’s VAT ID"), max_length=100, default=""))
+    country: str = field(Country(_("Customer’s country"), default=""))
 
 
 @dataclass(frozen=True)
 class Customer(Party):
     """The customer. The form asks for it. `number` is the customer number."""
 
-    number: str = field(SingleLine(50), _("Customer number"), default="")
+    number: str = field(SingleLine(_("Customer number"), max_length=50, default=""))
     email: str = field(
-        EMAIL,
-        _("Customer’s email address"),
-        help_text=_("Not printed. The invoice can be sent there."),
-        default="",
+        Email(
+            _("Customer’s email address"),
+            help_text=_("Not printed. The invoice can be sent there."),
+            default="",
+        )
     )
     language: str = field(
-        _DOCUMENT_LANGUAGE, _("Language"), help_text=_("Of the PDF, and of its mail."), default=""
+        Choice(
+            _("Language"),
+            is_known=DOCUMENT_LANGUAGES.__contains__,
+            offered=lambda: [("", _("By the country")), *DOCUMENT_LANGUAGES.items()],
+            language="{}",
+            help_text=_("Of the PDF, and of its mail."),
+            default="",
+        )
     )
 
     def language_or(self, default: str) -> str:
@@ -100,14 +102,14 @@ class Customer(Party):
 class Seller(Party):
     """The seller, as the profile has it. In Japan `vat_id` is the registration number."""
 
-    tax_number: str = field(SingleLine(100), default="")
-    iban: str = field(SingleLine(34), default="")
-    bic: str = field(SingleLine(11), default="")
-    account_holder: str = field(SingleLine(NAME_MAX_LENGTH), default="")
-    bank_name: str = field(SingleLine(100), default="")
-    bank_branch: str = field(SingleLine(100), default="")
-    account_kind: str = field(SingleLine(20), default="")
-    account_number: str = field(SingleLine(34), default="")
+    tax_number: str = field(SingleLine(max_length=100, default=""))
+    iban: str = field(SingleLine(max_length=34, default=""))
+    bic: str = field(SingleLine(max_length=11, default=""))
+    account_holder: str = field(SingleLine(max_length=NAME_MAX_LENGTH, default=""))
+    bank_name: str = field(SingleLine(max_length=100, default=""))
+    bank_branch: str = field(SingleLine(max_length=100, default=""))
+    account_kind: str = field(SingleLine(max_length=20, default=""))
+    account_number: str = field(SingleLine(max_length=34, default=""))
 
 
 @dataclass(frozen=True)
@@ -121,29 +123,35 @@ class Contents:
 
     customer: Customer
     lines: tuple[Line, ...]
-    currency: str = field(CURRENCY, _("Currency"), initial="EUR")
+    currency: str = field(Currency(_("Currency"), initial="EUR"))
     note: str = field(
-        MultiLine(1_000), _("Note"), help_text=_("Printed below the total."), default=""
+        MultiLine(_("Note"), max_length=1_000, help_text=_("Printed below the total."), default="")
     )
-    prices_include_tax: bool = field(Flag(), _("Prices include VAT"), default=False)
-    supplied_from: date | None = field(Day(), _("Date of supply, or its first day"), default=None)
-    supplied_to: date | None = field(Day(), _("Last day of supply"), default=None)
-    due_date: date | None = field(Day(), _("Due date"), default=None)
-    payment_terms: str = field(MultiLine(500), _("Payment terms"), default="")
+    prices_include_tax: bool = field(Flag(_("Prices include VAT"), default=False))
+    supplied_from: date | None = field(Day(_("Date of supply, or its first day"), null=True))
+    supplied_to: date | None = field(Day(_("Last day of supply"), null=True))
+    due_date: date | None = field(Day(_("Due date"), null=True))
+    payment_terms: str = field(MultiLine(_("Payment terms"), max_length=500, default=""))
     buyer_reference: str = field(
-        SingleLine(100),
-        _("Customer’s reference"),
-        help_text=_("For example, an order number or a cost center."),
-        default="",
+        SingleLine(
+            _("Customer’s reference"),
+            max_length=100,
+            help_text=_("For example, an order number or a cost center."),
+            default="",
+        )
     )
     exemption_reason: str = field(
-        SingleLine(300),
-        _("Reason without VAT"),
-        help_text=_("For lines that are exempt from VAT. For example, the paragraph of the law."),
-        default="",
+        SingleLine(
+            _("Reason without VAT"),
+            max_length=300,
+            help_text=_(
+                "For lines that are exempt from VAT. For example, the paragraph of the law."
+            ),
+            default="",
+        )
     )
-    credits: str = field(SingleLine(20), default="")
-    credit_reason: str = field(SingleLine(500), default="")
+    credits: str = field(SingleLine(max_length=20, default=""))
+    credit_reason: str = field(SingleLine(max_length=500, default=""))
 
     @property
     def asks_for_payment(self) -> bool:
@@ -183,9 +191,9 @@ def _digested(part: Customer | Line | Draft) -> list[Any]:
     for item in fields_of(type(part)):
         value = getattr(part, item.name)
         if item.name in part.always_digested:
-            always.append(item.kind.to_text(value))
+            always.append(item.to_text(value))
         elif value != item.default:
-            others[item.name] = item.kind.to_text(value)
+            others[item.name] = item.to_text(value)
     return [*always, others] if others else always
 
 
@@ -198,11 +206,11 @@ class Invoice(Contents):
     seller: Seller
     totals: Totals
     issued_at: date = field(Day())
-    request_id: str = field(SingleLine(100), default="")
-    status: Status = field(SingleLine(10), default="issued")
-    void_reason: str = field(SingleLine(500), default="")
-    voided_at: datetime | None = field(Moment(), default=None, compare=False)
-    language: str = field(SingleLine(35), default=DEFAULT_LANGUAGE)
+    request_id: str = field(SingleLine(max_length=100, default=""))
+    status: Status = field(SingleLine(max_length=10, default="issued"))
+    void_reason: str = field(SingleLine(max_length=500, default=""))
+    voided_at: datetime | None = field(Moment(null=True), compare=False)
+    language: str = field(SingleLine(max_length=35, default=DEFAULT_LANGUAGE))
 
     @property
     def is_draft(self) -> bool:
@@ -320,7 +328,7 @@ _CUSTOMER_FIELDS = {f"customer_{item.name}": item for item in fields_of(Customer
 _OTHER_FIELDS = {item.name: item for item in fields_of(Contents) if item.is_typed}
 
 #: What people type apart from the lines, by the names of the form.
-TYPED_FIELDS: dict[str, Field] = _CUSTOMER_FIELDS | _OTHER_FIELDS
+TYPED_FIELDS: dict[str, InputAttribute[Any]] = _CUSTOMER_FIELDS | _OTHER_FIELDS
 
 
 def draft_of(

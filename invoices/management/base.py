@@ -15,7 +15,7 @@ from accounts.services import find_user
 from dynamo import Unavailable
 from dynamo.auth.usernames import as_uuid
 from dynamo.management.base import DynamoCommand
-from invoices.document.fields import fields_of
+from invoices.document.fields import fields_of, words_of
 from invoices.document.invoice import Contents, Invoice
 from invoices.document.money import plain_amount
 from invoices.output.files import as_json
@@ -167,7 +167,7 @@ def _named_texts(record: Record) -> Iterator[tuple[str, str]]:
     yield "gross", _amount(invoice.totals.gross, invoice)
     for entry in fields_of(Contents):
         if entry.name != "currency":  # every amount names it
-            yield entry.words, entry.to_text(getattr(invoice, entry.name))
+            yield words_of(entry), entry.to_text(getattr(invoice, entry.name))
     yield "credited by", record.credit_note
     yield "paid on", str(record.state.paid_on) if record.is_paid else ""
 

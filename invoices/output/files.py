@@ -15,7 +15,7 @@ from typing import Any
 from accounts.models import User
 from accounts.personal_data import account_of, sessions_of
 from invoices.document.amounts import Line, VatShare
-from invoices.document.fields import fields_of
+from invoices.document.fields import fields_of, words_of
 from invoices.document.invoice import Contents, Invoice, Party
 from invoices.document.money import plain_amount
 from invoices.output.pdf import pdf_of
@@ -137,7 +137,7 @@ def _summary(invoice: Invoice) -> dict[str, Any]:
 
 
 def _values(part: Party | Line | VatShare | Invoice) -> dict[str, Any]:
-    return {item.stored_as(): getattr(part, item.name) for item in fields_of(type(part))}
+    return {item.attr_name: getattr(part, item.name) for item in fields_of(type(part))}
 
 
 def _dumped(shown: Any) -> str:
@@ -200,7 +200,7 @@ def _invoice_rows(record: Record) -> Iterator[Row]:
         "state": record.standing,
         "paid on": record.state.paid_on,
         "due date": invoice.due_date,
-        **{field.words: field.to_text(getattr(invoice, field.name)) for field in _NEW_FIELDS},
+        **{words_of(field): field.to_text(getattr(invoice, field.name)) for field in _NEW_FIELDS},
     }
 
 

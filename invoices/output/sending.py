@@ -28,12 +28,11 @@ from django.utils import translation
 from django.utils.translation import gettext_lazy as _
 from pynamodb.expressions.operand import Path
 
-from accounts.attributes import EMAIL, deliverable_email, is_deliverable
+from accounts.attributes import Email, deliverable_email, is_deliverable
 from accounts.limits.attempts import begin_mail_to_others
 from accounts.models import User
 from dynamo import Busy, Transaction, Unavailable
 from dynamo.auth.addresses import clean_email
-from invoices.document.fields import Field
 from invoices.document.invoice import Invoice
 from invoices.exceptions import AlreadyVoided, InvoiceError, SendingReused, TooManySendings
 from invoices.models import InvoiceItem, InvoiceState
@@ -41,7 +40,7 @@ from invoices.output.pdf import pdf_of
 from invoices.store.issuing import check_confirmed
 from invoices.store.records import Record, find_record
 from invoices.store.sendings import Outcome, Sending, same_sendings, sendings_of, stored_sendings
-from web.kinds import MultiLine, SingleLine
+from web.attributes import MultiLine, SingleLine
 from web.mailserver import mail_connection
 
 #: Why the mail did not go out.
@@ -75,14 +74,14 @@ def _deliverable(typed: str) -> str:
 
 
 #: The recipient of an invoice.
-TO = Field("to", replace(EMAIL, rule=_deliverable), label=_("To"))
+TO = Email(_("To"), rule=_deliverable)
 #: Subject and text of the mail. They are not printed, so they may have any characters.
-SUBJECT = Field("subject", SingleLine(200), default="", label=_("Subject"))
-MESSAGE = Field(
-    "message",
-    MultiLine(4_000, rows=10),
+SUBJECT = SingleLine(_("Subject"), max_length=200, default="")
+MESSAGE = MultiLine(
+    _("Text"),
+    max_length=4_000,
+    rows=10,
     default="",
-    label=_("Text"),
     help_text=_("The last lines say who sends the mail, and where replies go."),
 )
 

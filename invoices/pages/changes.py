@@ -1,7 +1,6 @@
 """The pages that change what became of an invoice: it is voided, credited, paid, or sent."""
 
 import logging
-from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
@@ -18,7 +17,6 @@ from django.views import View
 from accounts.exceptions import TooManyAttempts
 from accounts.limits.clients import counted_client
 from accounts.limits.middleware import in_words
-from invoices.document.fields import REQUIRED
 from invoices.exceptions import NotPaid
 from invoices.output.sending import MESSAGE, NOT_SENT, SUBJECT, TO, send_invoice, texts_of
 from invoices.pages.views import OwnFormView, OwnInvoicesMixin, may_void
@@ -65,8 +63,8 @@ class SendForm(RequestIdForm):
 
     to = TO.form_field()
     # What the page shows is sent: a text that was emptied is not replaced.
-    subject = replace(SUBJECT, default=REQUIRED).form_field()
-    message = replace(MESSAGE, default=REQUIRED).form_field()
+    subject = SUBJECT.form_field(default=None)
+    message = MESSAGE.form_field(default=None)
 
 
 class ChangeView(OwnFormView):

@@ -56,9 +56,9 @@ from invoices.document.requirements import (
 from invoices.output import einvoices
 from invoices.store.issuing import check_may_issue, check_seller, is_named, seller_of, today
 from invoices.store.records import STANDINGS
+from web.attributes import LongSelect
 from web.choices import is_currency
 from web.identifiers import EU
-from web.kinds import LongSelect
 from web.requestids import RequestIdForm
 
 #: How many lines a rejected form can show. With more, Django would not parse so many fields.
@@ -87,7 +87,7 @@ class LineForm(forms.Form):
     def __init__(self, *args: Any, currency: str = "", country: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.country = country
-        self.fields["unit_price"] = price_field(currency).form_field()
+        self.fields["unit_price"] = price_field(currency)
 
     def has_changed(self) -> bool:
         """Whether anything was typed. New lines come with a VAT rate and a quantity."""

@@ -3,7 +3,9 @@
 An account has at most `INVOICES_MAX_CUSTOMERS`, because a list reads the whole address book.
 """
 
+import re
 import time
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -23,7 +25,6 @@ from invoices.exceptions import AddressBookFull
 from invoices.models import CustomerItem
 from sequences import next_value
 from sequences.models import Counter
-from web.kinds import folded
 
 #: How many customers a page shows.
 SHOWN = 200
@@ -31,6 +32,9 @@ SHOWN = 200
 _ATTEMPTS = 12
 #: How many customers of a deleted account are in memory.
 DELETED_TOGETHER = 1_000
+
+# Accents of Latin, Greek and Cyrillic. The marks of other scripts make other letters.
+_ACCENTS = re.compile("[\u0300-\u036f]")
 
 
 @dataclass(frozen=True)
@@ -172,3 +176,9 @@ def customer_of(item: CustomerItem) -> Customer:
 def _values_of(customer: Customer) -> dict[str, Any]:
     """The attributes of `customer`; None for an empty one."""
     return {item.name: getattr(customer, item.name) or None for item in fields_of(Customer)}
+
+
+def folded(text: str) -> str:
+    """Equal for texts that people search alike: `Café` and `CAFE`, `ｶﾞ` and `ガ`."""
+    apart = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
+    return unicodedata.normalize("NFKC", _ACCENTS.sub("", apart))

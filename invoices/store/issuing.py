@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from dynamo.transactions import read_together
 from dynamo.writes import Write
-from invoices.document.fields import Field, check_printable, fields_of
+from invoices.document.fields import check_printable, fields_of
 from invoices.document.invoice import (
     CREDIT_PREFIX,
     DEFAULT_LANGUAGE,
@@ -30,7 +30,7 @@ from invoices.exceptions import DateTooEarly, DateTooLate, InvoiceRequestReused
 from invoices.models import InvoiceItem
 from invoices.store.records import from_item, to_item
 from sequences import DamagedSeries, OutOfOrder, RequestIdReused, issue
-from web.kinds import SingleLine
+from web.attributes import SingleLine
 
 
 def _not_reserved(request_id: str) -> str:
@@ -42,7 +42,7 @@ def _not_reserved(request_id: str) -> str:
 
 
 #: A request id that a caller may choose.
-REQUEST_ID = Field("request_id", SingleLine(100, _not_reserved))
+REQUEST_ID = SingleLine(max_length=100, rule=_not_reserved)
 
 
 def issue_invoice(

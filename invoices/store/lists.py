@@ -19,8 +19,8 @@ from invoices.document.fields import YEARS
 from invoices.document.invoice import Invoice, label_of, parse_label, series_of
 from invoices.exceptions import UnknownInvoice
 from invoices.models import InvoiceItem, InvoiceState
+from invoices.store.customers import folded
 from invoices.store.records import STANDINGS, Record, from_item, standing_of
-from web.kinds import folded
 
 PAGE_SIZE = 50
 

@@ -18,7 +18,7 @@ from dynamo import Transaction, joined
 from dynamo.items.updates import Update
 from dynamo.writes import Refusal, Write
 from invoices.document.amounts import Line
-from invoices.document.fields import Day, Field, SingleLine
+from invoices.document.fields import Day, SingleLine
 from invoices.document.invoice import Draft, Invoice, credit_request_id
 from invoices.exceptions import (
     AlreadyCredited,
@@ -45,12 +45,10 @@ from invoices.store.records import (
 )
 from invoices.store.sendings import same_sendings
 
-VOID_REASON = Field(
-    "reason", SingleLine(500), label=_("Reason"), help_text=_("Printed on the invoice.")
-)
-CREDIT_REASON = replace(VOID_REASON, help_text=_("Printed on the credit note."))
+VOID_REASON = SingleLine(_("Reason"), max_length=500, help_text=_("Printed on the invoice."))
+CREDIT_REASON = VOID_REASON.variant(help_text=_("Printed on the credit note."))
 #: When an invoice was paid.
-PAID_ON = Field("paid_on", Day(), label=_("Paid on"))
+PAID_ON = Day(_("Paid on"))
 
 #: The condition of an invoice that is not voided.
 ISSUED = (Path("status") == "issued") & Path("credits").does_not_exist()

@@ -18,7 +18,6 @@ from pypdf import PdfReader
 
 from accounts.models import User
 from invoices.document.amounts import LINE_FIELDS, WITHOUT_VAT, Line
-from invoices.document.fields import Field
 from invoices.document.invoice import TYPED_FIELDS, Customer, Draft, Invoice, Seller, draw_up
 from invoices.document.money import in_major_units, readable_amount
 from invoices.output.einvoices import XML_NAME, as_xml, missing
@@ -29,7 +28,7 @@ from tests.invoices import samples
 from tests.invoices.en16931 import broken_rules
 from tests.invoices.samples import FULL_SELLER as SELLER, PLAIN_LINES, a_line
 from tests.sample_invoices import SAMPLES
-from web.kinds import Choice
+from web.attributes import Choice, InputAttribute
 
 CUSTOMER = Customer("Bob SA", "1 rue Basse\n75001 Paris", "FR40303265045", "FR")
 RAM = "{urn:un:unece:uncefact:data:standard:ReusableAggregateBusinessInformationEntity:100}"
@@ -94,11 +93,10 @@ def test_an_electronic_invoice_follows_the_standard(invoice: Invoice) -> None:
     assert broken_rules(as_xml(invoice)) == []
 
 
-def offered(field: Field) -> list[str]:
+def offered(attribute: InputAttribute[Any]) -> list[str]:
     """The codes that a form offers."""
-    kind = field.kind
-    assert isinstance(kind, Choice)
-    return [code for code, _name in kind.choices() if code]
+    assert isinstance(attribute, Choice)
+    return [code for code, _name in attribute.offered() if code]
 
 
 def in_all_countries() -> Iterator[dict[str, Any]]:

@@ -78,17 +78,17 @@ def test_other_contents_have_another_digest() -> None:
 
 @dataclass(frozen=True)
 class FurtherParty(Customer):
-    reference: str = field(SingleLine(20), default="")
+    reference: str = field(SingleLine(max_length=20, default=""))
 
 
 @dataclass(frozen=True)
 class FurtherLine(Line):
-    color: str = field(SingleLine(20), default="red")
+    color: str = field(SingleLine(max_length=20, default="red"))
 
 
 @dataclass(frozen=True)
 class FurtherDraft(Draft):
-    paid_on: date | None = field(Day(), default=None)
+    paid_on: date | None = field(Day(null=True))
 
 
 def test_a_new_field_changes_the_digest_only_if_it_is_not_at_its_default() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django import forms
 
-from web.kinds import LongSelect
+from web.attributes import LongSelect
 
 CHOICES = [("", "–"), ("a", "A & B"), ('"', "<i>"), (3, "three"), ("z", "あ")]
 

@@ -10,7 +10,7 @@ from django.core.management.base import CommandParser
 from accounts.languages import language_of
 from accounts.services import find_user
 from invoices.document.amounts import Line, check_line, check_lines, check_totals, totals
-from invoices.document.fields import Day, Flag, fields_of
+from invoices.document.fields import Day, Flag, fields_of, words_of
 from invoices.document.invoice import (
     DEFAULT_LANGUAGE,
     TYPED_FIELDS,
@@ -47,13 +47,13 @@ class Command(InvoiceCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         for name, field in TYPED_FIELDS.items():
-            if isinstance(field.kind, Flag):
+            if isinstance(field, Flag):
                 parser.add_argument(_OPTIONS[name], action="store_const", const="yes", default="")
                 continue
             parser.add_argument(
                 _OPTIONS[name],
                 dest=name,
-                metavar=field.words.upper().replace(" ", "_"),
+                metavar=words_of(field).upper().replace(" ", "_"),
                 required=field.is_required and not field.initial,
                 default=field.initial,
                 help=f"default {field.initial}" if field.initial else _HELP.get(name),
@@ -132,7 +132,7 @@ def _draft(options: dict[str, Any], country: str) -> Draft:
 def _line(number: int, typed: list[str]) -> Line:
     values = {}
     for field, text in zip(_LINE_FIELDS, typed, strict=True):
-        with errors_about(f"Line {number}, {field.words}"):
+        with errors_about(f"Line {number}, {words_of(field)}"):
             values[field.name] = field.clean(text)
     line = Line(**values)
     with errors_about(f"Line {number}"):
