@@ -70,8 +70,11 @@ def _first_invoice(account: str) -> Invoice:
 
 
 def _counter(invoice: Invoice) -> Item:
-    counted = {"currentValue": {"N": "1"}, "lastDate": {"S": invoice.issued_at.isoformat()}}
-    return {"counterName": {"S": InvoiceItem.counter_of(invoice.series).name}} | counted
+    return {
+        "counterName": {"S": InvoiceItem.counter_of(invoice.series).name},
+        "currentValue": {"N": "1"},
+        "lastDate": {"S": invoice.issued_at.isoformat()},
+    }
 
 
 def _guard(invoice: Invoice) -> Item:

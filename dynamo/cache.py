@@ -31,7 +31,7 @@ import pickle
 import re
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import copy
 from decimal import Decimal
 from functools import cached_property
@@ -50,7 +50,8 @@ from dynamo.items.attributes import IntegerAttribute, TextAttribute
 from dynamo.items.bulk import query_pages, read_batches, read_one_of_each, write_batches
 from dynamo.items.plain import PlainModel
 from dynamo.items.updates import Update, conditional
-from dynamo.items.values import ITEM_MAX_BYTES, Item
+from dynamo.items.values import ITEM_MAX_BYTES, Item, typed_number
+from dynamo.wire import Address, Request, Typed
 from dynamo.writes import Outcome, write_one
 
 # Besides the value an item has 37 bytes of names, 64 of key, 49 of location, 32 of nonce, 32 of
@@ -250,7 +251,7 @@ class DynamoCache(AltersData, BaseCache):
         expires_at = self._expires_at(timeout)
         if expires_at == _EXPIRED:
             return not self.has_key(key, version)
-        nonce = {"S": uuid.uuid4().hex}
+        nonce: Typed = {"S": uuid.uuid4().hex}
         item = self._new_item(key, version, value, expires_at) | {"nonce": nonce}
         outcome = _put(item, _ABSENT, _KEY_NAME)
         if not outcome.repeated:
@@ -269,7 +270,7 @@ class DynamoCache(AltersData, BaseCache):
             self._address(key, version),
             _PRESENT,
             names=_VALUE_NAME,
-            values={":now": _number(now_ms())},
+            values={":now": typed_number(now_ms())},
         )
         return bool(write_one("UpdateItem", request))
 
@@ -312,12 +313,12 @@ class DynamoCache(AltersData, BaseCache):
             Unavailable: also if the reply was lost. It is not sent again, because it may have
                 counted (`maybe_written`).
         """
-        update = Update(add={"value": _number(operator.index(delta))})
+        update = Update(add={"value": typed_number(operator.index(delta))})
         request = update.request(
             self._address(key, version),
             _COUNTABLE,
             names=_VALUE_NAME,
-            values={":now": _number(now_ms()), ":number": {"S": "N"}},
+            values={":now": typed_number(now_ms()), ":number": {"S": "N"}},
         )
         request["ReturnValues"] = "UPDATED_NEW"
         outcome = write_one("UpdateItem", request, repeatable=False)
@@ -412,10 +413,12 @@ class DynamoCache(AltersData, BaseCache):
         return item | {"value": _encoded(key, item["key"]["S"], value)}
 
     def _empty_item(self, key: object, version: Version, expires_at: int | None) -> Item:
-        item = {"key": {"S": self._stored_key(key, version)}} | _expiry(expires_at)
-        return item | {"location": {"S": self._mark}} if self._mark else item
+        item: Item = {"key": {"S": self._stored_key(key, version)}, **_expiry(expires_at)}
+        if self._mark:
+            item["location"] = {"S": self._mark}
+        return item
 
-    def _address(self, key: object, version: Version) -> dict[str, Any]:
+    def _address(self, key: object, version: Version) -> Address:
         stored_key = self._stored_key(key, version)
         return {"TableName": CacheItem.table(), "Key": {"key": {"S": stored_key}}}
 
@@ -448,13 +451,13 @@ def now_ms() -> int:
 
 def _put(item: Item, condition: str, names: dict[str, str]) -> Outcome:
     request = {"TableName": CacheItem.table(), "Key": {"key": item["key"]}, "Item": item}
-    values = {":now": _number(now_ms())}
+    values = {":now": typed_number(now_ms())}
     return write_one("PutItem", _conditional(request, condition, names, values))
 
 
 def _conditional(
-    request: dict[str, Any], condition: str, names: dict[str, str], values: Item
-) -> dict[str, Any]:
+    request: Mapping[str, object], condition: str, names: dict[str, str], values: Item
+) -> Request:
     """The `request` under `condition`. Its refusal is without the stored value, of up to 400 KB."""
     quiet = {**request, "ReturnValuesOnConditionCheckFailure": "NONE"}
     return conditional(quiet, condition, names=names, values=values)
@@ -469,7 +472,10 @@ def _expiry(expires_at: int | None) -> Item:
     """The attributes of a value that ends at these epoch milliseconds; none if it never does."""
     if expires_at is None:
         return {}
-    return {"expires": _number(math.ceil(expires_at / 1000)), "expiresAt": _number(expires_at)}
+    return {
+        "expires": typed_number(math.ceil(expires_at / 1000)),
+        "expiresAt": typed_number(expires_at),
+    }
 
 
 def _is_live(item: Item | None) -> TypeGuard[Item]:
@@ -485,20 +491,16 @@ def _value_of(item: Item | None, default: object) -> Any:
     return default if value is UNREADABLE else value
 
 
-def _number(value: int) -> dict[str, str]:
-    return {"N": str(value)}
-
-
-def _integer(value: dict[str, Any]) -> int:
+def _integer(value: Typed) -> int:
     # With Decimal, because an engine may write a large number as 1E+37.
     return int(Decimal(value["N"]))
 
 
-def _encoded(key: object, stored_key: str, value: object) -> dict[str, Any]:
+def _encoded(key: object, stored_key: str, value: object) -> Typed:
     """`value` as stored in the item `stored_key`; an error names it by `key`."""
     # A bool is an int in Python, but has to come back as a bool.
     if type(value) is int and abs(value) < 10**NUMBER_MAX_DIGITS:
-        return _number(value)
+        return typed_number(value)
     if (text := _as_json(value)) is not None:
         return {"S": text}
     pickled = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)

@@ -31,6 +31,8 @@ from typing import Any, ClassVar, dataclass_transform
 
 from pynamodb.exceptions import DoesNotExist as PynamoDoesNotExist
 
+from dynamo.wire import Item
+
 
 @dataclass_transform(eq_default=False, field_specifiers=(field,))
 class ErrorWithValues(Exception):
@@ -195,7 +197,7 @@ class ConditionFailed(DynamoError):
     operation: str
     repeated: bool
     # Never in a text: an item of an account has its password's hash.
-    item: dict[str, Any] | None = field(default=None, repr=False)
+    item: Item | None = field(default=None, repr=False)
     model: Any = field(default=None, repr=False)
 
     text = "The condition of {operation} was false."
@@ -216,7 +218,7 @@ class CancellationReason:
 
     code: str
     message: str
-    item: dict[str, Any] | None = field(repr=False)
+    item: Item | None = field(repr=False)
 
 
 class TransactionCancelled(DynamoError):

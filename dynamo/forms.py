@@ -50,6 +50,7 @@ from dynamo.items.values import ITEM_MAX_BYTES, item_bytes, typed_value
 from dynamo.model.base import Model, becomes
 from dynamo.model.objects import VERSION
 from dynamo.transactions import Transaction
+from dynamo.wire import Typed
 
 __all__ = ["ModelForm", "modelform_factory"]
 
@@ -93,7 +94,7 @@ def _as_returned(field: forms.Field, value: object) -> Any:
     return value
 
 
-def storable(attribute: Attribute[Any], value: object) -> dict[str, Any] | None:
+def storable(attribute: Attribute[Any], value: object) -> Typed | None:
     """The value as stored. Raises ValueError or TypeError if DynamoDB cannot store it."""
     typed = typed_value(attribute, value)
     # JSON can hold half of a surrogate pair.

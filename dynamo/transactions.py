@@ -22,12 +22,12 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-api
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import wraps
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self
+from typing import Concatenate, ParamSpec, Self
 
 from pynamodb.expressions.condition import Condition
 
@@ -46,6 +46,7 @@ from dynamo.items.altering import AltersData
 from dynamo.items.plain import PlainModel, not_supported
 from dynamo.items.updates import conditional
 from dynamo.items.values import ITEM_MAX_BYTES, Item
+from dynamo.wire import Address
 from dynamo.writes import Changes, Otherwise, Refusal, Write, stored_after
 
 #: What a transaction takes.
@@ -118,7 +119,7 @@ class Transaction(AltersData):
         self._repeat_conflicts = repeat_conflicts
         self._writes: list[Write] = []
         #: The place in `_writes` of each write of a model's item, by its key.
-        self._places: dict[tuple[Any, ...], int] = {}
+        self._places: dict[tuple[object, ...], int] = {}
         self._on_commit: list[tuple[object, OnCommit]] = []
         #: Set by a refused commit, in the order of the writes.
         self.refusals: list[Refusal] = []
@@ -256,11 +257,11 @@ class Transaction(AltersData):
                     raise
                 return stored
             return answer.get("Attributes")
-        request = {
+        together = {
             "TransactItems": [write.action for write in writes],
             "ClientRequestToken": str(uuid.uuid4()),
         }
-        send("TransactWriteItems", request, repeat_conflicts=self._repeat_conflicts)
+        send("TransactWriteItems", together, repeat_conflicts=self._repeat_conflicts)
         return None
 
     def _is_done(self) -> bool:
@@ -373,7 +374,7 @@ def _joined(refusals: Iterable[Refusal]) -> list[Exception]:
     return errors
 
 
-def read_together(items: Sequence[PlainModel | Mapping[str, object]]) -> list[Item | None]:
+def read_together(items: Sequence[PlainModel | Address]) -> list[Item | None]:
     """The items stored under the keys of `items`, all at one instant; None for each absent one.
 
     Each of `items` is an object, or the TableName and Key of one.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self, cast
+from typing import Self, cast
 
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
@@ -21,6 +21,7 @@ from dynamo.items.conditions import with_defaults
 from dynamo.items.plain import PlainModel
 from dynamo.items.updates import Update, conditional
 from dynamo.items.values import Item, is_same_value, item_bytes
+from dynamo.wire import Address, Request
 
 #: The requests that do alone what an action of a transaction does.
 _PLAIN = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem"}
@@ -30,7 +31,7 @@ _PLAIN = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem"}
 class Outcome:
     """What became of a write by `write_one`: true if it was done."""
 
-    request: Mapping[str, Any]
+    request: Request
     #: The item that the request asked for with `ReturnValues`, if the write was done.
     item: Item | None = None
     #: Why it was not done.
@@ -50,11 +51,11 @@ class Outcome:
 
         Costs 1 request and 1 read unit per 4 KB if the refusal does not show it.
         """
-        address = {name: self.request[name] for name in ("TableName", "Key")}
+        address: Address = {"TableName": self.request["TableName"], "Key": self.request["Key"]}
         return None if self.refused is None else stored_after(self.refused, address)
 
 
-def write_one(operation: str, request: dict[str, object], *, repeatable: bool = True) -> Outcome:
+def write_one(operation: str, request: Request, *, repeatable: bool = True) -> Outcome:
     """Send a PutItem, UpdateItem or DeleteItem that has a condition.
 
     `request` has TableName and Key, that of a PutItem as well. It is repeated after a lost reply,
@@ -64,7 +65,7 @@ def write_one(operation: str, request: dict[str, object], *, repeatable: bool = 
     Raises:
         Unavailable, Rejected, TableMissing: see `client.sending`.
     """
-    sent = request
+    sent: Mapping[str, object] = request
     if operation == "PutItem":
         # Its key is in the item.
         sent = {name: value for name, value in request.items() if name != "Key"}
@@ -75,7 +76,7 @@ def write_one(operation: str, request: dict[str, object], *, repeatable: bool = 
     return Outcome(request, answer.get("Attributes"))
 
 
-def stored_after(refused: ConditionFailed, address: Mapping[str, object]) -> Item | None:
+def stored_after(refused: ConditionFailed, address: Address) -> Item | None:
     """The item that refused a write; read if the answer does not show it.
 
     Some engines never show it, and none does if there is no item.
@@ -153,9 +154,9 @@ class Write:
     """
 
     about: object
-    action: dict[str, dict[str, Any]]
+    action: dict[str, Request]
     otherwise: Otherwise | None
-    instead: dict[str, Any] = field(default_factory=dict)
+    instead: dict[str, Request] = field(default_factory=dict)
     part_of: object = None
     #: What an update changes.
     changes: Update | None = None
@@ -200,12 +201,12 @@ class Write:
         return next(iter(self.action))
 
     @property
-    def request(self) -> dict[str, Any]:
+    def request(self) -> Request:
         """The action without its kind: the same as the parameters of a plain request."""
         return self.action[self.kind]
 
     @property
-    def key(self) -> tuple[Any, ...] | None:
+    def key(self) -> tuple[object, ...] | None:
         """The table and the key of the model's item: a transaction takes each one once.
 
         None if it is not known which item of which model it writes.
@@ -270,15 +271,15 @@ class Write:
         request = self.request
         if "Item" in request:
             return item_bytes(request["Item"])
-        return item_bytes(request["Key"] | request.get("ExpressionAttributeValues", {}))
+        return item_bytes({**request["Key"], **request.get("ExpressionAttributeValues", {})})
 
     @property
-    def address(self) -> dict[str, Any]:
+    def address(self) -> Address:
         """The parameters of a request that name its item."""
         request = self.request
         key = request.get("Key")
         if key is None:
-            item: Any = self.about
+            item = cast(PlainModel, self.about)
             key = {name: request["Item"][name] for name in item.key_attribute_names()}
         return {"TableName": request["TableName"], "Key": key}
 
@@ -300,7 +301,7 @@ class Write:
         return self.changes is not None and self.changes.is_done(stored)
 
     @property
-    def plain(self) -> tuple[str, dict[str, Any]] | None:
+    def plain(self) -> tuple[str, Request] | None:
         """The plain request that does the same, at half the cost; None if there is none."""
         if self.needs_token or self.kind not in _PLAIN:
             return None

@@ -27,7 +27,7 @@ from pynamodb.attributes import MapAttribute
 
 from dynamo import DateAttribute, IntegerAttribute, Model, TextAttribute
 from dynamo.items.plain import PlainModel
-from dynamo.items.values import Item
+from dynamo.items.values import Item, Typed
 from sequences import NumberedItem
 
 
@@ -58,7 +58,7 @@ class InvoiceItem(NumberedItem):
         return series.rpartition("#")[0]
 
     @classmethod
-    def check_order(cls, order: dict[str, str]) -> None:
+    def check_order(cls, order: Typed) -> None:
         """Reject a value that is not a date. Raises ValueError."""
         date.fromisoformat(order.get("S", "none"))
 

@@ -21,6 +21,7 @@ from dynamo import Transaction, joined
 from dynamo.client.sending import read_item
 from dynamo.items.updates import Update, conditional
 from dynamo.items.values import Item, fits_key
+from dynamo.wire import Address, Typed
 from dynamo.writes import Refusal, Write, write_one
 from locks.exceptions import BadLockName, LockChanged
 from locks.models import RELEASED, LockItem
@@ -111,7 +112,7 @@ def renew(name: str, versions: Sequence[str], version: str, data: bytes | None) 
     Not if another program, such as an operator's script, marked the lock as released: a waiter may
     take it then. Also stores `data`, unless it is None. Costs 1 request, 1 write unit.
     """
-    now = {"S": _time_of_day()}
+    now: Typed = {"S": _time_of_day()}
     update = Update({"recordVersionNumber": {"S": version}, "renewedAt": now, **_stored_data(data)})
     unreleased = _held(versions, " AND attribute_not_exists(isReleased)")
     outcome = write_one("UpdateItem", update.request(_address(name), **unreleased))
@@ -179,11 +180,11 @@ def break_seen(name: str, seen: Item, *, delete: bool, write: Transaction | None
         write.add(Write(action, action, otherwise))
 
 
-def _address(name: str) -> dict[str, Any]:
+def _address(name: str) -> Address:
     return {"TableName": LockItem.table(), "Key": {"key": {"S": name}}}
 
 
-def _released(version: str) -> dict[str, Any]:
+def _released(version: str) -> Item:
     return {"recordVersionNumber": {"S": version}, "isReleased": {"S": RELEASED}}
 
 

@@ -46,9 +46,10 @@ from dynamo.client.sending import read_item, send
 from dynamo.exceptions import ConditionFailed, Rejected
 from dynamo.items.altering import AltersData
 from dynamo.items.updates import Update
-from dynamo.items.values import Item, fits_key
+from dynamo.items.values import Item, fits_key, typed_number
 from dynamo.runtime.deadline import operation_ends_at, within
 from dynamo.runtime.threads import in_thread
+from dynamo.wire import Typed
 from dynamo.writes import write_one
 from sequences.combining import Caller, Combiner
 from sequences.exceptions import CounterContended, NotACounter, ReservedName
@@ -279,7 +280,7 @@ def _draw_or_start_over(sequence: Sequence, reset_value: int) -> int:
     and if other callers are faster there, a read and the same again.
     """
     # Compared with the stored number, which is one step behind the next one.
-    limit = {":limit": _number(reset_value - sequence.increment)}
+    limit = {":limit": typed_number(reset_value - sequence.increment)}
     before, beyond = ("<", ">=") if sequence.increment > 0 else (">", "<=")
     within_limit = f"attribute_not_exists(currentValue) OR currentValue {before} :limit"
     ends_at = operation_ends_at()
@@ -314,7 +315,7 @@ def _draw_optimistically(sequence: Sequence, count: int) -> int:
             after = _within_38_digits(sequence.name, first + (count - 1) * step)
             unchanged, values = "attribute_not_exists(currentValue)", {}
             if last is not None:
-                unchanged, values = "currentValue = :last", {":last": _number(last)}
+                unchanged, values = "currentValue = :last", {":last": typed_number(last)}
             if _set(sequence, after, unchanged, values):
                 return first
             pause = pause_seconds(collisions)
@@ -332,10 +333,10 @@ def _read(name: str) -> int | None:
 def _add(sequence: Sequence, count: int, **under: Any) -> int:
     """Count up by `count` numbers, `under` a condition if there is one; return the last of them."""
     before = sequence.initial_value - sequence.increment
-    span = _number(count * sequence.increment)
+    span = typed_number(count * sequence.increment)
     update = Update(add={"currentValue": span})
     if before:
-        update = Update(count={"currentValue": (_number(before), span)})
+        update = Update(count={"currentValue": (typed_number(before), span)})
     request = update.request(Counter.address(sequence.name), **under)
     request["ReturnValues"] = "UPDATED_NEW"
     try:
@@ -353,16 +354,12 @@ def _add(sequence: Sequence, count: int, **under: Any) -> int:
 
 def _set(sequence: Sequence, value: int, condition: str, values: Item) -> bool:
     """Set the counter to `value` if `condition` holds; return whether it did."""
-    update = Update(set={"currentValue": _number(value)})
+    update = Update(set={"currentValue": typed_number(value)})
     request = update.request(Counter.address(sequence.name), condition, values=values)
     return bool(write_one("UpdateItem", request))
 
 
-def _number(value: int) -> dict[str, str]:
-    return {"N": str(value)}
-
-
-def _whole_number(name: str, stored: dict[str, Any]) -> int:
+def _whole_number(name: str, stored: Typed) -> int:
     number = Decimal(stored.get("N", "NaN"))
     if not number.is_finite() or number != number.to_integral_value():
         raise NotACounter(name, stored)

@@ -15,8 +15,9 @@ from typing import Any
 from dynamo.client.sending import read_item
 from dynamo.exceptions import DamagedItem
 from dynamo.items.updates import Update, conditional
-from dynamo.items.values import Item
+from dynamo.items.values import Item, typed_number
 from dynamo.transactions import MAX_WRITES, Transaction, read_together
+from dynamo.wire import Request, Typed
 from dynamo.writes import Write
 from sequences.combining import Caller
 from sequences.exceptions import DamagedSeries, OutOfOrder, SeriesError
@@ -24,7 +25,7 @@ from sequences.models import Counter, NumberedModel
 
 Model = type[NumberedModel]
 #: A value of `ordered_by` as on the wire: `{"S": "2026-03-14"}`.
-Order = dict[str, str]
+Order = Typed
 
 #: Below the 4 MB of a transaction, because DynamoDB counts sizes a little differently.
 MAX_BYTES = 3_000_000
@@ -164,7 +165,7 @@ class Group:
         for number, caller in self._numbered:
             ask = caller.ask
             item = ask.wire | {"number": {"N": str(number)}}
-            guard = {
+            guard: Item = {
                 "series": {"S": ask.guard_key},
                 "number": {"N": "0"},
                 "owner": {"S": f"{self._series}#{number}"},
@@ -186,9 +187,9 @@ class Group:
         action = conditional(request, "attribute_not_exists(series)")
         return Write(about, {"Put": action}, refused)
 
-    def _counter_update(self) -> dict[str, Any]:
-        values = {":before": {"N": str(self._head.number)}}
-        changes: Item = {"currentValue": {"N": str(self.head_after.number)}}
+    def _counter_update(self) -> Request:
+        values: Item = {":before": typed_number(self._head.number)}
+        changes: Item = {"currentValue": typed_number(self.head_after.number)}
         if self.head_after.last is not None:
             changes["lastDate"] = self.head_after.last
         unchanged = "currentValue = :before"

@@ -23,6 +23,7 @@ from dynamo.items.plain import PlainModel
 from dynamo.items.values import Item, canonical, digest_of
 from dynamo.model.base import Model
 from dynamo.model.unique import GuardTable
+from dynamo.wire import Address, Typed
 from sequences.exceptions import RequestIdReused
 
 #: The partition key of every request id's guard item begins with this.
@@ -38,7 +39,7 @@ class Counter(PlainModel):
     name = TextAttribute(hash_key=True, attr_name="counterName")
 
     @classmethod
-    def address(cls, name: str) -> dict[str, Any]:
+    def address(cls, name: str) -> Address:
         """Table and key of a counter, as in a request."""
         return {"TableName": cls.table(), "Key": {"counterName": {"S": name}}}
 
@@ -99,7 +100,7 @@ class NumberedModel(Model):
         _counter_prefixes.add(cls.counter_prefix())
 
     @classmethod
-    def check_order(cls, order: dict[str, str]) -> None:
+    def check_order(cls, order: Typed) -> None:
         """Check that a value of `ordered_by`, as on the wire, can be ordered.
 
         Raises:

@@ -11,7 +11,7 @@ import threading
 import uuid
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pynamodb.expressions.condition import Condition
 
@@ -19,6 +19,7 @@ from dynamo import DynamoError
 from dynamo.client.sending import read_item
 from dynamo.items.updates import Update, conditional
 from dynamo.items.values import Item
+from dynamo.wire import Address
 from dynamo.writes import Outcome, write_one
 from locks import Lease, LeaseLost, Lock
 from uploads.exceptions import ClaimLost
@@ -214,7 +215,7 @@ def _delete(url: str, condition: Condition) -> Outcome:
     return write_one("DeleteItem", conditional(_address(url), condition))
 
 
-def _address(url: str) -> dict[str, Any]:
+def _address(url: str) -> Address:
     return {"TableName": UploadItem.table(), "Key": {"key": {"S": url}}}
 
 

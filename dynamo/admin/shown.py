@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from django.utils.functional import lazystr
 
 from dynamo.exceptions import DamagedItem
-from dynamo.items.values import UNUSABLE, Item
+from dynamo.items.values import UNUSABLE, Item, value_of
 from dynamo.model.base import Model
 
 M = TypeVar("M", bound=Model)
@@ -41,7 +41,7 @@ def with_id(model: type[M], text: str) -> M | None:
         )
         key = model.key_of_texts(parts)
         values = {
-            name: attribute.deserialize(attribute.get_value(key[stored_name]))
+            name: value_of(attribute, key[stored_name])
             for name, stored_name, attribute in model._key_attributes()
         }
         item = model(**values)

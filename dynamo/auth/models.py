@@ -59,6 +59,7 @@ from dynamo.items.values import Item
 from dynamo.model.base import Model
 from dynamo.model.unique import Unique
 from dynamo.transactions import Transaction, joined
+from dynamo.wire import Typed
 from dynamo.writes import Otherwise, Refusal, Write
 
 
@@ -500,7 +501,7 @@ class AbstractUser(Model):
             self._note_password(stored.get("password"))
 
     @sensitive_variables()
-    def _note_password(self, stored: dict[str, object] | None) -> None:
+    def _note_password(self, stored: Typed | None) -> None:
         """Forget the typed password if it need not be saved any more; tell that it was stored."""
         typed, hashed = self._typed or ("", "")
         is_current = self.password == hashed
@@ -553,7 +554,7 @@ class AbstractUser(Model):
         return super().insert_for(request_id, without, write)
 
     @sensitive_variables()
-    def _has_digest(self, digest: dict[str, Any], stored: Item) -> bool:
+    def _has_digest(self, digest: Typed, stored: Item) -> bool:
         """Also whether `stored` has the typed password, which the digest leaves out."""
         if not super()._has_digest(digest, stored):
             return False

@@ -45,6 +45,7 @@ from dynamo.client.retries import (
 from dynamo.runtime.deadline import operation_ends_at, page_is_over, recovery_begins_at
 from dynamo.runtime.processes import PerProcess
 from dynamo.signals import request_sent
+from dynamo.wire import Item
 
 log = logging.getLogger(__name__)
 
@@ -152,7 +153,7 @@ _shared: PerProcess[_Shared] = PerProcess(_make_shared)
 )
 def send(
     operation: str,
-    request: dict[str, Any],
+    request: Mapping[str, Any],
     *,
     repeatable: bool | None = None,
     repeat_conflicts: bool = True,
@@ -216,12 +217,12 @@ def send(
     raise AssertionError("unreachable: the loop ends by return or raise")
 
 
-def read_item(address: Mapping[str, object]) -> dict[str, Any] | None:
+def read_item(address: Mapping[str, object]) -> Item | None:
     """The stored item with the TableName and Key of `address`; None if there is none.
 
     Costs 1 request and 1 read unit per 4 KB. Raises as `send`.
     """
-    return send("GetItem", dict(address)).get("Item") or None
+    return send("GetItem", address).get("Item") or None
 
 
 def _pause_until_recovery(began: float, last_began: float) -> float | None:
@@ -232,10 +233,10 @@ def _pause_until_recovery(began: float, last_began: float) -> float | None:
     return max(0.0, recovery - time.monotonic())
 
 
-def _completed(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+def _completed(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
     if operation not in OPERATIONS:
-        return request
-    request = {"ReturnConsumedCapacity": "TOTAL"} | request
+        return dict(request)
+    request = {"ReturnConsumedCapacity": "TOTAL", **request}
     if operation in CONSISTENT and "ConsistentRead" not in request:
         # DynamoDB refuses consistent reads of a global secondary index.
         request["ConsistentRead"] = "IndexName" not in request

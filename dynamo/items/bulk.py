@@ -91,7 +91,7 @@ def query_pages(
         page["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
 
-def read_batches(table: str, keys: Sequence[Item]) -> Iterator[Item]:
+def read_batches(table: str, keys: Sequence[Mapping[str, object]]) -> Iterator[Item]:
     """The items stored under `keys`, in no order; absent ones are left out.
 
     `keys` must be different. Costs 1 request per 100 keys, 1 read unit per 4 KB of each item.
@@ -105,7 +105,7 @@ def read_batches(table: str, keys: Sequence[Item]) -> Iterator[Item]:
             yield from answer["Responses"].get(table, [])
 
 
-def read_one_of_each(keys: Mapping[str, Item]) -> dict[str, Item]:
+def read_one_of_each(keys: Mapping[str, Mapping[str, object]]) -> dict[str, Item]:
     """By table, the item stored under the table's key in `keys`; absent ones are left out.
 
     Costs 1 request, 1 read unit per 4 KB of each item.

@@ -9,7 +9,8 @@ from pynamodb.expressions.condition import And, Condition, Exists, IsType, Not, 
 from pynamodb.expressions.operand import Path, Value
 
 from dynamo.items.plain import PlainModel
-from dynamo.items.values import canonical, typed_value
+from dynamo.items.values import canonical, kind_and_value, typed_value
+from dynamo.wire import Typed
 
 _COMPARISONS: dict[str, Callable[..., bool]] = {
     "<": operator.lt,
@@ -66,7 +67,7 @@ def _names(operand: object) -> list[str]:
     return [name for item in getattr(operand, "values", ()) for name in _names(item)]
 
 
-def _is_met(comparison: str, own: dict[str, object], others: list[dict[str, object]]) -> bool:
+def _is_met(comparison: str, own: Typed, others: list[Typed]) -> bool:
     if comparison in {"=", "IN"}:
         return own in others
     if comparison == "<>":
@@ -75,6 +76,6 @@ def _is_met(comparison: str, own: dict[str, object], others: list[dict[str, obje
     return is_one_type and _COMPARISONS[comparison](*map(_ordinal, (own, *others)))
 
 
-def _ordinal(typed: dict[str, Any]) -> Any:
-    ((kind, value),) = typed.items()
+def _ordinal(typed: Typed) -> Any:
+    kind, value = kind_and_value(typed)
     return Decimal(value) if kind == "N" else value

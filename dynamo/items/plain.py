@@ -7,7 +7,7 @@ absent, and then changed by updates of single attributes, each under a condition
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 from django.conf import settings
 from django.utils.functional import classproperty
@@ -23,7 +23,18 @@ from dynamo.client.sending import CONSISTENT, send
 from dynamo.exceptions import DamagedItem
 from dynamo.items.attributes import number_text
 from dynamo.items.fields import Options
-from dynamo.items.values import UNUSABLE, Item, as_written, canonical, typed_value
+from dynamo.items.values import (
+    UNUSABLE,
+    Item,
+    as_hex,
+    as_typed,
+    as_written,
+    canonical,
+    kind_and_value,
+    typed_value,
+    value_of,
+)
+from dynamo.wire import Address
 
 TABLE_NAME_PATTERN = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
 
@@ -131,7 +142,7 @@ class PlainModel(PynamoModel):
         named = {attribute[0]: attribute for attribute in cls._named_attributes()}
         return [named[name] for name in (cls._hash_keyname, cls._range_keyname) if name]
 
-    def _address(self) -> dict[str, Any]:
+    def _address(self) -> Address:
         """The parameters of a request that name this item."""
         return {"TableName": self.table(), "Key": self._key()}
 
@@ -153,9 +164,9 @@ class PlainModel(PynamoModel):
         """The parts of the key of the stored `item` as texts: a binary one is hexadecimal."""
         texts = []
         for name in cls.key_attribute_names():
-            ((kind, value),) = item[name].items()
+            kind, value = kind_and_value(item[name])
             number = number_text(value) if kind == "N" else ""
-            texts.append(number or (bytes(value).hex() if kind == "B" else value))
+            texts.append(number or (as_hex(value) if kind == "B" else value))
         return texts
 
     @classmethod
@@ -167,9 +178,10 @@ class PlainModel(PynamoModel):
         """
         key: Item = {}
         for (_name, stored_name, attribute), text in zip(cls._key_attributes(), texts, strict=True):
-            kind: Any = attribute.attr_type
+            kind = attribute.attr_type
             number = number_text(text) if kind == "N" else ""
-            key[stored_name] = {kind: number or (bytes.fromhex(text) if kind == "B" else text)}
+            value = number or (bytes.fromhex(text) if kind == "B" else text)
+            key[stored_name] = as_typed(kind, value)
         return key
 
     def refuse_raw_write(self, verb: str) -> None:
@@ -246,7 +258,7 @@ class PlainModel(PynamoModel):
             return cls
         attribute: Any = cls.get_attributes()[cls._discriminator]
         try:
-            kind: Any = cls._get_discriminator_class(item)
+            kind: Any = cls._get_discriminator_class(cast(Any, item))
         except UNUSABLE as error:
             raise cls._damaged(item, attribute.attr_name) from error
         if kind is None and attribute.get_discriminator(cls) is None:
@@ -262,7 +274,7 @@ class PlainModel(PynamoModel):
         texts = (str(value) for typed in key for value in typed.values())
         return DamagedItem(cls.table(), "#".join(texts), attribute)
 
-    def deserialize(self, attribute_values: Item) -> None:
+    def deserialize(self, attribute_values: Item) -> None:  # type: ignore[override]  # PynamoDB does not type values
         """Take the values of a stored item. PynamoDB calls this after an update.
 
         Raises:
@@ -283,7 +295,7 @@ class PlainModel(PynamoModel):
             typed = item.get(stored_name)
             if typed and "NULL" not in typed:
                 try:
-                    value = attribute.deserialize(attribute.get_value(typed))
+                    value = value_of(attribute, typed)
                 except UNUSABLE as error:
                     raise self._damaged(item, stored_name) from error
                 if isinstance(attribute, MapAttribute):
@@ -300,14 +312,14 @@ class PlainModel(PynamoModel):
         """Called when this object has become the item `stored`."""
         self.stored = stored
 
-    def serialize(self, null_check: bool = True) -> Item:
+    def serialize(self, null_check: bool = True) -> Item:  # type: ignore[override]  # as above
         """The item as stored. PynamoDB's is slower: it also visits attributes without a value."""
         item: Item = {}
         for name, stored_name, attribute in self._named_attributes():
             value = self.attribute_values.get(name)
             if isinstance(attribute, (ListAttribute, MapAttribute)) and value is not None:
-                item = super().serialize(null_check)
-                return {name: canonical(typed) for name, typed in item.items()}
+                whole = cast(Item, super().serialize(null_check))
+                return {name: canonical(typed) for name, typed in whole.items()}
             if typed := typed_value(attribute, value):
                 item[stored_name] = typed
             elif null_check and not attribute.null:

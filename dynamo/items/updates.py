@@ -2,22 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Value
 from pynamodb.expressions.update import Action, AddAction, RemoveAction, SetAction
 
 from dynamo.items.values import Item, is_same_value
+from dynamo.wire import Request, Typed
 
 #: A stored name, or a tuple of those that lead into maps: `("sessions", "a1", "seenAt")`.
-Name = Any
-
-#: A value as on the wire: `{"S": "…"}`.
-Typed = Mapping[str, Any]
-
-_NONE: Mapping[Any, Any] = MappingProxyType({})
+Name = Any  # Not a union: dictionaries with texts only would not fit.
 
 
 @dataclass(frozen=True)
@@ -62,9 +57,9 @@ class Update:
         address: Mapping[str, object],
         condition: str | Condition = "",
         *,
-        names: Mapping[str, str] = _NONE,
-        values: Mapping[str, Typed] = _NONE,
-    ) -> dict[str, Any]:
+        names: Mapping[str, str] | None = None,
+        values: Mapping[str, Typed] | None = None,
+    ) -> Request:
         """The parameters of UpdateItem, and of Update in a transaction.
 
         `address` has TableName and Key. A `condition` in text uses `names` and `values`.
@@ -102,8 +97,8 @@ class Update:
         return conditional(
             {**address, "UpdateExpression": expression},
             condition,
-            names=_by_place(placeholders) | dict(names),
-            values=operands | dict(values),
+            names=_by_place(placeholders) | dict(names or {}),
+            values=operands | dict(values or {}),
         )
 
     def is_done(self, stored: Item | None) -> bool:
@@ -124,9 +119,9 @@ def conditional(
     request: Mapping[str, object],
     condition: str | Condition,
     *,
-    names: Mapping[str, str] = _NONE,
-    values: Mapping[str, Typed] = _NONE,
-) -> dict[str, Any]:
+    names: Mapping[str, str] | None = None,
+    values: Mapping[str, Typed] | None = None,
+) -> Request:
     """The `request` under `condition`; unless it says otherwise, its refusal shows the stored item.
 
     A condition in text uses the placeholders `names` and `values`.
@@ -144,19 +139,19 @@ def conditional(
         "ExpressionAttributeValues": values,
     }
     # DynamoDB rejects empty parameters.
-    return {name: value for name, value in found.items() if value}
+    return cast(Request, {name: value for name, value in found.items() if value})
 
 
 def _by_place(names: Mapping[str, str]) -> dict[str, str]:
     return {place: name for name, place in names.items()}
 
 
-def value_at(item: Item, name: Name) -> Any:
+def value_at(item: Item, name: Name) -> Typed | None:
     """The typed value under `name`; None if there is none."""
     steps = (name,) if isinstance(name, str) else name
-    value: Any = {"M": item}
+    value: Typed = {"M": item}
     for step in steps:
-        value = value.get("M", {}).get(step)
-        if value is None:
+        if step not in value.get("M", {}):
             return None
+        value = value["M"][step]
     return value

@@ -4,19 +4,20 @@ import hashlib
 import json
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from pynamodb.attributes import Attribute, JSONAttribute
 
 from dynamo.items.attributes import number_text
+from dynamo.wire import Item as Item, Typed as Typed
 
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 PARTITION_KEY_MAX_BYTES = 2048
 SORT_KEY_MAX_BYTES = 1024
 ITEM_MAX_BYTES = 400 * 1024
 
-#: An item as DynamoDB sends it: attribute names to typed values, `{"pk": {"S": "…"}}`.
-Item = dict[str, dict[str, Any]]
+
+T = TypeVar("T")
 
 #: What attributes raise for a value of another type.
 UNUSABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -27,19 +28,24 @@ def text_of(item: Item | None, name: str) -> str:
     return str((item or {}).get(name, {}).get("S", ""))
 
 
-def as_written(attribute: Attribute[Any], typed: dict[str, object]) -> dict[str, Any]:
+def as_written(attribute: Attribute[Any], typed: Typed) -> Typed:
     """The stored value `typed` as `attribute` writes it: other programs may write another text.
 
     Raises:
         ValueError: it is not a value of the attribute.
     """
     try:
-        return typed_value(attribute, attribute.deserialize(attribute.get_value(typed))) or {}
+        return typed_value(attribute, value_of(attribute, typed)) or {}
     except UNUSABLE as error:
         raise ValueError(f"The stored value of {attribute.attr_name} is not valid.") from error
 
 
-def typed_value(attribute: Attribute[Any], value: object) -> dict[str, Any] | None:
+def value_of(attribute: Attribute[T], typed: Typed) -> T:
+    """The value of `attribute` that is stored as `typed`; one of `UNUSABLE` if there is none."""
+    return attribute.deserialize(attribute.get_value(dict(typed)))
+
+
+def typed_value(attribute: Attribute[Any], value: object) -> Typed | None:
     """The `value` of `attribute` in its one stored form; None if it is not stored.
 
     Raises:
@@ -52,16 +58,31 @@ def typed_value(attribute: Attribute[Any], value: object) -> dict[str, Any] | No
     if isinstance(attribute, JSONAttribute):
         # PynamoDB's writes NaN, which is not JSON.
         json.loads(stored, parse_constant=number_text)
-    return canonical({attribute.attr_type: stored})
+    return canonical(as_typed(attribute.attr_type, stored))
 
 
-def canonical(typed: dict[str, Any]) -> dict[str, Any]:
+def as_typed(kind: str, value: object) -> Typed:
+    """The `value` with its type, `S`, `N` or another."""
+    return cast(Typed, {kind: value})
+
+
+def typed_number(value: int) -> Typed:
+    return {"N": str(value)}
+
+
+def kind_and_value(typed: Typed) -> tuple[str, Any]:
+    """The type of a typed value, such as `S`, and the value without it."""
+    ((kind, value),) = typed.items()
+    return kind, value
+
+
+def canonical(typed: Typed) -> Typed:
     """The one form of a typed value: `{"N": "1"}` for `{"N": "1.0"}`; sets are sorted.
 
     Raises:
         ValueError: DynamoDB cannot store a number in it.
     """
-    ((kind, value),) = typed.items()
+    kind, value = kind_and_value(typed)
     match kind:
         case "N":
             value = number_text(value)
@@ -73,13 +94,14 @@ def canonical(typed: dict[str, Any]) -> dict[str, Any]:
             value = list(map(canonical, value))
         case "M":
             value = {name: canonical(item) for name, item in value.items()}
-    return {kind: value}
+    return as_typed(kind, value)
 
 
-def is_same_value(one: Any, other: Any) -> bool:
+def is_same_value(one: Typed | None, other: Typed | None) -> bool:
     """Whether two typed values, `{"N": "1.0"}`, are equal for DynamoDB; None is an absent one."""
-    are_two = one is not None and other is not None
-    return bool(one == other) or (are_two and canonical(one) == canonical(other))
+    if one is None or other is None:
+        return one == other
+    return one == other or canonical(one) == canonical(other)
 
 
 def digest_of(value: object) -> str:
@@ -88,7 +110,7 @@ def digest_of(value: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def as_hex(value: Any) -> str:
+def as_hex(value: bytes) -> str:
     """A binary value for JSON, which has none."""
     return bytes(value).hex()
 
@@ -96,9 +118,7 @@ def as_hex(value: Any) -> str:
 def with_binary(item: Item, convert: Callable[[Any], Any]) -> Item:
     """The `item`, or key, with its binary values converted."""
     return {
-        name: {kind: convert(value) if kind == "B" else value}
-        for name, typed in item.items()
-        for kind, value in typed.items()
+        name: {"B": convert(typed["B"])} if "B" in typed else typed for name, typed in item.items()
     }
 
 
@@ -111,8 +131,8 @@ def item_bytes(item: Item) -> int:
     return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())
 
 
-def _value_bytes(value: dict[str, Any]) -> int:
-    ((kind, content),) = value.items()
+def _value_bytes(value: Typed) -> int:
+    kind, content = kind_and_value(value)
     if kind == "S":
         return len(content.encode())
     if kind == "N":
@@ -125,7 +145,7 @@ def _value_bytes(value: dict[str, Any]) -> int:
     if kind == "M":
         return 3 + len(content) + item_bytes(content)
     if kind in {"SS", "NS", "BS"}:
-        return sum(_value_bytes({kind[0]: item}) for item in content)
+        return sum(_value_bytes(as_typed(kind[0], item)) for item in content)
     return 1
 
 

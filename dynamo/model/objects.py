@@ -32,10 +32,12 @@ from dynamo.items.values import (
     canonical,
     fits_key,
     is_same_value,
+    typed_number,
     typed_value,
     with_binary,
 )
 from dynamo.model.unique import REQUESTS, GuardTable, UniqueKey
+from dynamo.wire import Typed
 
 VERSION = "version"
 #: The stored name of the random text that each change leaves.
@@ -112,7 +114,7 @@ class ItemObject(PlainModel):
         values = copy.deepcopy(self.attribute_values)
         return {**vars(self), "attribute_values": values, "_unanswered": None}
 
-    def _identity(self) -> tuple[Any, ...] | None:
+    def _identity(self) -> tuple[object, ...] | None:
         """The table and the key; None for an object without a key."""
         key = [self.attribute_values.get(name) for name, *_rest in self._key_attributes()]
         return None if not key or None in key else (self.table(), *key)
@@ -210,7 +212,7 @@ class ItemObject(PlainModel):
             key = {name: item[name] for name in self.key_attribute_names()}
             raise ValueError(f"An item of {type(self).__name__} cannot have the key {key}.")
 
-    def _check_index_keys(self, typed: Mapping[str, dict[str, object] | None]) -> None:
+    def _check_index_keys(self, typed: Mapping[str, Typed | None]) -> None:
         for name, limit in self._index_keys.items():
             for value in (typed.get(name) or {}).values():
                 if not fits_key(value, limit):
@@ -348,7 +350,9 @@ class ItemObject(PlainModel):
         self._is_deleted = False
         self._unanswered = None
 
-    def _wire_of(self, values: Mapping[str, object], *, removals: bool = False) -> dict[str, Any]:
+    def _wire_of(
+        self, values: Mapping[str, object], *, removals: bool = False
+    ) -> dict[str, Typed | None]:
         """The `values` by stored name, as stored; with `removals`, None for one that is removed.
 
         Raises:
@@ -357,7 +361,7 @@ class ItemObject(PlainModel):
         """
         if unknown := self._unknown(values):
             raise TypeError(unknown)
-        wire: dict[str, Any] = {}
+        wire: dict[str, Typed | None] = {}
         attributes = self.get_attributes()
         for name, value in values.items():
             attribute = attributes[name]
@@ -370,7 +374,7 @@ class ItemObject(PlainModel):
                 wire[str(attribute.attr_name)] = typed
         return wire
 
-    def _stored_value(self, stored_name: str) -> dict[str, Any] | None:
+    def _stored_value(self, stored_name: str) -> Typed | None:
         """The stored value; if it is absent, the constant that stands for it."""
         if stored_name in self.stored:
             return self.stored[stored_name]
@@ -446,7 +450,7 @@ class ItemObject(PlainModel):
         version = self._version_of(self.stored)
         if version is None:
             return self._exists_condition()
-        upper = {"N": str(version + MOST_WRITES - 1)}
+        upper = typed_number(version + MOST_WRITES - 1)
         return Path([VERSION]).between(self.stored[VERSION], upper)
 
     def unchanged(self) -> Condition:
@@ -468,7 +472,7 @@ class ItemObject(PlainModel):
         if version != read and continues(version, read):
             raise self._stale()
         self.version = version
-        self.stored = {**self.stored, VERSION: {"N": str(version)}}
+        self.stored = {**self.stored, VERSION: typed_number(version)}
 
     # Errors of writes -----------------------------------------------------------------------------
 
@@ -489,7 +493,7 @@ class ItemObject(PlainModel):
             raise self._stale(is_deleted=True)
 
 
-def _is_stored_as(attribute: Any, value: Any, typed: dict[str, Any] | None) -> bool:
+def _is_stored_as(attribute: Attribute[Any], value: object, typed: Typed | None) -> bool:
     try:
         return is_same_value(typed_value(attribute, value), typed)
     except UNUSABLE:

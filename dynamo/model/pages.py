@@ -24,7 +24,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from types import MethodType
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, cast
 
 from django.core import signing
 from pynamodb.expressions.condition import Condition
@@ -292,7 +292,7 @@ def scan_page(
     salt = json.dumps(["dynamo.model.pages.scan", model.__name__, model.table()])
     last = None if after is None else _opened(after, salt)
     guards = 0 if model._guard_table().is_own else len(model._unique_keys)
-    found = model.scan(page_size=(limit + 1) * (1 + guards), last_evaluated_key=last)
+    found = model.scan(page_size=(limit + 1) * (1 + guards), last_evaluated_key=cast(Any, last))
     return _collected(model, found, limit, salt, MOST_SCANS, damaged)
 
 

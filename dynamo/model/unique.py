@@ -51,8 +51,11 @@ from dynamo.items.values import (
     SORT_KEY_MAX_BYTES,
     Item,
     as_written,
+    kind_and_value,
     typed_value,
+    value_of,
 )
+from dynamo.wire import Address, Request
 from dynamo.writes import Otherwise, Refusal, Write
 
 #: Returns the form in which two texts are compared. Raises ValueError if there is none.
@@ -159,7 +162,7 @@ class UniqueKey:
     def values(self, item: Item) -> dict[str, Any]:
         """The values, by attribute name, that `item` stores; it has all of them."""
         return {
-            name: attribute.deserialize(attribute.get_value(item[str(attribute.attr_name)]))
+            name: value_of(attribute, item[str(attribute.attr_name)])
             for name, attribute in zip(self.names, self.attributes, strict=True)
         }
 
@@ -175,12 +178,12 @@ class UniqueKey:
             typed = item.get(stored_name)
             if typed is None or "NULL" in typed:
                 return None
-            if attribute.attr_type not in typed:
+            kind, value = kind_and_value(typed)
+            if kind != attribute.attr_type:
                 raise ValueError(f"The stored value of {stored_name} is not valid.")
-            value = typed[attribute.attr_type]
             if value in ("", b""):
                 return None
-            if attribute.attr_type == "S":
+            if kind == "S":
                 value = as_written(attribute, typed)["S"]
             texts.append(self._text(attribute, value))
         value = texts[0] if len(texts) == 1 else json.dumps(texts, ensure_ascii=False)
@@ -272,7 +275,7 @@ class GuardTable:
     def name(self) -> str:
         return f"{settings.DYNAMODB_TABLE_PREFIX}{self.base_name}"
 
-    def address(self, key: str) -> dict[str, Any]:
+    def address(self, key: str) -> Address:
         """The parameters of a request that name the guard item `key`."""
         return {"TableName": self.name, "Key": {self.key_name: {"S": key}}}
 
@@ -299,9 +302,10 @@ class GuardTable:
         not prevent the transaction.
         """
         names = {"#owner": OWNER}
-        values = {":owner": {"S": owner}}
+        values: Item = {":owner": {"S": owner}}
         action = conditional(self.address(key), "#owner = :owner", names=names, values=values)
-        left = {"ConditionCheck": action | {"ConditionExpression": "NOT #owner = :owner"}}
+        check = action | Request(ConditionExpression="NOT #owner = :owner")
+        left = {"ConditionCheck": check}
         return GuardWrite(None, {"Delete": action}, None, left, part_of=part_of, guard_key=key)
 
 
@@ -312,7 +316,7 @@ class GuardWrite(Write):
     guard_key: str
 
     @property
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> tuple[object, ...]:
         return self.request["TableName"], self.guard_key
 
     def merged(self, other: Write) -> Write:
@@ -327,9 +331,11 @@ class GuardWrite(Write):
         put = claim.request
         owners = claim.request["ExpressionAttributeValues"]
         former = f":former{len(owners)}"
-        put = put | {
-            "ConditionExpression": f"{put['ConditionExpression']} OR #owner = {former}",
-            "ExpressionAttributeValues": owners
-            | {former: free.request["ExpressionAttributeValues"][":owner"]},
-        }
+        put = put | Request(
+            ConditionExpression=f"{put['ConditionExpression']} OR #owner = {former}",
+            ExpressionAttributeValues={
+                **owners,
+                former: free.request["ExpressionAttributeValues"][":owner"],
+            },
+        )
         return replace(claim, action={"Put": put})

@@ -12,7 +12,7 @@ from dynamo.client.sending import read_item
 from dynamo.exceptions import AlreadyDone, ConditionFailed, Taken
 from dynamo.items.conditions import with_defaults
 from dynamo.items.updates import Update, conditional
-from dynamo.items.values import Item, digest_of, is_same_value, text_of
+from dynamo.items.values import Item, digest_of, is_same_value, text_of, typed_number
 from dynamo.model.objects import (
     VERSION,
     WRITE_ID,
@@ -32,6 +32,7 @@ from dynamo.model.unique import (
     UniqueKey,
 )
 from dynamo.transactions import Transaction, joined
+from dynamo.wire import Request, Typed
 from dynamo.writes import Refusal, Write
 
 #: The default key of an item is the UUIDv5 of its request id in this namespace.
@@ -72,7 +73,7 @@ class _Check(Write):
     """
 
     @property
-    def plain(self) -> tuple[str, dict[str, Any]] | None:
+    def plain(self) -> tuple[str, Request] | None:
         if not self.is_idle:
             return None
         item: Any = self.about
@@ -133,7 +134,7 @@ class Writable(Readable):
         drawn = self._mark_for(item, new_version)
         self._check_key(item)
         self._check_index_keys(item)
-        sent: Item = {**item, VERSION: {"N": str(drawn)}, **(marks or {})}
+        sent: Item = {**item, VERSION: typed_number(drawn), **(marks or {})}
         put = conditional(
             {"TableName": self.table(), "Item": sent},
             "attribute_not_exists(#key)",
@@ -196,7 +197,7 @@ class Writable(Readable):
             # Items of two classes are never the same.
             own = self.attribute_values.get(self._discriminator)
             asked = {**asked, self._discriminator: own}
-        digest = {"S": digest_of(self._wire_of(asked))}
+        digest: Typed = {"S": digest_of(self._wire_of(asked))}
         marks: Item = {REQUEST_DIGEST: digest}
         is_same = partial(self._has_digest, digest)
         if self._has_default_key() and "pk" not in asked:
@@ -240,7 +241,7 @@ class Writable(Readable):
 
         return self.insert(write=write, marks=marks, explained=explained)
 
-    def _has_digest(self, digest: dict[str, Any], stored: Item) -> bool:
+    def _has_digest(self, digest: Typed, stored: Item) -> bool:
         """Whether `stored` was made by the request with this `digest`."""
         return stored.get(REQUEST_DIGEST) == digest
 
@@ -383,7 +384,7 @@ class Writable(Readable):
         """The attributes that a change to `values` also changes, for subclasses."""
         return {}
 
-    def _changed(self, values: Mapping[str, object]) -> dict[str, dict[str, Any] | None]:
+    def _changed(self, values: Mapping[str, object]) -> dict[str, Typed | None]:
         """Those of `values` that are not stored, by stored name; None for one that is removed."""
         return {
             name: typed
@@ -391,22 +392,23 @@ class Writable(Readable):
             if not is_same_value(self.stored.get(name), typed)
         }
 
-    def moves_guard(self, changed: Mapping[str, dict[str, object] | None]) -> bool:
+    def moves_guard(self, changed: Mapping[str, Typed | None]) -> bool:
         """Whether the stored item would have another guard item with the typed values `changed`."""
         after = {name: typed for name, typed in {**self.stored, **changed}.items() if typed}
         return any(self._moved(self.stored, after))
 
     def _added(self, add: Mapping[str, object]) -> Item:
-        added = self._wire_of(add, removals=True)
         taken = {name for unique in self._unique_keys for name in unique.stored_names}
-        for name, typed in added.items():
-            if "N" not in (typed or {}) or name in taken:
+        added: Item = {}
+        for name, typed in self._wire_of(add, removals=True).items():
+            if typed is None or "N" not in typed or name in taken:
                 raise TypeError(f"add counts up numbers that are not unique; {name} is not one.")
+            added[name] = typed
         return added
 
     def _update(
         self,
-        changed: Mapping[str, dict[str, object] | None],
+        changed: Mapping[str, Typed | None],
         added: Item,
         condition: Condition | None,
         *,
@@ -426,10 +428,10 @@ class Writable(Readable):
         counts_only = bool(added) and not changed
         if counts_only:
             mine = self._is_same_item_condition()
-            added = {**added, VERSION: {"N": "1"}}
+            added = {**added, VERSION: typed_number(1)}
         else:
             mine = self.unchanged()
-            changed = {**changed, VERSION: {"N": str(version)}}
+            changed = {**changed, VERSION: typed_number(version)}
         # A count is done again by the same call, so each has a mark of its own.
         asked = read, asked, added
         mark = new_write_id() if counts_only else self._mark_for(asked, new_write_id)
@@ -440,7 +442,7 @@ class Writable(Readable):
             name: (start, step)
             for name, step in added.items()
             if name not in before
-            and (start := {"N": str(version)} if name == VERSION else self._stored_value(name))
+            and (start := typed_number(version) if name == VERSION else self._stored_value(name))
         }
         adding = {name: step for name, step in added.items() if name not in counted}
         update = Update(changed, adding, counted)

@@ -14,6 +14,7 @@ from dynamo.items.updates import conditional
 from dynamo.items.values import Item
 from dynamo.model.base import Model
 from dynamo.transactions import Transaction
+from dynamo.wire import Request
 from dynamo.writes import Write
 
 
@@ -26,7 +27,7 @@ def damage_in(model: type[PlainModel], items: Iterable[Item]) -> Iterator[tuple[
             yield found
 
 
-def as_read(item: Item | None, *names: str) -> dict[str, Any]:
+def as_read(item: Item | None, *names: str) -> Request:
     """The condition that each attribute is stored as in `item`, or absent as there."""
     conditions: list[Condition] = [
         Path([name]) == item[name] if item and name in item else Path([name]).does_not_exist()
@@ -48,7 +49,7 @@ def delete_as_read(model: type[Model], item: Item) -> bool:
     owner = model.owner_of(item)
     names = {*item, *(stored_name for _name, stored_name, _attribute in model._named_attributes())}
     key = {name: item[name] for name in model.key_attribute_names()}
-    action = {"TableName": model.table(), "Key": key, **as_read(item, *sorted(names))}
+    action: Request = {"TableName": model.table(), "Key": key, **as_read(item, *sorted(names))}
     unread = False
     with Transaction() as write:
         write.add(Write(item, {"Delete": action}, model.Stale(model._noun())))

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import Any, Literal, Self
+from typing import Literal, Self, cast
 
 from dynamo.exceptions import Stale
 from dynamo.items.values import Item, text_of
@@ -24,6 +24,7 @@ from dynamo.tables import findings as engine
 from dynamo.tables.damage import as_read
 from dynamo.tables.findings import Progress, Spool, confirmed, scanned, unseen
 from dynamo.transactions import Transaction, read_together
+from dynamo.wire import Address, Request
 from dynamo.writes import Write
 
 #: What can be wrong with a guard item.
@@ -164,16 +165,16 @@ class Snapshot:
         guard_as_read = as_read(self.guard, *address["Key"], *GUARD_ATTRIBUTES)
         unique = unique_of(self.model, self.key)
         if finding.fault == "orphaned":
-            action = {"Delete": {**address, **guard_as_read}}
+            action: dict[str, Request] = {"Delete": {**address, **guard_as_read}}
         else:
             more = unique.guard_attributes(self.key, self.items[finding.pk] or {})
-            item = {**address["Key"], OWNER: {"S": finding.pk}, **more}
+            item: Item = {**address["Key"], OWNER: {"S": finding.pk}, **more}
             action = {"Put": {"TableName": address["TableName"], "Item": item, **guard_as_read}}
         write = Transaction()
         write.add(Write(action, action, changed))
         for pk in self.items.keys() & {finding.pk, self.owner}:
             value = as_read(self.items[pk], *unique.stored_names)
-            check = {**_address(self.model, pk), **value}
+            check: Request = {**_address(self.model, pk), **value}
             write.add(Write(check, {"ConditionCheck": check}, changed))
         return not write.try_commit()
 
@@ -183,8 +184,8 @@ def is_owner(model: type[Model], owner: str) -> bool:
     return model._key_of_owner(owner) is not None
 
 
-def _address(model: type[Model], owner: str) -> dict[str, Any]:
-    return {"TableName": model.table(), "Key": model._key_of_owner(owner)}
+def _address(model: type[Model], owner: str) -> Address:
+    return {"TableName": model.table(), "Key": cast(Item, model._key_of_owner(owner))}
 
 
 #: How often a repair is tried if the items change in between.

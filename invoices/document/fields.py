@@ -15,7 +15,7 @@ from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache, partial
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -23,7 +23,7 @@ from django.core.validators import validate_email
 from django.utils.translation import gettext_lazy as _, ngettext_lazy
 
 from dynamo import DateAttribute, DecimalAttribute, IntegerAttribute
-from dynamo.items.values import Item
+from dynamo.items.values import Item, as_typed
 from invoices.document.fonts import as_shown, missing_characters, packages_for
 from invoices.document.money import NUMBER_MAX_LENGTH, readings, with_another_decimal
 from web import attributes
@@ -247,7 +247,7 @@ def words_of(attribute: InputAttribute[Any]) -> str:
 def to_wire(part: Any, prefix: str = "") -> Item:
     """The declared fields of `part` as stored, without those at their default."""
     return {
-        stored_name: {item.attr_type: item.stored(value)}
+        stored_name: as_typed(item.attr_type, item.stored(value))
         for stored_name, item in _stored_fields(part.__class__, prefix)
         if (value := getattr(part, item.name)) != item.default
     }
@@ -256,7 +256,7 @@ def to_wire(part: Any, prefix: str = "") -> Item:
 def from_wire(document: type, wire: Item, prefix: str = "") -> dict[str, Any]:
     """The values of the declared fields, by name. Raises KeyError, ValueError."""
     return {
-        item.name: item.deserialize(wire[stored_name][item.attr_type])
+        item.name: item.deserialize(cast(dict[str, str], wire[stored_name])[item.attr_type])
         for stored_name, item in _stored_fields(document, prefix)
         if stored_name in wire or item.is_required
     }

@@ -1,0 +1,57 @@
+"""Values, items and requests as they are sent: DynamoDB's JSON form.
+
+Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/Welcome.html
+"""
+
+from collections.abc import Mapping
+from typing import TypeAlias, TypedDict
+
+
+class Typed(TypedDict, total=False):
+    """A value with its type, such as `{"S": "…"}`. It has one member."""
+
+    S: str
+    N: str
+    B: bytes
+    BOOL: bool
+    NULL: bool
+    L: "list[Typed]"
+    M: "dict[str, Typed]"
+    SS: list[str]
+    NS: list[str]
+    BS: list[bytes]
+
+
+#: An item, or a key: `{"pk": {"S": "…"}}`, by stored name.
+Item: TypeAlias = dict[str, Typed]
+
+
+class Address(TypedDict):
+    """The parameters of a request that name an item."""
+
+    TableName: str
+    Key: Item
+
+
+class Request(TypedDict, total=False):
+    """The parameters of a request for one item, or of a Query or Scan."""
+
+    TableName: str
+    Key: "dict[str, Typed]"
+    Item: "dict[str, Typed]"
+    ConditionExpression: str
+    UpdateExpression: str
+    KeyConditionExpression: str
+    FilterExpression: str
+    ProjectionExpression: str
+    ExpressionAttributeNames: Mapping[str, str]
+    ExpressionAttributeValues: Mapping[str, Typed]
+    ReturnValues: str
+    ReturnValuesOnConditionCheckFailure: str
+    ConsistentRead: bool
+    IndexName: str
+    Limit: int
+    ScanIndexForward: bool
+    ExclusiveStartKey: "dict[str, Typed]"
+    Segment: int
+    TotalSegments: int
