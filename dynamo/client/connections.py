@@ -11,18 +11,25 @@ loses the time-out, and an `ADD` is lost, because it must not be sent twice. Suc
 minutes before they drop a connection, a frozen process for any time.
 """
 
+from __future__ import annotations
+
 import ipaddress
+import math
 import socket
 import time
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from urllib3 import HTTPConnectionPool
 from urllib3.connection import HTTPConnection
 from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
 from urllib3.util import connection
 
+from dynamo.client.private import HttpSession
 from dynamo.runtime.clock import now
 from dynamo.runtime.processes import Background, PerProcess
+
+if TYPE_CHECKING:
+    from urllib3._base_connection import BaseHTTPConnection
 
 #: How long addresses are used before the name is looked up again: as long as DynamoDB's records.
 FRESH_SECONDS = 5.0
@@ -44,7 +51,7 @@ IDLE_SECONDS = 5.0
 _lookups: PerProcess[dict[str, Background[list[str]]]] = PerProcess(dict)
 
 
-def bound(http_session: Any) -> None:
+def bound(http_session: object) -> None:
     """Bound the name lookups and the idle time of the connections of botocore's `http_session`.
 
     Call it before its first request.
@@ -53,7 +60,7 @@ def bound(http_session: Any) -> None:
         AttributeError, TypeError: botocore lacks a private name that this relies on.
     """
     # Its pools, direct or through a proxy, are made from the classes in this dictionary.
-    classes: dict[str, Any] = http_session._pool_classes_by_scheme
+    classes = cast(HttpSession, http_session)._pool_classes_by_scheme
     for scheme, pool in list(classes.items()):
         connects = type("BoundedConnection", (_Connection, pool.ConnectionCls), {})
         classes[scheme] = type("BoundedPool", (_Pool, pool), {"ConnectionCls": connects})
@@ -62,20 +69,23 @@ def bound(http_session: Any) -> None:
 class _Pool(HTTPConnectionPool):
     """Closes a connection that was idle; a closed one connects again by itself."""
 
-    def _get_conn(self, timeout: float | None = None) -> Any:
-        connection: Any = super()._get_conn(timeout)
-        if now() - getattr(connection, "idle_since", now()) > IDLE_SECONDS:
+    def _get_conn(self, timeout: float | None = None) -> BaseHTTPConnection:
+        connection = super()._get_conn(timeout)
+        if now() - cast(_Connection, connection).idle_since > IDLE_SECONDS:
             connection.close()
         return connection
 
-    def _put_conn(self, conn: Any) -> None:
+    def _put_conn(self, conn: BaseHTTPConnection | None) -> None:
         if conn is not None:
-            conn.idle_since = now()
+            cast(_Connection, conn).idle_since = now()
         super()._put_conn(conn)
 
 
 class _Connection(HTTPConnection):
     """Looks up its host and tries its addresses, all within the connection time-out."""
+
+    #: When it was given back to its pool; none of a new one.
+    idle_since = math.inf
 
     def _new_conn(self) -> socket.socket:
         seconds = self.timeout if isinstance(self.timeout, (int, float)) else _DEFAULT_SECONDS

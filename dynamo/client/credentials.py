@@ -16,7 +16,6 @@ import os
 import random
 import time
 from dataclasses import dataclass
-from typing import Any
 
 from botocore.config import Config
 from botocore.credentials import (
@@ -65,7 +64,7 @@ _WEEK = 7 * 24 * 3600
 class _Held:
     """Credentials; when to replace them, and when they expire, as `time.time()`."""
 
-    frozen: Any
+    frozen: ReadOnlyCredentials
     due_at: float = math.inf
     expires_at: float = math.inf
 
@@ -76,7 +75,7 @@ class ProcessCredentials(Credentials):
     These are the `fixed` ones, if given, else the thread's last result.
     """
 
-    def __init__(self, fixed: object = None) -> None:
+    def __init__(self, fixed: ReadOnlyCredentials | None = None) -> None:
         # Not Credentials.__init__: it would set the attributes that `__getattr__` finds.
         self.method = "django-on-dynamodb"
         self._fixed = None if fixed is None else _Held(fixed)
@@ -85,7 +84,7 @@ class ProcessCredentials(Credentials):
         )
         self._look_at = 0.0
 
-    def get_frozen_credentials(self) -> Any:
+    def get_frozen_credentials(self) -> ReadOnlyCredentials:
         """The current credentials; waits for the first ones until the operation's deadline.
 
         Raises:
@@ -94,12 +93,12 @@ class ProcessCredentials(Credentials):
         """
         return self.wait(operation_ends_at())
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name in ReadOnlyCredentials._fields:
             return getattr(self.get_frozen_credentials(), name)
         raise AttributeError(name)
 
-    def wait(self, ends_at: float) -> Any:
+    def wait(self, ends_at: float) -> ReadOnlyCredentials:
         """As `get_frozen_credentials`, with the deadline `ends_at` (`time.monotonic()`)."""
         while True:
             ended = self._loading.ended
@@ -178,7 +177,7 @@ def _is_metadata_disabled() -> bool:
     return os.environ.get("AWS_EC2_METADATA_DISABLED", "").lower() == "true"
 
 
-def _fixed() -> Any:
+def _fixed() -> ReadOnlyCredentials | None:
     """The credentials that no provider has to be asked for; None if there are none."""
     if os.environ.get("AWS_ACCESS_KEY_ID"):
         # The first provider of the chain. The whole chain takes longer to set up than a request.

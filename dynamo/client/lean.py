@@ -31,18 +31,22 @@ import ssl
 import time
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from http.client import HTTPException, IncompleteRead, RemoteDisconnected
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, cast
 from urllib.parse import quote, urlsplit
 
 from botocore import exceptions as botocore_errors
-from botocore.credentials import Credentials
-from botocore.parsers import JSONParser, ResponseParserError, ResponseParserFactory
+from botocore.credentials import Credentials, ReadOnlyCredentials
+from botocore.model import Shape
+from botocore.parsers import JSONParser, ResponseParser, ResponseParserError, ResponseParserFactory
 from botocore.utils import get_environ_proxies, normalize_url_path
-from urllib3 import exceptions as urllib3_errors
+from urllib3 import HTTPConnectionPool, exceptions as urllib3_errors
+from urllib3.connection import HTTPConnection
 from urllib3.util.ssl_match_hostname import CertificateError
+
+from dynamo.client.private import Client
 
 OPERATIONS = {
     "BatchGetItem",
@@ -60,8 +64,10 @@ OPERATIONS = {
 _CONTENT_TYPE = "application/x-amz-json-1.0"
 _PORTS = {"http": 80, "https": 443}
 
+_Kinds = type[Exception] | tuple[type[Exception], ...]
+
 #: For an error of a connection, botocore's; the first row that matches counts.
-_ERRORS: tuple[tuple[Any, Any], ...] = (
+_ERRORS: tuple[tuple[_Kinds, type[botocore_errors.BotoCoreError]], ...] = (
     ((ssl.SSLError, CertificateError), botocore_errors.SSLError),
     (urllib3_errors.NewConnectionError, botocore_errors.EndpointConnectionError),
     (urllib3_errors.ConnectTimeoutError, botocore_errors.ConnectTimeoutError),
@@ -74,7 +80,7 @@ _MAX_LINE = 65536
 _MAX_HEADERS = 100
 
 
-def can_bypass_botocore(client: Any) -> bool:
+def can_bypass_botocore(client: Client) -> bool:
     """Whether botocore would sign as this module does, and send directly to the endpoint."""
     url = client.meta.endpoint_url
     parts = urlsplit(url)
@@ -97,7 +103,7 @@ class LeanClient:
         AttributeError, TypeError: botocore or urllib3 lacks a private name that this relies on.
     """
 
-    def __init__(self, client: Any, credentials: Credentials) -> None:
+    def __init__(self, client: Client, credentials: Credentials) -> None:
         self._client = client
         self._credentials = credentials
         self._url = client.meta.endpoint_url
@@ -106,12 +112,13 @@ class LeanClient:
         region: str = client._request_signer.region_name
         self._signer = _Signer(_host(self._url), path, region)
         pool = _pool(client)
-        self._borrow = pool._get_conn
+        self._borrow = cast("Callable[[], HTTPConnection]", pool._get_conn)
         self._give_back = pool._put_conn
-        self._timeout = pool.timeout
+        self._connect_seconds = cast("float | None", pool.timeout.connect_timeout)
+        self._read_seconds = pool.timeout.read_timeout
         self._parser = AnswerParser()
 
-    def send(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    def send(self, operation: str, request: Mapping[str, object]) -> dict[str, Any]:
         """Send one request once; botocore's answer without its metadata.
 
         Raises:
@@ -132,12 +139,12 @@ class LeanClient:
 
     def _exchange(self, body: bytes, headers: dict[str, str]) -> HttpAnswer:
         try:
-            connection: Any = self._borrow()
+            connection = self._borrow()
             try:
                 if connection.sock is None:
-                    connection.timeout = self._timeout.connect_timeout
+                    connection.timeout = self._connect_seconds
                     connection.connect()
-                connection.sock.settimeout(self._timeout.read_timeout)
+                connection.sock.settimeout(self._read_seconds)
                 return exchange(connection, self._target, headers, body)
             except BaseException:
                 # The next request must not read what is left of this answer.
@@ -172,7 +179,9 @@ class HttpAnswer(NamedTuple):
     data: bytes
 
 
-def exchange(connection: Any, target: str, headers: Mapping[str, str], body: bytes) -> HttpAnswer:
+def exchange(
+    connection: HTTPConnection, target: str, headers: Mapping[str, str], body: bytes
+) -> HttpAnswer:
     """POST `body` on the open `connection`, and close it if its server will.
 
     Raises:
@@ -264,7 +273,7 @@ class _Signer:
         self._region = region
 
     def headers(
-        self, operation: str, body: bytes, credentials: Any, epoch_seconds: float
+        self, operation: str, body: bytes, credentials: ReadOnlyCredentials, epoch_seconds: float
     ) -> dict[str, str]:
         """The headers of a request with this body, all of them signed."""
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(epoch_seconds))
@@ -286,7 +295,7 @@ class _Signer:
         scope = f"{stamp[:8]}/{self._region}/dynamodb/aws4_request"
         digest = hashlib.sha256(canonical.encode()).hexdigest()
         to_sign = f"AWS4-HMAC-SHA256\n{stamp}\n{scope}\n{digest}"
-        key = _signing_key(credentials.secret_key, stamp[:8], self._region)
+        key = _signing_key(str(credentials.secret_key), stamp[:8], self._region)
         signature = hmac.new(key, to_sign.encode(), "sha256").hexdigest()
         headers["Authorization"] = (
             f"AWS4-HMAC-SHA256 Credential={credentials.access_key}/{scope}, "
@@ -311,7 +320,7 @@ def _host(url: str) -> str:
     return host if parts.port in (None, _PORTS[parts.scheme]) else f"{host}:{parts.port}"
 
 
-def _pool(client: Any) -> Any:
+def _pool(client: Client) -> HTTPConnectionPool:
     """botocore's pool of connections to its endpoint, with its TLS, time-outs and size."""
     http = client._endpoint.http_session
     url = client.meta.endpoint_url
@@ -378,7 +387,7 @@ class AnswerParser(JSONParser):
     reply that was lost.
     """
 
-    def parse(self, response: Mapping[str, Any], shape: Any) -> dict[str, Any]:
+    def parse(self, response: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
         """As botocore's. Codes and messages of errors and reasons are strings."""
         try:
             parsed = super().parse(response, shape)
@@ -399,7 +408,7 @@ class AnswerParser(JSONParser):
 class AnswerParserFactory(ResponseParserFactory):
     """For a botocore session: `AnswerParser` for DynamoDB, botocore's for other services."""
 
-    def create_parser(self, protocol_name: str) -> Any:
+    def create_parser(self, protocol_name: str) -> ResponseParser:
         return AnswerParser() if protocol_name == "json" else super().create_parser(protocol_name)
 
 

@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import botocore
 from botocore import xform_name
@@ -31,6 +31,7 @@ from dynamo.client import addressing, connections, credentials
 from dynamo.client.breaker import Breaker, fails_fast
 from dynamo.client.credentials import ProcessCredentials
 from dynamo.client.lean import OPERATIONS, LeanClient, can_bypass_botocore
+from dynamo.client.private import Client
 from dynamo.client.retries import (
     Fault,
     cancellation_codes,
@@ -56,7 +57,7 @@ READ_SECONDS = 3.0
 CONSISTENT = {"GetItem", "Query", "Scan"}
 
 
-def client() -> Any:
+def client() -> Client:
     """The process's botocore client, made on first use (which starts a local engine)."""
     return _shared().botocore
 
@@ -78,7 +79,7 @@ def is_unreachable() -> bool:
 class _Shared:
     """What all requests of a process share; without `lean` they go through botocore."""
 
-    botocore: Any
+    botocore: Client
     lean: LeanClient | None
     credentials: ProcessCredentials
     breaker: Breaker = field(default_factory=Breaker)
@@ -104,10 +105,11 @@ def _make_shared() -> _Shared:
     except ValueError as error:
         # Not a URL, for example in `~/.aws/config`.
         raise InvalidEndpointConfigurationError(msg=str(error)) from error
-    return _Shared(made, _lean_client(made, signing), signing)
+    shared = cast(Client, made)
+    return _Shared(shared, _lean_client(shared, signing), signing)
 
 
-def _lean_client(made: Any, signing: ProcessCredentials) -> LeanClient | None:
+def _lean_client(made: Client, signing: ProcessCredentials) -> LeanClient | None:
     """The short path, if it may be taken. Bounds the client's connections in either case."""
     try:
         connections.bound(made._endpoint.http_session)

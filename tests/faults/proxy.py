@@ -23,7 +23,6 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 import pytest
-from urllib3 import Timeout
 
 from dynamo.client import sending
 from dynamo.client.lean import LeanClient
@@ -125,7 +124,7 @@ class FaultProxy:
         self._hurried = lean
         usual = copy(lean)
         short = copy(lean)
-        short._timeout = Timeout(connect=sending.CONNECT_SECONDS, read=SHORT_SECONDS)
+        short._read_seconds = SHORT_SECONDS
 
         def exchange(body: bytes, headers: dict[str, str]) -> Any:
             is_short = self._lets_time_out(headers["X-Amz-Target"], body)
