@@ -91,7 +91,7 @@ def _not_found(model: type[Model]) -> Http404:
     return Http404(message % {"verbose_name": model._noun()})
 
 
-def _converted(model: type[Model], values: Mapping[str, Any]) -> dict[str, Any]:
+def _converted(model: type[Model], values: Mapping[str, object]) -> dict[str, Any]:
     """The `values`, perhaps texts of a URL, with the types of their attributes.
 
     Raises:
@@ -215,7 +215,7 @@ class _FormMixin(DetailMixin[M], Generic[M, F]):
         self._form = form
         return form
 
-    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+    def post(self, request: HttpRequest, *args: object, **kwargs: object) -> Any:
         try:
             return super().post(request, *args, **kwargs)
         except (ErrorWithValues, Refused) as error:
@@ -302,7 +302,7 @@ class ListMixin(_ModelMixin[M]):
     #: The page that is shown; None if `get_queryset` is overridden and returns none.
     page: Page[M] | None = None
 
-    def get_page(self, **options: Any) -> Page[M]:
+    def get_page(self, **options: object) -> Page[M]:
         """The page; `options` are those of `Model.page`, such as `scope`."""
         self._refuse(MultipleObjectMixin, ("queryset",), "override get_page or get_queryset")
         model = self._model()

@@ -99,7 +99,7 @@ action(
 )
 
 
-def _described(function: Any, name: str) -> Any:
+def _described(function: object, name: str) -> Any:
     return getattr(function, "short_description", name.replace("_", " "))
 
 
@@ -126,7 +126,7 @@ class ActionAdmin(ListAdmin[M]):
         request: HttpRequest,
         write: Transaction,
         action: str,
-        obj: Any,
+        obj: M,
         *,
         permission: str = "change",
         **about: str,
@@ -141,7 +141,7 @@ class ActionAdmin(ListAdmin[M]):
             raise PermissionDenied
         return bool(self.admin_site.commit(request, write, action, needed, on=obj, **about))
 
-    def _may(self, request: HttpRequest, permission: str, item: Any) -> bool:
+    def _may(self, request: HttpRequest, permission: str, item: M) -> bool:
         """Whether the user has the permission: to change, delete or view this item; else any."""
         on = (item,) if permission in {"change", "delete", "view"} else ()
         has = getattr(self, f"has_{permission}_permission", None)
@@ -206,7 +206,7 @@ class ActionAdmin(ListAdmin[M]):
         return {name: function for name, function in named.items() if function}
 
     @decorators.display(description=mark_safe('<input type="checkbox" id="action-toggle">'))
-    def action_checkbox(self, obj: Any) -> Any:
+    def action_checkbox(self, obj: M) -> Any:
         """The column of the list that selects items."""
         text = djangos_text("Select this object for an action - {}").format(name_of(obj))
         attrs = {"class": "action-select", "aria-label": text}

@@ -1,7 +1,6 @@
 """The app `admin`: templates, static files and translations are those of contrib.admin."""
 
 from pathlib import Path
-from typing import Any
 
 import django
 from django.apps import AppConfig
@@ -10,7 +9,7 @@ from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext_lazy as djangos_lazy
 
 
-def _check(app_configs: Any, **kwargs: Any) -> list[checks.CheckMessage]:
+def _check(app_configs: object, **kwargs: object) -> list[checks.CheckMessage]:
     # Here, as a process that serves pages loads contrib.admin with the URLs only.
     from dynamo.admin.checks import check_admin
 

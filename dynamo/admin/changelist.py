@@ -279,7 +279,7 @@ class ListAdmin(Options[M]):
             return [DamagedRow({}, error)]
 
     def _partition(
-        self, source: Source, text: Any, after: str | None, *, descending: bool = False
+        self, source: Source, text: object, after: str | None, *, descending: bool = False
     ) -> Page[Any]:
         try:
             value = _converted(self.model, {source.partition: text})[source.partition]

@@ -61,7 +61,7 @@ _PROCESSORS = (
 )
 
 
-def check_admin(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+def check_admin(app_configs: Any, **kwargs: object) -> list[CheckMessage]:
     """Check what is registered. Costs no request."""
     found: list[CheckMessage] = []
     # A check stays registered when a test has installed the app for a while.
@@ -100,7 +100,7 @@ def check_admin(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     return found
 
 
-def check_model_admin(model_admin: Any) -> list[CheckMessage]:
+def check_model_admin(model_admin: object) -> list[CheckMessage]:
     kinds = {"E013": _not_asked, "E009": _names, "E010": _queries, "E011": _additions}
     return [
         Error(text, hint, obj=type(model_admin), id=f"dynamo.{number}")

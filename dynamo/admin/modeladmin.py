@@ -99,7 +99,7 @@ class ModelAdmin(ActionAdmin[M]):
         """Add the writes of a deletion to `write`."""
         obj.delete(write=write)
 
-    def get_view_on_site_url(self, obj: Any = None) -> str | None:
+    def get_view_on_site_url(self, obj: M | None = None) -> str | None:
         """The page of an item on the site; `view_on_site` may be a function of the item."""
         if obj is None or not self.view_on_site:
             return None
@@ -109,7 +109,7 @@ class ModelAdmin(ActionAdmin[M]):
 
     # Fields -----------------------------------------------------------------------------------
 
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[Any]:
+    def get_fields(self, request: HttpRequest, obj: M | None = None) -> Sequence[Any]:
         """By default each editable attribute, even if no form field can edit it."""
         if self.fields:
             return self.fields
@@ -123,7 +123,7 @@ class ModelAdmin(ActionAdmin[M]):
             if name not in left_out and not is_sensitive(self.model, name)
         ]
 
-    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: object) -> Any:
         """Contrib's, with overrides by the class of the attribute."""
         for kind in type(db_field.attribute).__mro__:
             kwargs = {**self.formfield_overrides.get(kind, {}), **kwargs}
@@ -132,7 +132,7 @@ class ModelAdmin(ActionAdmin[M]):
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def get_form(
-        self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any
+        self, request: HttpRequest, obj: M | None = None, change: bool = False, **options: Any
     ) -> Any:
         """The form of a page, without the fields that are only shown."""
         readonly = self.get_readonly_fields(request, obj)
@@ -247,7 +247,7 @@ class ModelAdmin(ActionAdmin[M]):
         return initial
 
     def _plan(
-        self, request: HttpRequest, obj: Any, may_write: bool
+        self, request: HttpRequest, obj: M, may_write: bool
     ) -> tuple[list[Any], list[Any], type[ModelForm[Any]]]:
         """The fieldsets, what of them is only shown, and the form of the rest."""
         fieldsets = list(self.get_fieldsets(request, obj))
@@ -307,10 +307,10 @@ class ModelAdmin(ActionAdmin[M]):
             return False
         return True
 
-    def response_add(self, request: Any, obj: Any, post_url_continue: Any = None) -> HttpResponse:
+    def response_add(self, request: Any, obj: M, post_url_continue: Any = None) -> HttpResponse:
         return self._saved(request, obj, "added", post_url_continue)
 
-    def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
+    def response_change(self, request: HttpRequest, obj: M) -> HttpResponse:
         return self._saved(request, obj, "changed")
 
     def _saved(self, request: HttpRequest, obj: Any, done: str, after: Any = None) -> HttpResponse:
@@ -375,24 +375,24 @@ class UserAdmin(ModelAdmin[M]):
             setattr(self, option, [n for n in getattr(self, option) if n not in absent])
         self.add_fields = [*dict.fromkeys([*model.needed(), *self.add_fields])]
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
         may_write = self.admin_site.may_write(request, obj)
         return may_write and super().has_change_permission(request, obj)
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
         may_write = self.admin_site.may_write(request, obj)
         return may_write and super().has_delete_permission(request, obj)
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[Any]:
+    def get_readonly_fields(self, request: HttpRequest, obj: M | None = None) -> Sequence[Any]:
         fields = super().get_readonly_fields(request, obj)
         return fields if cast(Any, request.user).is_superuser else [*fields, *_RIGHTS]
 
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[Any]:
+    def get_fields(self, request: HttpRequest, obj: M | None = None) -> Sequence[Any]:
         fields = self.add_fields if obj is None else super().get_fields(request, obj)
         return [field for field in fields if field != "groups" or self.model.group_model]
 
     def get_form(
-        self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any
+        self, request: HttpRequest, obj: M | None = None, change: bool = False, **options: object
     ) -> Any:
         if obj is None:
             # It needs the user model, which is loaded later.

@@ -120,7 +120,7 @@ class Options(cast(Any, BaseModelAdmin), Generic[M]):  # type: ignore[misc]  # A
         messages.add_message(request, level, message, *args, **options)
 
     def _render(
-        self, request: HttpRequest, name: str, own: str | None, context: dict[str, Any]
+        self, request: HttpRequest, name: str, own: str | None, context: dict[str, object]
     ) -> TemplateResponse:
         """A page: by the first template of contrib.admin's places that exists, else ours."""
         request.current_app = self.admin_site.name

@@ -91,7 +91,7 @@ class AdminSite(contribs.AdminSite):
         self,
         model_or_iterable: type[Model] | Iterable[type[Model]],
         admin_class: type[ModelAdmin] | None = None,
-        **options: Any,
+        **options: object,
     ) -> None:
         """Register models, with `options` as attributes of their ModelAdmin.
 
