@@ -167,7 +167,7 @@ class User(AbstractUser):
     confirmation_id = TextAttribute(
         attr_name="confirmationId", null=True, default_for_new=new_confirmation_id
     )
-    sessions: Any = MapAttribute(null=True)  # type: ignore[no-untyped-call]  # PynamoDB's
+    sessions: Any = MapAttribute(null=True)
     pending_email = TextAttribute(attr_name="pendingEmail", null=True)
     pending_id = TextAttribute(attr_name="pendingId", null=True)
     pending_until = IntegerAttribute(attr_name="pendingUntil", null=True)

@@ -24,7 +24,7 @@ fields. `null=True` and `default=""` mean that a field is not required. Unlike i
 import re
 import uuid
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from django import forms
 from django.core import signing
@@ -32,6 +32,7 @@ from django.core.exceptions import NON_FIELD_ERRORS, FieldError, ValidationError
 from django.core.validators import MaxLengthValidator
 from django.db.models import Model as DjangosModel
 from django.forms import models as djangos
+from django.http import QueryDict
 from django.utils.choices import flatten_choices
 
 # Under other names `make messages` leaves out what is in Django's own catalogues.
@@ -299,7 +300,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
         for name, value in different.items():
             params = {"value": self._shown(self.fields[name], value)}
             self.add_error(name, Invalid(STORED, code=code, params=params))
-        data: Any = self.data.copy()  # type: ignore[attr-defined]  # a dict's, a QueryDict's
+        data = cast(QueryDict, self.data).copy()
         data[self.add_prefix(self._hidden)] = self._signed()
         self.data = data
 

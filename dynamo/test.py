@@ -21,7 +21,7 @@ RuntimeError. Child processes inherit it.
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.test import SimpleTestCase
 from django.test.runner import DiscoverRunner
@@ -149,7 +149,13 @@ def max_requests(most: int) -> Iterator[Tally]:
         raise AssertionError(f"{tally}; at most {most} expected:{calls}")
 
 
-class TablesMixin:
+if TYPE_CHECKING:
+    _Base = SimpleTestCase  # what it is mixed into
+else:
+    _Base = object
+
+
+class TablesMixin(_Base):
     """Each test has the project's tables, with the items that its class has made before the tests.
 
     For Django's test cases, before their class.
@@ -161,11 +167,11 @@ class TablesMixin:
     _made: ClassVar[dict[str, list[Item]] | None] = None
 
     @classmethod
-    def setUpClass(cls: Any) -> None:
+    def setUpClass(cls) -> None:
         cls._made = None
         # Here an error of the engine belongs to the class; in `run` it would end the whole run.
         cls.enterClassContext(tables_of_process().open())
-        super().setUpClass()  # type: ignore[misc]  # unittest's
+        super().setUpClass()
 
     def run(self, result: object = None) -> Any:
         tables = tables_of_process()
@@ -175,7 +181,7 @@ class TablesMixin:
         else:
             tables.put(made)
         with tables.open():
-            return super().run(result)  # type: ignore[misc]  # unittest's
+            return super().run(result)
 
 
 class TestCase(TablesMixin, SimpleTestCase):

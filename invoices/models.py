@@ -83,7 +83,7 @@ class InvoiceState(PlainModel):
     #: The request id of the credit note that cancels the invoice.
     credited_by = TextAttribute(attr_name="creditedBy", null=True)
     #: The times the invoice was sent, by request id: `to`, `at` and `outcome`, each a text.
-    sendings: Any = MapAttribute(null=True)  # type: ignore[no-untyped-call]  # PynamoDB's
+    sendings: Any = MapAttribute(null=True)
 
 
 class CustomerItem(Model):

@@ -29,7 +29,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from django.utils.asyncio import async_unsafe
 
@@ -88,7 +88,7 @@ class Caller(Generic[Ask, Answer]):
         """Return the answer, or raise the error. Call it once the caller is decided."""
         if isinstance(self._outcome, Exception):
             raise self._outcome
-        return self._outcome  # type: ignore[return-value]  # set by `decide`
+        return cast(Answer, self._outcome)
 
     def sleep(self) -> bool:
         """Wait to be woken; return False if the deadline passed first."""

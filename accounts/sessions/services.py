@@ -140,7 +140,7 @@ def begin(
             actions.append(User.sessions.set({session_id: entry}))
             return actions, condition & User.sessions.does_not_exist(), values
         actions.append(User.sessions[session_id].set(entry))
-        condition &= size(User.sessions) < MOST + len(dropped)  # type: ignore[no-untyped-call]  # PynamoDB's
+        condition &= size(User.sessions) < MOST + len(dropped)
         for element in dropped:
             actions.append(User.sessions[element].remove())
             condition &= User.sessions[element].exists()

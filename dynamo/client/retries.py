@@ -101,8 +101,9 @@ def cancellation_codes(error: BaseException) -> list[str]:
     """Why a transaction was canceled: the code of each action that was a cause."""
     if not isinstance(error, ClientError):
         return []
-    reasons: list[Mapping[str, Any]] = error.response.get("CancellationReasons", [])  # type: ignore[assignment]  # absent from botocore's type
-    codes = [str(reason.get("Code", "None")) for reason in reasons]
+    # botocore's type lacks this member.
+    answer: dict[str, Any] = dict(error.response)
+    codes = [reason.get("Code", "None") for reason in answer.get("CancellationReasons", ())]
     return [code for code in codes if code != "None"]
 
 

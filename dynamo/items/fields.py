@@ -50,7 +50,7 @@ class ShownEncoder(DjangoJSONEncoder):
 
     def default(self, o: object) -> Any:
         if isinstance(o, pynamodb.MapAttribute):
-            return o.as_dict()  # type: ignore[no-untyped-call]  # PynamoDB's
+            return o.as_dict()
         if isinstance(o, (set, frozenset)):
             return sorted(o, key=str)
         return o.hex() if isinstance(o, bytes) else super().default(o)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self, cast
 
 from pynamodb.expressions.condition import Condition
-from pynamodb.expressions.operand import Value
+from pynamodb.expressions.operand import Path, Value
 from pynamodb.expressions.update import Action, AddAction, RemoveAction, SetAction
 
 from dynamo.items.values import Item, is_same_value
@@ -37,8 +37,7 @@ class Update:
         set_: dict[Name, Typed | None] = {}
         add: dict[Name, Typed] = {}
         for action in actions:
-            path = action.values[0]
-            name = tuple(path.path)  # type: ignore[attr-defined]  # a Path
+            name = tuple(cast(Path, action.values[0]).path)
             if isinstance(action, RemoveAction):
                 set_[name] = None
             elif isinstance(action, (SetAction, AddAction)) and isinstance(action.values[1], Value):

@@ -122,7 +122,7 @@ def complete_index(model: type[Paged], index: Any) -> dict[str, int]:
         attribute for attribute in attributes if attribute.is_hash_key or attribute.is_range_key
     ]
     key = {str(part.attr_name): part.attr_type for part in parts}
-    is_global = isinstance(index, PynamoIndex) and index._hash_key_attribute()  # type: ignore[no-untyped-call]  # PynamoDB's
+    is_global = isinstance(index, PynamoIndex) and index._hash_key_attribute()
     if not is_global or not TABLE_NAME_PATTERN.fullmatch(name):
         raise TypeError(
             f"the index {name} must be a GlobalSecondaryIndex (local ones cannot be added later) "
