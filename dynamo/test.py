@@ -22,6 +22,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
+from unittest import TestResult
 
 from django.test import SimpleTestCase
 from django.test.runner import DiscoverRunner
@@ -173,7 +174,7 @@ class TablesMixin(_Base):
         cls.enterClassContext(tables_of_process().open())
         super().setUpClass()
 
-    def run(self, result: object = None) -> Any:
+    def run(self, result: TestResult | None = None) -> TestResult | None:
         tables = tables_of_process()
         made = self._made
         if made is None:

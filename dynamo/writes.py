@@ -17,9 +17,8 @@ from pynamodb.expressions.update import Action
 
 from dynamo.client.sending import read_item, send
 from dynamo.exceptions import AlreadyDone, ConditionFailed, Unavailable
-from dynamo.items.conditions import with_defaults
 from dynamo.items.plain import PlainModel
-from dynamo.items.updates import Update, conditional
+from dynamo.items.updates import Update, conditional, with_defaults
 from dynamo.items.values import Item, is_same_value, item_bytes
 from dynamo.wire import Address, Request
 

@@ -29,8 +29,8 @@ from django.utils.http import parse_header_parameters
 from django.utils.translation import gettext as _
 
 from dynamo.middleware import unavailable
+from dynamo.runtime.gates import TooManyPages, in_turn
 from dynamo.runtime.terminal import printable
-from dynamo.runtime.turns import TooManyPages, in_turn
 from project import parameters
 from project.logs import request_id
 from web.refusals import logged

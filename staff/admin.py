@@ -25,7 +25,7 @@ from accounts.pages.base import signed_in, stale_text
 from accounts.sessions import services as sessions, visitor
 from accounts.signals import account_deleted
 from dynamo import DamagedItem, Page, Transaction, admin
-from dynamo.admin.helpers import DELETE, NOTHING_DONE, REASON, as_stored
+from dynamo.admin.actions import DELETE, NOTHING_DONE, REASON, as_stored
 from dynamo.admin.models import LogEntry, journal_of, label_of, list_entries
 from dynamo.auth.usernames import as_uuid
 from dynamo.items.values import Item, text_of

@@ -22,7 +22,7 @@ from accounts.limits.lines import InLineMixin
 from accounts.models import User
 from accounts.pages.base import FormPageMixin, SignedInFormMixin
 from dynamo import DamagedItem, admin
-from dynamo.admin.helpers import REASON
+from dynamo.admin.actions import REASON
 from dynamo.admin.models import list_entries, month_of
 from invoices.document.invoice import Invoice
 from invoices.output.pdf import pdf_of

@@ -25,9 +25,8 @@ import django
 from django.conf import settings
 
 from dynamo import Busy
-from dynamo.runtime.gates import Gate
+from dynamo.runtime.gates import Gate, let_pages_go_first, turn_passed_on
 from dynamo.runtime.processes import PerProcess
-from dynamo.runtime.turns import let_pages_go_first, turn_passed_on
 
 #: What one computation may take of CPU time. The largest invoice takes one second.
 CPU_SECONDS = 10

@@ -13,9 +13,8 @@ from django.core.mail import get_connection
 from django.core.mail.backends.base import BaseEmailBackend
 
 from dynamo.runtime.deadline import uncounted, uncounted_seconds
-from dynamo.runtime.gates import Gate, GateFull
+from dynamo.runtime.gates import Gate, GateFull, turn_passed_on
 from dynamo.runtime.processes import PerProcess
-from dynamo.runtime.turns import turn_passed_on
 
 #: Mails that a process sends at once.
 AT_ONCE = 4

@@ -30,9 +30,8 @@ from accounts.exceptions import TooManyAttempts
 from accounts.limits.clients import wider_network
 from dynamo import Unavailable
 from dynamo.runtime.deadline import page_seconds_left
-from dynamo.runtime.gates import Gate, GateFull
+from dynamo.runtime.gates import Gate, GateFull, turn_passed_on
 from dynamo.runtime.processes import PerProcess
-from dynamo.runtime.turns import turn_passed_on
 
 #: The limits, unless the environment sets `ACCOUNTS_LIMIT_<NAME>` (also to "off").
 DEFAULTS = {

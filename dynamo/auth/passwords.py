@@ -16,9 +16,8 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
-from dynamo.runtime.gates import Gate, Place
+from dynamo.runtime.gates import Gate, Place, threads_after_pages, turn_passed_on
 from dynamo.runtime.processes import PerProcess
-from dynamo.runtime.turns import threads_after_pages, turn_passed_on
 
 #: Hashes at once in a process: 38 MiB. Two cores make about 80 of them per second.
 AT_ONCE = 2

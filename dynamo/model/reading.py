@@ -10,8 +10,8 @@ from pynamodb.pagination import ResultIterator
 
 from dynamo.client.sending import read_item
 from dynamo.items import bulk
-from dynamo.items.conditions import with_defaults
 from dynamo.items.plain import Damaged, PlainModel
+from dynamo.items.updates import with_defaults
 from dynamo.items.values import Item, text_of
 from dynamo.model.pages import Paged
 from dynamo.model.unique import OWNER

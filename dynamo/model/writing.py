@@ -10,8 +10,7 @@ from pynamodb.expressions.condition import Condition
 
 from dynamo.client.sending import read_item
 from dynamo.exceptions import AlreadyDone, ConditionFailed, Taken
-from dynamo.items.conditions import with_defaults
-from dynamo.items.updates import Update, conditional
+from dynamo.items.updates import Update, conditional, with_defaults
 from dynamo.items.values import Item, digest_of, is_same_value, text_of, typed_number
 from dynamo.model.objects import (
     VERSION,

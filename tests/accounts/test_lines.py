@@ -12,8 +12,7 @@ import pytest
 from accounts.limits import lines
 from accounts.limits.lines import MOST_IN_LINES, MOST_WAITING, in_line
 from dynamo.runtime.deadline import page
-from dynamo.runtime.gates import GateFull
-from dynamo.runtime.turns import in_turn
+from dynamo.runtime.gates import GateFull, in_turn
 from tests.forked import in_a_child
 from tests.waiting import wait_until
 

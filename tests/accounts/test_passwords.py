@@ -16,7 +16,7 @@ from accounts.models import User
 from dynamo.auth import passwords
 from dynamo.auth.passwords import AT_ONCE, WAIT_SECONDS, WAITING_OF_CLIENT, Argon2idHasher
 from dynamo.runtime import deadline
-from dynamo.runtime.turns import NICENESS
+from dynamo.runtime.gates import NICENESS
 from project import settings as project_settings
 from tests.accounts.test_page_limits import WRONG, attempt
 from tests.commands import run

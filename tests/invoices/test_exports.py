@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from dynamo.runtime.turns import NICENESS
+from dynamo.runtime.gates import NICENESS
 from invoices.document.amounts import totals
 from invoices.document.invoice import Customer, Invoice
 from invoices.output import pdf

@@ -14,7 +14,7 @@ import pytest
 
 from dynamo.exceptions import Busy
 from dynamo.runtime.deadline import page
-from dynamo.runtime.turns import in_turn
+from dynamo.runtime.gates import in_turn
 from tests import computations
 from tests.forked import in_a_child
 from tests.programs import start

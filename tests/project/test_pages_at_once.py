@@ -13,7 +13,7 @@ from django.test import RequestFactory
 from accounts.emails import mails
 from dynamo.auth import passwords
 from dynamo.runtime.deadline import page
-from dynamo.runtime.turns import turn_passed_on
+from dynamo.runtime.gates import turn_passed_on
 from project import middleware
 from project.middleware import PagesAtOnceMiddleware
 from tests.accounts.test_passwords import Blocking
