@@ -127,7 +127,10 @@ _PROFILE: dict[str, dict[Any, tuple[str, ...]]] = {
     "profile_invoicing": {
         _("Bank account on invoices"): ("account_holder", "iban", "bic"),
         _("Bank account without an IBAN"): (
-            *("bank_name", "bank_branch", "account_kind", "account_number"),
+            "bank_name",
+            "bank_branch",
+            "account_kind",
+            "account_number",
         ),
         _("New invoices start with"): ("currency", "payment_days", "payment_terms"),
     },

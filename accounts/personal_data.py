@@ -11,8 +11,14 @@ from web.attributes import in_camel_case
 SHOWN = (
     "pk",
     *VALUES,
-    *("email_confirmed_at", "pending_email", "pending_until"),
-    *("is_active", "is_staff", "is_superuser", "date_joined", "last_login"),
+    "email_confirmed_at",
+    "pending_email",
+    "pending_until",
+    "is_active",
+    "is_staff",
+    "is_superuser",
+    "date_joined",
+    "last_login",
 )
 
 

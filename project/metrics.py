@@ -88,8 +88,12 @@ _METHODS = {"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"}
 
 # https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 _KNOWN_REASONS = {
-    *("ConditionalCheckFailed", "ItemCollectionSizeLimitExceeded", "ThrottlingError"),
-    *("ProvisionedThroughputExceeded", "TransactionConflict", "ValidationError"),
+    "ConditionalCheckFailed",
+    "ItemCollectionSizeLimitExceeded",
+    "ThrottlingError",
+    "ProvisionedThroughputExceeded",
+    "TransactionConflict",
+    "ValidationError",
 }
 
 # Finding a metric by its labels takes longer than counting.

@@ -62,8 +62,8 @@ def cut_off_slow_readers() -> None:
             # Some are not TCP, and that of the list is closed.
             with suppress(OSError):
                 if file.is_socket():
-                    with closing(socket.socket(fileno=os.dup(int(file.name)))) as each:
-                        each.setsockopt(socket.IPPROTO_TCP, option, READER_SECONDS * 1000)
+                    with closing(socket.socket(fileno=os.dup(int(file.name)))) as own:
+                        own.setsockopt(socket.IPPROTO_TCP, option, READER_SECONDS * 1000)
 
 
 class _Request(HttpRequest):

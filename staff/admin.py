@@ -261,8 +261,12 @@ class UserAdmin(StaffAdmin):
         write.on_commit(user, send)
 
     actions = (
-        *(deactivate, activate, end_sessions),
-        *(send_password_reset, send_confirmation, end_session),
+        deactivate,
+        activate,
+        end_sessions,
+        send_password_reset,
+        send_confirmation,
+        end_session,
     )
 
     @admin.display(description=_("State"))
@@ -408,7 +412,7 @@ class UserAdmin(StaffAdmin):
         changelist.is_whole = not (changelist.query or changelist.after or page.next)
         if changelist.is_whole:
             never = datetime.min.replace(tzinfo=UTC)
-            page.items.sort(key=lambda each: getattr(each, "date_joined", never), reverse=True)
+            page.items.sort(key=lambda user: getattr(user, "date_joined", never), reverse=True)
         return page
 
     def get_search_results(

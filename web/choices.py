@@ -14,10 +14,7 @@ Choices = tuple[tuple[str, str], ...]
 #: Those of the pages, and of documents.
 _LOCALES = ("en", "ja", "de", "fr")
 # CLDR's codes of two letters that are not countries of ISO 3166.
-_NOT_COUNTRIES = {
-    *("AC", "CP", "CQ", "DG", "EA", "EU", "EZ"),
-    *("IC", "QO", "TA", "UN", "XA", "XB", "ZZ"),
-}
+_NOT_COUNTRIES = frozenset("AC CP CQ DG EA EU EZ IC QO TA UN XA XB ZZ".split())
 #: Currencies that CLDR still has, and what replaced them. Bulgaria has the euro since 2026-01-01.
 _REPLACED = {"BGN": "EUR"}
 

@@ -13,10 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 #: The members of the European Union.
 EU = frozenset(
-    {
-        *("AT", "BE", "BG", "CY", "CZ", "DE", "DK", "EE", "ES", "FI", "FR", "GR", "HR", "HU"),
-        *("IE", "IT", "LT", "LU", "LV", "MT", "NL", "PL", "PT", "RO", "SE", "SI", "SK"),
-    }
+    "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK".split()
 )
 #: Where the form and the check digits of VAT IDs are known.
 _CHECKED = EU | {"GB", "CH", "NO"}

@@ -122,7 +122,7 @@ class CsvFile(RowFile):
         super().__init__(path, file)
         lines = self._lines()
         header = next((text for text in lines if text.strip(f"{SEPARATORS} \r\n")), "")
-        self._separator = max(SEPARATORS, key=lambda each: _fit(header, each))
+        self._separator = max(SEPARATORS, key=lambda separator: _fit(header, separator))
         # strict: a misplaced quotation mark is an error.
         self._reader = csv.reader(chain([header], lines), strict=True, delimiter=self._separator)
         self.columns = self._header()

@@ -13,8 +13,15 @@ from accounts.services import find_user
 from dynamo.management.base import DynamoCommand
 
 _SHOWN = (
-    *("pk", "username", "email", "full_name", "phone_number"),
-    *("is_active", "is_staff", "date_joined", "last_login"),
+    "pk",
+    "username",
+    "email",
+    "full_name",
+    "phone_number",
+    "is_active",
+    "is_staff",
+    "date_joined",
+    "last_login",
 )
 
 

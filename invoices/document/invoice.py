@@ -303,8 +303,13 @@ def credit_request_id(label: str) -> str:
 
 #: The fields that pages and PDF show elsewhere than among the details.
 _ELSEWHERE = {
-    *("currency", "note", "prices_include_tax", "payment_terms", "exemption_reason"),
-    *("supplied_from", "supplied_to"),
+    "currency",
+    "note",
+    "prices_include_tax",
+    "payment_terms",
+    "exemption_reason",
+    "supplied_from",
+    "supplied_to",
 }
 
 

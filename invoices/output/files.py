@@ -25,8 +25,15 @@ from invoices.store.records import Record
 
 #: The fields that were released without a column. Each newer one has a column, after the others.
 _WITHOUT_COLUMN = {
-    *("currency", "note", "prices_include_tax", "supplied_from", "supplied_to", "due_date"),
-    *("payment_terms", "buyer_reference", "exemption_reason"),
+    "currency",
+    "note",
+    "prices_include_tax",
+    "supplied_from",
+    "supplied_to",
+    "due_date",
+    "payment_terms",
+    "buyer_reference",
+    "exemption_reason",
 }
 _NEW_FIELDS = [
     item for item in fields_of(Contents) if item.is_typed and item.name not in _WITHOUT_COLUMN

@@ -203,7 +203,7 @@ def _with_room(sendings: Sequence[Sending], now: datetime, label: str) -> list[S
     The oldest go, those with an unknown outcome last.
     """
     removable = [sending for sending in sendings if now - sending.at > KEPT_AT_LEAST]
-    removable.sort(key=lambda each: (each.outcome == "unknown", each.at))
+    removable.sort(key=lambda sending: (sending.outcome == "unknown", sending.at))
     excess = max(0, len(sendings) + 1 - MAX_SENDINGS)
     if excess > len(removable):
         raise TooManySendings(label)

@@ -262,7 +262,10 @@ _PARTS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "more_of_customer": (
         _("More about the customer"),
         (
-            *("customer_vat_id", "customer_email", "customer_language", "customer_number"),
+            "customer_vat_id",
+            "customer_email",
+            "customer_language",
+            "customer_number",
             "buyer_reference",
         ),
     ),
@@ -412,8 +415,8 @@ class InvoiceForm(RequestIdForm):
         return len(self.lines.forms) >= MAX_LINES
 
 
-for each_form in (InvoiceForm, _TypedForm):
-    each_form.base_fields |= {name: field.form_field() for name, field in TYPED_FIELDS.items()}
+for form in (InvoiceForm, _TypedForm):
+    form.base_fields |= {name: field.form_field() for name, field in TYPED_FIELDS.items()}
 
 
 def line_values_of(invoice: Invoice) -> list[dict[str, str]]:

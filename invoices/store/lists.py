@@ -60,8 +60,15 @@ class Listed:
 
 #: What lists read: of an invoice, and of its state.
 _LISTED = (
-    *("series", "number", "status", "credits", "issuedAt", "dueDate"),
-    *("customerName", "currency", "gross"),
+    "series",
+    "number",
+    "status",
+    "credits",
+    "issuedAt",
+    "dueDate",
+    "customerName",
+    "currency",
+    "gross",
 )
 _LISTED_OF_STATE = ("number", "paidOn", "creditedBy")
 

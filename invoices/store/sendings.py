@@ -51,7 +51,7 @@ def sendings_of(state: InvoiceState) -> list[Sending]:
             )
             for request_id, values in stored_sendings(state).items()
         ]
-        return sorted(sendings, key=lambda each: each.at, reverse=True)
+        return sorted(sendings, key=lambda sending: sending.at, reverse=True)
     except (KeyError, TypeError, ValueError) as error:
         key = f"{state.series}#{state.number}"
         problem = f"not a map of sendings ({error!r})"

@@ -168,8 +168,13 @@ def credit(account: str, label: str, reason: str, *, time_zone: str | None = Non
 
 #: What a credit note takes from the invoice: nothing that asks for a payment.
 _REPEATED = (
-    *("customer", "currency", "prices_include_tax", "supplied_from", "supplied_to"),
-    *("buyer_reference", "exemption_reason"),
+    "customer",
+    "currency",
+    "prices_include_tax",
+    "supplied_from",
+    "supplied_to",
+    "buyer_reference",
+    "exemption_reason",
 )
 
 
