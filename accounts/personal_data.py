@@ -40,5 +40,5 @@ def sessions_of(user: User) -> list[dict[str, Any]]:
     shown = ("browser", "address", "signed_in_at", "seen_at", "expires_at")
     return [
         {in_camel_case(name): getattr(session, name) for name in shown}
-        for session in sessions.alive(user)
+        for session in sessions.active_sessions(user)
     ]

@@ -459,7 +459,9 @@ class UserAdmin(StaffAdmin):
                 "invoices": invoices,
                 "standing": self.standing(user),
                 "values": [(label, value) for label, value in values if value],
-                "sessions": [(item, browser_name(item.browser)) for item in sessions.alive(user)],
+                "sessions": [
+                    (item, browser_name(item.browser)) for item in sessions.active_sessions(user)
+                ],
                 "is_own": user == signed_in(request),
                 "may_act": self.admin_site.may_write(request, user),
             }

@@ -31,7 +31,7 @@ def read_for(user: User, session_id: str) -> User:
 
 def only(user: User) -> sessions.Session:
     """The only session that has not ended."""
-    [session] = sessions.alive(User.get(user.pk))
+    [session] = sessions.active_sessions(User.get(user.pk))
     return session
 
 

@@ -110,7 +110,7 @@ def _follow(user: User, **write: Any) -> tuple[User, User | None]:
 
 
 def _end_other(user: User, **write: Any) -> None:
-    [other] = [item.id for item in sessions.alive(user) if item.id != user.session_id]
+    [other] = [item.id for item in sessions.active_sessions(user) if item.id != user.session_id]
     sessions.end(user, other, **write)
 
 
@@ -120,7 +120,7 @@ def _end_all_and_begin(user: User) -> None:
 
 
 def _see(user: User, **write: Any) -> None:
-    [session] = sessions.alive(user)
+    [session] = sessions.active_sessions(user)
     sessions.mark_seen(user, session, address="192.0.2.8", **write)
 
 

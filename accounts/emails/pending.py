@@ -32,7 +32,9 @@ SIGN_UP = "signup"
 
 
 @sensitive_variables()
-def hold(*, password: str, request_id: str, next_page: str = "", **values: Any) -> str | None:
+def hold_sign_up(
+    *, password: str, request_id: str, next_page: str = "", **values: Any
+) -> str | None:
     """Store a sign-up, with values as `services.register` takes them, and the page to go to then.
 
     Returns the token of the link that makes the account, or None if an account has the address.
@@ -68,7 +70,7 @@ def hold(*, password: str, request_id: str, next_page: str = "", **values: Any) 
 
 
 @sensitive_variables()
-def release(token: str, *, write: Transaction | None = None) -> tuple[User, str]:
+def complete_sign_up(token: str, *, write: Transaction | None = None) -> tuple[User, str]:
     """Make the account of the link's sign-up, with a confirmed address. Or return it, if made.
 
     Also returns the page to go to, or "". It was checked on the host of the sign-up only.

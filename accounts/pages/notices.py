@@ -56,7 +56,10 @@ def is_known(request: HttpRequest, user: User) -> bool:
     browser and address.
     """
     here = sessions.place(**visitor.from_where(request))
-    living = ({"browser": item.browser, "address": item.address} for item in sessions.alive(user))
+    living = (
+        {"browser": item.browser, "address": item.address}
+        for item in sessions.active_sessions(user)
+    )
     is_first = "lastLoginAt" not in user.stored
     return is_first or _key_of(user) in _accounts(request) or here in living
 

@@ -110,7 +110,7 @@ class SessionsView(FreshSignInMixin, TemplateView):
                 "browser": browser_name(item.browser),
                 "here": item.id == user.session_id,
             }
-            for item in sessions.alive(user)
+            for item in sessions.active_sessions(user)
         ]
         return super().get_context_data(shown=shown, **kwargs)
 
@@ -142,7 +142,7 @@ class SessionsEndOthersView(FreshSignInMixin, View):
         # If the visitor's own session has ended, the others stay. The next page asks for a sign-in.
         with suppress(StaleUser):
             sessions.end_others(user)
-            visitor.keep(request, user)
+            visitor.keep_signed_in(request, user)
             messages.success(request, _("All your other sessions have ended."))
         return redirect(self.return_to)
 

@@ -74,7 +74,7 @@ class SignUpView(KeepFormMixin, FormPageMixin, NextPageMixin, FormView):
 
     def _hold(self, form: SignUpForm) -> HttpResponse:
         """Store the sign-up and send its link. The answer does not tell if the address is known."""
-        token = pending.hold(**form.account_values(), next_page=self.get_redirect_url())
+        token = pending.hold_sign_up(**form.account_values(), next_page=self.get_redirect_url())
         email = form.cleaned_data["email"]
         if not mails.send_sign_up_link(email, token):
             return show_not_sent(self, form)
@@ -95,7 +95,7 @@ class SignUpConfirmView(LinkView):
 
         The page of the sign-in leads to the page that was wanted, if it is one of this site.
         """
-        user, next_page = pending.release(token)
+        user, next_page = pending.complete_sign_up(token)
         if request.user == user:
             return redirect("profile")
         messages.success(request, _("Your account is ready. Sign in with your password."))

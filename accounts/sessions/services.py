@@ -64,7 +64,7 @@ class Session:
     expires_at: datetime
 
 
-def alive(user: User) -> list[Session]:
+def active_sessions(user: User) -> list[Session]:
     """The sessions of `user` as it was read, last seen first. Sends no request."""
     now = datetime.now(UTC)
     sessions = [_session(session_id, entry) for session_id, entry in user.sessions_read().items()]
@@ -131,7 +131,9 @@ def begin(
     def planned() -> _Update:
         now = user.later_sign_in()
         entry = _entry(browser, address, now)
-        kept = [session.id for session in alive(user) if session.id != instead_of][: MOST - 1]
+        kept = [session.id for session in active_sessions(user) if session.id != instead_of][
+            : MOST - 1
+        ]
         dropped = [item for item in user.sessions_read() if item not in kept]
         values = {"sessions": _without(user, *dropped) | {session_id: entry}, "last_login": now}
         actions: list[Action] = [User.last_login.set(now)]
@@ -215,7 +217,7 @@ def end_others(user: User, *, write: Transaction | None = None) -> None:
     """End all sessions of `user` except the visitor's, also for code that does not read the map.
 
     Sessions that began after `user` was read are ended as well. The visitor's Django session needs
-    the new session auth hash (`accounts.sessions.visitor.keep`). Costs as `end_all`.
+    the new session auth hash (`accounts.sessions.visitor.keep_signed_in`). Costs as `end_all`.
 
     Raises:
         StaleUser: the visitor's own session was ended meanwhile; the others stay as they were.

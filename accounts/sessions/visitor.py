@@ -51,7 +51,7 @@ def note_sign_in(user: User, request: HttpRequest | None, **_signal: Any) -> Non
     if before:
         request.session.cycle_key()
     request.session[_ID] = begun
-    keep(request, user)
+    keep_signed_in(request, user)
     note_password_checked(request)
 
 
@@ -87,7 +87,7 @@ def _has_session(request: HttpRequest | None) -> TypeGuard[HttpRequest]:
     return getattr(request, "session", None) is not None
 
 
-def keep(request: HttpRequest, user: User) -> None:
+def keep_signed_in(request: HttpRequest, user: User) -> None:
     """Keep the visitor signed in after a change of `user` that ended other sessions.
 
     Costs the session's write, 1 write unit, at the end of the request.

@@ -270,29 +270,29 @@ def test_of_two_links_of_one_form_the_first_that_is_followed_makes_the_account(
 def test_a_used_link_does_not_lead_to_the_account_of_another_link_of_the_same_form() -> None:
     def token(username: str) -> str:
         values = {"username": username, "email": f"{username}@example.org"}
-        held = pending.hold(password=PASSWORD, request_id="form", **values)
+        held = pending.hold_sign_up(password=PASSWORD, request_id="form", **values)
         assert held is not None
         return held
 
     first = token("ann")
     second = token("bea")
-    made, _page = pending.release(first)
+    made, _page = pending.complete_sign_up(first)
     delete(made)
-    pending.release(second)
+    pending.complete_sign_up(second)
 
     with pytest.raises(BadLink):
-        pending.release(first)
+        pending.complete_sign_up(first)
     assert User.get(made.pk).username == "bea"
 
 
 def test_a_pending_sign_up_joins_a_transaction() -> None:
-    token = pending.hold(
+    token = pending.hold_sign_up(
         username="ann", email="ann@example.org", password=PASSWORD, request_id="form"
     )
     assert token
 
     with Transaction() as write:
-        user, _page = pending.release(token, write=write)
+        user, _page = pending.complete_sign_up(token, write=write)
         assert stored_items() == {}
 
     assert user.stored == stored_user(user.pk)

@@ -352,7 +352,7 @@ def test_an_account_read_just_before_its_new_session_was_stored_does_not_end_the
     """One request reads both, but not at one instant: another page may write both in between."""
     read = User.get(ann.pk)
     user = User.get(ann.pk)
-    [session] = sessions.alive(user)
+    [session] = sessions.active_sessions(user)
     user.session_id = session.id
     sessions.end_others(user)
     store = SessionStore(signed_in.cookies["sessionid"].value)

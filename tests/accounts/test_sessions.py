@@ -73,7 +73,7 @@ def test_browser_and_address_are_cut_and_made_printable(ann: User) -> None:
     for said in ("x" * 100_000, "Mozilla\r\nX: y\0\x1b[31m", "ü€😀\u202e" * 100, "<script>"):
         begun(ann, browser=said, address=said)
 
-    for session in sessions.alive(User.get(ann.pk)):
+    for session in sessions.active_sessions(User.get(ann.pk)):
         assert len(session.browser) <= sessions.BROWSER_MAX_LENGTH
         assert len(session.address) <= sessions.ADDRESS_MAX_LENGTH
         assert (session.browser + session.address).isascii()
@@ -102,7 +102,7 @@ def test_a_damaged_entry_is_not_a_session_and_is_replaced(
 ) -> None:
     set_stored(ann, sessions={"M": {"odd": {"M": damage}}})
 
-    assert sessions.alive(User.get(ann.pk)) == []
+    assert sessions.active_sessions(User.get(ann.pk)) == []
     assert stored_ids(ann) == {"odd"}
     newest = begun(ann)
     assert stored_ids(ann) == {newest}
@@ -149,7 +149,7 @@ def test_a_session_that_ended_meanwhile_is_not_recorded_as_seen_and_the_account_
     sessions.end_all(User.get(ann.pk))
     stored = stored_user(ann.pk)
 
-    sessions.mark_seen(read, sessions.alive(read)[0], address="192.0.2.8")
+    sessions.mark_seen(read, sessions.active_sessions(read)[0], address="192.0.2.8")
 
     assert read.to_dynamodb_dict() == read.stored == before
     assert stored_user(ann.pk) == stored
@@ -185,7 +185,7 @@ def test_sessions_that_began_since_the_account_was_read_end_with_the_others(
 
     assert requests_sent.operations == ["UpdateItem"]
     left = {mine} if end is sessions.end_others else set()
-    assert stored_ids(ann) == {session.id for session in sessions.alive(page)} == left
+    assert stored_ids(ann) == {session.id for session in sessions.active_sessions(page)} == left
     newest = begun(ann)
     assert stored_ids(ann) == {*left, newest}
 

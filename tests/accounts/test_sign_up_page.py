@@ -61,7 +61,7 @@ def test_the_form_registers_an_account_with_its_session_at_the_cost_of_both(
     assert (user.username, user.email, user.full_name) == ("Ann", "ann@example.org", "Ann Example")
     assert user.phone_number == "+12025550124"
     assert user.check_password(PASSWORD)
-    [session] = sessions.alive(user)
+    [session] = sessions.active_sessions(user)
     assert (session.browser, session.address) == ("A browser", "192.0.2.7")
     assert user.last_login is not None
     assert_guards_match_users()
@@ -132,7 +132,7 @@ def test_a_form_sent_twice_makes_one_account_and_signs_in_both_times(
             assert signed_in_as(visitor) == the_account().username == "Ann"
             assert len(stored_items()) == 3
     # Each browser has a session of its own.
-    assert len(sessions.alive(the_account())) == len(stored_sessions()) == 2
+    assert len(sessions.active_sessions(the_account())) == len(stored_sessions()) == 2
     assert_guards_match_users()
 
 

@@ -96,7 +96,7 @@ def test_the_export_has_the_sessions_and_no_secrets(client: Client, ann: User) -
         ("", ""),
     }
     assert found[0].keys() == {"browser", "address", "signedInAt", "seenAt", "expiresAt"}
-    ids = [session.id for session in sessions.alive(user)]
+    ids = [session.id for session in sessions.active_sessions(user)]
     for secret in (user.password, user.confirmation_id, client.cookies["sessionid"].value, *ids):
         assert secret
         assert secret not in text

@@ -190,7 +190,7 @@ def test_an_action_is_logged_with_all_its_details(name: str) -> None:
     assert do(actor, name, again(bob), session=session)
 
     stored = again(bob)
-    assert not sessions.alive(stored)
+    assert not sessions.active_sessions(stored)
     assert stored.is_active == (name != "deactivate")
     by_account, by_month = sorted(stored_entries(), key=lambda item: -len(item["journal"]["S"]))
     assert by_account["journal"] == {"S": f"on#{bob.pk}"}

@@ -96,7 +96,7 @@ def test_users_sign_in_and_out_with_their_passwords(stored: Stored, client: Clie
 
 def test_a_stored_session_is_signed_in(stored: Stored, client: Client) -> None:
     user = User.get(stored.pk("Ann.Müller"))
-    assert len(sessions.alive(user)) == 2
+    assert len(sessions.active_sessions(user)) == 2
     client.cookies["sessionid"] = stored.about["sessionKey"]
 
     assert signed_in_as(client) == "Ann.Müller"
@@ -118,7 +118,7 @@ def test_a_waiting_change_is_made_by_its_link_unless_a_new_password_ended_it(
 
 
 def test_a_pending_sign_up_creates_its_account(stored: Stored) -> None:
-    made, _page = pending.release(links.make(pending.SIGN_UP, stored.about["heldSignUp"]))
+    made, _page = pending.complete_sign_up(links.make(pending.SIGN_UP, stored.about["heldSignUp"]))
 
     assert made.check_password(stored.about["password"])
     assert find_user("ivy@example.org") == made

@@ -114,7 +114,7 @@ def write_accounts() -> dict[str, Any]:
     taken("broken", lease_seconds=1)
     site.break_lock(acting(fay), look("broken"), "Stuck")
     store(make_report(KINDS["guards"], by="fay", progress=lambda _what, _count: None))
-    ivy = pending.hold(
+    ivy = pending.hold_sign_up(
         username="ivy", email="ivy@example.org", password=PASSWORD, request_id="form of ivy"
     )
     return {
