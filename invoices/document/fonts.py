@@ -253,6 +253,9 @@ def _coverage() -> list[frozenset[int]]:
 def _characters_of(file: Path) -> frozenset[int]:
     """The code points of a font, from its `cmap` table.
 
+    Read from the installed file, because its version decides what is printed. A list in this
+    repository would have thousands of ranges, and be wrong for other versions of a font.
+
     https://learn.microsoft.com/en-us/typography/opentype/spec/cmap
     """
     with file.open("rb") as font:
