@@ -25,13 +25,12 @@ from web.choices import is_time_zone
 from web.requestids import RequestIdForm
 
 
-class BoundedPasswordsMixin:
+class BoundedPasswordsMixin(forms.Form):
     """Refuses passwords that are too long to hash. A weak one is an error of its first field."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        fields: dict[str, forms.Field] = self.fields  # type: ignore[attr-defined]  # a form's
-        for field in fields.values():
+        for field in self.fields.values():
             if isinstance(field.widget, forms.PasswordInput):
                 # No maxlength attribute: a browser would truncate a pasted password silently.
                 field.validators.append(MaxLengthValidator(PASSWORD_MAX_LENGTH))

@@ -41,8 +41,10 @@ class AccessMiddleware(MiddlewareMixin):
     Not in production: the cost could tell a client whether an account exists.
     """
 
+    async_mode: bool
+
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        if self.async_mode:  # type: ignore[attr-defined]  # absent from the stubs
+        if self.async_mode:
             return self.__acall__(request)
         began = time.perf_counter()
         with counting() as tally:

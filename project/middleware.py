@@ -206,13 +206,15 @@ class PagesAtOnceMiddleware(MiddlewareMixin):
     except in the number of pages that wait. Why this is not a `Gate`: see `dynamo.runtime.turns`.
     """
 
+    async_mode: bool
+
     def __init__(self, get_response: Any) -> None:
         super().__init__(get_response)
         self._turns = threading.Semaphore(settings.PAGES_AT_ONCE)
         self._places = threading.Semaphore(settings.PAGES_AT_ONCE + MOST_WAITING)
 
     def __call__(self, request: HttpRequest) -> Any:
-        if self.async_mode:  # type: ignore[attr-defined]  # absent from the stubs
+        if self.async_mode:
             # Under ASGI, views run in one thread, one after the other.
             return self.get_response(request)
         if not self._places.acquire(blocking=False):

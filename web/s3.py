@@ -140,10 +140,9 @@ def _failures_of(operation: str) -> Iterator[None]:
     except BotoCoreError as error:
         raise StorageFailed(operation, type(error).__name__, str(error)) from error
     except ClientError as error:
-        answer: dict[str, Any] = error.response  # type: ignore[assignment]  # more than its type says
-        code = answer.get("Error", {}).get("Code", "Unknown")
-        message = answer.get("Error", {}).get("Message", "")
-        retries = answer.get("ResponseMetadata", {}).get("RetryAttempts", 0)
+        about = error.response.get("Error", {})
+        code, message = about.get("Code", "Unknown"), about.get("Message", "")
+        retries = error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0)
         kind = _ERRORS.get(code, StorageFailed)
         if operation == "CompleteMultipartUpload" and code in {"BadDigest", "InvalidRequest"}:
             kind = PartChanged

@@ -10,6 +10,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.response import SimpleTemplateResponse
+from django.views import View
 
 from dynamo.runtime.gates import Gate
 from dynamo.runtime.processes import PerProcess
@@ -37,14 +38,14 @@ def in_line(account: str) -> AbstractContextManager[None]:
     return _lines().inside(account)
 
 
-class InLineMixin:
+class InLineMixin(View):
     """A page that takes long. A visitor who is not signed in has no line."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Make the page, including its template, when it is first in the line of the account."""
         account: Any = request.user
         with in_line(account.pk) if account.is_authenticated else nullcontext():
-            response: HttpResponseBase = super().dispatch(request, *args, **kwargs)  # type: ignore[misc]  # a View's
+            response = super().dispatch(request, *args, **kwargs)
             if isinstance(response, SimpleTemplateResponse):
                 # Django would render it after the view, outside the line.
                 response.render()

@@ -98,14 +98,14 @@ def signed_in(request: HttpRequest) -> User:
     return cast(User, request.user)
 
 
-class NextPageMixin(RedirectURLMixin):
+class NextPageMixin(RedirectURLMixin, FormView):
     """A page with a form that leads to the page `next` of this site afterwards.
 
     The form is sent to the URL of its page, with `next`.
     """
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(next=self.get_redirect_url(), **kwargs)  # type: ignore[misc]  # a FormView's
+        return super().get_context_data(next=self.get_redirect_url(), **kwargs)
 
     def get_success_url(self) -> str:
         """A download would leave the visitor on the page of the form, so it has a page."""
@@ -118,7 +118,7 @@ class NextPageMixin(RedirectURLMixin):
         return url
 
 
-class FormPageMixin:
+class FormPageMixin(FormView):
     """A page with a form, which shows the errors of its operation at the fields.
 
     The cursor is in the first field with an error, or else in the first field. Crash reports do not
@@ -130,9 +130,9 @@ class FormPageMixin:
 
     @method_decorator([sensitive_post_parameters(), sensitive_variables()])
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        return super().dispatch(request, *args, **kwargs)  # type: ignore[misc]  # a View's
+        return super().dispatch(request, *args, **kwargs)
 
-    def post(self: Any, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         form = self.get_form()
         user = getattr(form, "user", None)
         read = user and user.password
@@ -154,7 +154,7 @@ class FormPageMixin:
         for bound in visible:
             bound.field.widget.attrs.pop("autofocus", None)
         (wrong or visible)[0].field.widget.attrs["autofocus"] = True
-        return super().form_invalid(form)  # type: ignore[misc]  # a FormView's
+        return super().form_invalid(form)
 
 
 def filled_form(view: Any, sent: QueryDict) -> Any:
@@ -170,7 +170,7 @@ def filled_form(view: Any, sent: QueryDict) -> Any:
     return form
 
 
-class KeepFormMixin:
+class KeepFormMixin(FormView):
     """If DynamoDB does not answer, shows the same form again so that it can be sent again.
 
     The operation may have been carried out. The same form, with its request id if it has one,
@@ -179,9 +179,9 @@ class KeepFormMixin:
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         request.unavailable_page = self._form_again  # type: ignore[attr-defined]  # read by dynamo.middleware
-        return super().post(request, *args, **kwargs)  # type: ignore[misc]  # a FormView's
+        return super().post(request, *args, **kwargs)
 
-    def _form_again(self: Any, error: Exception) -> HttpResponse:
+    def _form_again(self, error: Exception) -> HttpResponse:
         """The page with the typed values, unchecked and without passwords.
 
         Its base template does not read who is signed in.
@@ -195,7 +195,7 @@ class KeepFormMixin:
         return HttpResponse(render_to_string(self.get_template_names(), context, self.request))
 
 
-class SignedInFormMixin(LoginRequiredMixin):
+class SignedInFormMixin(LoginRequiredMixin, FormView):
     """A page with a form for signed-in visitors.
 
     A form that is sent after the session ended is shown again after the sign-in (`web.keptforms`).
@@ -203,20 +203,17 @@ class SignedInFormMixin(LoginRequiredMixin):
     """
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        account = signed_in(self.request).pk  # type: ignore[attr-defined]  # a View's
-        return super().get_context_data(  # type: ignore[misc]  # a FormView's
-            form_owner=keptforms.owner_field(account), **kwargs
-        )
+        owner = keptforms.owner_field(signed_in(self.request).pk)
+        return super().get_context_data(form_owner=owner, **kwargs)
 
     def handle_no_permission(self) -> Any:
         """The sign-in page, with the form if one was sent."""
-        request: HttpRequest = self.request  # type: ignore[attr-defined]  # a View's
-        shown = sign_in_page(request) if request.method == "POST" else None
+        shown = sign_in_page(self.request) if self.request.method == "POST" else None
         return shown or super().handle_no_permission()
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """The form; if one was kept for this page, with its values."""
-        return self.kept_form_page() or super().get(request, *args, **kwargs)  # type: ignore[misc]  # a FormView's
+        return self.kept_form_page() or super().get(request, *args, **kwargs)
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if to := request.POST.get(keptforms.LEAVE):
@@ -224,7 +221,7 @@ class SignedInFormMixin(LoginRequiredMixin):
         if keptforms.START_EMPTY in request.POST:
             keptforms.forget(request)
             return redirect(request.get_full_path())
-        answer: HttpResponse = super().post(request, *args, **kwargs)  # type: ignore[misc]  # as above
+        answer = super().post(request, *args, **kwargs)
         if isinstance(answer, HttpResponseRedirect):
             # The form did its work. A refused one stays kept until it is sent again.
             keptforms.forget(request)
@@ -243,7 +240,7 @@ class SignedInFormMixin(LoginRequiredMixin):
 
     def kept_form_page(self) -> HttpResponse | None:
         """The page with the form that was kept for it, and a message."""
-        request: HttpRequest = self.request  # type: ignore[attr-defined]  # as above
+        request = self.request
         sent = keptforms.kept_for(request)
         if sent is None:
             return None
@@ -257,7 +254,7 @@ class SignedInFormMixin(LoginRequiredMixin):
     def renew_defaults(self, sent: QueryDict) -> None:
         """Change values of a kept form that were not typed, and would differ in a new form."""
 
-    def show_sent(self: Any, sent: QueryDict) -> HttpResponse:
+    def show_sent(self, sent: QueryDict) -> HttpResponse:
         """The form with the values in `sent`, which nothing has checked."""
         return self.render_to_response(self.get_context_data(form=filled_form(self, sent)))
 

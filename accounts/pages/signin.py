@@ -67,7 +67,7 @@ class SignInView(FormPageMixin, NextPageMixin, auth_views.LoginView):
         return response
 
 
-class FreshSignInMixin:
+class FreshSignInMixin(View):
     """A page for signed-in visitors who entered their password within the last five minutes."""
 
     #: The name of the URL to go to afterwards. Default: this page, which must then accept GET.
@@ -77,7 +77,7 @@ class FreshSignInMixin:
         """Show the page, or ask for the password or the sign-in first."""
         is_signed_in = request.user.is_authenticated
         if is_signed_in and visitor.is_fresh(request):
-            return super().dispatch(request, *args, **kwargs)  # type: ignore[misc]  # a View's
+            return super().dispatch(request, *args, **kwargs)
         page = reverse(self.return_to) if self.return_to else request.get_full_path()
         return redirect_to_login(page, reverse("reauthenticate") if is_signed_in else None)
 
