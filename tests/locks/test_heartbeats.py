@@ -19,7 +19,7 @@ from tests.locks.items import beating, put, stored, taken
 from tests.requests import Requests, told
 from tests.waiting import wait_until
 
-#: Longer than a machine may stall; renewed after 0.2 s (`_renewed_often`).
+#: Longer than a machine may stall; renewed after 0.2 s.
 LEASE_SECONDS = 60
 
 forks = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -31,9 +31,11 @@ def _no_thread_of_others(engine: str) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _renewed_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that tests need not wait for a quarter of a long lease."""
+def _renewed_often(_no_thread_of_others: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that tests wait neither for a part of a long lease nor for the thread's next look."""
     monkeypatch.setattr(leases, "RENEWED_AFTER", 0.2 / LEASE_SECONDS)
+    monkeypatch.setattr(leases, "MOST_FAILURES", 10 * LEASE_SECONDS)
+    monkeypatch.setattr(leases, "LOOK_SECONDS", 0.1)
 
 
 def version_of(name: str) -> str:
@@ -74,7 +76,8 @@ def test_the_thread_wakes_when_a_renewal_is_due() -> None:
     wait_until(lambda: abs(heartbeats._wakes_at - lease.renewal_due_at) < 0.05)
 
 
-def test_short_leases_one_after_the_other_share_a_thread() -> None:
+def test_short_leases_one_after_the_other_share_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "LOOK_SECONDS", 1.0)
     threads = set()
     began = time.monotonic()
     for _number in range(20):

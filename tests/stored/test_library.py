@@ -97,7 +97,8 @@ def test_a_stored_or_new_limit_stops_too_many_attempts(stored: Stored) -> None:
 
     def try_too_often() -> None:
         for _attempt in range(times + 1):
-            begin_sign_in("hal", hal.pk, CLIENT, begin_client(CLIENT))
+            attempt = begin_sign_in("hal", hal.pk, CLIENT, begin_client(CLIENT))
+            assert not attempt.is_right(lambda _password: False, "wrong")
 
     with pytest.raises(TooManyAttempts):
         try_too_often()
