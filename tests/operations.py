@@ -16,6 +16,7 @@ from typing import Any
 
 from dynamo import DecimalAttribute, IntegerAttribute, Model, TextAttribute, Unique, casefolded
 from dynamo.client.sending import send
+from dynamo.items.bulk import write_batches
 from dynamo.items.plain import PlainModel
 from dynamo.items.values import Item
 from dynamo.model.objects import WRITE_ID
@@ -104,6 +105,27 @@ class Operation:
     def empty(self) -> None:
         """Empty its tables."""
         empty(*(model.table() for model in self.models))
+        forget_all()
+
+    def restore(self, before: Stored) -> None:
+        """Let its tables have the items `before` and no others."""
+        now = self.stored()
+        for model in self.models:
+            puts = [
+                {"PutRequest": {"Item": item}}
+                for (table, key), item in before.items()
+                if table == model.table() and now.get((table, key)) != item
+            ]
+            deletions = [
+                {
+                    "DeleteRequest": {
+                        "Key": {name: item[name] for name in model.key_attribute_names()}
+                    }
+                }
+                for (table, key), item in now.items()
+                if table == model.table() and (table, key) not in before
+            ]
+            write_batches(model.table(), [*puts, *deletions])
         forget_all()
 
     def assert_in_hand(self, given: Any, result: Any) -> None:

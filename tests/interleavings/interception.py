@@ -77,6 +77,7 @@ class Interception:
         except Conflicted:
             return HttpAnswer(_CONFLICTED.status, {}, _CONFLICTED.body())
         answer = deliver(body)
+        operation.has_written = step.writes and answer.status == 200
         if self.fine:
             operation.stop_before(Step("its answer"))
         return answer

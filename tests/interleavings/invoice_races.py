@@ -39,15 +39,17 @@ def _race(
     """
 
     def given() -> None:
-        processes.of = of
         for number in range(before):
             issued("ann", request_id=f"before {number}", day=day)
+
+    def begin() -> None:
+        processes.of = of
         if warm:
             head = Head(before - unseen, {"S": day.isoformat()})
             for process in set(of):
                 processes.remember(process, series("ann", day.year), head)
 
-    return Race(INVOICES[0], acts, given, quick, slow)
+    return Race(INVOICES[0], acts, given, quick, slow, begin=begin)
 
 
 ONE = asks("one")
@@ -106,13 +108,18 @@ INVOICE_RACES = {
         ONE_TODAY, credits_(2), quick={}, slow=FORGETFUL
     ),
     "an invoice and a credit note of one process, and an invoice of another": _unseen(
-        ONE_TODAY, credits_(2), TWO_TODAY, of=(0, 0, 1), quick={}
+        ONE_TODAY, credits_(2), TWO_TODAY, of=(0, 0, 1), quick=None, slow={}
     ),
     "a void and an invoice": _cold(voids(), TWO, quick={}, slow=LOSS),
-    "two reasons to void an invoice": _cold(voids(), voids("Doubled")),
+    "two reasons to void an invoice": _cold(voids(), voids("Doubled"), quick={}, slow=LOSS),
     "a void and the invoice that it is about": _race(voids(), ONE, quick={}, slow=LOSS),
     "a void and a credit note": _warm(
-        voids(label=f"{TODAY.year}-000001"), credits_(1), before=1, day=TODAY, slow=FORGETFUL
+        voids(label=f"{TODAY.year}-000001"),
+        credits_(1),
+        before=1,
+        day=TODAY,
+        quick={},
+        slow=FORGETFUL,
     ),
     "a void and a payment": _cold(voids(), pays, slow=FORGETFUL),
     "three processes": _warm(ONE, TWO, THREE, quick=None, slow={}),

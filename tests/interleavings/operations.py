@@ -56,6 +56,10 @@ class Operation:
         #: The step that it waits to take; None while it runs and when it has ended.
         self.next: Step | None = None
         self.outcome: Any = None
+        #: Whether it has taken no step yet.
+        self.is_fresh = True
+        #: Whether its last step may have changed what is stored.
+        self.has_written = False
         self._act = act
         self._order: type[BaseException] | None = None
         self._is_dead = False
@@ -72,6 +76,7 @@ class Operation:
         """Take the step, or raise `order` in its place, and run up to the next step."""
         self._order = order
         self.next = None
+        self.is_fresh = self.has_written = False
         self._may_go.release()
         self._wait_until_it_stops()
 

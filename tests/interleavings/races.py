@@ -12,7 +12,7 @@ from dynamo.exceptions import Stale, Unavailable
 from dynamo.model.base import Model
 from tests.interleavings.operations import DEAD
 from tests.interleavings.scheduler import Scenario
-from tests.operations import Operation, Stored, plain, said
+from tests.operations import Operation, Stored, nothing, plain, said
 
 Faults = dict[str, Any]
 STALE = (Stale, StaleUser)
@@ -24,8 +24,9 @@ FORGETFUL: Faults = {"losses": 1, "forgetful": True}
 class Race:
     """`acts` at once, each on a copy of what `given` stores and returns.
 
-    `operation` is one of the register. Its tables are compared, and its rules are checked. `quick`
-    are the faults of `explore` in `make test`, `slow` those in `make test-slow`.
+    `operation` is one of the register. Its tables are compared, and its rules are checked. `begin`
+    sets what processes remember at first. `quick` are the faults of `explore` in `make test`,
+    `slow` those in `make test-slow`.
 
     An act whose process died or that got no answer is done or not. Those of `readers` read the item
     themselves, and may be refused as stale instead. Those of `vague` may also be told so after a
@@ -41,6 +42,7 @@ class Race:
     readers: Collection[int] = ()
     is_told: bool = True
     vague: Collection[int] = ()
+    begin: Callable[[], None] = nothing
 
 
 def at_once(race: Race) -> Scenario:
@@ -65,18 +67,26 @@ def at_once(race: Race) -> Scenario:
             for stored, words in ends
         ), (told, scenario.late, left, ends)
 
-    scenario = Scenario(operations, afterwards, always)
+    scenario = Scenario(operations, afterwards, always, is_alike=len({*race.acts}) == 1)
     return scenario
 
 
 def _prepared(race: Race) -> tuple[list[Callable[[], object]], Stored]:
     """The acts, each with its copy of what is given, and what is stored before."""
+    given, before = _given(race)
+    race.operation.restore(before)
+    race.begin()
+    # Acts change no other object.
+    copies = [deepcopy(given) if isinstance(given, Model) else given for _act in race.acts]
+    return [partial(act, copy) for act, copy in zip(race.acts, copies, strict=True)], before
+
+
+@cache
+def _given(race: Race) -> tuple[Any, Stored]:
+    """What the race begins with: what is given, and what is stored."""
     race.operation.empty()
     given = race.given()
-    acts = [
-        partial(act, deepcopy(given) if isinstance(given, Model) else given) for act in race.acts
-    ]
-    return acts, race.operation.stored()
+    return given, race.operation.stored()
 
 
 def _of(outcomes: list[Any], is_so: Callable[[Any], bool]) -> set[int]:

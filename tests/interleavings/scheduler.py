@@ -48,6 +48,8 @@ class Scenario:
       the last step may have changed what is stored. It is not called after steps that this schedule
       has in common with the previous one.
     - `afterwards(outcomes)` fails if the `outcomes` (see `Operation`) are wrong.
+    - `is_alike`: the operations do the same, so they begin in their order: any other schedule is
+      one of these with other names.
     - `late`, set by the scheduler: the operations whose lost request succeeded after they had
       ended. No client can prevent that; what it was told was true at that moment.
     """
@@ -55,14 +57,15 @@ class Scenario:
     operations: Sequence[Callable[[], object]]
     afterwards: Callable[[list[Any]], None] = accept
     always: Callable[[bool], None] = accept
+    is_alike: bool = False
     late: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
 class _Choice:
     label: str
-    take: Callable[[], None]
-    writes: bool = False
+    #: Returns whether it may have changed what is stored.
+    take: Callable[[], bool]
 
 
 @dataclass
@@ -124,20 +127,24 @@ class _Schedule:
         else:
             place = _Place(labels, 0)
         self.places.append(place)
-        choices[place.taken].take()
-        return choices[place.taken].writes
+        return choices[place.taken].take()
 
     def _choices(self) -> list[_Choice]:
         alive = [operation for operation in self.operations if operation.next is not None]
+        fresh = [operation for operation in alive if operation.is_fresh]
+        later = fresh[1:] if self.scenario.is_alike else []
         choices = [
-            choice for operation in alive for choice in self._choices_of(operation, operation.next)
+            choice
+            for operation in alive
+            if operation not in later
+            for choice in self._choices_of(operation, operation.next)
         ]
         assert choices or not alive, f"all wait: {[item.next.label for item in alive if item.next]}"
         for stray in self.strays:
             label = f"{stray[0].number}: the lost {stray[1].label} arrives"
-            choices.append(_Choice(label, partial(self._arrive, stray), stray[1].writes))
+            choices.append(_Choice(label, partial(self._arrive, stray)))
         if self.strays and not alive:
-            choices.append(_Choice("what is lost never arrives", self.strays.clear))
+            choices.append(_Choice("what is lost never arrives", self._give_up))
         return choices
 
     def _choices_of(self, operation: Operation, step: Step | None) -> list[_Choice]:
@@ -153,7 +160,7 @@ class _Schedule:
         if step.label.startswith("TransactWriteItems"):
             possible[Conflicted] = f"{name} conflicts"
         return [
-            _Choice(name, operation.go, step.writes),
+            _Choice(name, partial(self._go, operation)),
             *(
                 _Choice(label, partial(self._fail, operation, step, fault))
                 for fault, label in possible.items()
@@ -161,20 +168,30 @@ class _Schedule:
             ),
         ]
 
-    def _fail(self, operation: Operation, step: Step, fault: type[BaseException]) -> None:
+    def _go(self, operation: Operation) -> bool:
+        operation.go()
+        return operation.has_written
+
+    def _fail(self, operation: Operation, step: Step, fault: type[BaseException]) -> bool:
         self.faults_left[fault] -= 1
         # A read that arrives late changes nothing.
         if fault is Lost and step.writes:
             self.strays.append((operation, step))
         operation.go(fault)
+        return False
 
-    def _arrive(self, stray: tuple[Operation, Step]) -> None:
+    def _give_up(self) -> bool:
+        self.strays.clear()
+        return False
+
+    def _arrive(self, stray: tuple[Operation, Step]) -> bool:
         operation, step = stray
         self.strays.remove(stray)
         assert step.deliver is not None
         answer = step.deliver()
         if operation.next is None and answer.status == 200:
             self.scenario.late.add(operation.number)
+        return answer.status == 200
 
 
 def explore(

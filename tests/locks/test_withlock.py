@@ -156,12 +156,15 @@ def test_a_command_that_ignores_sigterm_is_killed(proxy: FaultProxy, tmp_path: P
     ready = tmp_path / "ready"
     alive = tmp_path / "alive"
     stubborn = f"trap '' TERM; while :; do date +%s%N > {alive}; sleep 0.02; done"
-    script = f"trap '' TERM; sh -c \"{stubborn}\" & echo > {ready}; wait"
+    script = f"trap '' TERM; sh -c \"{stubborn}\" & echo $$ > {ready}; wait"
     command = ["a", "--lease", "4", "--grace", "0.3", "--", *SH, script]
     with background(*command) as process:
         wait_until(lambda: ready.exists() and alive.exists())
         proxy.plan("UpdateItem", Answer(500, "InternalServerError"), times=100_000)
         proxy.plan("GetItem", Answer(500, "InternalServerError"), times=100_000)
+        wait_until(lambda: not Path(f"/proc/{ready.read_text().strip()}").exists())
+        # It tries for seconds to release the lock, which may still be stored as its own.
+        proxy.forget()
 
         assert process.wait(120) == 70
         assert process.stderr is not None
