@@ -146,7 +146,6 @@ def _place(model: type[PlainModel], item: Item) -> tuple[str, str]:
 @cache
 def undisturbed(operation: Operation) -> tuple[list[Any], object, Requests]:
     """What the operation stores (as `plain`), returns and sends without faults."""
-    operation.empty()
     given = operation.given()
     before = operation.stored()
     sent = Requests()
@@ -154,6 +153,7 @@ def undisturbed(operation: Operation) -> tuple[list[Any], object, Requests]:
         result = operation.act(given)
     after = operation.stored()
     assert after != before
+    operation.empty()
     return plain(after, before), result, sent
 
 

@@ -110,7 +110,6 @@ class Run:
         self.operation, self._proxy = operation, proxy
         self._wanted, told, _sent = undisturbed(operation)
         self._told = said(told)
-        operation.empty()
         self.given = operation.given()
         self.before: Stored = operation.stored()
         proxy.forget()
@@ -155,7 +154,6 @@ def test_an_operation_that_cannot_be_done_any_more_is_refused_and_writes_nothing
     engine: str, refused: Operation, meanwhile: str
 ) -> None:
     happen, outcome = refused.refusals[meanwhile]
-    refused.empty()
     given = refused.given()
     happen(given)
     before = refused.stored()
@@ -173,7 +171,6 @@ def test_a_template_that_shows_the_object_of_an_operation_does_nothing_of_it(
     engine: str, on_object: Operation
 ) -> None:
     wanted, *_ = undisturbed(on_object)
-    on_object.empty()
     given = on_object.given()
     before = on_object.stored()
 
