@@ -63,11 +63,6 @@ def use_lock(_client: Client) -> None:
         pass
 
 
-def sign_in_twice(client: Client) -> None:
-    sign_in_as_ann(client)
-    sign_in_as_ann(Client())
-
-
 #: What is done, and how many round trips it takes. The account has few invoices, so its start page
 #: also reads those of last year.
 BUDGETS: dict[str, tuple[Callable[[Client], None], int]] = {
@@ -76,7 +71,7 @@ BUDGETS: dict[str, tuple[Callable[[Client], None], int]] = {
     "list of invoices": (partial(look_at, "/invoices/"), 2),
     "sign in": (sign_in_as_ann, 5),
     # The windows of the client's limits have begun: each takes another request.
-    "sign in twice": (sign_in_twice, 5 + 7),
+    "sign in again": (sign_in_as_ann, 7),
     "sign up": (sign_up, 3),
     "issue": (issue, 2),
     "lock": (use_lock, 2),
@@ -90,6 +85,8 @@ def test_an_operation_takes_its_number_of_round_trips(
     act, budget = BUDGETS[name]
     client.force_login(ann)  # not by the form, whose limits would have begun to count
     issue(client)  # from the second on, the counter is known
+    if name == "sign in again":
+        sign_in_as_ann(Client())
     proxy.plan("*", Delay(LATE_SECONDS), times=MANY)
     requests_sent.clear()
 
