@@ -163,7 +163,7 @@ if "granian" in sys.modules:
     from locks.lock import Lock
     from project import start
 
-    start.READER_SECONDS = 3
+    start.READER_SECONDS = 1
     from project.wsgi import application as _site
 
     application = _serve
