@@ -5,7 +5,7 @@ of the two looks, which alternate from page to page, and in both in `make test-s
 """
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -88,7 +88,7 @@ def pages(*, signed_in: bool) -> list[str]:
     return found
 
 
-def faults(page: Page, *axe_looks: Look) -> list[Any]:
+def faults(page: Page, axe_looks: Sequence[Look] = LOOKS) -> list[Any]:
     """The findings of axe on the current page in these looks, and in which it is too wide."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE_SCRIPT)
@@ -125,11 +125,11 @@ def _run(page: Page) -> list[list[str]]:
     ]
 
 
-def seen(page: Page, addresses: list[str], *, in_both: bool) -> list[Any]:
+def seen(page: Page, addresses: list[str], *, in_both: bool = True) -> list[Any]:
     found: list[Any] = []
     for address, look in zip(addresses, itertools.cycle(LOOKS), strict=False):
         page.goto(address)
-        found += faults(page, *(LOOKS if in_both else [look]))
+        found += faults(page, LOOKS if in_both else [look])
     return found
 
 
@@ -147,10 +147,10 @@ def test_axe_finds_nothing_serious_on_public_pages(visitor: Page, in_both: bool)
     visitor.get_by_label("Password confirmation").fill(PASSWORD)
     visitor.get_by_role("button", name="Create account").click()
     visitor.get_by_text("This username is taken.").wait_for()
-    assert found + faults(visitor, *LOOKS) == []
+    assert found + faults(visitor) == []
     # A page with errors, to check that axe runs at all.
     visitor.set_content('<p><font color="#eeeeee">Pale</font><input>')
-    assert {fault[-2] for fault in faults(visitor, *LOOKS)} >= {"color-contrast", "label"}
+    assert {fault[-2] for fault in faults(visitor)} >= {"color-contrast", "label"}
 
 
 def test_axe_finds_nothing_serious_on_the_pages_of_an_account(
@@ -183,11 +183,11 @@ def test_axe_finds_nothing_serious_on_the_pages_of_an_account(
     visitor.get_by_label("Current password").fill(PASSWORD)
     visitor.get_by_role("button", name="email").click()
     visitor.get_by_role("status").wait_for()
-    found += faults(visitor, *LOOKS)
+    found += faults(visitor)
     write(visitor, [("x" * 1000, "x", "0.125", "7")])
     visitor.get_by_role("button", name="Issue the invoice").click()
     visitor.get_by_role("alert").wait_for()
-    found += faults(visitor, *LOOKS)
+    found += faults(visitor)
     edit_profile(User.get(user.pk), language="ja")
     japanese = [reverse(name) for name in ("invoice_new", "invoice_list", "profile")]
     assert found + seen(visitor, japanese, in_both=in_both) == []
@@ -219,4 +219,4 @@ def test_axe_finds_nothing_serious_on_the_pages_of_staff(
 
     visitor.goto("/admin/runs/survey/")
     visitor.get_by_text("The numbers as a table").click()
-    assert found + faults(visitor, *LOOKS) == []
+    assert found + faults(visitor) == []
