@@ -40,8 +40,8 @@ os.environ.pop(TEST_ENDPOINT, None)
 
 #: Longer than a machine under load stalls.
 PATIENCE_SECONDS = 60.0
-# Examples are few and the same each time, so that a commit does not fail by bad luck; with STRESS=full
-# they are many and random. There is no deadline, as the machine may stall.
+# Examples are few and the same each time, so that a commit does not fail by bad luck; with
+# STRESS=full they are many and random. There is no deadline, as the machine may stall.
 _IS_FULL = os.environ.get("STRESS") == "full"
 hypothesis.settings.register_profile(
     "suite",

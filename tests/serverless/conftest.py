@@ -22,11 +22,11 @@ def site_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def environment(engine: str) -> dict[str, str]:
+@pytest.fixture(scope="module")
+def environment(engine_url: str) -> dict[str, str]:
     """What the function's configuration sets, and the engine in the place of DynamoDB."""
     return PRODUCTION | {
-        "AWS_ENDPOINT_URL_DYNAMODB": engine,
+        "AWS_ENDPOINT_URL_DYNAMODB": engine_url,
         "AWS_REGION": os.environ["AWS_REGION"],
         "ACCOUNTS_PREVENT_ENUMERATION": "off",
         "ACCOUNTS_EMAIL_CHANGE": "immediate",
@@ -36,25 +36,38 @@ def environment(engine: str) -> dict[str, str]:
 
 @pytest.fixture
 def new_function(
-    site_folder: Path, environment: dict[str, str], tmp_path: Path
+    engine: str, site_folder: Path, environment: dict[str, str], tmp_path: Path
 ) -> Callable[..., Function]:
-    """Makes functions: by their handler, the name of their log, and changes of the environment."""
+    """Makes functions: by their handler, the name of their log, and changes of the environment.
+
+    A change to None removes a variable.
+    """
 
     def made(
         handler: str = "project.serverless.handler",
         log: str = "log",
         python: Path | None = None,
-        **changes: str,
+        **changes: str | None,
     ) -> Function:
-        file = tmp_path / log
+        changed = {name: value for name, value in (environment | changes).items() if value}
         return Function(
-            environment | changes, folder=site_folder, log=file, handler=handler, python=python
+            changed, folder=site_folder, log=tmp_path / log, handler=handler, python=python
         )
 
     return made
 
 
-@pytest.fixture
-def function(new_function: Callable[..., Function]) -> Iterator[Function]:
-    with new_function() as function:
+@pytest.fixture(scope="module")
+def _modules_function(
+    site_folder: Path, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Function]:
+    log = tmp_path_factory.mktemp("function") / "log"
+    with Function(environment, folder=site_folder, log=log) as function:
         yield function
+
+
+@pytest.fixture
+def function(engine: str, _modules_function: Function) -> Function:
+    """A function that the tests of a module share, for each as if it was new."""
+    _modules_function.forget()
+    return _modules_function

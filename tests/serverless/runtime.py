@@ -156,6 +156,7 @@ class Function:
         self._python = python
         self._handler = handler
         self._log = log
+        self._seen = 0
         self.cookies: SimpleCookie = SimpleCookie()
         self._ahead_seconds = 0.0
 
@@ -222,8 +223,13 @@ class Function:
 
     @property
     def log(self) -> str:
-        """What it has printed."""
-        return self._log.read_text()
+        """What it has printed since the last `forget`."""
+        return self._log.read_text()[self._seen :]
+
+    def forget(self) -> None:
+        """Forget all cookies and what it has printed."""
+        self.cookies.clear()
+        self._seen = len(self._log.read_text())
 
     def wait_for_snapshot(self) -> None:
         """With SNAP_START in its environment: it is ready, and waits for `restore`."""

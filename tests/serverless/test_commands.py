@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,10 +16,21 @@ from tests.serverless.runtime import Function, FunctionError
 from tests.serverless.test_story import issue, sign_up, submit
 
 
-@pytest.fixture
-def commands(new_function: Callable[..., Function]) -> Iterator[Function]:
-    with new_function("project.serverless.run_command", DJANGO_LOG_COMMANDS="on") as function:
+@pytest.fixture(scope="module")
+def _running(
+    site_folder: Path, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Function]:
+    log = tmp_path_factory.mktemp("commands") / "log"
+    logged = environment | {"DJANGO_LOG_COMMANDS": "on"}
+    handler = "project.serverless.run_command"
+    with Function(logged, folder=site_folder, log=log, handler=handler) as function:
         yield function
+
+
+@pytest.fixture
+def commands(engine: str, _running: Function) -> Function:
+    _running.forget()
+    return _running
 
 
 def test_the_events_of_the_schedules_store_all_reports(commands: Function) -> None:

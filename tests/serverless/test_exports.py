@@ -2,6 +2,7 @@
 
 import json
 import re
+import uuid
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
@@ -27,27 +28,35 @@ TOO_MANY = MOST_BYTES // 200_000 + 1
 INVOICES = 46
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def storage(s3_url: str) -> Iterator[S3Proxy]:
     with S3Proxy(s3_url) as proxy:
         yield proxy
 
 
-@pytest.fixture
-def api() -> Iterator[Invocations]:
+@pytest.fixture(scope="module")
+def _modules_api() -> Iterator[Invocations]:
     with Invocations() as api:
         yield api
 
 
 @pytest.fixture
+def api(_modules_api: Invocations) -> Invocations:
+    _modules_api.events.clear()
+    return _modules_api
+
+
+@pytest.fixture(scope="module")
 def environment(
-    environment: dict[str, str], storage: S3Proxy, api: Invocations, bucket: str
+    environment: dict[str, str], storage: S3Proxy, _modules_api: Invocations, s3: Any
 ) -> dict[str, str]:
+    bucket = f"exports-{uuid.uuid4().hex}"
+    s3.create_bucket(Bucket=bucket)
     return environment | {
-        "AWS_ENDPOINT_URL_LAMBDA": api.url,
+        "AWS_ENDPOINT_URL_LAMBDA": _modules_api.url,
         "AWS_ENDPOINT_URL_S3": storage.url,
         "EXPORTS_BUCKET": bucket,
-        "EXPORTS_FUNCTION": api.function,
+        "EXPORTS_FUNCTION": _modules_api.function,
     }
 
 
@@ -74,6 +83,7 @@ def exported(function: Function, address: str) -> Any:
 def test_an_export_larger_than_an_answer_is_made_by_a_function_also_after_one_was_killed(
     function: Function, new_function: Callable[..., Function], api: Invocations, storage: S3Proxy
 ) -> None:
+    storage.forget()
     sign_up(function)
     issue_many(INVOICES)
     address = post(function, URL)
@@ -114,10 +124,9 @@ def test_a_failed_export_is_an_error_that_only_our_log_describes(
 
 
 def test_an_answer_that_is_too_large_is_an_error_that_the_log_names(
-    new_function: Callable[..., Function], environment: dict[str, str]
+    new_function: Callable[..., Function],
 ) -> None:
-    del environment["EXPORTS_BUCKET"], environment["EXPORTS_FUNCTION"]
-    with new_function() as function:
+    with new_function(EXPORTS_BUCKET=None, EXPORTS_FUNCTION=None) as function:
         sign_up(function)
         issue_many(TOO_MANY)
 

@@ -65,14 +65,13 @@ def test_a_clock_that_jumped_ends_neither_a_lease_nor_a_session(function: Functi
 
 
 def test_credentials_that_expired_during_a_pause_or_before_a_restore_are_not_used(
-    new_function: Callable[..., Function], environment: dict[str, str]
+    new_function: Callable[..., Function],
 ) -> None:
     # As with SnapStart, where the environment contains no keys.
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        del environment[name]
+    keys = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"))
     with Provider() as provider:
         address = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{provider.url}/keys"}
-        with new_function(HANDLER, **SNAP_START, **address) as function:
+        with new_function(HANDLER, **SNAP_START, **address, **keys) as function:
             function.wait_for_snapshot()
             function.restore()
             used = [function.invoke({"do": "credentials"}) for _event in range(2)]

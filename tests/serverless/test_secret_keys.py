@@ -15,18 +15,12 @@ OLD = "the old key of these functions " * 2
 NEW = "the new key of these functions " * 2
 
 
-@pytest.fixture
-def environment(environment: dict[str, str], parameter: Parameter) -> dict[str, str]:
-    """The environment of a function that reads the parameter."""
-    del environment["DJANGO_SECRET_KEY"]
-    return environment | parameter.environment
-
-
 def test_a_function_is_restored_with_the_keys_of_now_and_not_without_any(
     new_function: Callable[..., Function], parameter: Parameter, settings: Any
 ) -> None:
+    reading = SNAP_START | parameter.environment | {"DJANGO_SECRET_KEY": None}
     parameter.put(OLD)
-    with new_function(HANDLER, **SNAP_START) as restored:
+    with new_function(HANDLER, **reading) as restored:
         restored.wait_for_snapshot()
         assert parameter.times_read == 1
         parameter.put(NEW)
@@ -37,7 +31,7 @@ def test_a_function_is_restored_with_the_keys_of_now_and_not_without_any(
         assert restored.request("GET", "/").status == 200
     assert parameter.times_read == 2
 
-    with new_function(HANDLER, log="without", **SNAP_START) as function:
+    with new_function(HANDLER, log="without", **reading) as function:
         function.wait_for_snapshot()
         parameter.proxy.plan(READ, Answer(400, "ParameterNotFound"))
         function.restore()

@@ -64,11 +64,16 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_zip_serves_the_site_alone(
-    unpacked: Path, runtime: Path, environment: dict[str, str], parameter: Parameter, tmp_path: Path
+    engine: str,
+    unpacked: Path,
+    runtime: Path,
+    environment: dict[str, str],
+    parameter: Parameter,
+    tmp_path: Path,
 ) -> None:
     # The zip has no description of SSM, and needs none.
+    environment = environment | parameter.environment
     parameter.put(environment.pop("DJANGO_SECRET_KEY"))
-    environment |= parameter.environment
     with Function(environment, folder=unpacked, python=runtime, log=tmp_path / "log") as function:
         sign_up(function)
         assert post(function, "/accounts/profile/", **PROFILE) == "/accounts/profile/"
