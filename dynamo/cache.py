@@ -14,50 +14,37 @@
 DynamoDB deletes expired items hours or days late, so every reader compares `expiresAt` with its own
 clock.
 
-Unpickling runs code, and other programs may be able to write to the table. So a pickle is read only
-with a valid HMAC of the item's key and the pickle, made with SECRET_KEY or one of
-SECRET_KEY_FALLBACKS.
-A value that cannot be read is a miss; for `add` the key is in use until the value expires.
+`items.cached` says how a value is stored and read. A value that cannot be read is a miss; for `add`
+the key is in use until the value expires.
 """
 
 from __future__ import annotations
 
 import hashlib
-import hmac
-import json
 import math
 import operator
-import pickle
 import re
 import time
 import uuid
 from collections.abc import Iterable, Mapping
 from copy import copy
-from decimal import Decimal
 from functools import cached_property
 from typing import Any, TypeGuard
 
 from asgiref.sync import sync_to_async
-from django.conf import settings
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 from django.core.exceptions import ImproperlyConfigured
-from django.utils.crypto import salted_hmac
 
 from dynamo.client.sending import read_item, send
-from dynamo.exceptions import DynamoError
 from dynamo.items.altering import AltersData
 from dynamo.items.attributes import IntegerAttribute, TextAttribute
 from dynamo.items.bulk import query_pages, read_batches, read_one_of_each, write_batches
+from dynamo.items.cached import UNREADABLE, decoded, encoded, integer
 from dynamo.items.plain import PlainModel
 from dynamo.items.updates import Update, conditional
-from dynamo.items.values import ITEM_MAX_BYTES, Item, typed_number
+from dynamo.items.values import Item, typed_number
 from dynamo.wire import Address, Request, Typed
 from dynamo.writes import Outcome, write_one
-
-# Besides the value an item has 37 bytes of names, 64 of key, 49 of location, 32 of nonce, 32 of
-# signature and two numbers of at most 21 bytes each.
-VALUE_MAX_BYTES = ITEM_MAX_BYTES - 256
-NUMBER_MAX_DIGITS = 38
 
 #: Increased with every change of what an item contains. It is part of each key, so processes of two
 #: versions can share a table during a deployment: neither reads the values of the other.
@@ -66,17 +53,6 @@ FORMAT = 2
 _LOCATION = re.compile(r"[A-Za-z0-9_.-]{0,40}")
 _OF_SESSIONS = "@sessions"
 _OPTIONS = {"TIMEOUT", "KEY_PREFIX", "VERSION", "KEY_FUNCTION", "OPTIONS"}
-
-SIGNATURE_BYTES = 32
-# Part of stored signatures: it keeps the name of a module that is gone.
-_SIGNATURE_SALT = "dynamo.cacheitems.pickle"
-
-#: A value that is nested deeper is pickled: reading it as JSON could exhaust the stack.
-JSON_MAX_DEPTH = 100
-_JSON_SCALARS = frozenset({str, int, float, bool, type(None)})
-
-#: Stands for a value that cannot be read.
-UNREADABLE = object()
 
 #: None for a value that never ends.
 Seconds = float | None
@@ -93,18 +69,6 @@ _VALUE_NAME = {"#value": "value"}
 
 # An expiry that has passed at any time.
 _EXPIRED = 0
-
-
-class CacheValueTooLarge(DynamoError, ValueError):
-    """A value does not fit into an item of DynamoDB, which holds 400 KB. Nothing was sent."""
-
-    key: str
-    size_bytes: int
-
-    text = (
-        "The cache cannot hold the value of {key!r}: pickled it has {size_bytes:,} bytes, and "
-        f"DynamoDB stores at most {VALUE_MAX_BYTES:,}."
-    )
 
 
 class CacheItem(PlainModel):
@@ -288,8 +252,8 @@ class DynamoCache(AltersData, BaseCache):
         After a lost reply the answer may be False although it was this call that deleted it.
         """
         address = self._address(key, version)
-        encoded = _encoded(key, address["Key"]["key"]["S"], value)
-        request = _conditional(address, "#value = :value", _VALUE_NAME, {":value": encoded})
+        wanted = encoded(key, address["Key"]["key"]["S"], value)
+        request = _conditional(address, "#value = :value", _VALUE_NAME, {":value": wanted})
         return bool(write_one("DeleteItem", request))
 
     def end(self, key: object, seconds: float, version: Version = None) -> None:
@@ -325,7 +289,7 @@ class DynamoCache(AltersData, BaseCache):
         if outcome.item is None:
             text = f"The cache has no integer under the key {key!r}."
             raise ValueError(text) from outcome.refused
-        return _integer(outcome.item["value"])
+        return integer(outcome.item["value"])
 
     def get_many(self, keys: Iterable[object], version: Version = None) -> dict[Any, Any]:
         """The values of those of `keys` that have one. Costs 1 request per 100 keys."""
@@ -410,7 +374,7 @@ class DynamoCache(AltersData, BaseCache):
         self, key: object, version: Version, value: object, expires_at: int | None
     ) -> Item:
         item = self._empty_item(key, version, expires_at)
-        return item | {"value": _encoded(key, item["key"]["S"], value)}
+        return item | {"value": encoded(key, item["key"]["S"], value)}
 
     def _empty_item(self, key: object, version: Version, expires_at: int | None) -> Item:
         item: Item = {"key": {"S": self._stored_key(key, version)}, **_expiry(expires_at)}
@@ -487,86 +451,5 @@ def _is_live(item: Item | None) -> TypeGuard[Item]:
 
 def _value_of(item: Item | None, default: object) -> Any:
     """The value of an item; `default` if it has none, has expired or cannot be read."""
-    value = _decoded(item) if _is_live(item) else UNREADABLE
+    value = decoded(item) if _is_live(item) else UNREADABLE
     return default if value is UNREADABLE else value
-
-
-def _integer(value: Typed) -> int:
-    # With Decimal, because an engine may write a large number as 1E+37.
-    return int(Decimal(value["N"]))
-
-
-def _encoded(key: object, stored_key: str, value: object) -> Typed:
-    """`value` as stored in the item `stored_key`; an error names it by `key`."""
-    # A bool is an int in Python, but has to come back as a bool.
-    if type(value) is int and abs(value) < 10**NUMBER_MAX_DIGITS:
-        return typed_number(value)
-    if (text := _as_json(value)) is not None:
-        return {"S": text}
-    pickled = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-    if len(pickled) > VALUE_MAX_BYTES:
-        raise CacheValueTooLarge(str(key), len(pickled))
-    return {"B": _signature(stored_key, pickled, settings.SECRET_KEY) + pickled}
-
-
-def _decoded(item: Item) -> Any:
-    """The value of a live item, or `UNREADABLE`."""
-    value = item["value"]
-    if "N" in value:
-        return _integer(value)
-    if "S" in value:
-        try:
-            return json.loads(value["S"])
-        except (ValueError, RecursionError):
-            return UNREADABLE
-    blob = bytes(value.get("B", b""))
-    signature = blob[:SIGNATURE_BYTES]
-    pickled = blob[SIGNATURE_BYTES:]
-    for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS):
-        if hmac.compare_digest(signature, _signature(item["key"]["S"], pickled, secret)):
-            try:
-                return pickle.loads(pickled)  # noqa: S301 - signed by this site
-            except (AttributeError, ImportError, pickle.UnpicklingError):
-                # Another version of the code stored an object of a class that this one lacks.
-                return UNREADABLE
-    return UNREADABLE
-
-
-def _signature(stored_key: str, pickled: bytes, secret: str | bytes) -> bytes:
-    # The key has a fixed length, so its end is known.
-    signed = stored_key.encode() + pickled
-    return salted_hmac(_SIGNATURE_SALT, signed, secret=secret, algorithm="sha256").digest()
-
-
-def _as_json(value: object) -> str | None:
-    """`value` as JSON; None if that would give back something else, or does not fit."""
-    if not _survives_json(value):
-        return None
-    try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        size_bytes = len(text.encode())
-    except ValueError:
-        # Infinity, an integer of thousands of digits, or text that is not valid Unicode.
-        return None
-    # Escapes can make it longer than a pickle that fits.
-    return text if size_bytes <= VALUE_MAX_BYTES else None
-
-
-def _survives_json(value: Any) -> bool:
-    """Whether JSON keeps every type in `value`, and which of its parts are the same object."""
-    seen: set[int] = set()
-    waiting = [(value, 0)]
-    while waiting:
-        part, depth = waiting.pop()
-        kind = type(part)
-        if kind in _JSON_SCALARS:
-            continue
-        if kind not in (dict, list) or id(part) in seen or depth == JSON_MAX_DEPTH:
-            return False
-        seen.add(id(part))
-        if kind is dict:
-            if any(type(name) is not str for name in part):
-                return False
-            part = part.values()
-        waiting += [(inner, depth + 1) for inner in part]
-    return True

@@ -31,8 +31,9 @@ from django.core.cache import caches
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.crypto import get_random_string
 
-from dynamo.cache import CacheValueTooLarge, DynamoCache
+from dynamo.cache import DynamoCache
 from dynamo.items.altering import AltersData
+from dynamo.items.cached import CacheValueTooLarge
 from dynamo.items.values import Item
 
 KEY_LENGTH = 32

@@ -18,9 +18,10 @@ from django.utils.crypto import salted_hmac
 from django.utils.safestring import mark_safe
 
 from dynamo import cache as cache_module
-from dynamo.cache import VALUE_MAX_BYTES, CacheItem, CacheValueTooLarge, DynamoCache
+from dynamo.cache import CacheItem, DynamoCache
 from dynamo.client.sending import send
 from dynamo.exceptions import Unavailable
+from dynamo.items.cached import VALUE_MAX_BYTES, CacheValueTooLarge
 from dynamo.items.values import Item
 from dynamo.runtime.deadline import within
 from dynamo.sessions import SessionStore

@@ -14,9 +14,10 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import path
 
-from dynamo.cache import CacheItem, CacheValueTooLarge, now_ms
+from dynamo.cache import CacheItem, now_ms
 from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, Unavailable
+from dynamo.items.cached import CacheValueTooLarge
 from dynamo.middleware import SessionMiddleware
 from dynamo.runtime.deadline import within
 from dynamo.sessions import KEY_LENGTH, SessionStore
