@@ -90,7 +90,7 @@ class CacheItem(PlainModel):
 
 
 def _asynchronous(name: str) -> Any:
-    async def call(self: DynamoCache, *args: object, **kwargs: object) -> Any:
+    async def call(self: DynamoCache, *args: object, **kwargs: object) -> object:
         return await sync_to_async(getattr(self, name))(*args, **kwargs)
 
     return call
@@ -449,7 +449,7 @@ def _is_live(item: Item | None) -> TypeGuard[Item]:
     return "expiresAt" not in item or int(item["expiresAt"]["N"]) > now_ms()
 
 
-def _value_of(item: Item | None, default: object) -> Any:
+def _value_of(item: Item | None, default: object) -> object:
     """The value of an item; `default` if it has none, has expired or cannot be read."""
     value = decoded(item) if _is_live(item) else UNREADABLE
     return default if value is UNREADABLE else value

@@ -82,7 +82,7 @@ else:
     M = TypeVar("M")
 
 
-def _as_returned(field: forms.Field, value: object) -> Any:
+def _as_returned(field: forms.Field, value: object) -> object:
     """A value as it is compared: browsers drop microseconds and send other line breaks."""
     if isinstance(value, datetime) and not field.widget.supports_microseconds:
         return value.replace(microsecond=0)
@@ -285,7 +285,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
 
     # Errors ---------------------------------------------------------------------------------------
 
-    def _different(self) -> dict[str, Any]:
+    def _different(self) -> dict[str, object]:
         """What is stored, by the names of the fields in which something else was typed."""
         now = self.instance.__class__.from_raw_data(self.instance.stored)
         stored = {name: getattr(now, name) for name in self.model_fields}

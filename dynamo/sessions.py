@@ -67,7 +67,7 @@ class SessionStore(AltersData, cache.SessionStore):
     )
 
     _cache: DynamoCache
-    _session_cache: dict[str, Any]
+    _session_cache: dict[str, object]
 
     #: The key that was drawn last, until something is stored under it.
     _unwritten_key: str | None = None
@@ -107,7 +107,7 @@ class SessionStore(AltersData, cache.SessionStore):
         self._session_cache = self._loaded(stored)
         return item
 
-    def _loaded(self, stored: dict[str, object] | None) -> dict[str, Any]:
+    def _loaded(self, stored: dict[str, object] | None) -> dict[str, object]:
         if stored is None:
             self._session_key = None
         return stored or {}

@@ -97,7 +97,7 @@ def choose(callers: list[ItemCaller], head: Head) -> list[ItemCaller]:
     """
     chosen: list[ItemCaller] = []
     held_back: ItemCaller | None = None
-    keys: set[Any] = set()
+    keys: set[object] = set()
     actions, size_bytes, units = 1, 0, 2
     for caller in sorted(callers, key=lambda caller: _rank(caller.ask.order)):
         ask = caller.ask

@@ -235,7 +235,7 @@ class ModelAdmin(ActionAdmin[M]):
         own = self.add_form_template if add else self.change_form_template
         return self._render(request, "change_form.html", own, context)
 
-    def _initial(self, request: HttpRequest, form_class: Any) -> dict[str, Any]:
+    def _initial(self, request: HttpRequest, form_class: Any) -> dict[str, object]:
         """The initial values without the texts that their form fields refuse."""
         values, initial = self.get_changeform_initial_data(request), {}
         known = form_class().fields if values else {}

@@ -153,7 +153,7 @@ def record(
     """Add the entries of an action to its transaction: one, or two of an action on an item."""
     now = datetime.now(UTC)
     entry_id = f"{now.isoformat(timespec='microseconds')}#{uuid.uuid4()}"
-    shown: dict[str, Any] = {"action": action, "by": by, "by_name": by_name, "reason": reason}
+    shown: dict[str, object] = {"action": action, "by": by, "by_name": by_name, "reason": reason}
     shown |= {"on_name": on_name[:WHAT_MAX_LENGTH], "what": what[:WHAT_MAX_LENGTH]}
     shown["address"] = address
     if on is not None:

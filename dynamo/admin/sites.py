@@ -85,7 +85,7 @@ class AdminSite(contribs.AdminSite):
         # Instead of contrib's.
         self.add_action(cast(Any, delete_selected))
         #: Models that cannot be registered, with their ModelAdmin: `check` names them.
-        self.refused: list[tuple[Any, Any]] = []
+        self.refused: list[tuple[object, object]] = []
 
     def register(  # type: ignore[override]
         self,
@@ -180,7 +180,7 @@ class AdminSite(contribs.AdminSite):
             what `Transaction.commit` raises.
         """
         user = cast(Any, request.user)
-        written: list[Any] = [entry.about for entry in write]
+        written: list[object] = [entry.about for entry in write]
         if not all(
             self.may_write(request, entry.about) for entry in write if entry.kind in _WRITES
         ):

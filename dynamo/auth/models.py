@@ -517,7 +517,7 @@ class AbstractUser(Model):
         """The condition that the stored user is this one, whatever changed since it was read."""
         return self._is_same_item_condition()
 
-    def _implied(self, values: Mapping[str, object]) -> dict[str, Any]:
+    def _implied(self, values: Mapping[str, object]) -> dict[str, object]:
         """A deactivation ends every session, also if the user is activated again."""
         return {"session_epoch": new_session_epoch()} if values.get("is_active") is False else {}
 

@@ -342,7 +342,7 @@ def _check_crc(expected: str | None, data: bytes) -> None:
         )
 
 
-def _read(data: bytes) -> dict[str, Any]:
+def _read(data: bytes) -> dict[str, object]:
     """The answer to a successful request.
 
     Raises:
@@ -364,7 +364,7 @@ def _encoded(value: bytes) -> str:
     return b64encode(value).decode()
 
 
-def _decoded(value: dict[str, object]) -> dict[str, Any]:
+def _decoded(value: dict[str, object]) -> dict[str, object]:
     """Decode binary values. The value of an attribute named B is a dictionary, not a text."""
     if len(value) == 1:
         if isinstance(text := value.get("B"), str):
@@ -400,7 +400,7 @@ class AnswerParser(JSONParser):
             raise botocore_errors.HTTPClientError(error=error) from error
         return parsed
 
-    def _handle_json_body(self, raw_body: bytes, shape: object) -> Any:
+    def _handle_json_body(self, raw_body: bytes, shape: object) -> object:
         # botocore's reads text that is not JSON as an object without these members.
         return self._parse_shape(shape, json.loads(raw_body))  # type: ignore[attr-defined]  # absent from the stubs
 

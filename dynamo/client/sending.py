@@ -235,7 +235,7 @@ def _pause_until_recovery(began: float, last_began: float) -> float | None:
     return max(0.0, recovery - time.monotonic())
 
 
-def _completed(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+def _completed(operation: str, request: Mapping[str, Any]) -> dict[str, object]:
     if operation not in OPERATIONS:
         return dict(request)
     request = {"ReturnConsumedCapacity": "TOTAL", **request}
@@ -252,12 +252,12 @@ def _completed(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
 
 def _attempt(
     operation: str, request: dict[str, object], retries: int, ends_at: float
-) -> dict[str, Any]:
+) -> dict[str, object]:
     shared = _shared()
     if fails_fast() and not shared.breaker.admits():
         url = shared.botocore.meta.endpoint_url
         raise EndpointConnectionError(endpoint_url=url, error="it was not reachable lately")
-    response: dict[str, Any] = {}
+    response: dict[str, object] = {}
     failure: BaseException | None = None
     sent_at = time.monotonic()
     began = time.perf_counter()

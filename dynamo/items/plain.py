@@ -70,7 +70,7 @@ class SharedConnection(Connection):
 
 
 def not_supported(advice: str) -> Any:
-    def method(*args: object, **kwargs: object) -> Any:
+    def method(*args: object, **kwargs: object) -> object:
         raise TypeError(advice)
 
     return method
@@ -201,7 +201,7 @@ class PlainModel(PynamoModel):
         return cached
 
     @classmethod
-    def _description(cls) -> dict[str, Any]:
+    def _description(cls) -> dict[str, object]:
         """Key and indexes, as DescribeTable describes them."""
         schema: Any = cls._get_schema()
         names = {"index_name": "IndexName", "key_schema": "KeySchema", "projection": "Projection"}

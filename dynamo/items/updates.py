@@ -226,6 +226,6 @@ def _is_met(comparison: str, own: Typed, others: list[Typed]) -> bool:
     return is_one_type and _COMPARISONS[comparison](*map(_ordinal, (own, *others)))
 
 
-def _ordinal(typed: Typed) -> Any:
+def _ordinal(typed: Typed) -> object:
     kind, value = kind_and_value(typed)
     return Decimal(value) if kind == "N" else value

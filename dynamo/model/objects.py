@@ -106,7 +106,7 @@ class ItemObject(PlainModel):
     #: The attributes that the constructor was given.
     _given: frozenset[str] = frozenset()
     #: The last call without an answer that may have written: what it asked for, and its mark.
-    _unanswered: tuple[object, Any] | None = None
+    _unanswered: tuple[object, object] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy must not share what PynamoDB's attributes store their values in, nor take the write

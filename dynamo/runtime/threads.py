@@ -51,7 +51,7 @@ def together(*calls: Callable[[], object]) -> list[Any]:
     later calls may then not have been made. None is under way when this ends.
     """
     first, *others = calls
-    futures: list[Future[Any]] = []
+    futures: list[Future[object]] = []
     try:
         for call in others:
             futures.append(_together().submit(copy_context().run, call))

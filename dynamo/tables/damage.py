@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from operator import and_
-from typing import Any
 
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
@@ -21,7 +20,7 @@ from dynamo.writes import Write
 def damage_in(model: type[PlainModel], items: Iterable[Item]) -> Iterator[tuple[Item, DamagedItem]]:
     """The damaged ones of `items`, stored in the model's table, each with its error."""
     # A guard item has a key that no item can have.
-    is_item: Callable[[Item], Any] = getattr(model, "_is_key_of", bool)
+    is_item: Callable[[Item], object] = getattr(model, "_is_key_of", bool)
     for found in model._made(filter(is_item, items), damaged=lambda *pair: pair):
         if isinstance(found, tuple):
             yield found

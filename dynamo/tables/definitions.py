@@ -273,12 +273,12 @@ def _create(table: Table) -> bool:
     return True
 
 
-def _wait_until_active(table: Table, report: Callable[[str], object]) -> dict[str, Any]:
+def _wait_until_active(table: Table, report: Callable[[str], object]) -> dict[str, object]:
     began = time.monotonic()
     report_at = 0.0
     while True:
         try:
-            description: dict[str, Any] = send("DescribeTable", {"TableName": table.name})["Table"]
+            description = send("DescribeTable", {"TableName": table.name})["Table"]
         except TableMissing:
             description = {"TableStatus": "not visible"}  # it may lag behind CreateTable
         states = _index_states(description)

@@ -3,7 +3,6 @@
 import argparse
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
@@ -65,7 +64,7 @@ class SeriesCheckCommand(DynamoCommand):
         found = {
             name: finding for name, finding in report.findings.items() if finding or name in always
         }
-        shown: dict[str, Any] = {"series": report.series, "last": report.last}
+        shown: dict[str, object] = {"series": report.series, "last": report.last}
         shown |= self.counts(report) | {name: value.listed for name, value in found.items()}
         more = {name: value.more for name, value in found.items() if value.more}
         return json.dumps(shown | ({"more": more} if more else {}), ensure_ascii=False)

@@ -43,7 +43,7 @@ def template(tables: Iterable[Table], parts: Iterable[Part] = ()) -> dict[str, A
     A table is kept when its stack is deleted, or when it is removed from the template.
     """
     names = ("Parameters", "Conditions", "Resources", "Outputs")
-    sections: dict[str, dict[str, Any]] = {name: {} for name in names}
+    sections: dict[str, dict[str, object]] = {name: {} for name in names}
     for table in tables:
         logical_id = _logical_id(table)
         sections["Resources"][logical_id] = {
@@ -65,7 +65,7 @@ def template(tables: Iterable[Table], parts: Iterable[Part] = ()) -> dict[str, A
     } | {name: entries for name, entries in sections.items() if entries}
 
 
-def _properties(table: Table) -> dict[str, Any]:
+def _properties(table: Table) -> dict[str, object]:
     ttl = {"AttributeName": table.ttl_attribute, "Enabled": True}
     return {
         "TableName": table.name,

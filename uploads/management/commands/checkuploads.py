@@ -86,7 +86,7 @@ def _forgotten(report: Report, options: dict[str, Any]) -> list[str] | None:
 def _as_json(report: Report, forgotten: list[str] | None) -> str:
     """Keys are not escaped for a terminal. `more` appears only if a list was cut."""
     more = {kind: found.more for kind, found in report.findings.items() if found.more}
-    shown: dict[str, Any] = {"rows": report.rows, "objects": report.objects}
+    shown: dict[str, object] = {"rows": report.rows, "objects": report.objects}
     shown |= {kind: found.listed for kind, found in report.findings.items()}
     if forgotten is not None:
         shown["forgotten"] = forgotten
