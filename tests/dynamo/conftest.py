@@ -30,19 +30,28 @@ def path(request: pytest.FixtureRequest, settings: Any) -> None:
     settings.DYNAMODB_LEAN = request.param
 
 
-@pytest.fixture
-def project() -> Iterator[None]:
-    """A project that has nothing of the site, with the test app."""
+@pytest.fixture(scope="module")
+def _settings_of_project() -> Iterator[None]:
+    # For all tests of the module: then the templates are compiled and the URLs read once.
     # Without pytest's patches, which look at the site before it can be made.
     before, vars(default_site)["_wrapped"] = vars(default_site)["_wrapped"], ADMIN_SITE
     try:
         # First, because contrib.auth looks for it as soon as the apps change.
         with override_settings(AUTH_USER_MODEL="desk.Clerk"), override_settings(**PROJECT):
-            permissions._read.clear()
             yield
     finally:
         vars(default_site)["_wrapped"] = before
-        permissions._read.clear()
+
+
+@pytest.fixture
+def project(_settings_of_project: None) -> Iterator[None]:
+    """A project that has nothing of the site, with the test app.
+
+    After its first use all tests of the module have it.
+    """
+    permissions._read.clear()
+    yield
+    permissions._read.clear()
 
 
 @pytest.fixture
