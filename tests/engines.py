@@ -16,6 +16,15 @@ from dynamo.client.engine import free_port as free_port, ministack_environment
 
 BIN = Path(sys.executable).parent
 
+#: One request at a time: its own program serves several, and moto is not thread-safe.
+_MOTO = """
+import sys
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import run_simple
+app = DomainDispatcherApplication(create_backend_app)
+run_simple("127.0.0.1", int(sys.argv[1]), app, threaded=False)
+"""
+
 #: The engines that were started here.
 processes: weakref.WeakSet[subprocess.Popen[bytes]] = weakref.WeakSet()
 
@@ -83,11 +92,11 @@ def _command(name: str, port: int, folder: Path | None) -> tuple[list[str], dict
     if name == "dynoxide":
         file = [] if folder is None else ["--db-path", str(folder / "dynamodb.sqlite")]
         return [str(dynoxide()), "serve", "--port", str(port), *file], {}
-    if name in ("ministack", "moto"):
-        script = Path(__file__).with_name("engine_server.py")
-        return [sys.executable, "-P", str(script), name, str(port)], {}
-    if name in ("s3", "ssm"):
-        settings = ministack_environment(name, port) | {"BIND_HOST": "127.0.0.1"}
+    if name == "moto":
+        return [sys.executable, "-P", "-c", _MOTO, str(port)], {}
+    if name in ("ministack", "s3", "ssm"):
+        service = name.replace("ministack", "dynamodb")
+        settings = ministack_environment(service, port) | {"BIND_HOST": "127.0.0.1"}
         return [str(BIN / "ministack")], settings
     raise ValueError(f"no engine is called {name}")
 
