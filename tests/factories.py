@@ -9,9 +9,8 @@ from accounts.models import User
 from accounts.services import register
 from dynamo import Transaction
 from dynamo.auth import make_password
-from dynamo.client.sending import send
 from dynamo.model.unique import Unique, UniqueKey
-from tests.items import stored_items
+from tests.items import put_item, stored_items
 
 PASSWORD = "correct horse battery"  # of every account that tests make
 
@@ -45,14 +44,9 @@ def changes_of(user: User, stored: User | None = None) -> int:
 
 def set_stored(user: User, **attributes: Any) -> None:
     """Store attributes past all rules: text, a number, None to remove one, or as on the wire."""
-    item = stored_items()[user.pk]
-    for name, value in attributes.items():
-        item.pop(name, None)
-        if isinstance(value, dict):
-            item[name] = value
-        elif value is not None:
-            item[name] = {"N" if isinstance(value, int) else "S": str(value)}
-    send("PutItem", {"TableName": User.table(), "Item": item})
+    item = stored_items()[user.pk] | attributes
+    kept = {name: value for name, value in item.items() if value is not None}
+    put_item(User.table(), **kept)
 
 
 def guard_owner(key: str) -> str | None:

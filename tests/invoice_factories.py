@@ -7,7 +7,6 @@ from decimal import Decimal
 from operator import itemgetter
 from typing import Any
 
-from dynamo.client.sending import send
 from dynamo.items.values import Item
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Draft, Invoice, Seller, series_of
@@ -16,6 +15,7 @@ from invoices.store.issuing import issue_invoice
 from invoices.store.records import state_at
 from sequences.models import Counter
 from tests import numbered
+from tests.items import put_item, scanned
 
 DAY = date(2026, 3, 14)
 SELLER = Seller("Ann & Söhne", "Main Street 1\n12345 Town", "DE123456789")
@@ -81,8 +81,7 @@ def put_invoice(item: Item, **changes: Any) -> None:
 def put_state(account: str, label: str, **attributes: Any) -> None:
     """Write the state of an invoice directly; attributes as on the wire."""
     state = state_at(account, label)
-    key = {"series": {"S": state.series}, "number": {"N": str(state.number)}}
-    send("PutItem", {"TableName": InvoiceState.table(), "Item": key | attributes})
+    put_item(InvoiceState.table(), series=state.series, number=state.number, **attributes)
 
 
 def put_sendings(account: str, label: str, sendings: dict[str, dict[str, str]]) -> None:
@@ -108,7 +107,7 @@ def assert_invoices_whole() -> None:
     """The numbers of each series are 1..n, n is counted, dates rise, guards and invoices agree."""
     wanted: dict[str, tuple[str, int]] = {}
     guards, found = {}, defaultdict(list)
-    for item in send("Scan", {"TableName": InvoiceItem.table()})["Items"]:
+    for item in scanned(InvoiceItem.table()):
         series = item["series"]["S"]
         number = int(item["number"]["N"])
         if number:
@@ -118,7 +117,7 @@ def assert_invoices_whole() -> None:
             guards[series] = InvoiceItem.place_of(item)
     assert guards == wanted
     prefix = InvoiceItem.counter_prefix()
-    for counter in send("Scan", {"TableName": Counter.table()})["Items"]:
+    for counter in scanned(Counter.table()):
         if (name := counter["counterName"]["S"]).startswith(prefix):
             invoices = sorted(found.pop(name.removeprefix(prefix)))
             last = int(counter["currentValue"]["N"])

@@ -7,20 +7,46 @@ from django.conf import settings
 from dynamo.client.sending import send
 from dynamo.items.plain import PlainModel
 from dynamo.items.updates import Update
+from dynamo.items.values import Item
 from dynamo.transactions import Transaction
 
 
-def stored_items(table: str | None = None) -> dict[str, dict[str, Any]]:
-    """Every item of the table `users` (or `table`) by its pk, as on the wire."""
-    items: list[dict[str, Any]] = []
-    name = table or f"{settings.DYNAMODB_TABLE_PREFIX}users"
-    request: dict[str, Any] = {"TableName": name}
+def scanned(table: str) -> list[Item]:
+    """Every item of the table, as on the wire."""
+    items: list[Item] = []
+    request: dict[str, Any] = {"TableName": table}
     while True:
         answer = send("Scan", request)
         items += answer["Items"]
         if "LastEvaluatedKey" not in answer:
-            return {item["pk"]["S"]: item for item in items}
+            return items
         request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+
+def stored_items(table: str | None = None) -> dict[str, Item]:
+    """Every item of the table `users` (or `table`) by its pk, as on the wire."""
+    items = scanned(table or f"{settings.DYNAMODB_TABLE_PREFIX}users")
+    return {item["pk"]["S"]: item for item in items}
+
+
+def on_the_wire(attributes: dict[str, Any]) -> Item:
+    """Texts and numbers as they are stored; what is on the wire already stays."""
+    return {
+        name: value
+        if isinstance(value, dict)
+        else {"N" if isinstance(value, int) else "S": str(value)}
+        for name, value in attributes.items()
+    }
+
+
+def put_item(table: str, **attributes: Any) -> None:
+    """Store an item of texts, numbers and values as on the wire, past all rules."""
+    send("PutItem", {"TableName": table, "Item": on_the_wire(attributes)})
+
+
+def remove_item(table: str, **key: Any) -> None:
+    """Delete an item, past all rules."""
+    send("DeleteItem", {"TableName": table, "Key": on_the_wire(key)})
 
 
 def insert(item: PlainModel) -> None:

@@ -12,7 +12,6 @@ from accounts.exceptions import AccountRequestReused, UnknownUser
 from accounts.models import User
 from accounts.services import change_email, edit_profile, find_user
 from accounts.sessions import services as sessions
-from dynamo.client.sending import send
 from tests.emailchanges import again, refusal_of
 from tests.factories import (
     PASSWORD,
@@ -22,6 +21,7 @@ from tests.factories import (
     set_stored,
     stored_items,
 )
+from tests.items import put_item
 from tests.mailbox import the_mail
 from tests.pages import signed_in_as
 from tests.requests import Requests
@@ -62,8 +62,7 @@ def test_an_account_is_found_by_its_key_and_in_any_spelling_of_its_names(
     requests_sent: Requests,
 ) -> None:
     user = make_user(username="ann", email="ann@example.org")
-    guard = {"pk": {"S": "userName#stolen"}, "owner": {"S": user.pk}}
-    send("PutItem", {"TableName": User.table(), "Item": guard})
+    put_item(User.table(), pk="userName#stolen", owner=user.pk)
     requests_sent.clear()
 
     assert find_user("ann") == user

@@ -9,9 +9,9 @@ import pytest
 from django.core.management import call_command
 
 from accounts.models import User
-from dynamo.client.sending import send
 from tests import commands
 from tests.factories import assert_guards_match_users, make_user, set_stored, stored_items
+from tests.items import put_item, remove_item
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -30,12 +30,11 @@ def run(*arguments: str) -> tuple[str, str]:
 
 
 def put_guard(key: str, owner: str) -> None:
-    item = {"pk": {"S": key}, "owner": {"S": owner}}
-    send("PutItem", {"TableName": User.table(), "Item": item})
+    put_item(User.table(), pk=key, owner=owner)
 
 
 def remove(key: str) -> None:
-    send("DeleteItem", {"TableName": User.table(), "Key": {"pk": {"S": key}}})
+    remove_item(User.table(), pk=key)
 
 
 def twins() -> tuple[User, User]:
@@ -122,7 +121,7 @@ def test_the_explained_step_resolves_the_finding(changed: int) -> None:
 def test_an_unusable_value_is_reported_in_the_same_line_but_is_not_a_finding() -> None:
     make_user(username="ann")
     remove("userName#ann")
-    send("PutItem", {"TableName": User.table(), "Item": {"pk": {"S": "ghost"}}})
+    put_item(User.table(), pk="ghost")
 
     out, error = run("--json")
 

@@ -16,11 +16,11 @@ from accounts.limits.windows import DEFAULTS
 from accounts.models import User
 from dynamo.auth import passwords
 from dynamo.cache import CacheItem
-from dynamo.client.sending import send
 from tests.conftest import PATIENCE_SECONDS
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.faults.kinds import Answer, DropReply
 from tests.faults.proxy import FaultProxy
+from tests.items import put_item
 from tests.mailbox import link
 from tests.pages import (
     REMINDER,
@@ -70,7 +70,7 @@ def let_pass(seconds: int) -> None:
     """Move the beginning of every window into the past by `seconds`."""
     for item in stored_counts():
         item["expiresAt"]["N"] = str(int(item["expiresAt"]["N"]) - seconds * 1000)
-        send("PutItem", {"TableName": CacheItem.table(), "Item": item})
+        put_item(CacheItem.table(), **item)
 
 
 def assert_too_many(response: Any) -> Page:

@@ -20,7 +20,6 @@ from accounts.emails.links import make, request_change
 from accounts.models import User
 from accounts.services import edit_profile
 from accounts.sessions import services as sessions
-from dynamo.client.sending import send
 from invoices.document.amounts import Line
 from invoices.store.settlement import credit, mark_paid, void
 from locks.lock import Lock, claim_once
@@ -29,6 +28,7 @@ from tests.browser.conftest import let_in
 from tests.browser.test_invoices import write
 from tests.factories import PASSWORD, make_user
 from tests.invoice_factories import DAY, issued
+from tests.items import remove_item
 from tests.project.test_url_map import ROWS
 from tests.staff.scenes import acting, do, make_staff, stored_report
 
@@ -199,7 +199,7 @@ def test_axe_finds_nothing_serious_on_the_pages_of_staff(
     bob = make_user(username="bob", full_name="Bob Example", request_id="looked at")
     sessions.begin(bob, browser="Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0", address="::1")
     request_change(User.get(bob.pk), "bob@new.example")
-    send("DeleteItem", {"TableName": "users", "Key": {"pk": {"S": "userName#bob"}}})
+    remove_item("users", pk="userName#bob")
     Lock("nightly", lease_seconds=600).acquire()
     next_value("a-counter-of-a-name-without-a-place-to-break-it" * 3)
     claim_once("import")

@@ -12,7 +12,6 @@ from django.test import Client
 
 from accounts.models import User
 from accounts.services import edit_profile
-from dynamo.client.sending import send
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Invoice, Seller
 from invoices.models import InvoiceItem
@@ -25,6 +24,7 @@ from tests.commands import run
 from tests.factories import make_user
 from tests.invoice_factories import issued
 from tests.invoices.forms import LINE, LIST, NEW, TODAY, listed, typed
+from tests.items import scanned
 from tests.pages import Page, arrive, form_values, let_in
 from tests.requests import OF_EVERY_PAGE, Requests
 
@@ -44,7 +44,7 @@ def stored(user: User, year: int = YEAR) -> list[Invoice]:
 def assert_nothing_is_stored(user: User) -> None:
     assert stored(user) == []
     for model in (InvoiceItem, Counter):
-        assert send("Scan", {"TableName": model.table()})["Items"] == []
+        assert scanned(model.table()) == []
 
 
 def refused(client: Client, user: User, form: dict[str, Any]) -> Page:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from dynamo.client.sending import send
 from dynamo.exceptions import DamagedItem
 from dynamo.items.values import ITEM_MAX_BYTES
 from invoices.document.invoice import Invoice
@@ -29,6 +28,7 @@ from tests.invoice_factories import (
     remove_invoice,
     stored_invoices,
 )
+from tests.items import scanned
 from tests.requests import Requests
 
 TODAY = today()
@@ -46,8 +46,7 @@ def invoice(account: str) -> Invoice:
 
 def stored() -> list[Any]:
     """Every invoice with its state."""
-    tables = InvoiceItem.table(), InvoiceState.table()
-    return [send("Scan", {"TableName": table})["Items"] for table in tables]
+    return [scanned(model.table()) for model in (InvoiceItem, InvoiceState)]
 
 
 # What cannot be done ------------------------------------------------------------------------------

@@ -7,11 +7,11 @@ from django.test import Client, RequestFactory
 from accounts.models import User
 from dynamo import Transaction, admin
 from dynamo.admin.models import LogEntry
-from dynamo.client.sending import send
 from dynamo.items.values import Item
 from staff.admin import UserAdmin
 from staff.reports import KINDS, LastReport, last_reports, make_report, store
 from tests.factories import PASSWORD, make_user
+from tests.items import scanned
 from tests.pages import Page, arrive
 
 ADDRESS = "192.0.2.9"
@@ -74,19 +74,11 @@ def act(client: Client, user: User, action: str, session: str = "", **typed: str
     return client.post(path, shown | WHY | typed)
 
 
-def put(table: str, **attributes: Any) -> None:
-    """Store an item of texts and numbers."""
-    item = {
-        name: {"N": str(value)} if isinstance(value, int) else {"S": value}
-        for name, value in attributes.items()
-    }
-    send("PutItem", {"TableName": table, "Item": item})
-
-
 def stored_entries() -> list[Item]:
     """Every item of the audit log as stored, oldest first."""
-    items: list[Item] = send("Scan", {"TableName": LogEntry.table()})["Items"]
-    return sorted(items, key=lambda item: (item["id"]["S"], item["journal"]["S"]))
+    return sorted(
+        scanned(LogEntry.table()), key=lambda item: (item["id"]["S"], item["journal"]["S"])
+    )
 
 
 def logged_actions() -> list[str]:

@@ -7,11 +7,11 @@ import pytest
 
 from accounts.models import User
 from accounts.services import delete
-from dynamo.client.sending import send
 from invoices.models import InvoiceItem
 from invoices.store.settlement import void
 from tests.factories import make_user
 from tests.invoice_factories import DAY, issued, stored_invoices
+from tests.items import put_item
 from tests.pages import Page, meanwhile
 from tests.requests import OF_EVERY_PAGE, Requests
 from tests.staff.scenes import below, let_in, make_staff, page_of, stored_entries, take_rights
@@ -119,7 +119,7 @@ def test_a_list_has_further_pages_and_names_damaged_invoices(client: Any, bob: U
     book = f"{below(bob)}invoices/"
     older = Page(client.get(book, {"year": DAY.year, "before": 2})).text
     assert ("Carl" in older, "Dora" in older) == (True, False)
-    send("PutItem", {"TableName": InvoiceItem.table(), "Item": first | {"currency": {"N": "1"}}})
+    put_item(InvoiceItem.table(), **first | {"currency": 1})
 
     listed = client.get(book, {"year": DAY.year})
 

@@ -16,7 +16,6 @@ from accounts.models import User
 from accounts.services import delete
 from dynamo import admin
 from dynamo.admin.models import journal_of, list_entries
-from dynamo.client.sending import send
 from invoices.document.invoice import Customer
 from invoices.store.customers import add_customer
 from locks.lock import Lock, claim_once
@@ -24,6 +23,7 @@ from locks.registry import State, look
 from tests.clocks import hold_the_day
 from tests.factories import make_user, set_stored, stored_items
 from tests.invoice_factories import issued
+from tests.items import put_item, remove_item
 from tests.pages import Page, meanwhile
 from tests.requests import OF_EVERY_PAGE, Requests
 from tests.session_maps import begun
@@ -38,7 +38,6 @@ from tests.staff.scenes import (
     logged_actions,
     make_staff,
     page_of,
-    put,
     stored_entries,
     stored_report,
 )
@@ -88,12 +87,12 @@ def use(bob: User) -> None:
 
 def lose_guards(bob: User) -> None:
     other = make_user(username="other", request_id="other")
-    send("DeleteItem", {"TableName": "users", "Key": {"pk": {"S": "userName#bob"}}})
-    put("users", pk="email#bob@example.com", owner=other.pk)
+    remove_item("users", pk="userName#bob")
+    put_item("users", pk="email#bob@example.com", owner=other.pk)
 
 
 def own_by(owner: str) -> Callable[[User], None]:
-    return lambda _bob: put("users", pk="email#bob@example.com", owner=owner)
+    return lambda _bob: put_item("users", pk="email#bob@example.com", owner=owner)
 
 
 def log_six(bob: User) -> None:
@@ -148,7 +147,7 @@ PAGES = {
     "a guard item of a deleted account": Shown(
         f"{USERS}?q=Lost",
         ("There is a guard item userName#lost. Its owner: gone",),
-        given=lambda _bob: put("users", pk="userName#lost", owner="gone"),
+        given=lambda _bob: put_item("users", pk="userName#lost", owner="gone"),
     ),
     "the audit log of a deleted account": Shown(
         ACCOUNT,

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from accounts.models import User
-from dynamo.client.sending import send
 from dynamo.tables.definitions import all_tables
 from invoices.models import InvoiceItem
 from locks.lock import Lock, claim_once
@@ -13,6 +12,8 @@ from staff.reports import KINDS
 from tests.commands import run
 from tests.factories import make_user
 from tests.invoice_factories import DAY, issued
+from tests.items import put_item, remove_item
+from tests.numbered import remove_counter
 from tests.pages import Page
 from tests.policies import rights, rights_for, statements
 from tests.requests import Requests
@@ -145,10 +146,8 @@ def test_the_requests_of_commands_are_allowed(requests_sent: Requests, tmp_path:
     ):
         out, err, code = run(*command)
         assert (code, err) == (0, ""), (command, out)
-    damaged = {"pk": {"S": "email#bob@example.org"}, "owner": {"S": "nobody"}}
-    removed = {"pk": {"S": "userName#bob"}}
-    send("PutItem", {"TableName": User.table(), "Item": damaged})
-    send("DeleteItem", {"TableName": User.table(), "Key": removed})
+    put_item(User.table(), pk="email#bob@example.org", owner="nobody")
+    remove_item(User.table(), pk="userName#bob")
     assert run("checkguards", "--repair")[2] == 0
     run("check", "--tag=dynamodb")
 
@@ -163,9 +162,8 @@ def test_the_requests_of_reports_are_allowed_for_the_schedule_and_operators(
 ) -> None:
     bob = make_user(username="bob")
     invoice = issued(bob.pk)
-    send("DeleteItem", {"TableName": "users", "Key": {"pk": {"S": "userName#bob"}}})
-    counter = {"counterName": {"S": InvoiceItem.counter_of(invoice.series).name}}
-    send("DeleteItem", {"TableName": "counters", "Key": counter})
+    remove_item("users", pk="userName#bob")
+    remove_counter(InvoiceItem, invoice.series)
     requests_sent.clear()
 
     for name in KINDS:

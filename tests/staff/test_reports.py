@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from dynamo.client.sending import send
 from locks.lock import Lock, claim_once
 from sequences.counters import next_values
 from staff.models import Report
@@ -17,10 +16,11 @@ from tests.commands import run
 from tests.factories import make_user, set_stored, stored_items
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
-from tests.invoice_factories import issued, put_state
+from tests.invoice_factories import issued, put_state, remove_invoice
+from tests.items import put_item, remove_item
 from tests.pages import Page
 from tests.requests import OF_EVERY_PAGE, Requests
-from tests.staff.scenes import let_in, make_staff, put, stored_entries, stored_report
+from tests.staff.scenes import let_in, make_staff, stored_entries, stored_report
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -38,11 +38,11 @@ def last() -> LastReport:
 
 def put_report(**values: str) -> None:
     """Store a guard report with these attributes, as another version or clock would."""
-    put(Report.table(), kind="checkguards", **values)
+    put_item(Report.table(), kind="checkguards", **values)
 
 
 def orphan(name: str) -> None:
-    put("users", pk=f"userName#{name}", owner="gone")
+    put_item("users", pk=f"userName#{name}", owner="gone")
 
 
 def found_by(name: str) -> Any:
@@ -169,7 +169,7 @@ def test_a_report_says_its_age_and_how_long_it_took() -> None:
 
 def test_the_report_of_guards_has_what_checkguards_finds() -> None:
     bob = make_user(username="bob")
-    send("DeleteItem", {"TableName": "users", "Key": {"pk": {"S": "userName#bob"}}})
+    remove_item("users", pk="userName#bob")
     orphan("nobody")
     set_stored(bob, email={"N": "1"})
     before = stored_items()
@@ -206,8 +206,7 @@ def test_the_report_of_invoices_has_a_gap_and_a_state_without_its_credit_note() 
     bob = make_user()
     first = issued(bob.pk)
     second = issued(bob.pk)
-    key = {"series": {"S": first.series}, "number": {"N": "1"}}
-    send("DeleteItem", {"TableName": "invoices", "Key": key})
+    remove_invoice(first.series, 1)
     put_state(bob.pk, second.label, creditedBy={"S": f"credit#{second.label}"})
 
     found = found_by("invoices")
@@ -228,9 +227,9 @@ def test_statistics_count_accounts_counters_locks_and_uploads(requests_sent: Req
     next_values(2, "tickets")
     Lock("nightly", lease_seconds=600, owner="worker-7").acquire()
     claim_once("import")
-    put("uploads", key="s3://b/a", state="done", size=1024)
+    put_item("uploads", key="s3://b/a", state="done", size=1024)
     late = {"key": "s3://b/late", "updatedAt": "2026-01-02T03:04:05+00:00"}
-    put("uploads", **late, state="uploading", size=5)
+    put_item("uploads", **late, state="uploading", size=5)
 
     found = found_by("statistics")
 
@@ -257,9 +256,9 @@ def test_statistics_count_accounts_counters_locks_and_uploads(requests_sent: Req
 def test_statistics_have_the_largest_counters_and_the_locks_longest_without_renewal() -> None:
     for number in range(55):
         name = f"c{number:02}"
-        put("counters", counterName=name, currentValue=number)
+        put_item("counters", counterName=name, currentValue=number)
         lock = {"key": name, "ownerName": "we", "leaseDuration": "20000"}
-        put("locks", **lock, renewedAt=f"2026-01-01T00:00:{number:02}+00:00")
+        put_item("locks", **lock, renewedAt=f"2026-01-01T00:00:{number:02}+00:00")
 
     found = found_by("statistics")
 
