@@ -13,7 +13,6 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from dynamo import IntegerAttribute
 from dynamo.auth.addresses import (
     EMAIL_MAX_LENGTH,
     INVALID_EMAIL,
@@ -22,10 +21,8 @@ from dynamo.auth.addresses import (
     comparable_email,
 )
 from dynamo.auth.usernames import check_new_username, comparable_username, in_ascii
-from web.attributes import InputAttribute, SingleLine
+from web.attributes import SingleLine
 
-MOST_PAYMENT_DAYS = 365
-_DAYS = re.compile(r"\d{1,3}", re.ASCII)
 _QUOTED_CHARACTER = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -54,24 +51,6 @@ Email = partial(
     unprintable=INVALID_EMAIL,
     input=forms.EmailInput,
 )
-
-
-class PaymentDays(InputAttribute[int], IntegerAttribute):
-    """A number of days from 0 to 365."""
-
-    def parse(self, text: str) -> int:
-        digits = text.strip()
-        days = int(digits) if _DAYS.fullmatch(digits) else -1
-        if not 0 <= days <= MOST_PAYMENT_DAYS:
-            raise ValidationError(
-                _("Enter a number of days from 0 to %(limit)s."),
-                "payment_days",
-                {"limit": MOST_PAYMENT_DAYS},
-            )
-        return days
-
-    def widget(self) -> forms.Widget:
-        return forms.TextInput({"maxlength": 3, "inputmode": "numeric"})
 
 
 def readable_phone_number(number: str | None) -> str:

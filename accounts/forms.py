@@ -3,7 +3,7 @@
 Forms read and write nothing in DynamoDB, except that each attempt at a password is counted.
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm, SetPasswordMixin
@@ -16,6 +16,7 @@ from accounts.attributes import check_reserved
 from accounts.limits import attempts
 from accounts.models import VALUES, User
 from accounts.services import another_username
+from dynamo import Model
 from dynamo.auth.addresses import EMAIL_MAX_LENGTH
 from dynamo.auth.forms import PasswordChangeForm, SetPasswordForm
 from dynamo.auth.passwords import PASSWORD_MAX_LENGTH
@@ -23,6 +24,8 @@ from dynamo.auth.usernames import clean_username
 from dynamo.forms import ModelForm
 from web.choices import is_time_zone
 from web.requestids import RequestIdForm
+
+M = TypeVar("M", bound=Model)
 
 
 class BoundedPasswordsMixin(forms.Form):
@@ -117,30 +120,27 @@ class SignUpForm(BoundedPasswordsMixin, SetPasswordMixin, AccountForm, RequestId
         return self.cleaned_data
 
 
-#: The pages of the profile by URL name: the headings of each, and the fields below.
-_PROFILE: dict[str, dict[Any, tuple[str, ...]]] = {
-    "profile": {"": ("full_name", "phone_number", "language", "time_zone")},
-    "profile_business": {
-        "": ("business_name", "business_address", "country", "vat_id", "tax_number")
-    },
-    "profile_invoicing": {
-        _("Bank account on invoices"): ("account_holder", "iban", "bic"),
-        _("Bank account without an IBAN"): (
-            "bank_name",
-            "bank_branch",
-            "account_kind",
-            "account_number",
-        ),
-        _("New invoices start with"): ("currency", "payment_days", "payment_terms"),
-    },
-}
+class PartialForm(ModelForm[M]):
+    """A form of some values of an item. Those that are not sent stay as they are.
 
-
-class ProfileForm(ModelForm[User]):
-    """The profile, in pages. Its hidden version refuses a form that an edit has overtaken.
-
-    Values that are not sent stay as they are; a program may leave out the version, too.
+    Its hidden version refuses a form that another change has overtaken; a program may leave it out.
     """
+
+    version_optional = True
+    #: The page says it once.
+    all_optional = True
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.is_bound:
+            sent: Any = self.data.copy()  # type: ignore[attr-defined]  # a dict's, a QueryDict's
+            for name in self.model_fields:
+                sent.setdefault(self.add_prefix(name), self.initial.get(name))
+            self.data = sent
+
+
+class ProfileForm(PartialForm[User]):
+    """The values of an account that its user edits."""
 
     class Meta:
         model = User
@@ -149,33 +149,6 @@ class ProfileForm(ModelForm[User]):
         @staticmethod
         def formfield_callback(field: Any, **_options: Any) -> forms.Field:
             return VALUES[field.name].form_field()
-
-    version_optional = True
-    #: The page says it once.
-    all_optional = True
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.sent = self.model_fields.keys() & self.data.keys()
-        if self.is_bound:
-            sent: Any = self.data.copy()  # type: ignore[attr-defined]  # a dict's, a QueryDict's
-            for name in self.model_fields:
-                sent.setdefault(self.add_prefix(name), self.initial.get(name))
-            self.data = sent
-
-    def fields_by_group(self, page: str) -> list[tuple[Any, list[forms.BoundField]]]:
-        """The fields of a page, and of any other group that was sent or has an error."""
-        return [
-            (title, [self[name] for name in names])
-            for key, groups in _PROFILE.items()
-            for title, names in groups.items()
-            if key == page or (self.sent | self.errors.keys()) & set(names)
-        ]
-
-    def clean_vat_id(self) -> str | None:
-        typed = self.cleaned_data["vat_id"]
-        country = self.cleaned_data.get("country")
-        return self.instance.fitting_vat_id(typed, country)
 
 
 class PasswordConfirmedForm(BoundedPasswordsMixin, forms.Form):

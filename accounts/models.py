@@ -3,9 +3,7 @@
     pk (S)                     the item
     <UUID>                     a user: userName, email, fullName, phoneNumber, password (hash),
                                isActive, isStaff, isSuperuser, joinedAt, lastLoginAt,
-                               emailConfirmedAt, confirmationId, businessName, businessAddress,
-                               vatId, country, taxNumber, iban, bic, accountHolder, currency,
-                               paymentDays, paymentTerms, timeZone, language, sessions,
+                               emailConfirmedAt, confirmationId, timeZone, language, sessions,
                                sessionEpoch, version; while an email change waits for its link:
                                pendingEmail, pendingId, pendingUntil (epoch seconds)
     userName#<comparable>      a guard item: owner = the pk of the user with this username
@@ -33,7 +31,7 @@ from pynamodb.attributes import MapAttribute, UTCDateTimeAttribute
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
 
-from accounts.attributes import Email, PaymentDays, clean_phone_number
+from accounts.attributes import Email, clean_phone_number
 from accounts.exceptions import AccountRequestReused, StaleUser, ValueTaken, taken
 from accounts.signals import value_taken
 from dynamo import IntegerAttribute, TextAttribute, Transaction, Unique, ensure
@@ -46,9 +44,8 @@ from dynamo.auth.usernames import (
     comparable_username,
 )
 from dynamo.items.values import Item
-from web import identifiers
-from web.attributes import Choice, Country, Currency, InputAttribute, MultiLine, SingleLine
-from web.choices import currency_choices, is_time_zone, time_zone_choices
+from web.attributes import Choice, InputAttribute, SingleLine
+from web.choices import is_time_zone, time_zone_choices
 
 #: Never changes, so it distinguishes two accounts that had the same key.
 _JOINED_AT = "joinedAt"
@@ -109,59 +106,6 @@ class User(AbstractUser):
         language="en",
         null=True,
         help_text=_("It decides the date of an invoice."),
-    )
-    business_name = SingleLine(
-        _("Business name"), max_length=150, null=True, attrs={"autocomplete": "organization"}
-    )
-    business_address = MultiLine(
-        _("Business address"),
-        max_length=500,
-        rows=3,
-        null=True,
-        attrs={"autocomplete": "street-address"},
-    )
-    country = Country(_("Country"), null=True, attrs={"autocomplete": "country"})
-    vat_id = SingleLine(
-        _("VAT ID"),
-        max_length=32,
-        null=True,
-        help_text=_("In Japan, the registration number: T and 13 digits."),
-    )
-    tax_number = SingleLine(
-        _("Tax number"),
-        max_length=32,
-        null=True,
-        help_text=_("In France, the SIREN or SIRET number."),
-    )
-    account_holder = SingleLine(_("Account holder"), max_length=150, null=True)
-    #: An IBAN has at most 34 characters, and is often typed in groups of four.
-    iban = SingleLine(
-        _("IBAN"),
-        max_length=50,
-        rule=identifiers.clean_iban,
-        null=True,
-        attrs={"spellcheck": "false"},
-    )
-    bic = SingleLine(
-        _("BIC"),
-        max_length=20,
-        rule=identifiers.clean_bic,
-        null=True,
-        attrs={"spellcheck": "false"},
-    )
-    bank_name = SingleLine(_("Bank"), max_length=100, null=True)
-    bank_branch = SingleLine(_("Branch"), max_length=100, null=True)
-    account_kind = SingleLine(_("Kind of account"), max_length=20, null=True)
-    account_number = SingleLine(_("Account number"), max_length=34, null=True)
-    currency = Currency(_("Currency"), offered=lambda: (("", "–"), *currency_choices()), null=True)
-    payment_days = PaymentDays(
-        _("Days until payment"), null=True, help_text=_("From the date of the invoice.")
-    )
-    payment_terms = MultiLine(
-        _("Payment terms"),
-        max_length=500,
-        null=True,
-        help_text=_("Left out of invoices in another language than those within your country."),
     )
     email_confirmed_at = UTCDateTimeAttribute(attr_name="emailConfirmedAt", null=True)
     confirmation_id = TextAttribute(
@@ -244,16 +188,6 @@ class User(AbstractUser):
             ValueError: no account can have one of them.
         """
         return not self.moves_guard(self._wire_of(values))
-
-    def fitting_vat_id(self, vat_id: str | None, country: str | None) -> str | None:
-        """`vat_id` as `country` writes it. The stored one stays: it may be older than this rule.
-
-        Raises:
-            ValidationError: another one does not fit the country; see `web.identifiers`.
-        """
-        if not vat_id or vat_id == self.vat_id:
-            return vat_id
-        return identifiers.clean_vat_id(vat_id, country or "")
 
     def await_email(self, email: str, seconds: int, *, write: Transaction | None = None) -> None:
         """Note that the account gets the address `email` when its link is followed.

@@ -6,6 +6,7 @@ from typing import Any
 
 from accounts.models import VALUES, User
 from accounts.sessions import services as sessions
+from dynamo import Model
 from web.attributes import in_camel_case
 
 SHOWN = (
@@ -22,10 +23,10 @@ SHOWN = (
 )
 
 
-def by_stored_name(user: User, names: Iterable[str]) -> dict[str, Any]:
+def by_stored_name(item: Model, names: Iterable[str]) -> dict[str, Any]:
     """The values of attributes by their stored names, such as `fullName`."""
-    attributes = user.get_attributes()
-    return {str(attributes[name].attr_name): getattr(user, name) for name in names}
+    attributes = item.get_attributes()
+    return {str(attributes[name].attr_name): getattr(item, name) for name in names}
 
 
 def account_of(user: User) -> dict[str, Any]:

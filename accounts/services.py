@@ -17,6 +17,7 @@ from django.views.decorators.debug import sensitive_variables
 from accounts.attributes import keeps_older
 from accounts.exceptions import UnknownUser
 from accounts.models import NO_PENDING_CHANGE, VALUES, User
+from accounts.signals import account_deleting
 from dynamo import Transaction, ensure, joined
 from dynamo.auth import check_password
 from dynamo.auth.usernames import clean_username
@@ -143,15 +144,11 @@ def edit_profile(user: User, *, write: Transaction | None = None, **typed: Any) 
     """Change other attributes of the account (`VALUES`), by name. An empty text removes one.
 
     Raises:
-        ValidationError: a value breaks its rule, or the VAT ID does not fit the country.
+        ValidationError: a value breaks its rule.
         StaleUser
         ValueTaken: another account has a value of an attribute that was declared unique.
     """
-    values = User.cleaned(**typed)
-    if "vat_id" in values:
-        country = values.get("country", user.country)
-        values["vat_id"] = user.fitting_vat_id(values["vat_id"], country)
-    ensure(user, **values, write=write)
+    ensure(user, **User.cleaned(**typed), write=write)
 
 
 def deactivate(user: User, *, write: Transaction | None = None) -> None:
@@ -185,14 +182,15 @@ def revoke_staff(user: User, *, write: Transaction | None = None) -> None:
 
 
 def delete(user: User, *, write: Transaction | None = None) -> None:
-    """Delete `user` and free its unique values.
+    """Delete `user`, free its unique values, and do what receivers of `account_deleting` add.
 
     If the account was deleted already, it is a success when alone. Costs 1 request and 8 write
-    units.
+    units, and on this site 2 for the seller.
     """
     missing_ok = write is None
     with joined(write) as write:
         user.delete(missing_ok=missing_ok, write=write)
+        account_deleting.send(User, account=user.pk, write=write)
         write.on_commit(user, lambda _stored: setattr(user, "sessions", None))
 
 

@@ -1,4 +1,4 @@
-"""The signals of accounts. Errors of receivers are only logged."""
+"""The signals of accounts. Unless stated otherwise, errors of receivers are only logged."""
 
 from django.dispatch import Signal
 
@@ -6,5 +6,10 @@ from django.dispatch import Signal
 #: attribute (str): the stored name of the unique attribute, such as "userName".
 value_taken = Signal()
 
-#: An account was deleted, by its page or by `deleteuser`. Argument: account (str): its primary key.
+#: An account is being deleted. Receivers add what else must be deleted in the same transaction; an
+#: error prevents the deletion. Arguments: account (str): its primary key; write (Transaction).
+account_deleting = Signal()
+
+#: An account was deleted, by its page, by staff or by `deleteuser`. Argument: account (str): its
+#: primary key.
 account_deleted = Signal()

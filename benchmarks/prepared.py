@@ -112,8 +112,7 @@ def _store() -> type[_OnDynamo] | type[_OnPostgres]:
 
 def _issue_invoices(name: str, invoices: int = INVOICES, repeated: int = 1) -> None:
     from invoices.document.amounts import Line
-    from invoices.document.invoice import Customer, Draft
-    from invoices.store.issuing import seller_of
+    from invoices.document.invoice import Customer, Draft, Seller
 
     user = _store().find(name)
     three = (
@@ -124,7 +123,7 @@ def _issue_invoices(name: str, invoices: int = INVOICES, repeated: int = 1) -> N
     lines = (three * repeated)[: max(len(three), repeated)]
     for number in range(invoices):
         customer = Customer(f"Customer {number}", "1 Road\nTown")
-        _store().issue(Draft(customer, lines, "EUR"), user, seller_of(user))
+        _store().issue(Draft(customer, lines, "EUR"), user, Seller(name))
 
 
 def _write(file: Path, requests: Iterable[tuple[str, str]]) -> None:

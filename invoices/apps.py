@@ -9,13 +9,22 @@ class InvoicesConfig(AppConfig):
     verbose_name = _("Invoices")
 
     def ready(self) -> None:
-        from accounts.signals import account_deleted
+        from accounts.signals import account_deleted, account_deleting
 
+        account_deleting.connect(_delete_seller)
         account_deleted.connect(_delete_address_book)
 
 
+# Imported with the first deletion, so that commands and servers start without them.
+
+
+def _delete_seller(account: str, write: Any, **_signal: Any) -> None:
+    from invoices.store.sellers import delete_seller
+
+    delete_seller(account, write=write)
+
+
 def _delete_address_book(account: str, **_signal: Any) -> None:
-    # Imported with the first deletion, so that commands and servers start without it.
     from invoices.store.customers import delete_address_book
 
     delete_address_book(account)

@@ -14,14 +14,21 @@
     <account pk>    <request id>    a customer: number (S), name, address, vatId, country, email,
                                     language, version
 
+`sellers`, by `account` (S): what the account's invoices say of their seller: name, address,
+country, vatId, taxNumber, iban, bic, accountHolder, bankName, bankBranch, accountKind,
+accountNumber, currency, paymentDays, paymentTerms, version.
+
 The id of a customer is the request id of the form that added it, so a form that is sent twice adds
 one customer. Its number comes from the counter `customers of <account pk>`: unique within the
 account, with gaps.
 """
 
+import re
 from datetime import date
 from typing import Any, Self
 
+from django import forms
+from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 from pynamodb.attributes import MapAttribute
 
@@ -29,6 +36,12 @@ from dynamo import DateAttribute, IntegerAttribute, Model, TextAttribute
 from dynamo.items.plain import PlainModel
 from dynamo.items.values import Item, Typed
 from sequences import NumberedItem
+from web import identifiers
+from web.attributes import Country, Currency, InputAttribute, MultiLine, SingleLine
+from web.choices import currency_choices
+
+MOST_PAYMENT_DAYS = 365
+_DAYS = re.compile(r"\d{1,3}", re.ASCII)
 
 
 class InvoiceItem(NumberedItem):
@@ -103,3 +116,112 @@ class CustomerItem(Model):
     country = TextAttribute(_("Customer’s country"), null=True)
     email = TextAttribute(_("Customer’s email address"), null=True)
     language = TextAttribute(null=True)
+
+
+class PaymentDays(InputAttribute[int], IntegerAttribute):
+    """A number of days from 0 to 365."""
+
+    def parse(self, text: str) -> int:
+        digits = text.strip()
+        days = int(digits) if _DAYS.fullmatch(digits) else -1
+        if not 0 <= days <= MOST_PAYMENT_DAYS:
+            raise ValidationError(
+                _("Enter a number of days from 0 to %(limit)s."),
+                "payment_days",
+                {"limit": MOST_PAYMENT_DAYS},
+            )
+        return days
+
+    def widget(self) -> forms.Widget:
+        return forms.TextInput({"maxlength": 3, "inputmode": "numeric"})
+
+
+class SellerProfile(Model):
+    """What the invoices of an account say of their seller, and what new ones begin with.
+
+    `invoices.store.sellers` reads and changes it. An account has it since its user first opened the
+    form.
+    """
+
+    class Meta:
+        table_name = "sellers"
+        verbose_name = _("seller")
+        verbose_name_plural = _("sellers")
+
+    account = TextAttribute(hash_key=True)
+    name = SingleLine(
+        _("Business name"), max_length=150, null=True, attrs={"autocomplete": "organization"}
+    )
+    address = MultiLine(
+        _("Business address"),
+        max_length=500,
+        rows=3,
+        null=True,
+        attrs={"autocomplete": "street-address"},
+    )
+    country = Country(_("Country"), null=True, attrs={"autocomplete": "country"})
+    vat_id = SingleLine(
+        _("VAT ID"),
+        max_length=32,
+        null=True,
+        help_text=_("In Japan, the registration number: T and 13 digits."),
+    )
+    tax_number = SingleLine(
+        _("Tax number"),
+        max_length=32,
+        null=True,
+        help_text=_("In France, the SIREN or SIRET number."),
+    )
+    account_holder = SingleLine(_("Account holder"), max_length=150, null=True)
+    #: An IBAN has at most 34 characters, and is often typed in groups of four.
+    iban = SingleLine(
+        _("IBAN"),
+        max_length=50,
+        rule=identifiers.clean_iban,
+        null=True,
+        attrs={"spellcheck": "false"},
+    )
+    bic = SingleLine(
+        _("BIC"),
+        max_length=20,
+        rule=identifiers.clean_bic,
+        null=True,
+        attrs={"spellcheck": "false"},
+    )
+    bank_name = SingleLine(_("Bank"), max_length=100, null=True)
+    bank_branch = SingleLine(_("Branch"), max_length=100, null=True)
+    account_kind = SingleLine(_("Kind of account"), max_length=20, null=True)
+    account_number = SingleLine(_("Account number"), max_length=34, null=True)
+    currency = Currency(_("Currency"), offered=lambda: (("", "–"), *currency_choices()), null=True)
+    payment_days = PaymentDays(
+        _("Days until payment"), null=True, help_text=_("From the date of the invoice.")
+    )
+    payment_terms = MultiLine(
+        _("Payment terms"),
+        max_length=500,
+        null=True,
+        help_text=_("Left out of invoices in another language than those within your country."),
+    )
+
+    @classmethod
+    def cleaned(cls, **typed: Any) -> dict[str, Any]:
+        """The values as stored, by attribute name. Raises ValidationError."""
+        return {name: SELLER_VALUES[name].clean(text) for name, text in typed.items()}
+
+    def fitting_vat_id(self, vat_id: str | None, country: str | None) -> str | None:
+        """`vat_id` as `country` writes it. The stored one stays: it may be older than this rule.
+
+        Raises:
+            ValidationError: another one does not fit the country; see `web.identifiers`.
+        """
+        if not vat_id or vat_id == self.vat_id:
+            return vat_id
+        return identifiers.clean_vat_id(vat_id, country or "")
+
+
+#: The attributes that people type, by name.
+SELLER_VALUES: dict[str, InputAttribute[Any]] = {
+    name: value
+    for name, value in vars(SellerProfile).items()
+    if isinstance(value, InputAttribute) and value.is_typed
+}

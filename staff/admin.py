@@ -33,7 +33,7 @@ from dynamo.model.unique import SEPARATOR
 from dynamo.tables.guards import Snapshot
 from dynamo.transactions import read_together
 from invoices.document.invoice import series_of
-from invoices.models import CustomerItem, InvoiceItem
+from invoices.models import SELLER_VALUES, CustomerItem, InvoiceItem, SellerProfile
 from invoices.store import issuing
 from sequences.check import last_of
 from sequences.models import REQUEST_PREFIX
@@ -54,7 +54,9 @@ ATTEMPTS = 3
 SHOWN_ENTRIES = 5
 
 #: What the page of an account shows, if the account has it.
-SHOWN = ("full_name", "phone_number", "business_name", "business_address", "vat_id")
+SHOWN = ("full_name", "phone_number")
+#: What it shows of the seller.
+SELLER_SHOWN = ("name", "address", "vat_id")
 
 #: The action on the session that the address of the page names: `?session=`.
 END_SESSION = "endSession"
@@ -105,15 +107,17 @@ def find(who: str) -> User | Item | None:
     return None
 
 
-def read_account(pk: str) -> tuple[User, list[dict[str, str]], list[tuple[int, int | None]]]:
-    """The account `pk`, its guard items, and its years with their last numbers of an invoice.
+def read_account(
+    pk: str,
+) -> tuple[User, SellerProfile, list[dict[str, str]], list[tuple[int, int | None]]]:
+    """The account `pk`, its seller, its guard items, and its years with their last numbers.
 
     Of each guard item that it must have: `key`, `owner` (empty without one) and `state`, which is
     `sound`, or what `checkguards` would report, or `unsearchable`.
 
     All are as stored at one instant. The last number of a damaged counter is None.
 
-    Costs 2 requests, 1 read unit, and 2 more for each of about six items. Each guard item that
+    Costs 2 requests, 1 read unit, and 2 more for each of about seven items. Each guard item that
     names another owner costs 1 more request.
 
     Raises:
@@ -126,7 +130,9 @@ def read_account(pk: str) -> tuple[User, list[dict[str, str]], list[tuple[int, i
     counters = [InvoiceItem.counter_of(series_of(pk, year)) for year in years]
     for _attempt in range(ATTEMPTS):
         keys = list(User.guard_keys_of(user.stored).values())
-        item, *others = read_together([User(pk), *map(User, keys), *counters])
+        item, seller, *others = read_together(
+            [User(pk), SellerProfile(pk), *map(User, keys), *counters]
+        )
         if item is None:
             raise User.DoesNotExist
         user = User.from_raw_data(item)
@@ -134,7 +140,9 @@ def read_account(pk: str) -> tuple[User, list[dict[str, str]], list[tuple[int, i
             break
     views = [_guard_view(key, user, guard) for key, guard in zip(keys, others, strict=False)]
     last = zip(years, others[len(keys) :], strict=True)
-    return user, views, [(year, last_of(InvoiceItem, item)) for year, item in last if item]
+    profile = SellerProfile.from_raw_data(seller) if seller else SellerProfile(pk)
+    numbers = [(year, last_of(InvoiceItem, item)) for year, item in last if item]
+    return user, profile, views, numbers
 
 
 def _guard_view(key: str, user: User, stored: Item | None) -> dict[str, str]:
@@ -444,7 +452,7 @@ class UserAdmin(StaffAdmin):
         # Its links are above.
         context: dict[str, Any] = {"log": log, "pk": object_id, "show_delete": False}
         try:
-            user, guards, invoices = read_account(object_id)
+            user, profile, guards, invoices = read_account(object_id)
         except User.DoesNotExist:
             if log.actions:
                 messages.warning(request, _("This account was deleted."))
@@ -452,7 +460,8 @@ class UserAdmin(StaffAdmin):
         except DamagedItem:
             pass  # the page says so
         else:
-            values = ((VALUES[name].label, getattr(user, name)) for name in SHOWN)
+            values = [(VALUES[name].label, getattr(user, name)) for name in SHOWN]
+            values += [(SELLER_VALUES[name].label, getattr(profile, name)) for name in SELLER_SHOWN]
             context |= {
                 "shown": user,
                 "guards": guards,

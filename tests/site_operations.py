@@ -37,8 +37,9 @@ from invoices.exceptions import (
     InvoiceRequestReused,
     NotPaid,
 )
-from invoices.models import CustomerItem, InvoiceItem, InvoiceState
+from invoices.models import CustomerItem, InvoiceItem, InvoiceState, SellerProfile
 from invoices.store.customers import add_customer, change_customer
+from invoices.store.sellers import edit_seller, open_profile, profile_of
 from invoices.store.settlement import credit, mark_paid, mark_unpaid, void
 from locks import LockChanged
 from locks.models import LockItem
@@ -135,7 +136,7 @@ def _register_again(user: User) -> None:
 
 
 def _change(user: User) -> None:
-    edit_profile(User.get(user.pk), business_name="Since")
+    edit_profile(User.get(user.pk), full_name="Since")
 
 
 def _deactivate(user: User) -> None:
@@ -219,7 +220,7 @@ ACCOUNTS = [
     _account("change_username's spelling", partial(change_username, username="ANN")),
     _moving("change_email", partial(change_email, email=NEW), refusals=_taken(email=NEW)),
     _account("change_email's spelling", partial(change_email, email="ANN@example.org")),
-    _account("edit_profile", partial(edit_profile, full_name="", vat_id="GB1")),
+    _account("edit_profile", partial(edit_profile, full_name="", phone_number="+12025550124")),
     _account("change_password", _password, again="another"),
     _account("change_password in a session", _password, ann_in_a_session, "another"),
     _account("mark_confirmed", links.mark_confirmed, again="another"),
@@ -228,9 +229,12 @@ ACCOUNTS = [
     _account("activate", activate, deactivated_ann),
     _account("grant_staff", partial(grant_staff, superuser=True)),
     _account("revoke_staff", revoke_staff, staff_ann),
-    _moving(
+    _account(
         "delete",
         delete,
+        api=TRANSACTION,
+        # Also of its seller.
+        units=10,
         refusals=dict.fromkeys(
             ["deleted since", "registered again since, with the same change"], (_delete, None)
         ),
@@ -361,7 +365,8 @@ def _by_form(
         "changed since": (lambda both: _change(both[1]), StaleUser),
         "registered again since": (lambda both: _register_again(both[1]), StaleUser),
     }
-    return _of_staff(name, write, User, given, units=14, refusals=refusals | (taken or {}), **more)
+    more = {"units": 14} | more
+    return _of_staff(name, write, User, given, refusals=refusals | (taken or {}), **more)
 
 
 def _seen_lock() -> tuple[Any, LockView]:
@@ -401,7 +406,7 @@ STAFF = [
         },
     ),
     _by_form("change", partial(change_username, username="Bea"), _taken(username="BEA")),
-    _by_form("delete", delete, again=StaleUser),
+    _by_form("delete", delete, again=StaleUser, units=16),
     _of_staff(
         "breakLock",
         _break_lock,
@@ -478,6 +483,14 @@ def _of_customer(name: str, api: str, act: Callable[..., object], deleted: Any) 
     return Operation(name, api, act, [CustomerItem, Counter], _customer, refusals=refusals)
 
 
+def _seller(user: User) -> SellerProfile:
+    return open_profile(user, profile_of(user.pk))
+
+
+def _again_seller(profile: SellerProfile) -> None:
+    edit_seller(SellerProfile.get(profile.account), name="Since")
+
+
 VOIDED: Refusals = {"voided": (_void, AlreadyVoided)}
 CREDITED: Refusals = {"credited": (_credit, AlreadyCredited)}
 PAID: Refusals = {"paid": (_pay, AlreadyPaid)}
@@ -535,6 +548,30 @@ INVOICES = [
         CustomerItem.Stale,
     ),
     _of_customer("delete_customer", DELETE, CustomerItem.delete, None),
+    Operation(
+        "edit_seller",
+        UPDATE,
+        partial(edit_seller, name="Ann Ltd"),
+        [SellerProfile, User],
+        lambda: _seller(ann()),
+        refusals={
+            "changed since": (_again_seller, SellerProfile.Stale),
+            "deleted since": (
+                lambda profile: delete(User.get(profile.account)),
+                SellerProfile.Stale,
+            ),
+        },
+    ),
+    Operation(
+        "open_profile",
+        TRANSACTION,
+        lambda user: open_profile(user, profile_of(user.pk)),
+        [SellerProfile, User],
+        lambda: ann(),
+        units=5,
+        reads=GET,
+        refusals={"opened since": (_seller, None), "deleted since": (_delete, StaleUser)},
+    ),
 ]
 
 SITE = [*ACCOUNTS, *STAFF, *INVOICES]

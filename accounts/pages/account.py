@@ -41,23 +41,19 @@ from accounts.signals import account_deleted
 from dynamo import TableMissing, Unavailable
 from dynamo.middleware import unavailable
 from web import keptforms
-from web.identifiers import readable_iban
 
 
 class ProfileView(
     SignedInFormMixin, KeepFormMixin, FormPageMixin, auth_views.RedirectURLMixin, FormView
 ):
-    """A page of the profile. It takes all values, and leads back to the page in `next`."""
+    """The profile. It leads back to the page in `next`."""
 
     template_name = "accounts/profile.html"
     form_class = ProfileForm
     next_page = "profile"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        context = super().get_context_data(part=self.next_page, **kwargs)
-        context["groups"] = context["form"].fields_by_group(self.next_page)
-        context["next"] = self.get_redirect_url()
-        return context
+        return super().get_context_data(next=self.get_redirect_url(), **kwargs)
 
     def get_form_kwargs(self) -> dict[str, Any]:
         return super().get_form_kwargs() | {"instance": signed_in(self.request)}
@@ -66,7 +62,6 @@ class ProfileView(
         user = signed_in(self.request)
         return {
             "phone_number": readable_phone_number(user.phone_number),
-            "iban": readable_iban(user.iban) if user.iban else "",
             "language": language_of(user) or "",
         }
 

@@ -11,7 +11,7 @@ from django.views.generic import TemplateView
 
 from accounts.pages import account, emails, signin, signup
 
-_page, _profile = TemplateView.as_view, account.ProfileView.as_view
+_page = TemplateView.as_view
 
 urlpatterns = [
     path("signup/", signup.SignUpView.as_view(), name="signup"),
@@ -19,9 +19,7 @@ urlpatterns = [
     path("signup/confirm/<str:token>/", signup.SignUpConfirmView.as_view(), name="signup_confirm"),
     path("login/", signin.SignInView.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
-    path("profile/", _profile(), name="profile"),
-    path("profile/business/", _profile(next_page="profile_business"), name="profile_business"),
-    path("profile/invoicing/", _profile(next_page="profile_invoicing"), name="profile_invoicing"),
+    path("profile/", account.ProfileView.as_view(), name="profile"),
     path("username/", account.UsernameChangeView.as_view(), name="username_change"),
     path("email/", emails.EmailChangeView.as_view(), name="email_change"),
     path("email/cancel/", emails.EmailChangeCancelView.as_view(), name="email_change_cancel"),

@@ -5,9 +5,10 @@ account, because the account contains its sessions. They are one request if the 
 account cookie (`accounts.cookies`).
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import cast
+from typing import TypeVar, cast
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
@@ -29,6 +30,7 @@ from accounts.sessions import services as sessions, visitor
 from dynamo import TableMissing, Unavailable
 from dynamo.auth import passwords
 from dynamo.runtime.deadline import within
+from dynamo.runtime.threads import together
 from dynamo.sessions import SessionStore
 
 _BACKEND = f"{AccountBackend.__module__}.{AccountBackend.__qualname__}"
@@ -75,6 +77,25 @@ def _user_of(request: HttpRequest) -> User | AnonymousUser:
         if zone := zone_of(known):
             timezone.activate(zone)
     return known
+
+
+T = TypeVar("T")
+
+
+def read_with_visitor(request: HttpRequest, read: Callable[[str], T]) -> T | None:
+    """What `read` returns for the key of the visitor's account; None if nobody is signed in.
+
+    If the visitor was not read yet, both are read at the same time, by the account cookie. If that
+    names another account, `read` is called again.
+    """
+    named = None if hasattr(request, "_cached_user") else cookies.account_of(request)
+    found = None
+    if named is not None:
+        # The visitor in this thread, which has the language of the page.
+        _is_read, found = together(lambda: request.user.is_authenticated, partial(read, named))
+    if not request.user.is_authenticated:
+        return None
+    return found if named == request.user.pk and found is not None else read(request.user.pk)
 
 
 # Made once, because making it costs more than finding an anonymous visitor.

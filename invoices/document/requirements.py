@@ -92,9 +92,9 @@ def missing(
     lines = contents.lines or _NOTHING_TYPED.lines
     lacks_vat_id = not has_vat_id and any(line.vat_rate for line in lines)
     if country in EU | {"GB", "CH", "JP"} and not is_named:
-        yield Lack(_("Your name or the name of your business"), "business_name")
+        yield Lack(_("Your name or the name of your business"), "name")
     if country in EU | {"GB", "CH"} and not seller.address:
-        yield Lack(_("Your address"), "business_address")
+        yield Lack(_("Your address"), "address")
     if country == "DE" and not (is_small or has_vat_id or seller.tax_number):
         yield Lack(_("Your tax number or VAT ID"), "tax_number")
     if lacks_vat_id and (country in {"GB", "CH"} or (country in EU - {"DE"} and not is_small)):

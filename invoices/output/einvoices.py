@@ -68,7 +68,7 @@ def lacks(invoice: Invoice) -> Iterator[Lack]:
     if minor_units(invoice.currency) > _MOST_MINOR_UNITS:
         yield Lack(_("Electronic invoices have amounts of two decimals at most."), "currency")
     if not seller.address:
-        yield Lack(_("The seller’s address"), "business_address")
+        yield Lack(_("The seller’s address"), "address")
     if not seller.country:
         yield Lack(_("The seller’s country"), "country")
     if not seller.vat_id and not seller.tax_number:

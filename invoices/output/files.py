@@ -13,15 +13,17 @@ from itertools import chain, islice
 from typing import Any
 
 from accounts.models import User
-from accounts.personal_data import account_of, sessions_of
+from accounts.personal_data import account_of, by_stored_name, sessions_of
 from invoices.document.amounts import Line, VatShare
 from invoices.document.fields import fields_of, words_of
 from invoices.document.invoice import Contents, Invoice, Party
 from invoices.document.money import plain_amount
+from invoices.models import SELLER_VALUES
 from invoices.output.pdf import pdf_of
 from invoices.store.customers import all_customers
 from invoices.store.lists import all_records, years_of
 from invoices.store.records import Record
+from invoices.store.sellers import profile_of
 
 #: The fields that were released without a column. Each newer one has a column, after the others.
 _WITHOUT_COLUMN = {
@@ -91,6 +93,7 @@ def account_as_json(user: User) -> Iterator[bytes]:
 
         {"account": {...},
         "sessions": [...],
+        "seller": {...},
         "invoices": [
         {...},
         {...}
@@ -102,8 +105,8 @@ def account_as_json(user: User) -> Iterator[bytes]:
     The first invoice is read at once. If DynamoDB stops answering later, the document ends early
     and is not valid JSON. Memory holds one page of invoices and one of states (1 MB each).
 
-    Costs 6 requests and 260 read units to find the years, then 2 requests for each year, 1 for the
-    customers and 1 for each further MB, and 1 read unit per 4 KB.
+    Costs 7 requests and 261 read units to find the years and the seller, then 2 requests for each
+    year, 1 for the customers and 1 for each further MB, and 1 read unit per 4 KB.
     """
     records = (
         record for year in sorted(years_of(user.pk)) for record in all_records(user.pk, year)
@@ -114,6 +117,7 @@ def account_as_json(user: User) -> Iterator[bytes]:
 def _account_pieces(user: User, records: Iterable[Record]) -> Iterator[bytes]:
     yield f'{{"account": {_dumped(account_of(user))},\n'.encode()
     yield f'"sessions": {_dumped(sessions_of(user))},\n'.encode()
+    yield f'"seller": {_dumped(by_stored_name(profile_of(user.pk), SELLER_VALUES))},\n'.encode()
     yield b'"invoices": ['
     yield from _elements(map(as_full_json, records))
     yield b',\n"customers": ['

@@ -17,7 +17,7 @@ from invoices.document.fields import fields_of
 from invoices.document.invoice import NAME_MAX_LENGTH, Customer, check_customer, typed_customer
 from invoices.models import CustomerItem
 from invoices.pages.forms import search_field
-from invoices.pages.views import OwnFormView, OwnInvoicesMixin, figure, previews
+from invoices.pages.views import OwnFormView, OwnInvoicesMixin, SellerMixin, figure, previews
 from invoices.store import customers as book
 from invoices.store.lists import search_invoices
 from invoices.store.records import find_invoice
@@ -78,7 +78,7 @@ class CustomerListView(OwnInvoicesMixin, InLineMixin, TemplateView):
         return super().get_context_data(form=form, name=name, found=found, **kwargs)
 
 
-class CustomerNewView(InLineMixin, OwnFormView):
+class CustomerNewView(SellerMixin, InLineMixin, OwnFormView):
     """Adds a customer; with `?from=2026-000042`, the form has the customer of that invoice."""
 
     template_name = "invoices/customer.html"
@@ -99,9 +99,8 @@ class CustomerNewView(InLineMixin, OwnFormView):
         return super().get(request, *args, **kwargs)
 
     def get_initial(self) -> dict[str, Any]:
-        return CustomerForm.initial_of(
-            self.customer or Customer("", country=self.user.country or "")
-        )
+        usual = Customer("", country=self.profile.country or "")
+        return CustomerForm.initial_of(self.customer or usual)
 
     def act(self, form: CustomerForm) -> HttpResponse:
         request_id = form.cleaned_data["request_id"]

@@ -53,9 +53,11 @@ from invoices.document.requirements import (
     terms_left_out,
     without_foreign_terms,
 )
+from invoices.models import SellerProfile
 from invoices.output import einvoices
-from invoices.store.issuing import check_may_issue, check_seller, is_named, seller_of, today
+from invoices.store.issuing import check_may_issue, today
 from invoices.store.records import STANDINGS
+from invoices.store.sellers import check_seller, is_named, seller_of
 from web.attributes import LongSelect
 from web.choices import is_currency
 from web.identifiers import EU
@@ -311,6 +313,7 @@ class InvoiceForm(RequestIdForm):
         self,
         *args: Any,
         user: User,
+        profile: SellerProfile,
         is_preview: bool = False,
         lines: list[dict[str, Any]] | None = None,
         **kwargs: Any,
@@ -320,10 +323,10 @@ class InvoiceForm(RequestIdForm):
         A preview may lack what the law requires.
         """
         super().__init__(*args, **kwargs)
-        self.user = user
-        self.seller = seller_of(user)
-        self.is_named = is_named(user)
-        self.usual_terms = user.payment_terms or ""
+        self.user, self.profile = user, profile
+        self.seller = seller_of(user, profile)
+        self.is_named = is_named(user, profile)
+        self.usual_terms = profile.payment_terms or ""
         self.issued_on, self.is_preview = today(user.time_zone), is_preview
         for item in self.required_by_law:
             if item.field in self.fields:

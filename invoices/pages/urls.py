@@ -3,7 +3,7 @@
 from django.urls import path, register_converter
 from django.urls.converters import IntConverter, StringConverter
 
-from invoices.pages import changes, customers, downloads, views
+from invoices.pages import changes, customers, downloads, seller, views
 
 
 class LabelConverter(StringConverter):
@@ -36,6 +36,8 @@ urlpatterns = [
     path("new/preview/", views.InvoiceNewPreviewView.as_view(), name="invoice_new_preview"),
     path("new/preview.pdf", views.InvoicePreviewPdfView.as_view(), name="invoice_preview_pdf"),
     path("preview/", views.PreviewView.as_view(), name="invoice_preview"),
+    path("seller/", seller.SellerView.as_view(), name="seller"),
+    path("seller/payment/", seller.PaymentView.as_view(), name="seller_payment"),
     path("customers/", customers.CustomerListView.as_view(), name="customer_list"),
     path("customers/names/", customers.CustomerNamesView.as_view(), name="customer_names"),
     path("customers/new/", customers.CustomerNewView.as_view(), name="customer_new"),

@@ -3,7 +3,8 @@
 import logging
 import uuid
 from datetime import date, timedelta
-from typing import Any
+from functools import partial
+from typing import Any, cast
 from urllib.parse import parse_qsl, urlencode
 
 from django.conf import settings
@@ -27,14 +28,16 @@ from accounts.limits.clients import counted_client
 from accounts.limits.lines import InLineMixin
 from accounts.models import User
 from accounts.pages.base import DOWNLOAD, FormPageMixin, SignedInFormMixin, signed_in
+from accounts.sessions.middleware import read_with_visitor
 from dynamo import Unavailable
 from dynamo.middleware import as_unavailable
+from dynamo.runtime.threads import together
 from invoices import exceptions
 from invoices.document.amounts import MAX_LINES
 from invoices.document.invoice import Invoice, draw_up, series_of, typed_values_of
 from invoices.document.money import readable_amount
 from invoices.document.requirements import language_of
-from invoices.models import CustomerItem
+from invoices.models import CustomerItem, SellerProfile
 from invoices.output import einvoices
 from invoices.output.pdf import name_of, pdf_of
 from invoices.pages import forms
@@ -42,6 +45,7 @@ from invoices.store.customers import customer_of, list_customers
 from invoices.store.issuing import issue_invoice, label_issued_with, must_confirm, today
 from invoices.store.lists import Listed, latest_invoices, list_invoices, search_invoices, sums_of
 from invoices.store.records import STANDINGS, Record, find_invoice, find_record
+from invoices.store.sellers import profile_of
 from invoices.store.sendings import sendings_of
 from sequences import DamagedSeries, ItemTooLarge, SequenceError
 from web import keptforms
@@ -128,6 +132,17 @@ class OwnFormView(SignedInFormMixin, OwnInvoicesMixin, FormPageMixin, FormView):
         return self.form_invalid(form)
 
 
+class SellerMixin(OwnInvoicesMixin):
+    """A page that shows or changes the seller, whose profile is read together with the visitor."""
+
+    #: None only if nobody is signed in.
+    profile: SellerProfile
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        self.profile = cast(SellerProfile, read_with_visitor(request, profile_of))
+        return super().dispatch(request, *args, **kwargs)
+
+
 class HomeView(TemplateView):
     """The start page. Signed in: what is open, what is overdue, and the newest invoices."""
 
@@ -137,21 +152,27 @@ class HomeView(TemplateView):
         if not self.request.user.is_authenticated:
             return super().get_context_data(**kwargs)
         user = signed_in(self.request)
-        latest, since = latest_invoices(user.pk, today(user.time_zone))
+        read = partial(latest_invoices, user.pk, today(user.time_zone))
+        if user.is_confirmed:
+            latest, since = read()
+            profile = None if latest else profile_of(user.pk)
+        else:
+            (latest, since), profile = together(read, partial(profile_of, user.pk))
         summed = [item for item in latest if since is None or item.issued_at >= since]
         figures = [figure(state, summed) for state in ("open", "overdue")]
-        steps = {
-            "profile": user.is_confirmed,
-            "profile_business": bool(user.business_name and user.business_address),
-            "invoice_new": bool(latest),
-        }
         return super().get_context_data(
             recent=latest[:RECENT],
             overdue=figures[1]["invoices"][:RECENT],
             figures=figures,
             since=since,
             summed=summed,
-            steps={} if all(steps.values()) else steps,
+            # The first steps: whether each was done, by the URL name of its page.
+            steps=profile
+            and {
+                "profile": user.is_confirmed,
+                "seller": bool(profile.name and profile.address),
+                "invoice_new": bool(latest),
+            },
             **kwargs,
         )
 
@@ -269,7 +290,7 @@ class InvoiceXmlView(OwnInvoicesMixin, InLineMixin, View):
         return HttpResponse(xml, content_type="application/xml", headers=headers)
 
 
-class InvoiceNewView(InLineMixin, OwnFormView):
+class InvoiceNewView(SellerMixin, InLineMixin, OwnFormView):
     """Issues an invoice. Lines are added and removed by a script, or by buttons of the form.
 
     The form is sent to a URL with its request id (`?draft=`). There it is kept when its preview is
@@ -375,24 +396,24 @@ class InvoiceNewView(InLineMixin, OwnFormView):
     def values_of(self, item: CustomerItem) -> dict[str, str]:
         """What a person would type for a customer. One without a country is a domestic one."""
         values = {f"customer_{name}": value for name, value in vars(customer_of(item)).items()}
-        return values | {"customer_country": item.country or self.user.country or ""}
+        return values | {"customer_country": item.country or self.profile.country or ""}
 
     def defaults(self) -> dict[str, str]:
-        """What the profile says that a new form begins with."""
-        user, due = self.user, ""
-        currency = user.currency or currency_of(user.country or "")
-        if user.payment_days is not None:
-            due = (self.today + timedelta(days=user.payment_days)).isoformat()
+        """What the seller's profile says that a new form begins with."""
+        profile, due = self.profile, ""
+        currency = profile.currency or currency_of(profile.country or "")
+        if profile.payment_days is not None:
+            due = (self.today + timedelta(days=profile.payment_days)).isoformat()
         values = {
-            "customer_country": user.country,
+            "customer_country": profile.country,
             "currency": currency if is_currency(currency) else "",
-            "payment_terms": user.payment_terms,
+            "payment_terms": profile.payment_terms,
             "due_date": due,
         }
         return {name: value for name, value in values.items() if value}
 
     def renew_defaults(self, sent: QueryDict) -> None:
-        """The visitor may have changed the profile in the meantime."""
+        """The visitor may have changed the seller's profile in the meantime."""
         opened = dict(parse_qsl(sent.get("defaults", "")))
         now = self.defaults()
         if sent.get("customer_name") and sent.get("customer_country"):
@@ -406,10 +427,10 @@ class InvoiceNewView(InLineMixin, OwnFormView):
 
     def unsent_form(self, values: dict[str, str], lines: list[dict[str, str]]) -> forms.InvoiceForm:
         """The form with these values, unchecked."""
-        return forms.InvoiceForm(initial=values, lines=lines, user=self.user)
+        return forms.InvoiceForm(initial=values, lines=lines, user=self.user, profile=self.profile)
 
     def get_form_kwargs(self) -> dict[str, Any]:
-        return super().get_form_kwargs() | {"user": self.user}
+        return super().get_form_kwargs() | {"user": self.user, "profile": self.profile}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         sent = self.request.POST.get("defaults") or urlencode(self.defaults())

@@ -14,7 +14,6 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from dynamo.transactions import read_together
 from dynamo.writes import Write
-from invoices.document.fields import check_printable, fields_of
 from invoices.document.invoice import (
     CREDIT_PREFIX,
     DEFAULT_LANGUAGE,
@@ -142,18 +141,6 @@ def today(time_zone: str | None = None) -> date:
 # Who issues --------------------------------------------------------------------------------------
 
 
-def seller_of(user: User) -> Seller:
-    """The seller, as the profile of `user` has it now."""
-    values = {item.name: getattr(user, item.name, None) or "" for item in fields_of(Seller)}
-    name = user.business_name or user.full_name or user.get_username()
-    return Seller(**values | {"name": name, "address": user.business_address or ""})
-
-
-def is_named(user: User) -> bool:
-    """Whether the profile has a name that can stand on an invoice; a username is not one."""
-    return bool(user.business_name or user.full_name)
-
-
 def must_confirm(user: User) -> bool:
     """Whether the user must confirm the email address before issuing."""
     return bool(settings.ACCOUNTS_REQUIRE_CONFIRMED_EMAIL and not user.is_confirmed)
@@ -171,16 +158,3 @@ def check_may_issue(user: User) -> None:
     """Raises ValidationError if the user must confirm the email address first."""
     if must_confirm(user):
         check_confirmed(user)
-
-
-def check_seller(seller: Seller) -> None:
-    """Raises ValidationError if the seller cannot be printed. The profile does not check it."""
-    try:
-        for item in fields_of(Seller):
-            check_printable(getattr(seller, item.name))
-    except ValidationError as error:
-        raise ValidationError(
-            _("Change your profile first. %(problem)s"),
-            "seller",
-            {"problem": " ".join(error.messages)},
-        ) from error

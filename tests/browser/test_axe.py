@@ -27,7 +27,7 @@ from sequences.counters import next_value
 from tests.browser.conftest import let_in
 from tests.browser.test_invoices import write
 from tests.factories import PASSWORD, make_user
-from tests.invoice_factories import DAY, issued
+from tests.invoice_factories import DAY, issued, sell_as
 from tests.items import remove_item
 from tests.project.test_url_map import ROWS
 from tests.staff.scenes import acting, do, make_staff, stored_report
@@ -161,7 +161,7 @@ def test_axe_finds_nothing_serious_on_the_pages_of_an_account(
     user = make_user(username="n" * 150, email=long, full_name="Ann Example")
     let_in(visitor.context, site, user)
     user = User.get(user.pk)
-    edit_profile(user, business_name="Ann Ltd", business_address="1 High Street\nLondon")
+    sell_as(user, name="Ann Ltd", address="1 High Street\nLondon")
     sessions.begin(user, browser="Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0", address="::1")
     issued(user.pk)
     issued(user.pk)

@@ -9,7 +9,6 @@ from django.utils import timezone
 from playwright.sync_api import Browser, Dialog, Page, Route, expect
 
 from accounts.models import User
-from accounts.services import edit_profile
 from invoices.document.invoice import Customer, Invoice
 from invoices.document.money import readable_amount
 from invoices.store.issuing import issue_invoice
@@ -17,7 +16,7 @@ from invoices.store.lists import all_invoices
 from invoices.store.settlement import mark_paid
 from tests.clocks import hold_the_day
 from tests.factories import make_user
-from tests.invoice_factories import SELLER, draft
+from tests.invoice_factories import SELLER, draft, sell_as
 
 pytestmark = pytest.mark.browser
 
@@ -40,7 +39,7 @@ def _it_stays_today(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def ann(engine: str) -> User:
     user = make_user(username="ann")
-    edit_profile(user, business_name="Ann Ltd", business_address="1 High Street\nLondon")
+    sell_as(user, name="Ann Ltd", address="1 High Street\nLondon")
     return user
 
 
@@ -135,7 +134,7 @@ def test_an_invoice_is_written_issued_printed_voided_and_issued_again(
 
 
 def test_totals_are_those_of_the_last_answer_and_unknown_without_one(page: Page, ann: User) -> None:
-    edit_profile(ann, country="DE")
+    sell_as(ann, country="DE")
     page.goto("/invoices/new/")
     expect(page.get_by_label("Due date")).to_be_hidden()
     page.get_by_role("link", name="The date of supply").click()

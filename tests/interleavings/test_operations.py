@@ -42,7 +42,7 @@ PAIRED = {
 
 def _edit(user: User) -> None:
     """Read the account and change it."""
-    edit_profile(User.get(user.pk), business_name="Since")
+    edit_profile(User.get(user.pk), full_name="Since")
 
 
 def _delete(user: User) -> None:

@@ -13,7 +13,7 @@ import pytest
 from django.core.management import call_command
 
 from accounts.models import User
-from accounts.services import delete, edit_profile
+from accounts.services import delete
 from invoices.store.issuing import today
 from invoices.store.records import find_invoice, find_record
 from invoices.store.settlement import credit, mark_paid, void
@@ -21,7 +21,14 @@ from tests import commands
 from tests.clocks import hold_the_day
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
-from tests.invoice_factories import DAY, issued, put_sendings, stored_invoices, stored_numbers
+from tests.invoice_factories import (
+    DAY,
+    issued,
+    put_sendings,
+    sell_as,
+    stored_invoices,
+    stored_numbers,
+)
 
 ISSUE = "issueinvoice --user ann --customer Bob --line Work;1;1;1"
 LINE_2 = f"{ISSUE} --line "
@@ -67,7 +74,7 @@ def test_issuing_prints_the_object_of_the_contract_and_for_the_same_request_the_
 
 
 def test_a_description_may_contain_semicolons_and_lines_may_be_repeated(ann: User) -> None:
-    edit_profile(ann, business_name="Ann & Söhne", business_address="Main Street 1\nTown")
+    sell_as(ann, name="Ann & Söhne", address="Main Street 1\nTown")
     options = ("--line", "A; b; c;-1;0.5;0", "--currency", "jpy", "--note", "Thanks")
     shown = issue(*options, "--address", "Road 1\nTown", line="x;y;2;3;8.1")
 
@@ -150,7 +157,7 @@ def test_what_a_mail_may_have_brought_is_voided_if_the_command_says_so(ann: User
 
 
 def test_japans_reduced_rate_is_marked(ann: User) -> None:
-    edit_profile(ann, country="JP", business_name="山田商店", vat_id="T5835678256246")
+    sell_as(ann, country="JP", name="山田商店", vat_id="T5835678256246")
 
     label = issue("--supplied-from", str(DAY), "--currency", "JPY", line="Tea;1;108;8")["number"]
 
@@ -185,9 +192,9 @@ def test_wrong_usage_exits_2() -> None:
 
 
 def test_an_account_that_must_not_issue_is_told_why_in_one_line(ann: User, settings: Any) -> None:
-    edit_profile(ann, business_name="Ann \U0001f986", country="DE")
+    sell_as(ann, name="Ann \U0001f986", country="DE")
     assert run(*ISSUE.split(), code=1).startswith("Change your profile first. This character")
-    edit_profile(User.get(ann.pk), business_name="Ann GmbH")
+    sell_as(ann, name="Ann GmbH")
     assert "law requires this. Add it to your profile: Your" in run(*ISSUE.split(), code=1)
     settings.ACCOUNTS_REQUIRE_CONFIRMED_EMAIL = True
     assert run(*ISSUE.split(), code=1).startswith("Confirm your email address first.")

@@ -15,14 +15,15 @@ from invoices.document.invoice import Invoice
 from invoices.models import InvoiceItem
 from invoices.pages.customers import CustomerForm
 from invoices.store.lists import all_invoices
+from tests.invoice_factories import sell_as
 from tests.invoices.forms import LINE, NEW, typed
 from tests.pages import Page
 from tests.requests import Requests
 
 #: What a seller in Germany needs.
 GERMAN = {
-    "business_name": "Ann GmbH",
-    "business_address": "Weg 1\nBerlin",
+    "name": "Ann GmbH",
+    "address": "Weg 1\nBerlin",
     "country": "DE",
     "vat_id": "DE136695976",
     "iban": "DE89370400440532013000",
@@ -53,7 +54,7 @@ def test_a_form_begins_with_what_the_profile_says_and_folds_away_what_is_blank(
 
     def begun(**profile: str) -> tuple[str, str, str, int]:
         """Currency, due date and payment terms of a new form, and how many parts are open."""
-        edit_profile(User.get(ann.pk), **profile)
+        sell_as(ann, **profile)
         shown = client.get(NEW)
         page = Page(shown)
         dates = page.value("due_date"), page.value("payment_terms")
@@ -64,7 +65,8 @@ def test_a_form_begins_with_what_the_profile_says_and_folds_away_what_is_blank(
     # Since 2026-01-01.
     assert begun(country="BG") == ("EUR", "", "", 0)
     terms = {"payment_days": "14", "payment_terms": "Within 14 days."}
-    whole = begun(currency="USD", time_zone="Asia/Tokyo", **terms)
+    edit_profile(ann, time_zone="Asia/Tokyo")
+    whole = begun(currency="USD", **terms)
     assert whole == ("USD", "2027-01-15", "Within 14 days.", 1)
 
 
@@ -103,7 +105,7 @@ def test_midnight_and_the_year_are_those_of_the_seller(
 def test_errors_of_lines_dates_profile_and_law_are_shown_at_once_with_links_to_their_fields(
     client: Client, ann: User, requests_sent: Requests
 ) -> None:
-    edit_profile(ann, country="DE", business_name="Ann \U0001f986")
+    sell_as(ann, country="DE", name="Ann \U0001f986")
     day_before = timezone.localdate() - timedelta(days=1)
     values = {"due_date": f"{day_before}", "supplied_from": "tomorrow", "customer_country": "FR"}
     blank = client.get(NEW).content.decode()
@@ -124,8 +126,8 @@ def test_errors_of_lines_dates_profile_and_law_are_shown_at_once_with_links_to_t
     assert unread.keys() == {"", *fields} - {"lines-0-description"} | {"lines-0-quantity"}
     assert "TransactWriteItems" not in requests_sent.operations
     # The page says the same before anything is typed.
-    for name in ("business_address", "tax_number"):
-        assert f'name="leave" value="/accounts/profile/business/#id_{name}"' in blank
+    for name in ("address", "tax_number"):
+        assert f'name="leave" value="/invoices/seller/#id_{name}"' in blank
     for name in ("customer_address", "supplied_from"):
         assert f'href="#id_{name}"' in blank
 
@@ -150,16 +152,16 @@ def test_a_category_without_vat_needs_no_rate_and_every_other_one_does(
 def test_the_seller_is_checked_and_printed_as_the_profile_is_at_that_moment(
     client: Client, ann: User
 ) -> None:
-    edit_profile(ann, **GERMAN)
+    sell_as(ann, **GERMAN)
     form = typed(**DETAILS)
     assert "Ann GmbH" in Page(client.get(NEW)).text
-    edit_profile(User.get(ann.pk), business_name="Ann AG", business_address="")
+    sell_as(ann, name="Ann AG", address="")
 
     page = Page(client.post(NEW, form))
     assert "Your address" in page.errors[""][0]
     assert "Ann AG" in page.text
 
-    edit_profile(User.get(ann.pk), business_address="Ring 9")
+    sell_as(ann, address="Ring 9")
     client.post(NEW, form)
     [invoice] = issued(ann)
     assert (invoice.seller.name, invoice.seller.address) == ("Ann AG", "Ring 9")
@@ -169,7 +171,7 @@ def test_the_seller_is_checked_and_printed_as_the_profile_is_at_that_moment(
 
 
 def test_the_page_of_an_invoice_shows_every_field(client: Client, ann: User) -> None:
-    edit_profile(ann, **GERMAN, bic="COBADEFFXXX", account_holder="Ann Holder", tax_number="12/3")
+    sell_as(ann, **GERMAN, bic="COBADEFFXXX", account_holder="Ann Holder", tax_number="12/3")
     without_vat = (
         LINE | {"vat_rate": "0", "tax_category": name} for name in ("intra_community", "exempt")
     )
@@ -213,7 +215,7 @@ def test_japans_reduced_rate_is_marked(client: Client, ann: User) -> None:
         return Page(client.post(NEW, form, follow=True)).text
 
     assert "※" not in text()
-    edit_profile(ann, country="JP", business_name="山田商店", vat_id="T5835678256246")
+    sell_as(ann, country="JP", name="山田商店", vat_id="T5835678256246")
     marked = text()
     assert re.findall(r"(\w+) ※", marked) == ["Tea"]
     assert "※ Items at the reduced tax rate" in marked
@@ -247,20 +249,20 @@ def test_a_domestic_invoice_is_an_electronic_one_and_the_form_says_what_is_missi
         also = Page(page).text.partition("electronic invoice (EN 16931), also enter:")[2]
         return also.partition("Issue the invoice")[0]
 
-    edit_profile(ann, **GERMAN)
+    sell_as(ann, **GERMAN)
     new = client.get(NEW)
     assert '<option value="DE" selected>' in new.content.decode()
     for lack in ("The customer’s address", "The due date or the payment terms"):
         assert lack in asked(new)
     assert "country" not in asked(new)
     # A form that is refused also says what the profile lacks.
-    edit_profile(User.get(ann.pk), business_address="")
+    sell_as(ann, address="")
     form = typed(**DETAILS, payment_terms="Now.", customer_country="DE")
     refused = client.post(NEW, form)
     assert "The seller’s address" in asked(refused)
     assert "The customer’s address" not in asked(refused)
 
-    edit_profile(User.get(ann.pk), business_address="Ring 9")
+    sell_as(ann, address="Ring 9")
     location = client.post(NEW, form)["Location"]
     assert client.get(location.rstrip("/") + ".xml").status_code == 200
 
@@ -268,7 +270,7 @@ def test_a_domestic_invoice_is_an_electronic_one_and_the_form_says_what_is_missi
 def test_a_customer_without_a_country_is_taken_for_a_domestic_one(
     client: Client, ann: User
 ) -> None:
-    edit_profile(ann, country="DE")
+    sell_as(ann, country="DE")
     customers = "/invoices/customers/new/"
     assert '<option value="DE" selected>' in client.get(customers).content.decode()
     for name, country in (("Bob", ""), ("Chloé", "FR")):

@@ -11,18 +11,18 @@ from django.core import signing
 from django.test import Client
 
 from accounts.models import User
-from accounts.services import edit_profile
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Invoice, Seller
 from invoices.models import InvoiceItem
 from invoices.pages import views
 from invoices.pages.forms import SHOWN_LINES, InvoiceForm
 from invoices.store.lists import all_invoices
+from invoices.store.sellers import profile_of
 from sequences.models import Counter
 from tests import numbered
 from tests.commands import run
 from tests.factories import make_user
-from tests.invoice_factories import issued
+from tests.invoice_factories import issued, sell_as
 from tests.invoices.forms import LINE, LIST, NEW, TODAY, listed, typed
 from tests.items import scanned
 from tests.pages import Page, arrive, form_values, let_in
@@ -59,7 +59,7 @@ def refused(client: Client, user: User, form: dict[str, Any]) -> Page:
 
 
 def test_a_form_is_issued_and_leads_to_its_invoice(client: Client, ann: User) -> None:
-    edit_profile(ann, business_name="Ann Ltd", business_address="1 High St", vat_id="GB 1")
+    sell_as(ann, name="Ann Ltd", address="1 High St", vat_id="GB 1")
 
     response = client.post(
         NEW, typed(LINE, customer_address="2 Low Road\r\nLeeds", note="Pay soon.")
@@ -92,7 +92,7 @@ def test_a_new_form_has_one_line_and_its_own_request_id_and_is_accepted(
     assert client.post(NEW, form)["Location"] == PAGE
     # The profile has neither a name nor an address.
     assert "Add your business name and address" in one.text
-    edit_profile(ann, business_name="Ann Ltd", business_address="1 High St")
+    sell_as(ann, name="Ann Ltd", address="1 High St")
     assert "Add your business name" not in Page(client.get(NEW)).text
 
 
@@ -165,7 +165,9 @@ def test_every_line_that_was_sent_counts_whatever_their_number_says_and_a_blank_
         page = refused(client, ann, sent)
         assert page.errors[""]
         assert page.value("lines-1-description") == "Work"
-    endless = InvoiceForm(form | {"lines-TOTAL_FORMS": "9" * 23}, user=ann)
+    endless = InvoiceForm(
+        form | {"lines-TOTAL_FORMS": "9" * 23}, user=ann, profile=profile_of(ann.pk)
+    )
     assert endless.errors["__all__"]
     assert len(endless.lines.forms) <= SHOWN_LINES
     blank = {"description": "", "quantity": "1", "unit_price": "", "vat_rate": "19"}
@@ -182,7 +184,7 @@ def test_a_form_with_too_many_or_too_long_lines_is_rejected_and_kept(
     client: Client, ann: User
 ) -> None:
     for count in (201, 240):
-        form = InvoiceForm(typed(*[LINE] * count), user=ann)
+        form = InvoiceForm(typed(*[LINE] * count), user=ann, profile=profile_of(ann.pk))
         assert "An invoice has at most 200 lines." in str(form.errors)
         assert len(form.lines.forms) == count
     long = LINE | {"description": "字" * 1000}
@@ -263,7 +265,7 @@ def test_issuing_again_fills_a_new_form_from_an_invoice_even_a_voided_one(
     dates = {"supplied_from": "2026-01-01", "supplied_to": "2026-01-31", "due_date": f"{TODAY}"}
     client.post(NEW, typed(*lines, currency="JPY", note="a note", **dates))
     client.post(f"{PAGE}void/", {"reason": "wrong"})
-    edit_profile(ann, payment_days="7")
+    sell_as(ann, payment_days="7")
 
     shown = client.get(f"{NEW}?from={FIRST}").content.decode()
     assert re.search(r'<option value="JPY"\s+selected>', shown)
@@ -304,7 +306,7 @@ def test_an_invoice_costs_one_read_and_the_browser_shows_its_pdf(
 
 def test_hostile_text_is_shown_as_text(client: Client, ann: User) -> None:
     hostile = "<script>alert(1)</script>\"'&{{ 7|add:7 }}"
-    edit_profile(ann, business_name=hostile)
+    sell_as(ann, name=hostile)
     values = dict.fromkeys(("customer_name", "customer_address", "note"), hostile)
     form = typed(LINE | {"description": hostile}, **values)
     client.post(NEW, form)

@@ -26,7 +26,7 @@ from invoices.store.records import find_invoice
 from tests import catalogue
 from tests.commands import run
 from tests.factories import make_user
-from tests.invoice_factories import DAY, issued, stored_invoices
+from tests.invoice_factories import DAY, issued, sell_as, stored_invoices
 from tests.invoices.forms import NEW, typed
 from tests.invoices.samples import a_line, an_invoice, record_of
 from tests.pages import Page, form_values
@@ -178,7 +178,7 @@ def test_without_a_language_of_the_customer_the_document_has_that_of_the_page(
 def test_terms_of_the_profile_are_printed_in_their_language_or_not_at_all(
     client: Client, ann: User, country: str, chosen: str, terms: str, printed: str
 ) -> None:
-    edit_profile(ann, country="DE", business_name="A", business_address="B", payment_terms=TERMS)
+    sell_as(ann, country="DE", name="A", address="B", payment_terms=TERMS)
     form = typed(customer_country=country, customer_language=chosen, payment_terms=terms)
     about = client.get(NEW).content.decode().split('data-seller="')[1].split('"')[0]
     sent = form | dict(parse_qsl(unescape(about)))
@@ -242,7 +242,7 @@ def test_a_japanese_invoice_addresses_the_customer_and_begins_with_the_amount(
     client: Client, ann: User, name: str, addressed: str
 ) -> None:
     bank = {"bank_name": "見本銀行", "account_kind": "普通", "account_number": "1234567"}
-    edit_profile(ann, **bank)
+    sell_as(ann, **bank)
     asked = typed(customer_name=name, customer_language="ja", currency="JPY")
     path = client.post(NEW, asked)["Location"]
     pdf = PdfReader(io.BytesIO(client.get(f"{path.rstrip('/')}.pdf").content))

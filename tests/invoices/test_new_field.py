@@ -24,7 +24,7 @@ import pypdf
 import invoices
 from accounts.models import User
 from invoices.document.invoice import draw_up, typed_values_of
-from invoices.models import InvoiceState
+from invoices.models import InvoiceState, SellerProfile
 from invoices.output.files import YEAR_FILES, as_full_json
 from invoices.output.pdf import render
 from invoices.pages.forms import InvoiceForm
@@ -33,7 +33,7 @@ from tests.invoices.forms import typed
 
 values = typed(project="Lighthouse")
 day = date(2026, 11, 21)
-form = InvoiceForm(values, user=User(username="ann"))
+form = InvoiceForm(values, user=User(username="ann"), profile=SellerProfile("ann"))
 assert form.is_valid(), form.errors
 invoice = from_item(to_item(draw_up(form.draft(), "a", form.seller, day, "r")))
 record = Record(invoice, InvoiceState(invoice.series, 1))

@@ -15,7 +15,6 @@ from hypothesis import given, settings, strategies as st
 from pypdf import PdfReader
 
 from accounts.models import User
-from accounts.services import edit_profile
 from invoices.document.amounts import LINE_FIELDS, Line
 from invoices.document.invoice import Customer, Draft, Seller, draw_up
 from invoices.document.requirements import rates_of
@@ -24,7 +23,7 @@ from invoices.pages.forms import preview
 from invoices.store.records import from_item, to_item
 from tests.clocks import hold_the_day
 from tests.factories import PASSWORD, make_user
-from tests.invoice_factories import stored_invoices
+from tests.invoice_factories import sell_as, stored_invoices
 from tests.invoices import forms
 from tests.invoices.forms import LINE, NEW
 from tests.invoices.samples import CURRENCIES, PLAIN_LINES
@@ -95,7 +94,7 @@ def test_the_page_gets_amounts_as_far_as_they_are_known_without_a_request_to_dyn
 def test_the_page_gets_what_is_lacking_and_what_may_be_wrong_as_far_as_it_is_typed(
     client: Client, ann: User, requests_sent: Requests
 ) -> None:
-    edit_profile(ann, country="DE", tax_number="1", business_name="Ann", business_address="Way 1")
+    sell_as(ann, country="DE", tax_number="1", name="Ann", address="Way 1")
     about = re.findall('data-seller="([^"]+)"', client.get(NEW).text)[0]
     seller = dict(parse_qsl(unescape(about)))
     blank = {"description": "", "quantity": "", "unit_price": ""}
@@ -284,7 +283,7 @@ def test_a_preview_that_became_wrong_at_midnight_shows_its_form(
 def test_a_preview_says_what_law_and_standard_require_and_then_cannot_be_issued(
     client: Client, ann: User
 ) -> None:
-    edit_profile(ann, country="DE")
+    sell_as(ann, country="DE")
 
     text = Page(previewed(client, LINE | {"quantity": "20"})).text
 
@@ -321,7 +320,7 @@ def test_a_preview_of_a_form_with_errors_shows_the_form(client: Client, ann: Use
 def test_a_line_has_a_unit_and_the_rates_of_the_sellers_country_are_offered(
     client: Client, ann: User
 ) -> None:
-    edit_profile(ann, country="FR")
+    sell_as(ann, country="FR")
     page = client.get(NEW).content.decode()
 
     preview = previewed(client, LINE | {"unit": "HUR"})

@@ -61,7 +61,7 @@ def of_category(category: str) -> Line:
 EXEMPT = of_category("exempt")
 
 
-BUSINESS = {"business_name", "business_address"}
+BUSINESS = {"name", "address"}
 #: What profile and invoice must have, by country.
 ASKED: dict[str, tuple[set[str], set[str]]] = {
     "DE": ({*BUSINESS, "tax_number"}, {"customer_address", "supplied_from"}),
@@ -70,7 +70,7 @@ ASKED: dict[str, tuple[set[str], set[str]]] = {
     "FR": ({*BUSINESS, "vat_id", "tax_number"}, {"customer_address", "supplied_from", "due_date"}),
     "GB": ({*BUSINESS, "vat_id"}, {"customer_address", "supplied_from"}),
     "CH": ({*BUSINESS, "vat_id"}, {"customer_address"}),
-    "JP": ({"business_name", "vat_id"}, {"supplied_from"}),
+    "JP": ({"name", "vat_id"}, {"supplied_from"}),
     # Nothing where no law is known.
     **dict.fromkeys(("US", "BR", ""), (set(), set())),
 }
@@ -141,7 +141,7 @@ def test_less_is_required_up_to_a_small_amount_with_vat(
         assert "customer_address" in small(price)
     assert "customer_address" in small(limit, "USD")
     cheap = plain(a_line("1", "1"), currency=currency)
-    assert "business_address" in lacks(cheap, seller(country, address=""))
+    assert "address" in lacks(cheap, seller(country, address=""))
 
 
 @pytest.mark.parametrize("category", ["reverse_charge", "intra_community"])

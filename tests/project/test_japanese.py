@@ -13,12 +13,11 @@ from django.utils import translation
 from pypdf import PdfReader
 
 from accounts.models import User
-from accounts.services import edit_profile
 from accounts.sessions import services as sessions
 from invoices.document.invoice import Customer, Seller
 from invoices.output.pdf import render
 from invoices.store.settlement import void
-from tests.invoice_factories import DAY, issued
+from tests.invoice_factories import DAY, issued, sell_as
 from tests.invoices.samples import a_line, a_voided_invoice
 from tests.project.test_url_map import ROWS, arrive, path_of, send
 
@@ -73,7 +72,7 @@ def test_text_that_is_not_japanese_is_found() -> None:
 @pytest.mark.usefixtures("engine")
 def test_every_page_is_japanese(visitor: str) -> None:
     client, user = speaking_japanese(visitor)
-    edit_profile(User.get(user.pk), business_name="山田商店", business_address="東京都")
+    sell_as(user, name="山田商店", address="東京都")
     sessions.begin(User.get(user.pk), browser="somebody's own", address="192.0.2.1")
     issued(user.pk)
     issued(user.pk)

@@ -25,7 +25,7 @@ from invoices.store.records import find_invoice
 from locks.lock import claim_once
 from tests.accounts.test_unavailable_pages import outage
 from tests.factories import PASSWORD, change_password, make_user, stored_items
-from tests.invoice_factories import DAY, issued, stored_numbers
+from tests.invoice_factories import DAY, issued, sell_as, stored_numbers
 from tests.pages import Page, sign_in, stored_sessions
 from tests.requests import Requests
 from tests.staff.scenes import make_staff, stored_entries
@@ -140,7 +140,7 @@ def _page_of_a_lock() -> str:
 @pytest.mark.parametrize(
     ("url", "typed"),
     [
-        (f"{PROFILE}business/", {"business_address": "1 Road\nTown 山田\n\nEnd"}),
+        ("/invoices/seller/", {"address": "1 Road\nTown 山田\n\nEnd"}),
         ("/accounts/username/", {"username": "anna", "password": PASSWORD}),
         ("/accounts/email/", {"email": "anna@example.org", "password": PASSWORD}),
         (NEW, {"customer_name": "“Böb” & <Söhne>", "note": "a\n b\n", **LINE}),
@@ -380,7 +380,7 @@ def test_a_form_that_is_too_large_is_not_kept_and_its_sender_is_told(
     monkeypatch.setattr(keptforms, "MAX_PACKED", 300)
     client = browser(ann)
 
-    asked = sent_too_late(client, PROFILE, business_address=get_random_string(400))
+    asked = sent_too_late(client, PROFILE, full_name=get_random_string(400))
 
     assert "too long to keep" in Page(asked).text
     assert signed_in_again(client, asked, ann)["Location"] == PROFILE
@@ -487,7 +487,7 @@ def test_a_form_that_is_left_for_the_profile_is_shown_again_afterwards(ann: User
 def test_a_kept_form_has_the_defaults_of_now_where_nothing_was_typed(
     ann: User, is_left: bool
 ) -> None:
-    ann.change(country="DE", payment_days=30, payment_terms="Net 30\n\nThanks", currency="EUR")
+    sell_as(ann, country="DE", payment_days=30, payment_terms="Net 30\n\nThanks", currency="EUR")
     client = browser(ann)
     typed = opened(client, NEW) | LINE | {"currency": "CHF", "customer_country": "DE"}
     typed["payment_terms"] = typed["payment_terms"].replace("\n", "\r\n")
@@ -496,7 +496,7 @@ def test_a_kept_form_has_the_defaults_of_now_where_nothing_was_typed(
     else:
         let_expire(client)
         answer = client.post(NEW, typed)
-    ann.change(country="FR", payment_days=7, payment_terms=None, currency="USD")
+    sell_as(ann, country="FR", payment_days=7, payment_terms=None, currency="USD")
     if not is_left:
         signed_in_again(client, answer, ann)
 

@@ -5,13 +5,12 @@ import re
 import pytest
 from django.test import Client
 
-from accounts.services import edit_profile
 from invoices.store.issuing import today
 from invoices.store.records import STANDINGS
 from invoices.store.settlement import credit, mark_paid, void
 from tests.accounts.test_unavailable_pages import outage
 from tests.factories import PASSWORD, make_user
-from tests.invoice_factories import DAY, issued
+from tests.invoice_factories import DAY, issued, sell_as
 from tests.mailbox import link
 from tests.pages import RESET, SIGN_UP, Page, arrive, form_values, new_account
 
@@ -42,7 +41,7 @@ def test_what_the_law_requires_is_not_called_optional(client: Client) -> None:
         return "(optional)" in label[1]
 
     assert optional()
-    edit_profile(ann, country="DE")
+    sell_as(ann, country="DE")
     assert not optional()
 
 
@@ -54,7 +53,7 @@ SAYINGS = {
         "counter",
     ),
     "what the law requires is not optional": (
-        "/accounts/profile/business/",
+        "/invoices/seller/",
         "With a country, an invoice is checked for what its law requires",
         r"[Oo]ptional",
     ),

@@ -128,8 +128,8 @@ ROWS = {
     "logout": Row((405, 405), ("home", "home")),
     # One's own account
     "profile": own("profile"),
-    "profile_business": own("profile_business"),
-    "profile_invoicing": own("profile_invoicing"),
+    "seller": own("seller"),
+    "seller_payment": own("seller_payment"),
     "username_change": own(
         "profile", sent=lambda user: password(user) | {"username": get_random_string(8)}
     ),

@@ -494,7 +494,7 @@ def users() -> Iterator[Any]:
     [
         ({"username": "Bob"}, lambda _ann: None, {"username": "unique"}),
         ({"email": "bob@example.com"}, lambda _ann: None, {"email": "unique"}),
-        ({}, lambda ann: ann.change(business_name="B"), {"__all__": "stale"}),
+        ({}, lambda ann: ann.change(full_name="B"), {"__all__": "stale"}),
         ({}, lambda ann: ann.delete(), {"__all__": "deleted"}),
     ],
 )

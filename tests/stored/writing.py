@@ -32,7 +32,7 @@ from locks.registry import look
 from sequences.counters import next_value, next_values
 from staff.reports import KINDS, make_report, store
 from tests.factories import PASSWORD, change_password, make_user
-from tests.invoice_factories import issued
+from tests.invoice_factories import issued, sell_as
 from tests.items import insert
 from tests.locks.items import abandoned, taken
 from tests.pages import sign_in
@@ -90,8 +90,8 @@ def write_accounts() -> dict[str, Any]:
         phone_number="+49 30 901820",
         email_confirmed=True,
     )
-    seller = {"business_name": "Ann & Söhne", "business_address": "Main Street 1\n12345 Town"}
-    edit_profile(ann, language="ja", vat_id="DE123456789", **seller)
+    edit_profile(ann, language="ja")
+    sell_as(ann, name="Ann & Söhne", address="Main Street 1\n12345 Town", vat_id="DE123456789")
     begun(ann, address="2001:db8::7")
     browser = Client(REMOTE_ADDR="192.0.2.7")
     sign_in(browser, ann)

@@ -1,0 +1,86 @@
+"""The pages of what the account's invoices say of their seller."""
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib.auth.views import RedirectURLMixin
+from django.http import HttpResponse
+from django.utils.translation import gettext as _, gettext_lazy
+
+from accounts.forms import PartialForm
+from accounts.pages.base import KeepFormMixin
+from invoices.models import SELLER_VALUES, SellerProfile
+from invoices.pages.views import OwnFormView, SellerMixin
+from invoices.store.sellers import open_profile
+from web.identifiers import readable_iban
+
+
+def _form_field(field: Any, **_options: Any) -> forms.Field:
+    return SELLER_VALUES[field.name].form_field()
+
+
+class SellerForm(PartialForm[SellerProfile]):
+    class Meta:
+        model = SellerProfile
+        fields = ("name", "address", "country", "vat_id", "tax_number")
+        formfield_callback = staticmethod(_form_field)
+
+    def clean_vat_id(self) -> str | None:
+        typed = self.cleaned_data["vat_id"]
+        return self.instance.fitting_vat_id(typed, self.cleaned_data.get("country"))
+
+
+class PaymentForm(PartialForm[SellerProfile]):
+    class Meta:
+        model = SellerProfile
+        fields = tuple(name for name in SELLER_VALUES if name not in SellerForm.Meta.fields)
+        formfield_callback = staticmethod(_form_field)
+
+
+class SellerView(SellerMixin, KeepFormMixin, RedirectURLMixin, OwnFormView):
+    """Who sells. It leads back to the page in `next`."""
+
+    template_name = "invoices/seller.html"
+    form_class: Any = SellerForm
+    next_page = "seller"
+    #: The headings of the page, and the fields below.
+    groups: ClassVar[dict[Any, tuple[str, ...]]] = {"": SellerForm.Meta.fields}
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        self.profile = open_profile(self.user, self.profile)
+        return super().get_form_kwargs() | {"instance": self.profile}
+
+    def get_initial(self) -> dict[str, Any]:
+        return {"iban": readable_iban(self.profile.iban or "")}
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context = super().get_context_data(
+            part=self.next_page, next=self.get_redirect_url(), **kwargs
+        )
+        form = context["form"]
+        context["groups"] = [
+            (title, [form[name] for name in names]) for title, names in self.groups.items()
+        ]
+        return context
+
+    def act(self, form: Any) -> HttpResponse:
+        if form.try_save() is None:
+            return self.form_invalid(form)
+        return self.redirect(_("Your details were saved."), self.get_success_url())
+
+
+class PaymentView(SellerView):
+    """Where the seller is paid, and what new invoices begin with."""
+
+    form_class = PaymentForm
+    next_page = "seller_payment"
+    groups: ClassVar = {
+        gettext_lazy("Bank account on invoices"): ("account_holder", "iban", "bic"),
+        gettext_lazy("Bank account without an IBAN"): (
+            "bank_name",
+            "bank_branch",
+            "account_kind",
+            "account_number",
+        ),
+        gettext_lazy("New invoices start with"): ("currency", "payment_days", "payment_terms"),
+    }

@@ -1,0 +1,93 @@
+"""Reading and changing what the invoices of an account say of their seller."""
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from dynamo import Transaction, ensure
+from dynamo.wire import Item, Request
+from dynamo.writes import Write
+from invoices.document.fields import check_printable, fields_of
+from invoices.document.invoice import Seller
+from invoices.models import SellerProfile
+
+
+def profile_of(account: str) -> SellerProfile:
+    """The stored profile of the account's seller; one without values if there is none.
+
+    Costs 1 request and 1 read unit.
+    """
+    return SellerProfile.get_or_none(account) or SellerProfile(account)
+
+
+def open_profile(user: User, profile: SellerProfile) -> SellerProfile:
+    """The stored `profile` of the seller `user`, for a change: if there is none, one is made.
+
+    Costs nothing if it is stored; else 1 request and 4 write units, because it requires that the
+    account still exists.
+
+    Raises:
+        StaleUser: the account was deleted since `user` was read.
+    """
+    if profile.stored:
+        return profile
+    try:
+        with Transaction() as write:
+            user.require(write=write)
+            return profile.insert(write=write)
+    except SellerProfile.AlreadyExists:
+        return SellerProfile.get(user.pk)
+
+
+def edit_seller(profile: SellerProfile, *, write: Transaction | None = None, **typed: Any) -> None:
+    """Change attributes of a stored profile (`SELLER_VALUES`), by name. An empty text removes one.
+
+    Costs 1 request and 1 write unit per KB.
+
+    Raises:
+        ValidationError: a value breaks its rule, or the VAT ID does not fit the country.
+        SellerProfile.Stale: it changed or was deleted since `profile` was read.
+    """
+    values = SellerProfile.cleaned(**typed)
+    if "vat_id" in values:
+        country = values.get("country", profile.country)
+        values["vat_id"] = profile.fitting_vat_id(values["vat_id"], country)
+    ensure(profile, **values, write=write)
+
+
+def delete_seller(account: str, *, write: Transaction) -> None:
+    """Delete the profile of the account's seller with `write`, whatever it holds by then.
+
+    Costs 2 write units.
+    """
+    profile = SellerProfile(account)
+    key: Item = {"account": {"S": account}}
+    request: Request = {"TableName": profile.table(), "Key": key}
+    write.add(Write(profile, {"Delete": request}, otherwise=None))
+
+
+def seller_of(user: User, profile: SellerProfile) -> Seller:
+    """The seller of an invoice that `user` issues now."""
+    values = {item.name: getattr(profile, item.name, None) or "" for item in fields_of(Seller)}
+    values["name"] = profile.name or user.full_name or user.get_username()
+    return Seller(**values)
+
+
+def is_named(user: User, profile: SellerProfile) -> bool:
+    """Whether there is a name that can stand on an invoice; a username is not one."""
+    return bool(profile.name or user.full_name)
+
+
+def check_seller(seller: Seller) -> None:
+    """Raises ValidationError if the seller cannot be printed. The profile does not check it."""
+    try:
+        for item in fields_of(Seller):
+            check_printable(getattr(seller, item.name))
+    except ValidationError as error:
+        raise ValidationError(
+            _("Change your profile first. %(problem)s"),
+            "seller",
+            {"problem": " ".join(error.messages)},
+        ) from error
