@@ -27,7 +27,6 @@ from pytest_django import Settings
 
 from dynamo.client import engine, sending
 from dynamo.exceptions import LocalEngineFailed
-from tests import engines
 from tests.engines import free_port
 from tests.faults.proxy import NOWHERE
 from tests.sockets import descendants, listening
@@ -131,31 +130,22 @@ def temporary() -> Iterator[str]:
     yield engine.start_temporary()
 
 
-#: How each engine is started: by the library, and by this suite.
-STARTED: dict[str, Callable[[], AbstractContextManager[str]]] = {
-    "dynoxide of a checkout": kept,
-    "dynoxide of tests": temporary,
-    "ministack of a checkout": kept,
-    "ministack of tests": temporary,
-    **{
-        name: partial(engines.running, name)
-        for name in ("dynoxide", "ministack", "moto", "s3", "ssm")
-    },
-}
-
-
 @pytest.mark.site
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems list sockets in other ways")
-@pytest.mark.parametrize("name", STARTED)
+@pytest.mark.parametrize("started", [kept, temporary])
+@pytest.mark.parametrize("is_ministack", [False, True])
 def test_an_engine_listens_on_one_port_of_this_machine_only(
-    name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    started: Callable[[], AbstractContextManager[str]],
+    is_ministack: bool,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Where ministack's broker would listen: another ministack may have its usual port.
     monkeypatch.setenv("IOT_MTLS_PORT", str(free_port()))
-    if name.startswith("ministack of"):
+    if is_ministack:
         request.getfixturevalue("no_dynoxide")
     before = descendants(os.getpid())
-    with STARTED[name]() as url:
+    with started() as url:
         address = url.removeprefix("http://")
         wait_until(partial(is_ready, address))
         found = listening(descendants(os.getpid()) - before)
