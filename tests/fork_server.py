@@ -32,7 +32,7 @@ from typing import IO, Any, NoReturn
 from botocore.session import Session
 
 from dynamo.client.addressing import TEST_ENDPOINT
-from tests import botocore_files, engines, written_tables
+from tests import botocore_files
 from tests.fonts import with_fonts
 from tests.forked import Forked
 
@@ -104,9 +104,7 @@ class ForkServer:
             channel = self._channel("site" if is_ours else "packages")
             sent = [*streams, tells.fileno()]
             socket.send_fds(channel, [json.dumps(order).encode()], sent)
-        forked = Forked(told, ours)
-        written_tables.another_writes(forked)
-        return forked
+        return Forked(told, ours)
 
     def _channel(self, imported: str) -> socket.socket:
         if imported not in self._started:
@@ -118,8 +116,6 @@ class ForkServer:
                     env=os.environ | {"PYTHONUTF8": "1"},
                     pass_fds=[theirs.fileno()],
                 )
-            # It writes nothing itself; its forks are noted when they start.
-            engines.processes.add(process)
             self._started[imported] = process, channel
         return self._started[imported][1]
 
