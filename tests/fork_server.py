@@ -1,12 +1,12 @@
-"""Processes with everything imported, which fork for each program that a test starts.
+"""A process with packages imported, which forks for each program that a test starts.
 
-    python -m tests.fork_server SOCKET {site,packages}
+    python -m tests.fork_server SOCKET
 
-One has imported the site with the settings of the suite; its forks cost some hundredths of a second
-of CPU. The other one has imported Django, botocore and other packages, and nothing of ours; its
-forks read the settings of their own environment and import our modules from their own folder, for
-a quarter of what a new interpreter costs (half a second). A fork has its own session, standard
-streams, environment and exit code. Tests of what an interpreter loads start a new one instead.
+It has imported Django, botocore and other packages, and nothing of ours; its forks read the
+settings of their own environment and import our modules from their own folder. `listlocks` takes
+0.19 s of CPU as a fork and 0.67 s in a new interpreter, and `make test` starts 120 programs: that
+saves half a minute of two cores. A fork has its own session, standard streams, environment and exit
+code. Tests of what an interpreter loads start a new one instead.
 
 No thread and no client runs in a fork server, so its forks inherit nothing from tests.
 """
@@ -31,7 +31,6 @@ from typing import IO, Any, NoReturn
 
 from botocore.session import Session
 
-from dynamo.client.addressing import TEST_ENDPOINT
 from tests import botocore_files
 from tests.fonts import with_fonts
 from tests.forked import Forked
@@ -64,12 +63,10 @@ PACKAGES = (
 
 
 class ForkServer:
-    """The fork servers of this process, which are started on first use."""
+    """The fork server of this process, which is started on first use."""
 
     def __init__(self) -> None:
-        self._started: dict[str, tuple[subprocess.Popen[bytes], socket.socket]] = {}
-        #: That of the suite.
-        self._environment = _settled(os.environ)
+        self._started: tuple[subprocess.Popen[bytes], socket.socket] | None = None
         self._one_at_a_time = Lock()
 
     def fork(
@@ -89,35 +86,32 @@ class ForkServer:
         `env` is its whole environment, instead of ours. It runs in `folder`, and imports from it.
         A `job` has a process group of its own in our session, so that it can be stopped.
         """
-        environment = with_fonts(env)
-        is_ours = folder == ROOT and _settled(environment) == self._environment
         order = {
             "program": program,
             "arguments": arguments,
-            "env": environment,
+            "env": with_fonts(env),
             "folder": str(folder),
             "terminal": terminal,
             "job": job,
         }
         told, tells = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with tells, self._one_at_a_time:
-            channel = self._channel("site" if is_ours else "packages")
             sent = [*streams, tells.fileno()]
-            socket.send_fds(channel, [json.dumps(order).encode()], sent)
+            socket.send_fds(self._channel(), [json.dumps(order).encode()], sent)
         return Forked(told, ours)
 
-    def _channel(self, imported: str) -> socket.socket:
-        if imported not in self._started:
+    def _channel(self) -> socket.socket:
+        if self._started is None:
             channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             with theirs:
                 process = subprocess.Popen(
-                    [sys.executable, "-m", "tests.fork_server", str(theirs.fileno()), imported],
+                    [sys.executable, "-m", "tests.fork_server", str(theirs.fileno())],
                     cwd=ROOT,
                     env=os.environ | {"PYTHONUTF8": "1"},
                     pass_fds=[theirs.fileno()],
                 )
-            self._started[imported] = process, channel
-        return self._started[imported][1]
+            self._started = process, channel
+        return self._started[1]
 
     def run(
         self,
@@ -145,21 +139,13 @@ class ForkServer:
             return subprocess.CompletedProcess([program, *arguments], code, *printed)
 
     def end(self) -> None:
-        """End the fork servers that were started."""
-        while self._started:
-            _imported, (process, channel) = self._started.popitem()
+        """End the fork server, if it was started."""
+        if self._started is not None:
+            process, channel = self._started
+            self._started = None
             channel.close()
             process.kill()
             process.wait()
-
-
-def _settled(environment: Any) -> dict[str, str]:
-    """What the settings depend on: they are read at the start, endpoints later."""
-    return {
-        name: value
-        for name, value in environment.items()
-        if not name.startswith(("AWS_ENDPOINT_URL_", TEST_ENDPOINT, "PYTEST_", "PYTHONIOENCODING"))
-    }
 
 
 def serve(orders: socket.socket) -> dict[str, Any]:
@@ -224,20 +210,6 @@ def _become(order: dict[str, Any], streams: list[int]) -> None:
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr  # type: ignore[misc]
 
 
-def import_site() -> None:
-    """Import what commands need."""
-    import django
-    from django.core.checks import run_checks
-    from django.core.management import get_commands, load_command_class
-
-    django.setup()
-    for name, app in get_commands().items():
-        if not app.startswith("django.core"):
-            load_command_class(app, name)
-    # As each command does first; the checks import the pages.
-    run_checks()
-
-
 def import_packages() -> None:
     """Import packages, and forget our modules that this module needs."""
     for name in PACKAGES:
@@ -260,7 +232,7 @@ def load_client() -> None:
 
 
 if __name__ == "__main__":
-    {"site": import_site, "packages": import_packages}[sys.argv[2]]()
+    import_packages()
     load_client()
     # Forks share these objects as long as no collection touches them.
     gc.freeze()
