@@ -59,7 +59,6 @@ def test_a_username_fits_into_a_key_and_is_neither_an_email_address_nor_a_primar
     assert as_uuid(name) is None
 
 
-@hypothesis_settings(max_examples=30)
 @given(st.emails())
 def test_an_accepted_email_address_stays_the_same_in_capitals(address: str) -> None:
     with suppress(ValidationError):
