@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client
-from hypothesis import given, settings as hypothesis_settings, strategies as st
+from hypothesis import given, strategies as st
 
 from accounts.attributes import Email, check_reserved, mailbox_of, readable_phone_number
 from accounts.forms import AccountForm, ProfileForm
