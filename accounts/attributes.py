@@ -1,6 +1,6 @@
 """The site's own rules for the values of an account that people type.
 
-The model declares each value once (`web.attributes`). The rules that every user model has for
+The model declares each value once (`dynamo.inputs`). The rules that every user model has for
 usernames and addresses are in `dynamo.auth`.
 """
 
@@ -21,7 +21,7 @@ from dynamo.auth.addresses import (
     comparable_email,
 )
 from dynamo.auth.usernames import check_new_username, comparable_username, in_ascii
-from web.attributes import SingleLine
+from dynamo.inputs import SingleLine
 
 _QUOTED_CHARACTER = re.compile(r"\\(.)", re.DOTALL)
 

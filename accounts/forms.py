@@ -16,14 +16,13 @@ from accounts.attributes import check_reserved
 from accounts.limits import attempts
 from accounts.models import VALUES, User
 from accounts.services import another_username
+from accounts.timezones import is_time_zone
 from dynamo import Model
 from dynamo.auth.addresses import EMAIL_MAX_LENGTH
 from dynamo.auth.forms import PasswordChangeForm, SetPasswordForm
 from dynamo.auth.passwords import PASSWORD_MAX_LENGTH
 from dynamo.auth.usernames import clean_username
-from dynamo.forms import ModelForm
-from web.choices import is_time_zone
-from web.requestids import RequestIdForm
+from dynamo.forms import ModelForm, RequestIdForm
 
 M = TypeVar("M", bound=Model)
 

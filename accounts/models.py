@@ -34,6 +34,7 @@ from pynamodb.expressions.operand import Path
 from accounts.attributes import Email, clean_phone_number
 from accounts.exceptions import AccountRequestReused, StaleUser, ValueTaken, taken
 from accounts.signals import value_taken
+from accounts.timezones import is_time_zone, time_zone_choices
 from dynamo import IntegerAttribute, TextAttribute, Transaction, Unique, ensure
 from dynamo.auth import AbstractUser
 from dynamo.auth.addresses import clean_new_email, comparable_email
@@ -43,9 +44,8 @@ from dynamo.auth.usernames import (
     clean_new_username,
     comparable_username,
 )
+from dynamo.inputs import Choice, InputAttribute, SingleLine
 from dynamo.items.values import Item
-from web.attributes import Choice, InputAttribute, SingleLine
-from web.choices import is_time_zone, time_zone_choices
 
 #: Never changes, so it distinguishes two accounts that had the same key.
 _JOINED_AT = "joinedAt"

@@ -7,7 +7,7 @@ from typing import Any
 from accounts.models import VALUES, User
 from accounts.sessions import services as sessions
 from dynamo import Model
-from web.attributes import in_camel_case
+from dynamo.inputs import in_camel_case
 
 SHOWN = (
     "pk",

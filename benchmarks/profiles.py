@@ -32,7 +32,7 @@ LAYERS = {
     "templates": r"django/template/|django/templatetags/",
     "translation": r"django/utils/translation/|gettext\.py",
     "sessions, messages": r"django/contrib/(sessions|messages)",
-    "invoices": r"invoices/|web/",
+    "invoices": r"invoices/",
     "middlewares": r"middleware|languages\.py|django/utils/deprecation|handlers/exception",
     "accounts, views": r"accounts/|django/views|django/contrib/auth",
     "server, WSGI": r"granian/|handlers/",

@@ -30,7 +30,7 @@ _GLIBCS = ("manylinux2014", "manylinux_2_17", "manylinux_2_28", "manylinux_2_34"
 #: The site's code, its templates and its translations.
 SITE = (
     *("accounts", "dynamo", "invoices", "locale", "locks", "project"),
-    *("sequences", "staff", "templates", "uploads", "web"),
+    *("sequences", "staff", "templates", "uploads"),
 )
 
 #: A web server, which Lambda has in itself, and what only that needs.

@@ -53,7 +53,7 @@ from dynamo.model.objects import VERSION
 from dynamo.transactions import Transaction
 from dynamo.wire import Typed
 
-__all__ = ["ModelForm", "modelform_factory"]
+__all__ = ["REQUEST_ID_SECONDS", "ModelForm", "RequestIdForm", "modelform_factory"]
 
 REQUEST_ID = "request_id"
 
@@ -406,6 +406,49 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
         except (ErrorWithValues, exceptions.Refused) as error:
             self.add_refusal(error)
             return None
+
+
+#: A form can be sent for this long after it was shown.
+REQUEST_ID_SECONDS = 24 * 60 * 60
+
+
+class RequestIdForm(forms.Form):
+    """A form with a hidden request id.
+
+    `request_id_salt` names the kind of form, so an id of another kind is rejected.
+    `request_id_refused` is the error shown for an id that is invalid or too old.
+    """
+
+    request_id = forms.CharField(widget=forms.HiddenInput, required=False)
+
+    request_id_salt: ClassVar[str]
+    request_id_refused: ClassVar[Any] = _(
+        "This form was open for more than a day, or it is not from this site. Nothing was done. "
+        "Send it again."
+    )
+
+    @classmethod
+    def new_request_id(cls) -> str:
+        """A signed request id for one form of this kind."""
+        return signing.TimestampSigner(salt=cls.request_id_salt).sign(str(uuid.uuid4()))
+
+    def clean_request_id(self) -> str:
+        """The request id without its signature."""
+        signer = signing.TimestampSigner(salt=self.request_id_salt)
+        try:
+            return signer.unsign(self.cleaned_data["request_id"], max_age=REQUEST_ID_SECONDS)
+        except signing.BadSignature as error:
+            raise Invalid(self.request_id_refused, code="request_id") from error
+
+    def add_error(self, field: str | None, error: Any) -> None:
+        """As Django's. A request id that is refused is renewed."""
+        super().add_error(field, error)
+        if field == "request_id":
+            self.renew_request_id()
+
+    def renew_request_id(self) -> None:
+        """Give the bound form a new request id before it is shown again."""
+        self.data = dict(self.data.items()) | {"request_id": self.new_request_id()}
 
 
 def modelform_factory(

@@ -158,3 +158,19 @@ def as_unavailable(request: HttpRequest, response: HttpResponse, error: Exceptio
         level="error" if isinstance(error, TableMissing) else "warning",
     )
     return response
+
+
+def logged(
+    response: HttpResponse,
+    request: HttpRequest,
+    logger: logging.Logger,
+    text: str,
+    *values: object,
+    level: str = "warning",
+) -> HttpResponse:
+    """Log `text`, and return `response`.
+
+    Otherwise Django would log a line of its own with the path, which may contain a token.
+    """
+    log_response(text, *values, response=response, request=request, logger=logger, level=level)
+    return response

@@ -33,12 +33,12 @@ from django.utils.translation import gettext_lazy as _
 from pynamodb.attributes import MapAttribute
 
 from dynamo import DateAttribute, IntegerAttribute, Model, TextAttribute
+from dynamo.inputs import InputAttribute, MultiLine, SingleLine
 from dynamo.items.plain import PlainModel
 from dynamo.items.values import Item, Typed
+from invoices.document import identifiers
+from invoices.document.places import Country, Currency, currency_choices
 from sequences import NumberedItem
-from web import identifiers
-from web.attributes import Country, Currency, InputAttribute, MultiLine, SingleLine
-from web.choices import currency_choices
 
 MOST_PAYMENT_DAYS = 365
 _DAYS = re.compile(r"\d{1,3}", re.ASCII)
@@ -212,7 +212,7 @@ class SellerProfile(Model):
         """`vat_id` as `country` writes it. The stored one stays: it may be older than this rule.
 
         Raises:
-            ValidationError: another one does not fit the country; see `web.identifiers`.
+            ValidationError: another one does not fit the country; see `identifiers`.
         """
         if not vat_id or vat_id == self.vat_id:
             return vat_id

@@ -28,12 +28,11 @@ from django.utils.formats import number_format
 from django.utils.http import parse_header_parameters
 from django.utils.translation import gettext as _
 
-from dynamo.middleware import unavailable
+from dynamo.middleware import logged, unavailable
 from dynamo.runtime.gates import TooManyPages, in_turn
 from dynamo.runtime.terminal import printable
 from project import parameters
 from project.logs import request_id
-from web.refusals import logged
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +101,7 @@ class AnswerMiddleware(MiddlewareMixin):
 
     The *HTTP request id* names one HTTP request: it is the `requestId` of log lines and the
     `X-Request-ID` of the answer, and nothing depends on it. It is not the `request_id` of a form
-    (`web.requestids`), which makes a registration or an invoice happen once, however often the form
+    (`dynamo.forms`), which makes a registration or an invoice happen once, however often the form
     is sent, and which is never logged.
 
     The id is taken over only from our own proxies (`ACCOUNTS_TRUSTED_HOPS`), and only if it is a

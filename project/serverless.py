@@ -26,10 +26,10 @@ from snapshot_restore_py import register_after_restore, register_before_snapshot
 
 from dynamo.runtime.deadline import at_most
 from dynamo.runtime.processes import begin_process
+from invoices.output.helper import compute_here
 from project import parameters
 from project.logs import request_id
 from project.start import WsgiApplication, load_pages, start
-from web.helper import compute_here
 
 #: How much of the function's time remains after a page's deadline: the last attempt may begin just
 #: before the deadline and takes 4 s to time out, and then the page is made.

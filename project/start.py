@@ -38,7 +38,7 @@ def load_pages() -> None:
     """
     import phonenumbers  # noqa: F401 - only for its tables
 
-    from web.choices import country_choices, currency_choices
+    from invoices.document.places import country_choices, currency_choices
 
     for language, _name in settings.LANGUAGES:
         with translation.override(language):

@@ -28,6 +28,7 @@ from dynamo import DamagedItem, Page, Transaction, admin
 from dynamo.admin.actions import DELETE, NOTHING_DONE, REASON, as_stored
 from dynamo.admin.models import LogEntry, journal_of, label_of, list_entries
 from dynamo.auth.usernames import as_uuid
+from dynamo.inputs import SingleLine
 from dynamo.items.values import Item, text_of
 from dynamo.model.unique import SEPARATOR
 from dynamo.tables.guards import Snapshot
@@ -40,7 +41,6 @@ from sequences.models import REQUEST_PREFIX
 from staff import views
 from staff.models import ON_STAFF
 from staff.reports import KINDS, last_reports
-from web.attributes import SingleLine
 
 #: For how many years the last invoice number is shown, including this one.
 YEARS = 3

@@ -22,7 +22,7 @@ LANGUAGES = ("ja",)
 
 #: Each folder of catalogues, and the apps that may have something to translate.
 FOLDERS = {
-    ROOT / "locale": ("accounts", "invoices", "project", "staff", "uploads", "web"),
+    ROOT / "locale": ("accounts", "invoices", "project", "staff", "uploads"),
     # Part of the wheel.
     ROOT / "dynamo/locale": ("dynamo", "locks", "sequences"),
 }

@@ -21,7 +21,7 @@ _MODULES = (
     "sequences.combining",
     "sequences.counters",
     "sequences.series",
-    "web.mailserver",
+    "accounts.emails.mailserver",
 )
 
 

@@ -19,7 +19,7 @@ from django.contrib.auth.tokens import PasswordResetTokenGenerator
 from django.core import mail
 from django.core.mail import EmailMessage
 
-from web import mailserver
+from accounts.emails import mailserver
 
 _LINK = re.compile(r"https?://\S+")
 _TOKEN = re.compile(r"[\w:-]{40,}")

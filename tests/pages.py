@@ -15,13 +15,13 @@ from django.test import Client
 
 from accounts.forms import SignUpForm
 from accounts.models import User
+from accounts.pages.keptforms import OWNER
 from dynamo.cache import CacheItem
 from dynamo.middleware import TOKEN
 from tests.factories import PASSWORD
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy, through
 from tests.items import scanned
-from web.keptforms import OWNER
 
 _NOT_CHOSEN = re.compile(r"<option(?![^>]* selected)[^>]*>[^<]*</option>")
 

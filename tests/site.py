@@ -8,13 +8,14 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
+from accounts.emails import mailserver
 from accounts.models import User
 from dynamo.auth import passwords
+from invoices.output import helper
 from invoices.pages import downloads
 from tests.conftest import PATIENCE_SECONDS
 from tests.factories import make_user
 from tests.fonts import with_fonts
-from web import helper, mailserver
 
 
 @pytest.fixture(scope="session", autouse=True)

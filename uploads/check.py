@@ -20,14 +20,13 @@ from dynamo.items.values import Item, text_of
 from dynamo.tables.findings import Findings, Progress, Spool, confirmed, scanned, unseen
 from locks import LeaseLost
 from locks.registry import HolderWatch
-from uploads import claims
+from uploads import claims, s3
 from uploads.claims import Claim, Holder, ProcessLease
 from uploads.contents import composite_of, is_composite, parts_of, sha256_of
 from uploads.models import DONE, UPLOADING, UploadItem
+from uploads.s3 import StorageFailed
 from uploads.sources import Destination
 from uploads.transfer import abort_uploads
-from web import s3
-from web.s3 import StorageFailed
 
 Difference = Literal["missing", "foreign", "different", "unfinished"]
 
@@ -71,7 +70,7 @@ def check_uploads(destination: Destination, *, progress: Progress = unseen) -> R
     400 bytes of disk per row and object while it runs.
 
     Raises:
-        BucketMissing, StorageFailed: see `web.s3`.
+        BucketMissing, StorageFailed: see `uploads.s3`.
         Unavailable, Rejected, TableMissing: see `dynamo.client.sending.send`.
     """
     report = Report()
@@ -162,7 +161,7 @@ def forget_unfinished(destination: Destination, keys: Iterable[str]) -> Iterator
     second until it is known whether it is gone, at most one lease.
 
     Raises:
-        BucketMissing, StorageFailed: see `web.s3`.
+        BucketMissing, StorageFailed: see `uploads.s3`.
         Unavailable, Rejected, TableMissing: see `dynamo.client.sending.send`.
     """
     lease = ProcessLease()
@@ -185,7 +184,7 @@ def forget_missing(destination: Destination, keys: Iterable[str]) -> Iterator[st
     unit and 1 HeadObject.
 
     Raises:
-        StorageFailed: see `web.s3`.
+        StorageFailed: see `uploads.s3`.
         Unavailable, Rejected, TableMissing: see `dynamo.client.sending.send`.
     """
     for key in keys:

@@ -1,4 +1,4 @@
-"""Errors of uploads; those of S3 are in `web.s3`.
+"""Errors of uploads; those of S3 are in `uploads.s3`.
 
 UploadError
 ├── BadDestination         the text does not name a bucket and a prefix

@@ -8,14 +8,13 @@ from dynamo import DamagedItem
 from dynamo.client.tally import CountingPool
 from dynamo.items.bulk import READ_MAX_ITEMS, read_batches
 from dynamo.items.values import Item
-from uploads import transfer
+from uploads import s3, transfer
 from uploads.contents import opened
 from uploads.exceptions import Conflict, UploadError
 from uploads.models import DONE, UploadItem
+from uploads.s3 import StorageFailed
 from uploads.sources import Destination, Source, Unusable
 from uploads.transfer import Job, Result, Summary
-from web import s3
-from web.s3 import StorageFailed
 
 
 def preview_files(

@@ -24,14 +24,13 @@ from dynamo import DynamoError, TableMissing
 from dynamo.client.retries import pause_seconds
 from dynamo.runtime.terminal import printable
 from locks import LeaseLost
-from uploads import claims, contents
+from uploads import claims, contents, s3
 from uploads.claims import Claim, Holder, ProcessLease
 from uploads.contents import OpenFile, Span
 from uploads.exceptions import ClaimLost, Conflict, Interrupted, Unreadable, UploadError
 from uploads.models import DONE, UploadItem
+from uploads.s3 import StorageFailed
 from uploads.sources import Destination, Source, Unusable
-from web import s3
-from web.s3 import StorageFailed
 
 log = logging.getLogger(__name__)
 
@@ -114,7 +113,7 @@ class Run:
         An error that concerns all files is then reported once. Costs 1 request until one succeeds.
 
         Raises:
-            BucketMissing, StorageFailed: see `web.s3`.
+            BucketMissing, StorageFailed: see `uploads.s3`.
         """
         if not self.reached.is_set():
             s3.check_bucket(self.destination.bucket, self.destination.key_prefix)

@@ -24,10 +24,10 @@ from django.utils.translation import gettext
 
 from accounts.attributes import deliverable_email, is_deliverable
 from accounts.emails import links
+from accounts.emails.mailserver import mail_connection
 from accounts.languages import language_of
 from accounts.models import User
 from dynamo.auth.usernames import comparable_username
-from web.mailserver import mail_connection
 
 SITE_NAME = "Dynamo Ledger"
 #: Prevents automatic replies, such as out-of-office messages (RFC 3834).

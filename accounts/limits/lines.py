@@ -15,7 +15,7 @@ from django.views import View
 from dynamo.runtime.gates import Gate
 from dynamo.runtime.processes import PerProcess
 
-#: How many accounts get a page at once. Most of these pages wait for the helper (`web.helper`).
+#: How many accounts get a page at once. Most of these pages wait for the helper process.
 AT_ONCE = 16
 #: How many pages of an account may wait for its first one: a person opens a few in tabs.
 MOST_WAITING = 5

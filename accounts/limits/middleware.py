@@ -8,8 +8,8 @@ from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext, ngettext
 
 from accounts.exceptions import TooManyAttempts
+from dynamo.middleware import logged
 from dynamo.runtime.gates import GateFull
-from web.refusals import logged
 
 logger = logging.getLogger(__name__)
 

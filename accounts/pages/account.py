@@ -26,7 +26,7 @@ from accounts.forms import (
 )
 from accounts.languages import language_of, remember, site_language
 from accounts.models import User
-from accounts.pages import notices
+from accounts.pages import keptforms, notices
 from accounts.pages.base import (
     CHANGED_MEANWHILE,
     TOO_LONG_TO_KEEP,
@@ -40,7 +40,6 @@ from accounts.pages.base import (
 from accounts.signals import account_deleted
 from dynamo import TableMissing, Unavailable
 from dynamo.middleware import unavailable
-from web import keptforms
 
 
 class ProfileView(

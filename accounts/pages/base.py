@@ -34,8 +34,8 @@ from accounts.exceptions import (
 )
 from accounts.forms import PasswordConfirmedForm, SignInForm
 from accounts.models import User
+from accounts.pages import keptforms
 from dynamo import Busy, Refused
-from web import keptforms
 
 CHANGED_MEANWHILE = gettext_lazy(
     "This account was changed meanwhile, and nothing was stored. Please try again."
@@ -198,7 +198,7 @@ class KeepFormMixin(FormView):
 class SignedInFormMixin(LoginRequiredMixin, FormView):
     """A page with a form for signed-in visitors.
 
-    A form that is sent after the session ended is shown again after the sign-in (`web.keptforms`).
+    A form that is sent after the session ended is shown again after the sign-in (`keptforms`).
     The form in the template contains `{{ form_owner }}`.
     """
 

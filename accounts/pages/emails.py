@@ -35,7 +35,7 @@ from accounts.models import VALUES, User
 from accounts.pages import notices
 from accounts.pages.base import CHANGED_MEANWHILE, PasswordConfirmedView, signed_in
 from dynamo import Refused
-from web.refusals import logged
+from dynamo.middleware import logged
 
 logger = logging.getLogger(__name__)
 

@@ -27,11 +27,10 @@ from accounts.forms import NewPasswordForm, PasswordConfirmedForm, SignInForm
 from accounts.limits import attempts
 from accounts.limits.clients import browser_name, counted_client
 from accounts.models import VALUES
-from accounts.pages import notices
+from accounts.pages import keptforms, notices
 from accounts.pages.base import FormPageMixin, NextPageMixin, show_not_sent, signed_in
 from accounts.sessions import services as sessions, visitor
 from dynamo.auth.addresses import clean_email
-from web import keptforms
 
 
 class SignInView(FormPageMixin, NextPageMixin, auth_views.LoginView):
@@ -39,7 +38,7 @@ class SignInView(FormPageMixin, NextPageMixin, auth_views.LoginView):
 
     @cached_property
     def _kept_form(self) -> str:
-        """The form that the visitor sent while signed out (`web.keptforms`), or empty."""
+        """The form that the visitor sent while signed out (`keptforms`), or empty."""
         packed = self.request.POST.get(keptforms.FIELD, "")
         return packed if keptforms.unpack(packed) else ""
 

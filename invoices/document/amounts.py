@@ -12,10 +12,10 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _, pgettext_lazy
 
+from dynamo.inputs import Choice
 from invoices.document.fields import Amount, Number, SingleLine, field, fields_of
 from invoices.document.money import EXACT, minor_units, readable_decimal
-from web.attributes import Choice
-from web.choices import is_currency
+from invoices.document.places import is_currency
 
 MAX_LINES = 200
 #: Characters of all descriptions. The PDF takes 0.3 s of CPU time with so many, in any script, and

@@ -1,6 +1,6 @@
 """The fields of an invoice: their kinds, and how dataclasses declare them.
 
-`invoices.document.invoice` declares each field once, by an attribute (`web.attributes`):
+`invoices.document.invoice` declares each field once, by an attribute (`dynamo.inputs`):
 
     note: str = field(MultiLine(_("Note"), max_length=1_000, default=""))
 
@@ -22,12 +22,11 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.utils.translation import gettext_lazy as _, ngettext_lazy
 
-from dynamo import DateAttribute, DecimalAttribute, IntegerAttribute
+from dynamo import DateAttribute, DecimalAttribute, IntegerAttribute, inputs
+from dynamo.inputs import InputAttribute, in_camel_case
 from dynamo.items.values import Item, as_typed
 from invoices.document.fonts import as_shown, missing_characters, packages_for
 from invoices.document.money import NUMBER_MAX_LENGTH, readings, with_another_decimal
-from web import attributes
-from web.attributes import InputAttribute, in_camel_case
 
 #: The years that an invoice may be issued in. Where all series of an account are needed, each of
 #: these years is read.
@@ -72,8 +71,8 @@ def check_printable(text: str) -> str:
 
 
 #: One line of text, and text of any number of lines. The fonts of the PDF must have the characters.
-SingleLine = partial(attributes.SingleLine, rule=check_printable)
-MultiLine = partial(attributes.MultiLine, rule=check_printable)
+SingleLine = partial(inputs.SingleLine, rule=check_printable)
+MultiLine = partial(inputs.MultiLine, rule=check_printable)
 
 
 class Number(InputAttribute[Decimal], DecimalAttribute):
@@ -181,7 +180,7 @@ def _email(text: str) -> str:
     return text
 
 
-Email = partial(attributes.SingleLine, max_length=254, rule=_email, input=forms.EmailInput)
+Email = partial(inputs.SingleLine, max_length=254, rule=_email, input=forms.EmailInput)
 
 
 class Day(InputAttribute[date], DateAttribute):

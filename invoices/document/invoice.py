@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Literal
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext, gettext_lazy as _
 
+from dynamo.inputs import Choice, InputAttribute
 from invoices.document.amounts import Line, Totals, line_nets, totals
 from invoices.document.fields import (
     Day,
@@ -30,9 +31,9 @@ from invoices.document.fields import (
     field,
     fields_of,
 )
+from invoices.document.identifiers import clean_vat_id_of_customer
+from invoices.document.places import Country, Currency
 from invoices.exceptions import UnknownInvoice
-from web.attributes import Choice, Country, Currency, InputAttribute
-from web.identifiers import clean_vat_id_of_customer
 
 Status = Literal["issued", "voided"]
 

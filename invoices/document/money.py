@@ -19,7 +19,7 @@ from functools import cache
 from babel.numbers import format_currency, get_currency_precision
 from django.utils.translation import get_language
 
-from web.choices import locale_of_page
+from invoices.document.places import locale_of_page
 
 LEFT_TO_RIGHT_MARK = "\N{LEFT-TO-RIGHT MARK}"
 WORD_JOINER = "\N{WORD JOINER}"

@@ -29,6 +29,7 @@ from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.utils.translation import get_language, gettext_lazy as _
 
 from invoices.document.amounts import Line, totals
+from invoices.document.identifiers import EU, clean_vat_id
 from invoices.document.invoice import (
     DEFAULT_LANGUAGE,
     DOCUMENT_LANGUAGES,
@@ -39,7 +40,6 @@ from invoices.document.invoice import (
     Seller,
 )
 from invoices.document.money import minor_units, readable_decimal
-from web.identifiers import EU, clean_vat_id
 
 #: The largest gross amount of a small invoice, which needs less, in major units; its currency.
 _SMALL = {

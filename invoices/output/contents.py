@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _, gettext_lazy, pgettext
 
 from invoices.document.amounts import TAX_CATEGORIES, category_of_rate, readable_quantity
 from invoices.document.fonts import installed, printable
+from invoices.document.identifiers import readable_iban
 from invoices.document.invoice import Customer, Invoice, Party, Seller, details_of
 from invoices.document.money import (
     bare_amount,
@@ -20,8 +21,7 @@ from invoices.document.money import (
     readable_amount,
     readable_decimal,
 )
-from web.choices import country_name
-from web.identifiers import readable_iban
+from invoices.document.places import country_name
 
 # What the law wants to read where VAT is not charged; "Reverse charge" is a fixed term.
 _REASONS = {

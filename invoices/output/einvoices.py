@@ -19,8 +19,8 @@ from django.utils.translation import gettext as _
 from invoices.document.amounts import Line, VatShare
 from invoices.document.invoice import Invoice, Party
 from invoices.document.money import EXACT, minor_units, plain_amount, plain_decimal
+from invoices.document.places import is_country, is_currency
 from invoices.document.requirements import Lack
-from web.choices import is_country, is_currency
 
 #: The name of the file within a PDF, which Factur-X fixes.
 XML_NAME = "factur-x.xml"

@@ -41,8 +41,8 @@ from invoices.exceptions import ExportTooSlow, ExportUnavailable
 from invoices.output.files import YEAR_FILES, account_as_json
 from invoices.store.issuing import today
 from invoices.store.lists import all_records
-from web import s3
-from web.s3 import ObjectExists, StorageFailed
+from uploads import s3
+from uploads.s3 import ObjectExists, StorageFailed
 
 log = logging.getLogger(__name__)
 

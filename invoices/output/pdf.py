@@ -1,7 +1,7 @@
 """An invoice as a PDF/A-3a and PDF/UA-1 file, always the same bytes until it is voided.
 
 `render` makes it. Pages, mails and exports take it from `pdf_of`: made by the helper process
-(`web.helper`), then kept. The same invoice has the same bytes until our code, a catalogue, a font
+(`helper`), then kept. The same invoice has the same bytes until our code, a catalogue, a font
 or a package changes. So the bytes have a name that is known before they are made.
 
 If an invoice has all that EN 16931 asks, the electronic invoice is attached (Factur-X, ZUGFeRD).
@@ -31,7 +31,7 @@ from invoices.document.fonts import font_folders, installed
 from invoices.document.invoice import Invoice
 from invoices.output.contents import contents_of
 from invoices.output.einvoices import XML_NAME, as_xml, missing
-from web.helper import run_in_helper
+from invoices.output.helper import run_in_helper
 
 if TYPE_CHECKING:
     import typst
@@ -192,7 +192,7 @@ def pdf_of(invoice: Invoice, *, keep: bool = True, account: str = "") -> bytes:
     for the helper, by default the invoice's.
 
     Raises:
-        Busy: see `web.helper.run_in_helper`, with its other errors.
+        Busy: see `invoices.output.helper.run_in_helper`, with its other errors.
     """
     name = name_of(invoice)
     kept = _kept()

@@ -29,10 +29,12 @@ from django.utils.translation import gettext_lazy as _
 from pynamodb.expressions.operand import Path
 
 from accounts.attributes import Email, deliverable_email, is_deliverable
+from accounts.emails.mailserver import mail_connection
 from accounts.limits.attempts import begin_mail_to_others
 from accounts.models import User
 from dynamo import Busy, Transaction, Unavailable
 from dynamo.auth.addresses import clean_email
+from dynamo.inputs import MultiLine, SingleLine
 from invoices.document.invoice import Invoice
 from invoices.exceptions import AlreadyVoided, InvoiceError, SendingReused, TooManySendings
 from invoices.models import InvoiceItem, InvoiceState
@@ -40,8 +42,6 @@ from invoices.output.pdf import pdf_of
 from invoices.store.issuing import check_confirmed
 from invoices.store.records import Record, find_record
 from invoices.store.sendings import Outcome, Sending, same_sendings, sendings_of, stored_sendings
-from web.attributes import MultiLine, SingleLine
-from web.mailserver import mail_connection
 
 #: Why the mail did not go out.
 NOT_SENT = {

@@ -17,6 +17,7 @@ from django.views import View
 from accounts.exceptions import TooManyAttempts
 from accounts.limits.clients import counted_client
 from accounts.limits.middleware import in_words
+from dynamo.forms import RequestIdForm
 from invoices.exceptions import NotPaid
 from invoices.output.sending import MESSAGE, NOT_SENT, SUBJECT, TO, send_invoice, texts_of
 from invoices.pages.views import OwnFormView, OwnInvoicesMixin, may_void
@@ -32,7 +33,6 @@ from invoices.store.settlement import (
     mark_unpaid,
     void,
 )
-from web.requestids import RequestIdForm
 
 # Logs a line for each mail that was not sent, and nothing else: `deploy/lambda.yaml` counts them.
 logger = logging.getLogger(__name__)

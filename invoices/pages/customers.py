@@ -13,6 +13,7 @@ from django.views.generic import TemplateView
 
 from accounts.limits.clients import counted_client
 from accounts.limits.lines import InLineMixin
+from dynamo.forms import RequestIdForm
 from invoices.document.fields import fields_of
 from invoices.document.invoice import NAME_MAX_LENGTH, Customer, check_customer, typed_customer
 from invoices.models import CustomerItem
@@ -21,7 +22,6 @@ from invoices.pages.views import OwnFormView, OwnInvoicesMixin, SellerMixin, fig
 from invoices.store import customers as book
 from invoices.store.lists import search_invoices
 from invoices.store.records import find_invoice
-from web.requestids import RequestIdForm
 
 #: How many customers the form of an invoice suggests.
 SUGGESTED = 20

@@ -27,6 +27,7 @@ from accounts.pages.account import AccountDeleteView
 from accounts.pages.base import DOWNLOAD, signed_in
 from accounts.pages.signin import FreshSignInMixin
 from accounts.sessions.visitor import is_fresh
+from dynamo.middleware import logged
 from dynamo.runtime.gates import Gate, GateFull
 from dynamo.runtime.processes import PerProcess
 from invoices.exceptions import ExportUnavailable
@@ -36,7 +37,6 @@ from invoices.output.files import YEAR_FILES, account_as_json
 from invoices.pages.views import OwnInvoicesMixin, download_page
 from invoices.store.issuing import today
 from invoices.store.lists import all_records, list_invoices, years_of
-from web.refusals import logged
 
 #: Downloads at once in a process. Each takes one of the server's threads, of which pages leave 24
 #: (`project.middleware`).

@@ -19,6 +19,8 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
+from dynamo.forms import RequestIdForm
+from dynamo.inputs import LongSelect
 from invoices.document.amounts import (
     LINE_FIELDS,
     MAX_LINES,
@@ -32,6 +34,7 @@ from invoices.document.amounts import (
     totals,
 )
 from invoices.document.fields import fields_of
+from invoices.document.identifiers import EU
 from invoices.document.invoice import (
     NAME_MAX_LENGTH,
     TYPED_FIELDS,
@@ -43,6 +46,7 @@ from invoices.document.invoice import (
     draft_of,
     draw_up,
 )
+from invoices.document.places import is_currency
 from invoices.document.requirements import (
     Lack,
     check_requirements,
@@ -58,10 +62,6 @@ from invoices.output import einvoices
 from invoices.store.issuing import check_may_issue, today
 from invoices.store.records import STANDINGS
 from invoices.store.sellers import check_seller, is_named, seller_of
-from web.attributes import LongSelect
-from web.choices import is_currency
-from web.identifiers import EU
-from web.requestids import RequestIdForm
 
 #: How many lines a rejected form can show. With more, Django would not parse so many fields.
 SHOWN_LINES = 240

@@ -9,10 +9,10 @@ from django.utils.translation import gettext as _, gettext_lazy
 
 from accounts.forms import PartialForm
 from accounts.pages.base import KeepFormMixin
+from invoices.document.identifiers import readable_iban
 from invoices.models import SELLER_VALUES, SellerProfile
 from invoices.pages.views import OwnFormView, SellerMixin
 from invoices.store.sellers import open_profile
-from web.identifiers import readable_iban
 
 
 def _form_field(field: Any, **_options: Any) -> forms.Field:

@@ -26,7 +26,9 @@ from django.views.generic import FormView, TemplateView
 
 from accounts.limits.clients import counted_client
 from accounts.limits.lines import InLineMixin
+from accounts.limits.local import LocalLimit
 from accounts.models import User
+from accounts.pages import keptforms
 from accounts.pages.base import DOWNLOAD, FormPageMixin, SignedInFormMixin, signed_in
 from accounts.sessions.middleware import read_with_visitor
 from dynamo import Unavailable
@@ -36,9 +38,11 @@ from invoices import exceptions
 from invoices.document.amounts import MAX_LINES
 from invoices.document.invoice import Invoice, draw_up, series_of, typed_values_of
 from invoices.document.money import readable_amount
+from invoices.document.places import currency_of, is_currency
 from invoices.document.requirements import language_of
 from invoices.models import CustomerItem, SellerProfile
 from invoices.output import einvoices
+from invoices.output.helper import run_in_helper
 from invoices.output.pdf import name_of, pdf_of
 from invoices.pages import forms
 from invoices.store.customers import customer_of, list_customers
@@ -48,10 +52,6 @@ from invoices.store.records import STANDINGS, Record, find_invoice, find_record
 from invoices.store.sellers import profile_of
 from invoices.store.sendings import sendings_of
 from sequences import DamagedSeries, ItemTooLarge, SequenceError
-from web import keptforms
-from web.choices import currency_of, is_currency
-from web.helper import run_in_helper
-from web.locallimits import LocalLimit
 
 #: A person who types sends a few questions per second, and an office may share an address.
 previews = LocalLimit(times=300, seconds=10)

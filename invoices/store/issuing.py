@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
+from dynamo.inputs import SingleLine
 from dynamo.transactions import read_together
 from dynamo.writes import Write
 from invoices.document.invoice import (
@@ -29,7 +30,6 @@ from invoices.exceptions import DateTooEarly, DateTooLate, InvoiceRequestReused
 from invoices.models import InvoiceItem
 from invoices.store.records import from_item, to_item
 from sequences import DamagedSeries, OutOfOrder, RequestIdReused, issue
-from web.attributes import SingleLine
 
 
 def _not_reserved(request_id: str) -> str:

@@ -12,10 +12,10 @@ from django.utils.translation import pgettext
 from invoices.document import money
 from invoices.document.amounts import TAX_CATEGORIES, Line, readable_quantity
 from invoices.document.invoice import details_of
+from invoices.document.places import country_name
 from invoices.output.contents import amount_due, bank_account, honorific, is_marked, remarks_of
 from invoices.store.lists import Listed, sums_of
 from invoices.store.records import STANDINGS
-from web.choices import country_name
 
 register = template.Library()
 

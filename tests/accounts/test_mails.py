@@ -11,7 +11,7 @@ from django.core import mail
 from django.core.mail.backends.locmem import EmailBackend
 from django.test import Client, override_settings
 
-from accounts.emails import mails
+from accounts.emails import mails, mailserver
 from accounts.emails.links import mark_confirmed
 from accounts.models import User
 from dynamo.runtime import deadline
@@ -23,7 +23,6 @@ from tests.factories import PASSWORD, make_user, set_stored, stored_user
 from tests.mailbox import MailServer, sent_by, the_mail, whole_link
 from tests.pages import REMINDER, RESET, Page, arrive, sign_in, sign_up, signed_in_as
 from tests.waiting import wait_until
-from web import mailserver
 
 SEND = "/accounts/confirm/send/"
 NOT_SENT = "The mail could not be sent. Please try again later."

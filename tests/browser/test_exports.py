@@ -16,7 +16,7 @@ from tests.browser.test_axe import seen
 from tests.factories import make_user
 from tests.invocations import Invocations
 from tests.invoice_factories import DAY, issued
-from web import s3 as uploads_s3
+from uploads import s3 as uploads_s3
 
 pytestmark = pytest.mark.browser
 

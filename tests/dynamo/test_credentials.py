@@ -29,8 +29,8 @@ from tests.dynamo.providers import HOST, Provider, ask, keys, prints
 from tests.forked import in_a_child
 from tests.requests import Requests
 from tests.waiting import wait_until
-from web import s3
-from web.s3 import StorageFailed
+from uploads import s3
+from uploads.s3 import StorageFailed
 
 pytestmark = pytest.mark.usefixtures("cheap_collections", "away")
 

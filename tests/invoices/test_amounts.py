@@ -17,9 +17,9 @@ from invoices.document.money import (
     readable_amount,
     readable_decimal,
 )
+from invoices.document.places import currency_choices, is_currency
 from invoices.store.settlement import negated
 from tests.invoices.samples import CURRENCIES, LINES, NUMBERS, a_line
-from web.choices import currency_choices, is_currency
 
 MINUS = f"{LEFT_TO_RIGHT_MARK}−{WORD_JOINER}"
 

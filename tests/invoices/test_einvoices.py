@@ -17,6 +17,7 @@ from lxml import etree
 from pypdf import PdfReader
 
 from accounts.models import User
+from dynamo.inputs import Choice, InputAttribute
 from invoices.document.amounts import LINE_FIELDS, WITHOUT_VAT, Line
 from invoices.document.invoice import TYPED_FIELDS, Customer, Draft, Invoice, Seller, draw_up
 from invoices.document.money import in_major_units, readable_amount
@@ -28,7 +29,6 @@ from tests.invoices import samples
 from tests.invoices.en16931 import broken_rules
 from tests.invoices.samples import FULL_SELLER as SELLER, PLAIN_LINES, a_line
 from tests.sample_invoices import SAMPLES
-from web.attributes import Choice, InputAttribute
 
 CUSTOMER = Customer("Bob SA", "1 rue Basse\n75001 Paris", "FR40303265045", "FR")
 RAM = "{urn:un:unece:uncefact:data:standard:ReusableAggregateBusinessInformationEntity:100}"

@@ -16,12 +16,11 @@ import pytest
 from dynamo.runtime.gates import NICENESS
 from invoices.document.amounts import totals
 from invoices.document.invoice import Customer, Invoice
-from invoices.output import pdf
+from invoices.output import helper, pdf
 from invoices.output.files import YEAR_FILES, as_zip
 from invoices.output.pdf import name_of, render
 from invoices.store.records import Record
 from tests.invoices.samples import a_line, a_voided_invoice, an_invoice, record_of
-from web import helper
 
 
 def rows_of(*invoices: Invoice, ending: str = "csv") -> list[dict[str, str]]:

@@ -8,11 +8,11 @@ import pytest
 from django.core.exceptions import ValidationError
 from hypothesis import given, strategies as st
 
+from dynamo.inputs import InputAttribute
 from invoices.document.amounts import Line
 from invoices.document.fields import Amount, Day, Moment, Number, SingleLine, fields_of
 from invoices.document.invoice import TYPED_FIELDS
 from invoices.document.money import readings
-from web.attributes import InputAttribute
 
 LINE = {item.name: item for item in fields_of(Line)}
 QUANTITY, PRICE, RATE = (LINE[name] for name in ("quantity", "unit_price", "vat_rate"))

@@ -19,6 +19,7 @@ from accounts.models import User
 from accounts.services import edit_profile
 from invoices.document.fonts import printable
 from invoices.document.money import bare_price, readable_amount
+from invoices.document.places import currency_choices
 from invoices.output.contents import contents_of
 from invoices.output.files import YEAR_FILES
 from invoices.store.lists import all_invoices
@@ -31,7 +32,6 @@ from tests.invoices.forms import NEW, typed
 from tests.invoices.samples import a_line, an_invoice, record_of
 from tests.pages import Page, form_values
 from tests.sample_invoices import SAMPLES
-from web.choices import currency_choices
 
 #: Texts that are the same in several languages.
 SAME = {"Bank", "IBAN", "BIC", "Date", "Description", "h", "kg", "m"}

@@ -18,7 +18,8 @@ from accounts.limits import lines
 from accounts.models import User
 from invoices.document import fonts
 from invoices.document.invoice import Customer, Seller
-from invoices.output import pdf
+from invoices.output import helper, pdf
+from invoices.output.helper import run_in_helper
 from invoices.output.pdf import name_of
 from invoices.output.sending import send_invoice
 from invoices.store.issuing import issue_invoice
@@ -32,8 +33,6 @@ from tests.invoices.samples import a_voided_invoice, an_invoice
 from tests.pages import Page
 from tests.production import PRODUCTION
 from tests.project.test_helper import end_helper
-from web import helper
-from web.helper import run_in_helper
 
 LABEL = f"{DAY.year}-000001"
 PAGE = f"/invoices/{LABEL}/"

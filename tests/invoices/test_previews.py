@@ -14,8 +14,11 @@ from django.test import Client
 from hypothesis import given, settings, strategies as st
 from pypdf import PdfReader
 
+from accounts.limits.local import LocalLimit
 from accounts.models import User
+from accounts.pages import keptforms
 from invoices.document.amounts import LINE_FIELDS, Line
+from invoices.document.identifiers import EU
 from invoices.document.invoice import Customer, Draft, Seller, draw_up
 from invoices.document.requirements import rates_of
 from invoices.pages import views
@@ -29,9 +32,6 @@ from tests.invoices.forms import LINE, NEW
 from tests.invoices.samples import CURRENCIES, PLAIN_LINES
 from tests.pages import Page, sign_in
 from tests.requests import Requests
-from web import keptforms
-from web.identifiers import EU
-from web.locallimits import LocalLimit
 
 PREVIEW, PDF = "/invoices/preview/", f"{NEW}preview.pdf"
 
@@ -144,7 +144,7 @@ def test_too_many_questions_of_one_client_are_rejected(
 def test_a_limit_counts_again_after_its_window_and_its_memory_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("web.locallimits.MOST_SUBJECTS", 2)
+    monkeypatch.setattr("accounts.limits.local.MOST_SUBJECTS", 2)
     limit = LocalLimit(times=1, seconds=60)
     over_at_once = LocalLimit(times=1, seconds=0)
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from invoices.document.amounts import Line
+from invoices.document.identifiers import EU
 from invoices.document.invoice import Customer, Draft, Seller
 from invoices.document.requirements import check_requirements, doubts, missing, rates_of
 from tests.invoices.samples import a_line
-from web.identifiers import EU
 
 IDS = {
     "DE": "DE136695976",

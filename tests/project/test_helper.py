@@ -15,12 +15,12 @@ import pytest
 from dynamo.exceptions import Busy
 from dynamo.runtime.deadline import page
 from dynamo.runtime.gates import in_turn
+from invoices.output import helper
+from invoices.output.helper import HelperEnded, HelperFailed, run_in_helper
 from tests import computations
 from tests.forked import in_a_child
 from tests.programs import start
 from tests.waiting import wait_until
-from web import helper
-from web.helper import HelperEnded, HelperFailed, run_in_helper
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -196,7 +196,7 @@ from django.conf import settings
 import django
 django.setup()
 from tests import computations
-from web import helper
+from invoices.output import helper
 kind, folder = sys.argv[1:]
 if __name__ == "__main__":
     helper.run_in_helper(computations.mark, f"{folder}/helper")

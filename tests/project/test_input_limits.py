@@ -16,13 +16,14 @@ from django.test import Client, RequestFactory
 from accounts.models import User
 from dynamo.forms import ModelForm
 from invoices.document.invoice import Seller
+from invoices.models import SellerProfile
+from invoices.output import helper
 from invoices.pages.forms import SHOWN_LINES, InvoiceForm
 from project.middleware import MOST_WAITING
 from tests.commands import ROOT
 from tests.factories import make_user
 from uploads.claims import LEASE_SECONDS
 from uploads.contents import PART_BYTES
-from web import helper
 
 TOO_MANY = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS + 1
 LONG = "x" * 100_000
@@ -50,6 +51,8 @@ def filled(form: type[forms.BaseForm], values: dict[str, str]) -> forms.BaseForm
     if "request" in asked:
         more["request"] = RequestFactory().get("/")
         more["request"].user = User(pk="x", username="x")
+    if "profile" in asked:
+        more["profile"] = SellerProfile("x")
     if "today" in asked:
         more["today"] = date(2026, 3, 14)
     if "seller" in asked:

@@ -19,6 +19,7 @@ from django.utils.crypto import get_random_string
 from django.views.generic import FormView
 
 from accounts.models import User
+from accounts.pages import keptforms
 from accounts.pages.base import NOT_SENT, SignedInFormMixin, filled_form
 from invoices.store.issuing import today
 from invoices.store.records import find_invoice
@@ -29,7 +30,6 @@ from tests.invoice_factories import DAY, issued, sell_as, stored_numbers
 from tests.pages import Page, sign_in, stored_sessions
 from tests.requests import Requests
 from tests.staff.scenes import make_staff, stored_entries
-from web import keptforms
 
 LOGIN = "/accounts/login/"
 PROFILE = "/accounts/profile/"

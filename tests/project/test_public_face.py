@@ -14,7 +14,7 @@ import pytest
 from tests.commands import ROOT
 
 LIBRARY = ("dynamo", "sequences", "locks")
-SITE = ("accounts", "invoices", "uploads", "staff", "web", "project")
+SITE = ("accounts", "invoices", "uploads", "staff", "project")
 STABLE = (ROOT / "docs" / "stable.md").read_text(encoding="utf-8")
 
 

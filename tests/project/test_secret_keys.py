@@ -17,6 +17,7 @@ from django.test import Client
 from accounts.emails import links, mails
 from accounts.exceptions import BadLink
 from accounts.models import User
+from dynamo.forms import RequestIdForm
 from dynamo.runtime.deadline import at_most
 from project import parameters
 from project.parameters import CONNECT_SECONDS, FRESH_SECONDS, READ_SECONDS, ParameterUnavailable
@@ -26,7 +27,6 @@ from tests.fork_server import fork_server
 from tests.mailbox import MailServer
 from tests.parameters import READ, Parameter
 from tests.production import PRODUCTION, checkout_in
-from web.requestids import RequestIdForm
 
 OLD = ("the old key of these tests " * 3).strip()
 NEW = ("the new key of these tests " * 3).strip()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django import forms
 
-from web.attributes import LongSelect
+from dynamo.inputs import LongSelect
 
 CHOICES = [("", "–"), ("a", "A & B"), ('"', "<i>"), (3, "three"), ("z", "あ")]
 

@@ -19,6 +19,7 @@ from django.utils.crypto import get_random_string
 from accounts.forms import SignUpForm
 from accounts.models import User
 from accounts.services import deactivate
+from dynamo.forms import RequestIdForm
 from invoices.pages.changes import SendForm
 from invoices.pages.customers import CustomerForm
 from tests.factories import PASSWORD, make_user
@@ -27,7 +28,6 @@ from tests.invoices.forms import typed
 from tests.pages import new_account
 from tests.policies import rights, rights_for
 from tests.requests import Requests
-from web.requestids import RequestIdForm
 
 NEW_PASSWORD = "another horse battery"
 

@@ -45,7 +45,7 @@ FIRST_LOADED_BY: dict[str, str | None] = {
     "invoices.output.pdf": SIGN_IN,
     "staff.views": SIGN_IN,
     # The pages of exports; it needs parts of botocore only that are loaded already.
-    "web.s3": SIGN_IN,
+    "uploads.s3": SIGN_IN,
     "boto3": None,
     "debug_toolbar": None,
     "fontTools": None,

@@ -8,10 +8,10 @@ from typing import Any
 
 from django.core.mail.backends.smtp import EmailBackend
 
+from accounts.emails.mailserver import mail_connection
 from dynamo.runtime.deadline import at_most
 from tests.serverless.runtime import Function
 from tests.serverless.test_story import issue, sign_up, submit
-from web.mailserver import mail_connection
 
 #: docs/lambda.md names it.
 MOST_MEGABYTES = 200

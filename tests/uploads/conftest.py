@@ -10,8 +10,7 @@ from botocore.retries.standard import ExponentialBackoff
 
 from tests.uploads.s3_proxy import S3Proxy, through
 from tests.uploads.samples import PART_BYTES, Storage
-from uploads import claims, contents
-from web import s3 as uploads_s3
+from uploads import claims, contents, s3 as uploads_s3
 
 
 @pytest.fixture

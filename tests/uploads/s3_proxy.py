@@ -18,7 +18,7 @@ from dynamo.client import credentials
 from tests.faults.handler import Handler, RawReply, Seen
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
-from web import s3
+from uploads import s3
 
 _OPERATIONS = {
     ("DELETE", "uploadId"): "AbortMultipartUpload",

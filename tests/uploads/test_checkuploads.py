@@ -19,12 +19,11 @@ from tests.items import insert
 from tests.locks.items import abandoned, renewed_at_each_look
 from tests.uploads.s3_proxy import S3Answer, S3Proxy
 from tests.uploads.samples import PART_BYTES, file_of, put_in_parts
-from uploads import claims
+from uploads import claims, s3 as storage
 from uploads.check import forget_missing, forget_unfinished
 from uploads.contents import composite_of
 from uploads.models import DONE, UPLOADING, UploadItem
 from uploads.sources import Destination
-from web import s3 as storage
 
 SOUND: dict[str, list[str]] = {"missing": [], "foreign": [], "different": [], "unfinished": []}
 

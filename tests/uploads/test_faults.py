@@ -14,7 +14,7 @@ from tests.faults.proxy import FaultProxy
 from tests.requests import set_by
 from tests.uploads.s3_proxy import S3Answer
 from tests.uploads.samples import LARGE_BYTES, PART_BYTES, SMALL_BYTES, Storage, content, locks
-from web import s3 as uploads_s3
+from uploads import s3 as uploads_s3
 
 BUSY = S3Answer(409, "ConditionalRequestConflict")
 SLOW_DOWN = S3Answer(503, "SlowDown")

@@ -21,8 +21,8 @@ from tests.uploads.samples import (
     locks,
     put_in_parts,
 )
+from uploads.s3 import AT_ONCE_BYTES
 from uploads.sources import Source, Unusable
-from web.s3 import AT_ONCE_BYTES
 
 pytestmark = pytest.mark.usefixtures("engine")
 

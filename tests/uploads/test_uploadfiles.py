@@ -27,8 +27,8 @@ from tests.uploads.folders import NAMES, write
 from tests.uploads.s3_proxy import S3Answer, S3Proxy, through as s3_at
 from tests.uploads.samples import LARGE_BYTES, all_rows, locks, objects_in
 from tests.waiting import catches, wait_until
+from uploads import s3 as storage
 from uploads.models import DONE, UPLOADING, UploadItem
-from web import s3 as storage
 
 
 def rows() -> dict[str, str]:

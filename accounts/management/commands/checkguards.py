@@ -2,8 +2,8 @@ from contextlib import AbstractContextManager
 
 from accounts.models import User
 from dynamo.management.commands import checkunique
+from dynamo.management.progress import progress_bars
 from dynamo.tables.findings import Progress
-from web.commands import progress_bars
 
 
 class Command(checkunique.Command):

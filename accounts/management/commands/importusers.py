@@ -14,7 +14,7 @@ from accounts.exceptions import ImportStopped
 from accounts.imports.files import COLUMNS, Row, RowFile, open_rows, rejected_rows
 from accounts.imports.services import Outcome, Result, import_users, preview_users
 from dynamo.management.base import DynamoCommand, up_to
-from web.commands import stop_on_signals
+from dynamo.management.progress import stop_on_signals
 
 MAX_WORKERS = 64
 

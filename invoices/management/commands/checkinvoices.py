@@ -5,11 +5,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from dynamo.management.progress import progress_bars
 from invoices.management.base import find_owner
 from invoices.store.check import check_invoices
 from sequences.check import SeriesReport
 from sequences.management.base import SeriesCheckCommand
-from web.commands import progress_bars
 
 
 class Command(SeriesCheckCommand):

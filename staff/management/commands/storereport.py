@@ -10,8 +10,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo.management.base import DynamoCommand
+from dynamo.management.progress import progress_bars
 from staff.reports import KINDS, make_report, store
-from web.commands import progress_bars
 
 
 class Command(DynamoCommand):

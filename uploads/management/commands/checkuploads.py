@@ -7,10 +7,10 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo.management.base import DynamoCommand
+from dynamo.management.progress import progress_bars
 from dynamo.runtime.terminal import printable
 from uploads.check import Difference, Report, check_uploads, forget_missing, forget_unfinished
 from uploads.sources import Destination
-from web.commands import progress_bars
 
 #: The operations of `--forget-unfinished` and `--forget-missing`.
 _FORGETS: dict[Difference, Callable[[Destination, Iterable[str]], Iterator[str]]] = {

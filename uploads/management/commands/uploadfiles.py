@@ -15,12 +15,12 @@ from django.template.defaultfilters import filesizeformat, pluralize
 from tqdm import tqdm
 
 from dynamo.management.base import DynamoCommand, up_to
+from dynamo.management.progress import stop_on_signals
+from uploads import s3
 from uploads.preview import preview_files
 from uploads.run import upload_files
 from uploads.sources import Destination, Selection, Source, Unusable, sources, walk
 from uploads.transfer import Result, Summary
-from web import s3
-from web.commands import stop_on_signals
 
 #: Each worker may send a file and a part at once, which takes two connections.
 MAX_WORKERS = s3.CONNECTIONS // 2

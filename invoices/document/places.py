@@ -1,15 +1,14 @@
-"""Countries, currencies and time zones, as forms offer them in the language of the page.
+"""Countries and currencies, as forms offer them in the language of the page.
 
 Babel is imported by the first function that needs it: most pages do not, and a new function of AWS
 Lambda would wait for it.
 """
 
-import zoneinfo
-from functools import cache
+from functools import cache, partial
 
-from django.utils.translation import get_language
+from django.utils.translation import get_language, gettext_lazy as _
 
-Choices = tuple[tuple[str, str], ...]
+from dynamo.inputs import Choices, Code
 
 #: Those of the pages, and of documents.
 _LOCALES = ("en", "ja", "de", "fr")
@@ -58,17 +57,6 @@ def currency_choices() -> Choices:
     return _currency_choices(locale_of_page())
 
 
-def is_time_zone(name: str) -> bool:
-    """Whether `name` is a time zone of the IANA database, such as `Europe/Berlin`."""
-    return name in _time_zones()
-
-
-@cache
-def time_zone_choices() -> Choices:
-    """An empty choice, and the time zones by name."""
-    return (("", "–"), *((name, name.replace("_", " ")) for name in sorted(_time_zones())))
-
-
 @cache
 def _countries(locale: str) -> dict[str, str]:
     from babel import Locale
@@ -109,11 +97,17 @@ def _currency_choices(locale: str) -> Choices:
     )
 
 
-@cache
-def _time_zones() -> frozenset[str]:
-    # Areas and places. Others are old names and abbreviations, such as `EST` or `GB`.
-    return frozenset(
-        name
-        for name in zoneinfo.available_timezones()
-        if "/" in name and not name.startswith(("Etc/", "SystemV/", "US/", "Canada/", "Brazil/"))
-    ) | {"UTC"}
+#: The ISO 3166 code of a country.
+Country = partial(
+    Code,
+    is_known=is_country,
+    offered=country_choices,
+    message=_("Enter a country code such as DE."),
+)
+#: The ISO 4217 code of a currency in use today.
+Currency = partial(
+    Code,
+    is_known=is_currency,
+    offered=currency_choices,
+    message=_("Enter a currency code such as EUR."),
+)

@@ -15,7 +15,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from copy import copy
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, Self, TypeVar
 
 from django import forms
@@ -24,11 +24,11 @@ from django.forms.utils import flatatt
 from django.utils.choices import CallableChoiceIterator
 from django.utils.html import escape
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext_lazy as _
 
-from dynamo import TextAttribute
-from dynamo.items.attributes import FormAttribute
-from web.choices import Choices, country_choices, currency_choices, is_country, is_currency
+# Under another name `make messages` leaves out what is in Django's own catalogues.
+from django.utils.translation import gettext_lazy as _, gettext_lazy as djangos_lazy
+
+from dynamo.items.attributes import FormAttribute, TextAttribute
 
 UNPRINTABLE = _("Use printable characters only.")
 _UNKNOWN = _("Select one of the choices.")
@@ -40,6 +40,8 @@ _UNPRINTABLE_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}
 _INVISIBLE = dict.fromkeys(map(ord, "\u034f\u200c\u200d\u200e\u200f\u2060\u2800\ufffc"))
 
 Value = TypeVar("Value")
+
+Choices = tuple[tuple[str, str], ...]
 
 
 def in_camel_case(name: str) -> str:
@@ -99,7 +101,7 @@ class InputAttribute(FormAttribute[Value]):
         if text.translate(_INVISIBLE).strip():
             return self.parse_in_form(text) if in_form else self.parse(text)
         if self.is_required:
-            raise ValidationError(_("This field is required."), code="required")
+            raise ValidationError(djangos_lazy("This field is required."), code="required")
         return self.default
 
     def parse(self, text: str) -> Any:
@@ -233,22 +235,6 @@ class Code(Choice):
 
     def parse(self, text: str) -> str:
         return super().parse(text.upper())
-
-
-#: The ISO 3166 code of a country.
-Country = partial(
-    Code,
-    is_known=is_country,
-    offered=country_choices,
-    message=_("Enter a country code such as DE."),
-)
-#: The ISO 4217 code of a currency in use today.
-Currency = partial(
-    Code,
-    is_known=is_currency,
-    offered=currency_choices,
-    message=_("Enter a currency code such as EUR."),
-)
 
 
 class LongSelect(forms.Select):

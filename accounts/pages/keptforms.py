@@ -25,8 +25,8 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
+from dynamo.forms import REQUEST_ID_SECONDS
 from dynamo.middleware import typed_fields
-from web.requestids import REQUEST_ID_SECONDS
 
 #: The hidden field of the sign-in page.
 FIELD = "kept_form"
@@ -51,7 +51,7 @@ MOST_KEPT = 5
 #: characters have 130,000, and a session can hold 400,000.
 MAX_PACKED = 250_000
 
-_SALT = "web.keptforms"
+_SALT = "accounts.pages.keptforms"
 _KEY = "web.kept_forms"
 
 
@@ -161,4 +161,4 @@ def forget(request: HttpRequest, url: str = "") -> None:
 
 
 def _owner_signer() -> signing.Signer:
-    return signing.Signer(salt="web.keptforms.owner")
+    return signing.Signer(salt="accounts.pages.keptforms.owner")
