@@ -4,7 +4,6 @@ The module's name is stored in the sessions of visitors who are signed in.
 """
 
 from functools import partial
-from typing import Any
 
 from django.http import HttpRequest
 from django.views.decorators.debug import sensitive_variables
@@ -26,7 +25,7 @@ class AccountBackend(UserBackend):
         request: HttpRequest | None,
         username: str | None = None,
         password: str | None = None,
-        **_credentials: Any,
+        **_credentials: object,
     ) -> User | None:
         """The account, if the password is correct and the account is active.
 

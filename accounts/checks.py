@@ -8,8 +8,6 @@ accounts.W004   a new email address counts before its owner has confirmed it
 accounts.W005   a limit refuses every attempt
 """
 
-from typing import Any
-
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
@@ -51,7 +49,7 @@ _TEXTS = {
 
 
 @register(Tags.security, deploy=True)
-def check_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+def check_settings(app_configs: object, **kwargs: object) -> list[CheckMessage]:
     sends_nothing = settings.EMAIL_BACKEND.startswith(_FOR_DEVELOPMENT)
     unset = {
         "EMAIL_URL": sends_nothing or not settings.EMAIL_IS_CONFIGURED,

@@ -13,7 +13,6 @@ URL, a form without its token, DynamoDB not reachable) have the same language, a
 not change it.
 """
 
-from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.conf import settings
@@ -31,12 +30,12 @@ def site_language(language: str | None) -> str | None:
     return language if language and language in dict(settings.LANGUAGES) else None
 
 
-def language_of(user: Any) -> str | None:
+def language_of(user: object) -> str | None:
     """The language in the profile of `user`, if any; None for an anonymous user."""
     return site_language(getattr(user, "language", None))
 
 
-def zone_of(user: Any) -> ZoneInfo | None:
+def zone_of(user: object) -> ZoneInfo | None:
     """The time zone in the profile of `user`, if any; None for an anonymous user."""
     name = getattr(user, "time_zone", None)
     try:

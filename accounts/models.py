@@ -243,6 +243,6 @@ class User(AbstractUser):
 
 
 #: The attributes that people type, by name, in the order of the profile.
-VALUES: dict[str, InputAttribute[Any]] = {
+VALUES: dict[str, InputAttribute[object]] = {
     name: value for name, value in vars(User).items() if isinstance(value, InputAttribute)
 }

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
 
 from accounts.models import VALUES, User
 from accounts.sessions import services as sessions
@@ -23,20 +22,20 @@ SHOWN = (
 )
 
 
-def by_stored_name(item: Model, names: Iterable[str]) -> dict[str, Any]:
+def by_stored_name(item: Model, names: Iterable[str]) -> dict[str, object]:
     """The values of attributes by their stored names, such as `fullName`."""
     attributes = item.get_attributes()
     return {str(attributes[name].attr_name): getattr(item, name) for name in names}
 
 
-def account_of(user: User) -> dict[str, Any]:
+def account_of(user: User) -> dict[str, object]:
     shown = by_stored_name(user, SHOWN)
     if user.pending_until is not None:
         shown["pendingUntil"] = datetime.fromtimestamp(user.pending_until, UTC)
     return shown
 
 
-def sessions_of(user: User) -> list[dict[str, Any]]:
+def sessions_of(user: User) -> list[dict[str, object]]:
     """The sessions that have not ended."""
     shown = ("browser", "address", "signed_in_at", "seen_at", "expires_at")
     return [

@@ -85,7 +85,7 @@ class InputAttribute(FormAttribute[Value]):
         # A comparison, because a lazy text cannot be evaluated while modules are imported.
         return self.label is not None
 
-    def variant(self, **changes: Any) -> Self:
+    def variant(self, **changes: object) -> Self:
         """The same attribute, with other options."""
         changed = copy(self)
         vars(changed).update(changes)
@@ -104,19 +104,19 @@ class InputAttribute(FormAttribute[Value]):
             raise ValidationError(djangos_lazy("This field is required."), code="required")
         return self.default
 
-    def parse(self, text: str) -> Any:
+    def parse(self, text: str) -> object:
         """The value of a text that is not blank. Raises ValidationError."""
         return self.deserialize(text)
 
-    def parse_in_form(self, text: str) -> Any:
+    def parse_in_form(self, text: str) -> object:
         """As `parse`, for a text that a person typed."""
         return self.parse(text)
 
-    def to_text(self, value: Any) -> str:
+    def to_text(self, value: object) -> str:
         """The value as stored, which `parse` takes; empty for None."""
         return "" if value is None else str(self.stored(value))
 
-    def to_typed(self, value: Any) -> str:
+    def to_typed(self, value: object) -> str:
         """The value as a person would type it into a form; empty for None."""
         return self.to_text(value)
 
@@ -246,7 +246,11 @@ class LongSelect(forms.Select):
     option_language = ""
 
     def render(
-        self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: Any = None
+        self,
+        name: str,
+        value: object,
+        attrs: dict[str, object] | None = None,
+        renderer: object = None,
     ) -> SafeString:
         [chosen] = self.format_value(value) or [""]
         mark = f'value="{escape(chosen)}"'
@@ -255,7 +259,7 @@ class LongSelect(forms.Select):
         marked = options.replace(mark, f"{mark} selected", 1)
         return SafeString(f"<select{flatatt(own)}>{marked}</select>")
 
-    def use_required_attribute(self, initial: Any) -> bool:
+    def use_required_attribute(self, initial: object) -> bool:
         """As Django's: only if the first option is empty."""
         options = self._options()
         is_first_empty = bool(options) and not options[0][0]

@@ -1,7 +1,10 @@
-from typing import Any
+from typing import TYPE_CHECKING
 
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
+
+if TYPE_CHECKING:
+    from dynamo import Transaction
 
 
 class InvoicesConfig(AppConfig):
@@ -18,13 +21,13 @@ class InvoicesConfig(AppConfig):
 # Imported with the first deletion, so that commands and servers start without them.
 
 
-def _delete_seller(account: str, write: Any, **_signal: Any) -> None:
+def _delete_seller(account: str, write: "Transaction", **_signal: object) -> None:
     from invoices.store.sellers import delete_seller
 
     delete_seller(account, write=write)
 
 
-def _delete_address_book(account: str, **_signal: Any) -> None:
+def _delete_address_book(account: str, **_signal: object) -> None:
     from invoices.store.customers import delete_address_book
 
     delete_address_book(account)

@@ -123,7 +123,7 @@ def shown() -> HttpResponse:
     return response
 
 
-def _count_page(*, url: str, method: str, status: int, seconds: float, **_signal: Any) -> None:
+def _count_page(*, url: str, method: str, status: int, seconds: float, **_signal: object) -> None:
     method = method if method in _METHODS else "other"
     HTTP_REQUESTS.labels(url, method, str(status)).inc()
     HTTP_SECONDS.labels(url, method).observe(seconds)
@@ -153,7 +153,7 @@ def _count_request(
         REASONS.labels(reason if reason in _KNOWN_REASONS else "other").inc()
 
 
-def _count_numbers(*, kind: str, callers: int, numbers: int, **_signal: Any) -> None:
+def _count_numbers(*, kind: str, callers: int, numbers: int, **_signal: object) -> None:
     label = "counter" if kind == "counter" else "invoice"
     NUMBERS.labels(label).inc(numbers)
     GROUPS.labels(label).observe(callers)

@@ -136,7 +136,7 @@ class AnswerMiddleware(MiddlewareMixin):
 
 
 @receiver(request_finished)
-def _forget_id(**_signal: Any) -> None:
+def _forget_id(**_signal: object) -> None:
     """The thread's later lines belong to no request."""
     request_id.set(None)
 

@@ -189,10 +189,10 @@ class StaffAdmin(admin.ModelAdmin):
 
     reason_required = True
 
-    def _always(self, request: HttpRequest, obj: Any = None) -> bool:
+    def _always(self, request: HttpRequest, obj: object = None) -> bool:
         return True
 
-    def _never(self, request: HttpRequest, obj: Any = None) -> bool:
+    def _never(self, request: HttpRequest, obj: object = None) -> bool:
         return False
 
     has_module_permission = has_view_permission = has_act_permission = _always
@@ -290,11 +290,11 @@ class UserAdmin(StaffAdmin):
 
     has_add_permission = StaffAdmin._always
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
         is_own = obj is not None and obj == signed_in(request)
         return not is_own and self.admin_site.may_write(request, obj)
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
         """On the page that corrects the email address. The page of an account has no form."""
         return self._corrects(request) and self.has_delete_permission(request, obj)
 
@@ -302,7 +302,7 @@ class UserAdmin(StaffAdmin):
         match = request.resolver_match
         return match is not None and match.url_name == EMAIL_PAGE
 
-    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+    def get_fieldsets(self, request: HttpRequest, obj: object = None) -> object:
         fields: tuple[str, ...] = ()
         if obj is None:
             fields, text = ADDED, _("A link that sets the password is sent to this address.")
@@ -367,7 +367,7 @@ class UserAdmin(StaffAdmin):
             write.on_commit(user, send)
 
     def delete_model(self, request: HttpRequest, obj: User, write: Transaction) -> None:
-        def finish(_stored: Any) -> None:
+        def finish(_stored: object) -> None:
             account_deleted.send_robust(User, account=obj.pk)
             notices.tell(request, "deleted", obj, by_staff=True)
 
@@ -504,7 +504,7 @@ class CustomerAdmin(StaffAdmin):
     #: It is opened from the page of an account, so the index does not list it.
     has_module_permission = StaffAdmin._never
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[object]:
         return super().get_urls()[:1]
 
     def get_page(self, request: HttpRequest, changelist: Any) -> Page[Any]:

@@ -114,7 +114,7 @@ class StaffSite(admin.AdminSite):
         ]
 
     @method_decorator(never_cache)
-    def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+    def login(self, request: HttpRequest, extra_context: object = None) -> HttpResponse:
         return redirect_to_login(reverse("admin:index"))
 
     def logout(self, request: HttpRequest, extra_context: Any = None) -> Any:

@@ -66,7 +66,7 @@ def send(kind: str, to: str, *, language: str | None = None, **context: Any) -> 
         return False
 
 
-def send_to(user: User, kind: str, *, to: str = "", **context: Any) -> bool:
+def send_to(user: User, kind: str, *, to: str = "", **context: object) -> bool:
     """Send a mail in the language of `user`, to the account's address or to another one."""
     return send(kind, to or user.email, language=language_of(user), **context)
 

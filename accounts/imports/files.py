@@ -86,7 +86,7 @@ class RowFile(ABC):
         """The rows. Raises UnreadableFile."""
 
     @abstractmethod
-    def writer(self, file: TextIO) -> Callable[[dict[str, Any]], object]:
+    def writer(self, file: TextIO) -> Callable[[dict[str, object]], object]:
         """What writes rejected rows to `file`: their cells, and the values of `ADDED`."""
 
     def _lines(self) -> Iterator[str]:
@@ -200,7 +200,7 @@ class JsonLinesFile(RowFile):
             return Row(self.line, cells, f"There is a value that is not text: {', '.join(wrong)}.")
         return Row(self.line, cells)
 
-    def writer(self, file: TextIO) -> Callable[[dict[str, Any]], object]:
+    def writer(self, file: TextIO) -> Callable[[dict[str, object]], object]:
         return lambda row: file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 

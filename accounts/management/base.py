@@ -71,7 +71,7 @@ def as_row(user: User) -> str:
     return f"{user.pk}  {user.username}  {user.email}{state}"
 
 
-def _readable(value: Any) -> str:
+def _readable(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -57,7 +57,7 @@ class ProfileView(
     def get_form_kwargs(self) -> dict[str, Any]:
         return super().get_form_kwargs() | {"instance": signed_in(self.request)}
 
-    def get_initial(self) -> dict[str, Any]:
+    def get_initial(self) -> dict[str, object]:
         user = signed_in(self.request)
         return {
             "phone_number": readable_phone_number(user.phone_number),
@@ -90,7 +90,7 @@ class UsernameChangeView(PasswordConfirmedView):
     form_class = UsernameChangeForm
     success_message = gettext_lazy("Your username was changed.")
 
-    def get_initial(self) -> dict[str, Any]:
+    def get_initial(self) -> dict[str, object]:
         return {"username": signed_in(self.request).username}
 
     def change(self, user: User, form: PasswordConfirmedForm) -> None:

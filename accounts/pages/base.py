@@ -104,7 +104,7 @@ class NextPageMixin(RedirectURLMixin, FormView):
     The form is sent to the URL of its page, with `next`.
     """
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, Any]:
         return super().get_context_data(next=self.get_redirect_url(), **kwargs)
 
     def get_success_url(self) -> str:
@@ -132,7 +132,7 @@ class FormPageMixin(FormView):
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         return super().dispatch(request, *args, **kwargs)
 
-    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         form = self.get_form()
         user = getattr(form, "user", None)
         read = user and user.password
@@ -177,7 +177,7 @@ class KeepFormMixin(FormView):
     detects that; a new form would not.
     """
 
-    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         request.unavailable_page = self._form_again  # type: ignore[attr-defined]  # read by dynamo.middleware
         return super().post(request, *args, **kwargs)
 
@@ -202,7 +202,7 @@ class SignedInFormMixin(LoginRequiredMixin, FormView):
     The form in the template contains `{{ form_owner }}`.
     """
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, Any]:
         owner = keptforms.owner_field(signed_in(self.request).pk)
         return super().get_context_data(form_owner=owner, **kwargs)
 
@@ -211,11 +211,11 @@ class SignedInFormMixin(LoginRequiredMixin, FormView):
         shown = sign_in_page(self.request) if self.request.method == "POST" else None
         return shown or super().handle_no_permission()
 
-    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def get(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         """The form; if one was kept for this page, with its values."""
         return self.kept_form_page() or super().get(request, *args, **kwargs)
 
-    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         if to := request.POST.get(keptforms.LEAVE):
             return self.leave(request, to)
         if keptforms.START_EMPTY in request.POST:

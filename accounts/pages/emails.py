@@ -52,13 +52,13 @@ class LinkView(View, ABC):
 
     #: The address that a link is about; empty if it is not known. Raises BadLink, UsedLink.
     address_of: Callable[[str], str]
-    question: Any
-    button: Any
+    question: object
+    button: object
     #: What the page says instead if the link was followed before.
     done: Any
     #: A refused link leads to this URL name, with this text on the button.
-    way_out: tuple[str, Any] = ("home", gettext_lazy("Go to the start page"))
-    way_out_of_used: tuple[str, Any] | None = None
+    way_out: tuple[str, object] = ("home", gettext_lazy("Go to the start page"))
+    way_out_of_used: tuple[str, object] | None = None
 
     def get(self, request: HttpRequest, token: str) -> HttpResponse:
         """Show the button; what the link did before; or refuse one that is too old or damaged."""
@@ -148,10 +148,10 @@ class EmailChangeView(PasswordConfirmedView):
     form_class = EmailChangeForm
     success_message: Any = gettext_lazy("Your email address was changed.")
 
-    def get_initial(self) -> dict[str, Any]:
+    def get_initial(self) -> dict[str, object]:
         return {"email": signed_in(self.request).email}
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, object]:
         needs_link = settings.ACCOUNTS_EMAIL_CHANGE == "confirm"
         return super().get_context_data(needs_link=needs_link, **kwargs)
 

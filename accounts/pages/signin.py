@@ -42,7 +42,7 @@ class SignInView(FormPageMixin, NextPageMixin, auth_views.LoginView):
         packed = self.request.POST.get(keptforms.FIELD, "")
         return packed if keptforms.unpack(packed) else ""
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, object]:
         """Keep that form after a wrong password, too."""
         if kept := self._kept_form:
             kwargs |= {"kept_form": kept, "skeleton": "base_plain.html"}
@@ -101,7 +101,7 @@ class ReauthenticateView(LoginRequiredMixin, FormPageMixin, NextPageMixin, FormV
 class SessionsView(FreshSignInMixin, TemplateView):
     template_name = "accounts/account_sessions.html"
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, object]:
         user = signed_in(self.request)
         shown = [
             {
@@ -195,7 +195,7 @@ class PasswordResetConfirmView(FormPageMixin, auth_views.PasswordResetConfirmVie
         user = super().get_user(uidb64)
         return user if user and user.is_active else None
 
-    def form_valid(self, form: Any) -> HttpResponse:
+    def form_valid(self, form: object) -> HttpResponse:
         """Store the new password, and clear the count of failed sign-ins."""
         response = super().form_valid(form)
         attempts.forget(self.user)

@@ -31,12 +31,12 @@ class SignUpView(KeepFormMixin, FormPageMixin, NextPageMixin, FormView):
     form_class = SignUpForm
     next_page = "home"
 
-    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def get(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         if request.user.is_authenticated:
             return redirect(self.get_success_url())
         return super().get(request, *args, **kwargs)
 
-    def get_initial(self) -> dict[str, Any]:
+    def get_initial(self) -> dict[str, object]:
         return {"request_id": SignUpForm.new_request_id()}
 
     def form_valid(self, form: SignUpForm) -> HttpResponse:

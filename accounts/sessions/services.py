@@ -79,7 +79,7 @@ def find(user: User, session_id: str | None) -> Session | None:
     return session if session and session.expires_at > datetime.now(UTC) else None
 
 
-def _session(session_id: str, entry: dict[str, Any]) -> Session:
+def _session(session_id: str, entry: dict[str, object]) -> Session:
     def moment(name: str) -> datetime:
         # A damaged time counts as long ago, so the session has ended.
         seconds = entry.get(name)
@@ -240,7 +240,7 @@ def _end_all_but(user: User, kept: str | None, write: Transaction | None) -> Non
 
     def planned() -> _Update:
         left = {key: entry for key, entry in user.sessions_read().items() if key == kept}
-        values = {"sessions": left or None, "session_epoch": epoch}
+        values: dict[str, object] = {"sessions": left or None, "session_epoch": epoch}
         # `end` can leave an empty map, while other code still accepts the ended sessions.
         is_here = user.signed_in() if kept else User.sessions.exists() & user.same_account()
         return user.set_or_remove(values), is_here & _same_epoch(user), values
@@ -249,7 +249,7 @@ def _end_all_but(user: User, kept: str | None, write: Transaction | None) -> Non
 
 
 #: An update of the account: actions, condition, and the values that it sets; see `User.join`.
-_Update = tuple[list[Action], Condition, dict[str, Any]]
+_Update = tuple[list[Action], Condition, dict[str, object]]
 
 
 class _Raced(StaleUser):
@@ -299,7 +299,7 @@ def place(browser: str, address: str) -> dict[str, str]:
     }
 
 
-def _entry(browser: str, address: str, now: datetime) -> dict[str, Any]:
+def _entry(browser: str, address: str, now: datetime) -> dict[str, object]:
     seconds = int(now.timestamp())
     return {
         **place(browser, address),
@@ -313,7 +313,7 @@ def _plain(text: str) -> str:
     return "".join(char for char in text if char.isascii() and char.isprintable())
 
 
-def _without(user: User, *ended: str) -> dict[str, Any]:
+def _without(user: User, *ended: str) -> dict[str, object]:
     """The sessions as they were read, without those that are `ended`."""
     return {key: entry for key, entry in user.sessions_read().items() if key not in ended}
 

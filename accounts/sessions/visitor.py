@@ -78,7 +78,7 @@ def from_where(request: HttpRequest) -> dict[str, Any]:
 
 
 @receiver(user_logged_out, sender=User)
-def note_sign_out(user: User, request: HttpRequest | None, **_signal: Any) -> None:
+def note_sign_out(user: User, request: HttpRequest | None, **_signal: object) -> None:
     if _has_session(request) and (ending := session_id(request)):
         sessions.end(user, ending)
 

@@ -120,7 +120,7 @@ class Number(InputAttribute[Decimal], DecimalAttribute):
             raise _wrong("ambiguous", whole=whole, decimal=decimal, text=text)
         return self.parse((allowed or found or [typed])[0])
 
-    def to_typed(self, value: Any) -> str:
+    def to_typed(self, value: object) -> str:
         text = self.to_text(value)
         return text if len(self._allowed(readings(text))) < 2 else with_another_decimal(text)
 
@@ -171,7 +171,7 @@ class Flag(InputAttribute[bool]):
     def deserialize(self, value: str) -> bool:
         return value == "yes"
 
-    def form_field(self, **changes: Any) -> forms.Field:
+    def form_field(self, **changes: object) -> forms.Field:
         return forms.BooleanField(label=self.label, help_text=self.help_text, required=False)
 
 
@@ -235,10 +235,10 @@ def _declared(document: Any) -> tuple[InputAttribute[Any], ...]:
 
 
 #: The attributes that a dataclass declares, in order. Remembered: this is called for every line.
-fields_of: Callable[[Any], tuple[InputAttribute[Any], ...]] = cache(_declared)
+fields_of: Callable[[object], tuple[InputAttribute[object], ...]] = cache(_declared)
 
 
-def words_of(attribute: InputAttribute[Any]) -> str:
+def words_of(attribute: InputAttribute[object]) -> str:
     """The name in English prose."""
     return attribute.name.replace("_", " ").replace("vat", "VAT")
 
@@ -262,7 +262,7 @@ def from_wire(document: type, wire: Item, prefix: str = "") -> dict[str, Any]:
 
 
 @cache
-def _stored_fields(document: Any, prefix: str) -> list[tuple[str, InputAttribute[Any]]]:
+def _stored_fields(document: object, prefix: str) -> list[tuple[str, InputAttribute[object]]]:
     """The fields with their stored names: with a `prefix`, `sellerVatId`. Remembered, too."""
     return [
         (in_camel_case(f"{prefix}_{item.name}".strip("_")), item) for item in fields_of(document)

@@ -334,7 +334,7 @@ _CUSTOMER_FIELDS = {f"customer_{item.name}": item for item in fields_of(Customer
 _OTHER_FIELDS = {item.name: item for item in fields_of(Contents) if item.is_typed}
 
 #: What people type apart from the lines, by the names of the form.
-TYPED_FIELDS: dict[str, InputAttribute[Any]] = _CUSTOMER_FIELDS | _OTHER_FIELDS
+TYPED_FIELDS: dict[str, InputAttribute[object]] = _CUSTOMER_FIELDS | _OTHER_FIELDS
 
 
 def draft_of(
@@ -370,7 +370,7 @@ def check_customer(customer: Customer, prefix: str = "customer_") -> None:
 
 def check_dates(contents: Contents, issued_at: date) -> None:
     """Raises ValidationError, at its field, if a date of `contents` contradicts another one."""
-    errors: dict[str, Any] = {}
+    errors: dict[str, object] = {}
     first, last = contents.supplied_from, contents.supplied_to
     if last and not first:
         errors["supplied_from"] = _("Enter the first day of supply.")

@@ -154,7 +154,7 @@ def check_requirements(contents: Contents, seller: Seller, *, is_named: bool) ->
     Raises:
         ValidationError: at each field of the form; what the profile lacks is at none.
     """
-    errors: dict[str, list[Any]] = {}
+    errors: dict[str, list[object]] = {}
     for item in missing(seller, contents, is_named=is_named):
         message = (
             _("Your country’s law requires this. Add it to your profile: %(what)s.")

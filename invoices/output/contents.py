@@ -90,7 +90,7 @@ def contents_of(invoice: Invoice) -> dict[str, Any]:
     return {name: _printable(content) for name, content in contents.items()}
 
 
-def _printable(value: Any) -> Any:
+def _printable(value: object) -> object:
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, dict):
@@ -119,7 +119,7 @@ def _banner(what: str, reason: str) -> dict[str, str]:
     return {"banner": what, "reason": _lines(_("Reason: %(reason)s") % {"reason": reason})}
 
 
-def _party(party: Party, invoice: Invoice) -> dict[str, Any]:
+def _party(party: Party, invoice: Invoice) -> dict[str, object]:
     """The name, and what stands below it. Countries are named if they differ."""
     below = [_lines(party.address)]
     if invoice.seller.country != invoice.customer.country:
@@ -151,7 +151,7 @@ def _descriptions(invoice: Invoice) -> Iterator[tuple[str, str]]:
         yield description, category
 
 
-def _columns(invoice: Invoice) -> list[dict[str, Any]]:
+def _columns(invoice: Invoice) -> list[dict[str, object]]:
     """The columns of numbers, from left to right."""
     currency, lines = invoice.currency, invoice.lines
     named = {"currency": currency}

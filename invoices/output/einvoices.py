@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal, localcontext
 from pathlib import Path
-from typing import Any
 
 from django import template
 from django.utils.translation import gettext as _
@@ -105,7 +104,7 @@ def as_xml(invoice: Invoice) -> bytes:
     return _BLANK_LINES.sub(">\n", xml).strip().encode()
 
 
-def _contents(invoice: Invoice) -> dict[str, Any]:
+def _contents(invoice: Invoice) -> dict[str, object]:
     """What the template writes besides the `invoice`: numbers and codes as texts."""
     seller, customer, totals = invoice.seller, invoice.customer, invoice.totals
     is_intra_community = any(share.category == "intra_community" for share in totals.shares)
@@ -166,7 +165,7 @@ def _taxes(invoice: Invoice) -> Iterator[dict[str, str]]:
         }
 
 
-def _party(who: Party, identifier: str) -> dict[str, Any]:
+def _party(who: Party, identifier: str) -> dict[str, object]:
     # The address is free text. Its lines go to the standard's three lines, the rest to the last.
     first, second, *others = [*who.address.splitlines(), "", ""]
     address = (first, second, ", ".join(filter(None, others)))

@@ -72,7 +72,7 @@ _CONFIG = Config(
 )
 
 
-def _make_s3() -> Any:
+def _make_s3() -> object:
     # S3 refuses links of the older version for some objects.
     of_links = Config(signature_version="s3v4", s3={"addressing_style": addressing.s3_style()})
     return addressing.client("s3", _CONFIG.merge(of_links))

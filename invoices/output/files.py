@@ -134,7 +134,7 @@ def _elements(values: Iterable[str]) -> Iterator[bytes]:
     yield b"\n]"
 
 
-def _summary(invoice: Invoice) -> dict[str, Any]:
+def _summary(invoice: Invoice) -> dict[str, object]:
     return {
         "number": invoice.label,
         "series": invoice.series,
@@ -147,15 +147,15 @@ def _summary(invoice: Invoice) -> dict[str, Any]:
     } | ({"credits": invoice.credits} if invoice.is_credit_note else {})
 
 
-def _values(part: Party | Line | VatShare | Invoice) -> dict[str, Any]:
+def _values(part: Party | Line | VatShare | Invoice) -> dict[str, object]:
     return {item.attr_name: getattr(part, item.name) for item in fields_of(type(part))}
 
 
-def _dumped(shown: Any) -> str:
+def _dumped(shown: object) -> str:
     return json.dumps(shown, default=_json_text, ensure_ascii=False)
 
 
-def _json_text(value: Any) -> str:
+def _json_text(value: object) -> str:
     """Dates in ISO 8601. Decimals as text, so that readers do not make floats of them."""
     if isinstance(value, Decimal):
         return f"{value:f}"
@@ -191,7 +191,7 @@ def _line(cells: Iterable[str]) -> bytes:
     return line.getvalue().encode()
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return ""
     return _as_text(value) if isinstance(value, str) else _json_text(value)

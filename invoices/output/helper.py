@@ -182,7 +182,7 @@ def _serve(parent: int) -> None:
         _limit_time(0, 0)
 
 
-def _outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, str]:
+def _outcome(function: Callable[..., object], arguments: tuple[object, ...]) -> tuple[object, str]:
     """The result, and the traceback if there is none."""
     try:
         return function(*arguments), ""

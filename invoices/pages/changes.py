@@ -84,13 +84,13 @@ class ChangeView(OwnFormView):
     def is_possible(self) -> bool:
         return self.record.can_be_credited
 
-    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def get(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         """The form. If the change is not possible, the invoice's page, which shows why."""
         if not self.is_possible:
             return redirect("invoice", self.record.invoice.label)
         return super().get(request, *args, **kwargs)
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, object]:
         return super().get_context_data(
             invoice=self.record.invoice,
             record=self.record,
@@ -146,7 +146,7 @@ class InvoicePaidView(ChangeView):
     def is_possible(self) -> bool:
         return self.record.can_be_paid
 
-    def get_initial(self) -> dict[str, Any]:
+    def get_initial(self) -> dict[str, object]:
         return {"paid_on": self.today.isoformat()}
 
     def act(self, form: Form) -> HttpResponse:

@@ -51,7 +51,7 @@ class CustomerForm(VersionForm, RequestIdForm):
         return typed_customer({name: self.cleaned_data[name] for name in _FIELDS})
 
     @classmethod
-    def initial_of(cls, customer: Customer) -> dict[str, Any]:
+    def initial_of(cls, customer: Customer) -> dict[str, object]:
         """The initial values of a form that shows `customer`."""
         return vars(customer) | {"request_id": cls.new_request_id()}
 
@@ -69,7 +69,7 @@ class SearchForm(forms.Form):
 class CustomerListView(OwnInvoicesMixin, InLineMixin, TemplateView):
     template_name = "invoices/customer_list.html"
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, object]:
         form = SearchForm(self.request.GET)
         if not form.is_valid():
             raise Http404("The query of the list is not valid.")
@@ -90,7 +90,7 @@ class CustomerNewView(SellerMixin, InLineMixin, OwnFormView):
         label = self.request.GET.get("from")
         return find_invoice(self.account, label).customer if label else None
 
-    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def get(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         """The form, or the customer if the address book has this name."""
         if self.customer and (known := book.customer_named(self.account, self.customer.name)):
             text = _("Customer %(number)s of your address book has this name.")
@@ -132,10 +132,10 @@ class CustomerFormView(OwnFormView):
     def item(self) -> CustomerItem:
         return CustomerItem.get(self.account, str(self.kwargs["id"]))
 
-    def get_initial(self) -> dict[str, Any]:
+    def get_initial(self) -> dict[str, object]:
         return {"version": self.item.version}
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, object]:
         return super().get_context_data(item=self.item, **kwargs)
 
 
@@ -145,10 +145,10 @@ class CustomerView(InLineMixin, CustomerFormView):
     template_name = "invoices/customer.html"
     form_class = CustomerForm
 
-    def get_initial(self) -> dict[str, Any]:
+    def get_initial(self) -> dict[str, object]:
         return super().get_initial() | CustomerForm.initial_of(book.customer_of(self.item))
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, object]:
         """With the newest invoices to this name, as many as a search finds at once."""
         if self.request.method == "GET":
             today = self.today

@@ -219,7 +219,7 @@ class AccountDeleteWithInvoicesView(AccountDeleteView):
     Besides the requests of every page it costs 1, and 2 read units for each year.
     """
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, object]:
         if "unanswered" not in kwargs:
             this_year = today().year
             # Invoices may have dates of next year.

@@ -212,7 +212,7 @@ def preview(data: Mapping[str, str]) -> tuple[list[int | None], Totals | None]:
 
 def checks_of(
     seller: Seller, typed: Draft, lines: _Lines, *, usual_terms: str, is_named: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """What pages say about a draft, by its name in templates: what it lacks, what may be wrong."""
     positions = [*lines.by_position()] if lines.is_bound else []
     draft = without_foreign_terms(typed, seller, usual_terms)
@@ -226,7 +226,7 @@ def checks_of(
     }
 
 
-def _doubt(text: Any, name: str, line: int | None, positions: list[int]) -> dict[str, Any]:
+def _doubt(text: object, name: str, line: int | None, positions: list[int]) -> dict[str, object]:
     """A doubt as pages show it, with the field of the form to which it leads."""
     if line is not None:
         field = f"{_PREFIX}-{positions[line]}-{name}"
@@ -238,7 +238,7 @@ class _TypedForm(forms.Form):
     """What people type apart from the lines."""
 
 
-def checks(data: Mapping[str, str]) -> dict[str, Any]:
+def checks(data: Mapping[str, str]) -> dict[str, object]:
     """`checks_of` an invoice form that is not sent yet, as far as it is known.
 
     The page sends what it knows of the seller: see `InvoiceForm.about_seller`.
@@ -259,7 +259,7 @@ def checks(data: Mapping[str, str]) -> dict[str, Any]:
 
 #: The fields of the form by the parts of the page. Those of a part with a title are folded away
 #: until one has a value or an error. Fields that are not named here end the last part.
-_PARTS: dict[str, tuple[Any, tuple[str, ...]]] = {
+_PARTS: dict[str, tuple[object, tuple[str, ...]]] = {
     "customer": ("", ("customer_name", "customer_address", "customer_country")),
     "more_of_customer": (
         _("More about the customer"),
@@ -292,7 +292,7 @@ _UNKNOWN = {
 class Part:
     """Some fields of the form. With a `title` they are folded away unless `is_open`."""
 
-    title: Any
+    title: object
     fields: list[forms.BoundField]
 
     @property
@@ -388,7 +388,7 @@ class InvoiceForm(RequestIdForm):
             self.add_error(None, about_all.as_data() or where)
         return self.cleaned_data
 
-    def _refuse_if(self, check: Callable[..., None], *arguments: Any, **named: Any) -> None:
+    def _refuse_if(self, check: Callable[..., None], *arguments: object, **named: object) -> None:
         """Add what `check` raises, except at fields whose text is not even readable."""
         try:
             check(*arguments, **named)

@@ -328,7 +328,7 @@ def _answers(
 
     With `only`, no other attributes are sent.
     """
-    request: dict[str, Any] = {
+    request: dict[str, object] = {
         "TableName": model.table(),
         "KeyConditionExpression": "series = :series AND #number < :before",
         "ExpressionAttributeNames": {f"#{name}": name for name in {"number", *only}},

@@ -1,7 +1,6 @@
 """Amounts and numbers in templates, as `invoices.document.money` formats them."""
 
 from functools import cache, partial
-from typing import Any
 
 from django import template
 from django.urls import reverse
@@ -54,7 +53,7 @@ register.filter("country", country_name)
 
 
 @register.filter
-def status(standing: str) -> tuple[Any, str] | None:
+def status(standing: str) -> tuple[object, str] | None:
     """What became of an invoice as a word, and the class of its color."""
     name = STANDINGS.get(standing)
     return (name, _STYLES.get(standing, "")) if name else None
@@ -63,7 +62,7 @@ def status(standing: str) -> tuple[Any, str] | None:
 @register.inclusion_tag("invoices/_table.html")
 def invoice_table(
     invoices: list[Listed], view: str = "invoice", *args: str, has_sums: bool = False
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """A table of `invoices`, whose numbers link to `view`, and their sums by currency.
 
     A page has up to 50 rows. So each row is a dictionary of texts, which a template reads quickly,

@@ -1,7 +1,5 @@
 """`clearcustomers`: deletes the address books of accounts that do not exist any more."""
 
-from typing import Any
-
 from accounts.models import User
 from dynamo.items import bulk
 from dynamo.management.base import DynamoCommand
@@ -15,7 +13,7 @@ class Command(DynamoCommand):
         "deletion of the account and that of its customers. Reads the whole table `customers`."
     )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         accounts = {
             item["account"]["S"]
             for items in bulk.pages(CustomerItem.table(), ("account",))

@@ -15,7 +15,7 @@ class Command(DynamoCommand):
     help = "Print a SAM template of the site on AWS Lambda, with its tables, as JSON."
     requires_system_checks = ()
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         try:
             site = _site()
         except (ImportError, OSError) as error:
@@ -33,7 +33,7 @@ class Command(DynamoCommand):
         self.stdout.write(json.dumps(made, indent=1))
 
 
-def _site() -> dict[str, Any]:
+def _site() -> dict[str, object]:
     import yaml  # here: only this command needs it
 
     class Loader(yaml.SafeLoader):
