@@ -52,7 +52,7 @@ MOST_KEPT = 5
 MAX_PACKED = 250_000
 
 _SALT = "accounts.pages.keptforms"
-_KEY = "web.kept_forms"
+_KEY = "accounts.kept_forms"
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from accounts.limits.middleware import in_words
 from dynamo.forms import RequestIdForm
 from invoices.exceptions import NotPaid
 from invoices.output.sending import MESSAGE, NOT_SENT, SUBJECT, TO, send_invoice, texts_of
-from invoices.pages.views import OwnFormView, OwnInvoicesMixin, may_void
+from invoices.pages.base import OwnFormView, OwnInvoicesMixin
+from invoices.pages.views import may_void
 from invoices.store.issuing import check_may_issue
 from invoices.store.records import Record, find_record
 from invoices.store.settlement import (

@@ -34,7 +34,7 @@ from invoices.exceptions import ExportUnavailable
 from invoices.output import exports as stored_exports
 from invoices.output.exports import Export
 from invoices.output.files import YEAR_FILES, account_as_json
-from invoices.pages.views import OwnInvoicesMixin, download_page
+from invoices.pages.base import OwnInvoicesMixin, download_page
 from invoices.store.issuing import today
 from invoices.store.lists import all_records, list_invoices, years_of
 

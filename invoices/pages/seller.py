@@ -11,7 +11,7 @@ from accounts.forms import PartialForm
 from accounts.pages.base import KeepFormMixin
 from invoices.document.identifiers import readable_iban
 from invoices.models import SELLER_VALUES, SellerProfile
-from invoices.pages.views import OwnFormView, SellerMixin
+from invoices.pages.base import OwnFormView, SellerMixin
 from invoices.store.sellers import open_profile
 
 

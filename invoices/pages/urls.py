@@ -3,7 +3,7 @@
 from django.urls import path, register_converter
 from django.urls.converters import IntConverter, StringConverter
 
-from invoices.pages import changes, customers, downloads, seller, views
+from invoices.pages import changes, customers, downloads, new, seller, views
 
 
 class LabelConverter(StringConverter):
@@ -24,7 +24,7 @@ register_converter(YearConverter, "invoice_year")
 
 urlpatterns = [
     path("", views.InvoiceListView.as_view(), name="invoice_list"),
-    path("new/", views.InvoiceNewView.as_view(), name="invoice_new"),
+    path("new/", new.InvoiceNewView.as_view(), name="invoice_new"),
     *(
         path(
             f"<invoice_year:year>.{ending}",
@@ -33,9 +33,9 @@ urlpatterns = [
         )
         for ending, name in downloads.YEAR_URLS.items()
     ),
-    path("new/preview/", views.InvoiceNewPreviewView.as_view(), name="invoice_new_preview"),
-    path("new/preview.pdf", views.InvoicePreviewPdfView.as_view(), name="invoice_preview_pdf"),
-    path("preview/", views.PreviewView.as_view(), name="invoice_preview"),
+    path("new/preview/", new.InvoiceNewPreviewView.as_view(), name="invoice_new_preview"),
+    path("new/preview.pdf", new.InvoicePreviewPdfView.as_view(), name="invoice_preview_pdf"),
+    path("preview/", new.PreviewView.as_view(), name="invoice_preview"),
     path("seller/", seller.SellerView.as_view(), name="seller"),
     path("seller/payment/", seller.PaymentView.as_view(), name="seller_payment"),
     path("customers/", customers.CustomerListView.as_view(), name="customer_list"),

@@ -14,7 +14,7 @@ from accounts.models import User
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Invoice, Seller
 from invoices.models import InvoiceItem
-from invoices.pages import views
+from invoices.pages import new
 from invoices.pages.forms import SHOWN_LINES, InvoiceForm
 from invoices.store.lists import all_invoices
 from invoices.store.sellers import profile_of
@@ -221,7 +221,7 @@ def test_a_line_is_added_and_removed_without_a_script_and_nothing_is_lost(
         shown = [page.value(f"lines-{at}-description") for at in range(len(left))]
         assert (page.value("lines-TOTAL_FORMS"), shown) == (str(len(left)), left)
         assert page.autofocused()[0].endswith("-description")
-    monkeypatch.setattr(views, "MAX_LINES", 2)
+    monkeypatch.setattr(new, "MAX_LINES", 2)
     full = Page(client.post(NEW, typed(LINE, LINE, add_line="1")))
     assert full.value("lines-TOTAL_FORMS") == "2"
     assert_nothing_is_stored(ann)

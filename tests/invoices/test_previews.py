@@ -14,15 +14,15 @@ from django.test import Client
 from hypothesis import given, settings, strategies as st
 from pypdf import PdfReader
 
-from accounts.limits.local import LocalLimit
 from accounts.models import User
 from accounts.pages import keptforms
 from invoices.document.amounts import LINE_FIELDS, Line
 from invoices.document.identifiers import EU
 from invoices.document.invoice import Customer, Draft, Seller, draw_up
 from invoices.document.requirements import rates_of
-from invoices.pages import views
+from invoices.pages import new
 from invoices.pages.forms import preview
+from invoices.pages.new import LocalLimit
 from invoices.store.records import from_item, to_item
 from tests.clocks import hold_the_day
 from tests.factories import PASSWORD, make_user
@@ -133,7 +133,7 @@ def test_an_empty_or_nonsensical_question_is_answered(client: Client, data: dict
 def test_too_many_questions_of_one_client_are_rejected(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(views, "previews", LocalLimit(times=3, seconds=60))
+    monkeypatch.setattr(new, "previews", LocalLimit(times=3, seconds=60))
 
     answers = [client.post(PREVIEW, forms.typed()).status_code for _ in range(5)]
 
@@ -144,7 +144,7 @@ def test_too_many_questions_of_one_client_are_rejected(
 def test_a_limit_counts_again_after_its_window_and_its_memory_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("accounts.limits.local.MOST_SUBJECTS", 2)
+    monkeypatch.setattr("invoices.pages.new.MOST_SUBJECTS", 2)
     limit = LocalLimit(times=1, seconds=60)
     over_at_once = LocalLimit(times=1, seconds=0)
 

@@ -1,0 +1,174 @@
+"""What the pages of invoices share: whose invoices they show, forms, why something is refused."""
+
+import logging
+from datetime import date
+from typing import Any, cast
+
+from django.contrib import messages
+from django.contrib.auth.mixins import LoginRequiredMixin
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils.formats import date_format
+from django.utils.http import content_disposition_header
+from django.utils.translation import gettext as _, gettext_lazy
+from django.views.generic import FormView
+
+from accounts.models import User
+from accounts.pages.base import FormPageMixin, SignedInFormMixin, signed_in
+from accounts.sessions.middleware import read_with_visitor
+from dynamo import Unavailable
+from dynamo.middleware import as_unavailable
+from invoices import exceptions
+from invoices.models import CustomerItem, SellerProfile
+from invoices.store.issuing import today
+from invoices.store.sellers import profile_of
+from sequences import DamagedSeries, ItemTooLarge, SequenceError
+
+logger = logging.getLogger(__name__)
+
+
+class OwnInvoicesMixin(LoginRequiredMixin):
+    """A page about the invoices of the signed-in account."""
+
+    request: HttpRequest
+
+    @property
+    def user(self) -> User:
+        return signed_in(self.request)
+
+    @property
+    def account(self) -> str:
+        return self.user.pk
+
+    @property
+    def today(self) -> date:
+        return today(self.user.time_zone)
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """What the account does not have is 404."""
+        try:
+            answer: HttpResponseBase = super().dispatch(request, *args, **kwargs)
+        except (exceptions.UnknownInvoice, CustomerItem.DoesNotExist) as error:
+            raise Http404(str(error)) from error
+        return answer
+
+    def redirect(
+        self, text: str, *to: Any, level: int = messages.SUCCESS, **values: Any
+    ) -> HttpResponse:
+        """Lead to the page `to`, as Django's `redirect`, which shows a message."""
+        messages.add_message(self.request, level, text % values)
+        return redirect(*to)
+
+
+class SellerMixin(OwnInvoicesMixin):
+    """A page that shows or changes the seller, whose profile is read together with the visitor."""
+
+    #: None only if nobody is signed in.
+    profile: SellerProfile
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        self.profile = cast(SellerProfile, read_with_visitor(request, profile_of))
+        return super().dispatch(request, *args, **kwargs)
+
+
+class OwnFormView(SignedInFormMixin, OwnInvoicesMixin, FormPageMixin, FormView):
+    """A form about the invoices of the signed-in account."""
+
+    #: The field at which a refusal is shown; by default above the form.
+    refused_at: str | None = None
+
+    def act(self, form: Any) -> HttpResponse:
+        """Call the operation, and lead to another page."""
+        raise NotImplementedError
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        """Act, or show why that was refused. Sent again, the same form does nothing more."""
+        try:
+            return self.act(form)
+        except ValidationError as error:
+            form.add_error(None, error)
+        except SequenceError as error:
+            form.add_error(self.refused_at, refusal_text(error))
+            if isinstance(error, (exceptions.InvoiceRequestReused, exceptions.SendingReused)):
+                form.renew_request_id()
+        except Unavailable as error:
+            # The form keeps its request id: with a new one it could issue a second invoice.
+            text = _(
+                "The database did not answer in time, so we do not know whether this was done. "
+                "Send the form again: it is done only once."
+            )
+            form.add_error(None, text)
+            return as_unavailable(self.request, self.form_invalid(form), error)
+        return self.form_invalid(form)
+
+
+def shown_pdf(content: bytes, name: str) -> HttpResponse:
+    """A PDF, which the browser shows."""
+    headers = {"Content-Disposition": content_disposition_header(False, f"{name}.pdf")}
+    return HttpResponse(content, content_type="application/pdf", headers=headers)
+
+
+def download_page(request: HttpRequest, name: str) -> HttpResponse:
+    """The page that a sign-in leads to: it begins the download."""
+    response = render(request, "invoices/download.html", {"name": name, "url": request.path})
+    # After the page is shown.
+    response["Refresh"] = f"1;url={request.path}"
+    return response
+
+
+_REFUSALS: dict[type[SequenceError], Any] = {
+    exceptions.InvoiceRequestReused: gettext_lazy(
+        "You have already issued invoice %(number)s with this form, with other contents. To issue "
+        "another invoice, send the form again."
+    ),
+    exceptions.DateTooEarly: gettext_lazy(
+        "Your last invoice is dated %(last)s. You cannot issue an invoice before that day."
+    ),
+    ItemTooLarge: gettext_lazy(
+        "The invoice is too long: %(size)s KB, and %(limit)s KB are allowed. Shorten its "
+        "lines, or split it into two invoices."
+    ),
+    DamagedSeries: gettext_lazy(
+        "Your invoices of this year do not match their counter, so nothing was issued. Please tell "
+        "the operator of this site."
+    ),
+    exceptions.AlreadyVoided: gettext_lazy("The invoice was already voided: %(reason)s"),
+    exceptions.AlreadyCredited: gettext_lazy(
+        "The invoice was already credited. Its page shows the credit note."
+    ),
+    exceptions.AlreadySent: gettext_lazy(
+        "The invoice was sent by email, or may have been. Credit it instead."
+    ),
+    exceptions.AlreadyPaid: gettext_lazy("The invoice is already marked as paid on %(paid_on)s."),
+    exceptions.IsCreditNote: gettext_lazy(
+        "A credit note cannot be voided, credited, or marked as paid."
+    ),
+    exceptions.SendingReused: gettext_lazy(
+        "This form has already sent the invoice to %(to)s. To send it to another address, too, "
+        "send the form again."
+    ),
+    exceptions.AddressBookFull: gettext_lazy(
+        "Your address book has %(limit)s customers, and more are not allowed. Delete some that you "
+        "do not need."
+    ),
+    exceptions.TooManySendings: gettext_lazy(
+        "This invoice was sent too often. You can send it again in two days."
+    ),
+}
+
+
+def refusal_text(error: SequenceError) -> str:
+    """Why the invoice was not issued, changed or sent."""
+    if type(error) not in _REFUSALS:
+        raise error
+    if isinstance(error, DamagedSeries):
+        logger.error("%s", error)
+    values = {
+        name: date_format(value) if isinstance(value, date) else value
+        for name, value in vars(error).items()
+    }
+    if isinstance(error, ItemTooLarge):
+        values |= {"size": -(-error.size_bytes // 1024), "limit": error.limit_bytes // 1024}
+    return str(_REFUSALS[type(error)] % values)

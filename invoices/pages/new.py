@@ -1,0 +1,301 @@
+"""The form of a new invoice and its previews."""
+
+import threading
+import time
+import uuid
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.template.loader import render_to_string
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views import View
+
+from accounts.limits.clients import counted_client
+from accounts.limits.lines import InLineMixin
+from accounts.pages import keptforms
+from invoices.document.amounts import MAX_LINES
+from invoices.document.invoice import Invoice, draw_up, typed_values_of
+from invoices.document.money import readable_amount
+from invoices.document.places import currency_of, is_currency
+from invoices.document.requirements import language_of
+from invoices.models import CustomerItem
+from invoices.output.pdf import pdf_of
+from invoices.pages import forms
+from invoices.pages.base import OwnFormView, SellerMixin, shown_pdf
+from invoices.store.customers import customer_of, list_customers
+from invoices.store.issuing import issue_invoice, label_issued_with, must_confirm
+from invoices.store.records import find_invoice
+
+#: Buttons of the form that change it and issue nothing. `change` is of previews that were opened
+#: before they had a URL.
+_FORM_BUTTONS = ("add_line", "enter", "remove_line", "find_customer", "use_customer", "change")
+#: Fields of a kept form that its preview does not send again.
+_NOT_TYPED = {keptforms.LEFT, "preview", "defaults"}
+
+
+#: Subjects that are counted in one window; more are refused, so that the memory is bounded.
+MOST_SUBJECTS = 10_000
+
+
+class LocalLimit:
+    """At most `times` requests of each subject in a window of `seconds`, in each process.
+
+    In memory, for requests that must not ask DynamoDB.
+    """
+
+    def __init__(self, times: int, seconds: int) -> None:
+        self.times, self.seconds = times, seconds
+        self._counts: Counter[str] = Counter()
+        self._ends = 0.0
+        self._lock = threading.Lock()
+
+    def take(self, subject: str) -> bool:
+        """Count a request of `subject`. False if it is one too many."""
+        with self._lock:
+            now = time.monotonic()
+            if now >= self._ends:
+                self._counts.clear()
+                self._ends = now + self.seconds
+            if subject not in self._counts and len(self._counts) >= MOST_SUBJECTS:
+                return False
+            self._counts[subject] += 1
+            return self._counts[subject] <= self.times
+
+
+#: A person who types sends a few questions per second, and an office may share an address.
+previews = LocalLimit(times=300, seconds=10)
+
+
+class InvoiceNewView(SellerMixin, InLineMixin, OwnFormView):
+    """Issues an invoice. Lines are added and removed by a script, or by buttons of the form.
+
+    The form is sent to a URL with its request id (`?draft=`). There it is kept when its preview is
+    shown, so that each tab has its own.
+    """
+
+    template_name = "invoices/invoice_new.html"
+    form_class = forms.InvoiceForm
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        response = super().dispatch(request, *args, **kwargs)
+        response.headers["Content-Security-Policy"] = settings.REQUESTING_POLICY
+        return response
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """A form with one line; with `?from=`, a form with the contents of that invoice."""
+        if shown := self.kept_form_page() or self.issued_page():
+            return shown
+        if "draft" not in request.GET and (there := keptforms.newest_url(request)):
+            return redirect(there)
+        values, lines = self.defaults(), []
+        if id_ := request.GET.get("customer"):
+            values |= self.values_of(CustomerItem.get(self.account, id_))
+        if label := request.GET.get("from"):
+            model = find_invoice(self.account, label)
+            # Its own dates have passed.
+            due = {"supplied_from": "", "supplied_to": "", "due_date": values.get("due_date", "")}
+            values = typed_values_of(model) | due
+            lines = forms.line_values_of(model)
+        form = self.unsent_form({**values, "request_id": forms.InvoiceForm.new_request_id()}, lines)
+        return self.render_to_response(self.get_context_data(form=form))
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Issue it, or show the form with a line added or removed."""
+        if any(request.POST.get(name) for name in _FORM_BUTTONS):
+            return self.show_sent(request.POST)
+        if request.POST.get("preview"):
+            return self.preview()
+        return super().post(request, *args, **kwargs)
+
+    def preview(self) -> HttpResponse:
+        """Keep the form, and lead to its preview."""
+        form = forms.InvoiceForm(is_preview=True, **self.get_form_kwargs())
+        if not form.is_valid():
+            return self.form_invalid(form)
+        page = self.page_of(form)
+        if not keptforms.keep_left(self.request, page, self.account):
+            messages.error(self.request, _("This invoice is too long for a preview."))
+            return self.show_sent(self.request.POST)
+        return redirect(f"{reverse('invoice_new_preview')}?{page.partition('?')[2]}")
+
+    def page_of(self, form: forms.InvoiceForm) -> str:
+        """The URL that the form is sent to."""
+        query = self.request.GET.copy()
+        query["draft"] = str(form["request_id"].value() or "").partition(":")[0]
+        return f"{reverse('invoice_new')}?{query.urlencode()}"
+
+    def issued_page(self) -> HttpResponse | None:
+        """The way to the invoice if it was already issued with the form of this URL."""
+        try:
+            id_ = str(uuid.UUID(self.request.GET.get("draft", "")))
+        except ValueError:
+            return None
+        number = label_issued_with(id_, self.account)
+        text = _("This form has issued invoice %(number)s.")
+        return (
+            self.redirect(text, "invoice", number, level=messages.INFO, number=number)
+            if number
+            else None
+        )
+
+    def show_sent(self, sent: QueryDict) -> HttpResponse:
+        """The form with the values in `sent`, changed as the pressed button says."""
+        values = {name: sent.get(name, "") for name in forms.InvoiceForm.base_fields}
+        lines = forms.typed_lines(sent)
+        focus, customers, id_ = None, None, sent.get("use_customer")
+        # Without the script, the key Enter does not say in which field it was pressed.
+        is_search = "enter" in sent and values["customer_name"] and not forms.any_typed(lines)
+        if sent.keys() & {"add_line", "enter"} and not is_search:
+            if len(lines) < MAX_LINES:
+                lines.append(forms.blank_line_after(lines))
+            focus = len(lines) - 1
+        elif number := sent.get("remove_line"):
+            at = next((at for at in range(len(lines)) if str(at) == number), len(lines))
+            del lines[at : at + 1]
+            focus = max(0, at - 1)
+        elif "find_customer" in sent or is_search:
+            customers = list_customers(self.account, values["customer_name"]).customers
+            if len(customers) == 1:
+                id_, customers = customers[0].id, None
+        if id_:
+            try:
+                values |= self.values_of(CustomerItem.get(self.account, id_))
+            except CustomerItem.DoesNotExist:
+                messages.error(self.request, _("This customer was deleted meanwhile."))
+        form = self.unsent_form(values, lines)
+        if focus is not None:
+            line = form.lines.forms[min(focus, len(form.lines.forms) - 1)]
+            line.fields["description"].widget.attrs["autofocus"] = True
+        context = self.get_context_data(form=form, customers=customers, is_typed=True)
+        return self.render_to_response(context)
+
+    def values_of(self, item: CustomerItem) -> dict[str, str]:
+        """What a person would type for a customer. One without a country is a domestic one."""
+        values = {f"customer_{name}": value for name, value in vars(customer_of(item)).items()}
+        return values | {"customer_country": item.country or self.profile.country or ""}
+
+    def defaults(self) -> dict[str, str]:
+        """What the seller's profile says that a new form begins with."""
+        profile, due = self.profile, ""
+        currency = profile.currency or currency_of(profile.country or "")
+        if profile.payment_days is not None:
+            due = (self.today + timedelta(days=profile.payment_days)).isoformat()
+        values = {
+            "customer_country": profile.country,
+            "currency": currency if is_currency(currency) else "",
+            "payment_terms": profile.payment_terms,
+            "due_date": due,
+        }
+        return {name: value for name, value in values.items() if value}
+
+    def renew_defaults(self, sent: QueryDict) -> None:
+        """The visitor may have changed the seller's profile in the meantime."""
+        opened = dict(parse_qsl(sent.get("defaults", "")))
+        now = self.defaults()
+        if sent.get("customer_name") and sent.get("customer_country"):
+            # The country of this customer, even if it is the default.
+            now.pop("customer_country", None)
+            opened.pop("customer_country", None)
+        for name in opened.keys() | now.keys():
+            # Browsers change line ends.
+            if sent.get(name, "").split() == opened.get(name, "").split():
+                sent[name] = now.get(name, "")
+
+    def unsent_form(self, values: dict[str, str], lines: list[dict[str, str]]) -> forms.InvoiceForm:
+        """The form with these values, unchecked."""
+        return forms.InvoiceForm(initial=values, lines=lines, user=self.user, profile=self.profile)
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return super().get_form_kwargs() | {"user": self.user, "profile": self.profile}
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        sent = self.request.POST.get("defaults") or urlencode(self.defaults())
+        kwargs = {"must_confirm": must_confirm(self.user), "sent_defaults": sent} | kwargs
+        context = super().get_context_data(**kwargs)
+        form = context["form"]
+        context["page"] = self.page_of(form)
+        about = form.seller, form.typed_draft(), form.lines
+        known = {"usual_terms": form.usual_terms, "is_named": form.is_named}
+        return context | forms.checks_of(*about, **known)
+
+    def act(self, form: forms.InvoiceForm) -> HttpResponse:
+        """Issue it. The same form sent again leads to the same invoice."""
+        draft = form.draft()
+        # Refuses the dates, too, if midnight has passed since the form was checked.
+        invoice = issue_invoice(
+            draft,
+            account=self.account,
+            seller=form.seller,
+            request_id=form.cleaned_data["request_id"],
+            language=language_of(draft.customer),
+            time_zone=self.user.time_zone,
+        )
+        number = invoice.label
+        return self.redirect(_("Invoice %(number)s was issued."), "invoice", number, number=number)
+
+
+class InvoiceNewPreviewView(InvoiceNewView):
+    """The invoice of a kept form as it would be issued now, without a number."""
+
+    http_method_names = ("get", "head", "options")
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """The preview; the invoice if it was issued meanwhile."""
+        page = f"{reverse('invoice_new')}?{request.GET.urlencode()}"
+        sent = keptforms.kept_for(request, page)
+        if sent is None:
+            text = _("This preview is no longer kept. The invoice was not issued.")
+            return self.issued_page() or self.redirect(text, page, level=messages.WARNING)
+        form = forms.InvoiceForm(is_preview=True, **self.get_form_kwargs() | {"data": sent})
+        if not form.is_valid():
+            # The profile was changed meanwhile, or midnight has passed.
+            return self.form_invalid(form)
+        draft = form.draft()
+        request_id = form.cleaned_data["request_id"]
+        about = self.account, form.seller, self.today, request_id
+        invoice = draw_up(draft, *about, language_of(draft.customer))
+        return self.show_drawn_up(form, invoice)
+
+    def show_drawn_up(self, form: forms.InvoiceForm, invoice: Invoice) -> HttpResponse:
+        sent = [item for item in form.data.items() if item[0] not in _NOT_TYPED]
+        kept = {"sent_fields": sent, "sent_defaults": form.data.get("defaults", "")}
+        context = self.get_context_data(form=form, invoice=invoice, **kept)
+        return TemplateResponse(self.request, "invoices/invoice_preview.html", context)
+
+
+class InvoicePreviewPdfView(InvoiceNewPreviewView):
+    """The PDF of a preview: a draft without a number. Nothing is stored."""
+
+    def show_drawn_up(self, form: forms.InvoiceForm, invoice: Invoice) -> HttpResponse:
+        return shown_pdf(pdf_of(invoice, keep=False), "draft")
+
+
+class PreviewView(View):
+    """The amounts of a form that is not sent yet, and what it lacks, as JSON:
+    `{"lines": […], "totals": "<dl>…", "checks": "<div>…"}`.
+
+    Anybody may ask, with the token of a page: the answer depends on nothing but what is sent.
+    So it costs no request to DynamoDB.
+    """
+
+    http_method_names = ("options", "post")
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        if not previews.take(counted_client(request)):
+            return HttpResponse(status=429, headers={"Retry-After": str(previews.seconds)})
+        amounts, sums = forms.preview(request.POST)
+        currency = request.POST.get("currency", "")
+        lines = ["" if amount is None else readable_amount(amount, currency) for amount in amounts]
+        shown = {"invoice": {"totals": sums, "currency": currency}}
+        html = render_to_string("invoices/_totals.html", shown) if sums else ""
+        checks = render_to_string("invoices/_checks.html", forms.checks(request.POST))
+        return JsonResponse({"lines": lines, "totals": html, "checks": checks})
