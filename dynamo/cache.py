@@ -159,11 +159,7 @@ class DynamoCache(AltersData, BaseCache):
         return self.get(key, UNREADABLE, version) is not UNREADABLE
 
     def set(
-        self,
-        key: object,
-        value: object,
-        timeout: Seconds = DEFAULT_TIMEOUT,
-        version: Version = None,
+        self, key: object, value: Any, timeout: Seconds = DEFAULT_TIMEOUT, version: Version = None
     ) -> None:
         """Store `value`, whatever is stored. Costs 1 request.
 
@@ -178,11 +174,7 @@ class DynamoCache(AltersData, BaseCache):
             send("PutItem", {"TableName": CacheItem.table(), "Item": item})
 
     def set_if_present(
-        self,
-        key: object,
-        value: object,
-        timeout: Seconds = DEFAULT_TIMEOUT,
-        version: Version = None,
+        self, key: object, value: Any, timeout: Seconds = DEFAULT_TIMEOUT, version: Version = None
     ) -> bool:
         """Store `value` if `key` has a value now; else return False. Costs 1 request.
 
@@ -198,11 +190,7 @@ class DynamoCache(AltersData, BaseCache):
         return bool(_put(item, _PRESENT, _VALUE_NAME))
 
     def add(
-        self,
-        key: object,
-        value: object,
-        timeout: Seconds = DEFAULT_TIMEOUT,
-        version: Version = None,
+        self, key: object, value: Any, timeout: Seconds = DEFAULT_TIMEOUT, version: Version = None
     ) -> bool:
         """Store `value` if `key` has none or an expired one; of many callers one gets True.
 
@@ -370,9 +358,7 @@ class DynamoCache(AltersData, BaseCache):
             return None
         return now_ms() + math.ceil(timeout * 1000) if timeout > 0 else _EXPIRED
 
-    def _new_item(
-        self, key: object, version: Version, value: object, expires_at: int | None
-    ) -> Item:
+    def _new_item(self, key: object, version: Version, value: Any, expires_at: int | None) -> Item:
         item = self._empty_item(key, version, expires_at)
         return item | {"value": encoded(key, item["key"]["S"], value)}
 

@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from time import time_ns
-from typing import Any
+from typing import TypedDict
 
 from dynamo import Transaction, joined
 from dynamo.client.sending import read_item
@@ -195,7 +195,13 @@ def _stored_data(data: bytes | None) -> Item:
 # Conditions, as the arguments of `conditional` ----------------------------------------------------
 
 
-def _condition(condition: str, values: Item) -> dict[str, Any]:
+class _Under(TypedDict):
+    condition: str
+    values: Item
+    names: dict[str, str]
+
+
+def _condition(condition: str, values: Item) -> _Under:
     names = {"#key": "key"} if "#key" in condition else {}
     return {"condition": condition, "values": values, "names": names}
 
@@ -203,13 +209,13 @@ def _condition(condition: str, values: Item) -> dict[str, Any]:
 _FREE = _condition("attribute_not_exists(#key) OR isReleased = :free", {":free": {"S": RELEASED}})
 
 
-def _held(versions: Sequence[str], more: str = "") -> dict[str, Any]:
+def _held(versions: Sequence[str], more: str = "") -> _Under:
     """The record version is one of `versions`, which no other holder stores, and `more` is true."""
     values: Item = {f":v{number}": {"S": version} for number, version in enumerate(versions)}
     return _condition(f"recordVersionNumber IN ({', '.join(values)}){more}", values)
 
 
-def _unchanged(seen: Item) -> dict[str, Any]:
+def _unchanged(seen: Item) -> _Under:
     """The record version is that of `seen`, of whatever type it is."""
     version = seen.get("recordVersionNumber")
     if version is None:

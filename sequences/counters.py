@@ -287,7 +287,7 @@ def _draw_or_start_over(sequence: Sequence, reset_value: int) -> int:
     with within(ends_at - time.monotonic()):
         while True:
             try:
-                return _add(sequence, 1, condition=within_limit, values=limit)
+                return _add(sequence, 1, within_limit, limit)
             except ConditionFailed:
                 if _set(sequence, sequence.initial_value, f"currentValue {beyond} :limit", limit):
                     return sequence.initial_value
@@ -330,14 +330,14 @@ def _read(name: str) -> int | None:
     return _whole_number(name, item["currentValue"]) if "currentValue" in item else None
 
 
-def _add(sequence: Sequence, count: int, **under: Any) -> int:
-    """Count up by `count` numbers, `under` a condition if there is one; return the last of them."""
+def _add(sequence: Sequence, count: int, condition: str = "", values: Item | None = None) -> int:
+    """Count up by `count` numbers, if any `condition` holds; return the last of them."""
     before = sequence.initial_value - sequence.increment
     span = typed_number(count * sequence.increment)
     update = Update(add={"currentValue": span})
     if before:
         update = Update(count={"currentValue": (typed_number(before), span)})
-    request = update.request(Counter.address(sequence.name), **under)
+    request = update.request(Counter.address(sequence.name), condition, values=values)
     request["ReturnValues"] = "UPDATED_NEW"
     try:
         # Not `write_one`: without a condition nothing can be refused, and most calls have none.
