@@ -10,6 +10,8 @@ import pytest
 from tests.production import PRODUCTION, checkout_in, collect_into
 from tests.serverless.runtime import Function
 
+SITE = "project.serverless.handler"
+
 # AWS's runtime client is for Linux only.
 collect_ignore_glob = [] if sys.platform == "linux" else ["test_*.py"]
 
@@ -44,10 +46,7 @@ def new_function(
     """
 
     def made(
-        handler: str = "project.serverless.handler",
-        log: str = "log",
-        python: Path | None = None,
-        **changes: str | None,
+        handler: str = SITE, log: str = "log", python: Path | None = None, **changes: str | None
     ) -> Function:
         changed = {name: value for name, value in (environment | changes).items() if value}
         return Function(
@@ -59,15 +58,19 @@ def new_function(
 
 @pytest.fixture(scope="module")
 def _modules_function(
-    site_folder: Path, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    site_folder: Path,
+    environment: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Function]:
     log = tmp_path_factory.mktemp("function") / "log"
-    with Function(environment, folder=site_folder, log=log) as function:
+    handler = getattr(request.module, "HANDLER", SITE)
+    with Function(environment, folder=site_folder, log=log, handler=handler) as function:
         yield function
 
 
 @pytest.fixture
 def function(engine: str, _modules_function: Function) -> Function:
-    """A function that the tests of a module share, for each as if it was new."""
+    """A function with the `HANDLER` of the module, which its tests share, each as if it was new."""
     _modules_function.forget()
     return _modules_function

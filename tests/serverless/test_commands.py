@@ -2,8 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -15,42 +14,32 @@ from tests.factories import make_user
 from tests.serverless.runtime import Function, FunctionError
 from tests.serverless.test_story import issue, sign_up, submit
 
+HANDLER = "project.serverless.run_command"
+
 
 @pytest.fixture(scope="module")
-def _running(
-    site_folder: Path, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Function]:
-    log = tmp_path_factory.mktemp("commands") / "log"
-    logged = environment | {"DJANGO_LOG_COMMANDS": "on"}
-    handler = "project.serverless.run_command"
-    with Function(logged, folder=site_folder, log=log, handler=handler) as function:
-        yield function
+def environment(environment: dict[str, str]) -> dict[str, str]:
+    return environment | {"DJANGO_LOG_COMMANDS": "on"}
 
 
-@pytest.fixture
-def commands(engine: str, _running: Function) -> Function:
-    _running.forget()
-    return _running
-
-
-def test_the_events_of_the_schedules_store_all_reports(commands: Function) -> None:
+def test_the_events_of_the_schedules_store_all_reports(function: Function) -> None:
     make_user(username="bob")
 
     for resource in printed("lambdatemplate")["Resources"].values():
         if resource["Type"] == "AWS::Scheduler::Schedule":
             event = json.loads(resource["Properties"]["Target"]["Input"])
-            assert "The report is stored." in commands.invoke(event, seconds=900)
+            assert "The report is stored." in function.invoke(event, seconds=900)
 
     assert all(report.result for report in last_reports(*KINDS.values()))
-    lines = [json.loads(line) for line in commands.log.splitlines()]
+    lines = [json.loads(line) for line in function.log.splitlines()]
     assert [line["command"] for line in lines if "command" in line] == ["storereport"] * len(KINDS)
     assert all("requestId" in line for line in lines if "command" in line)
 
 
-def test_a_one_off_command_answers_with_what_it_printed(commands: Function) -> None:
+def test_a_one_off_command_answers_with_what_it_printed(function: Function) -> None:
     bob = make_user(username="bob")
 
-    printed = commands.invoke({"command": "grantstaff", "arguments": ["bob", "--superuser"]})
+    printed = function.invoke({"command": "grantstaff", "arguments": ["bob", "--superuser"]})
 
     assert printed == "bob is a superuser.\n"
     assert User.get(bob.pk).is_superuser
@@ -70,18 +59,18 @@ FAILING: list[tuple[dict[str, object], str]] = [
 ]
 
 
-def test_a_command_that_fails_is_an_error_of_the_function(commands: Function) -> None:
+def test_a_command_that_fails_is_an_error_of_the_function(function: Function) -> None:
     make_user(username="bob")
 
     for event, message in FAILING:
         with pytest.raises(FunctionError) as raised:
-            commands.invoke(event)
+            function.invoke(event)
 
         [error] = raised.value.args
         assert error["errorType"] == "CommandFailed"
         assert error["errorMessage"].startswith(message)
         # The process serves the next event.
-        assert commands.invoke({"command": "showuser", "arguments": ["bob"]})
+        assert function.invoke({"command": "showuser", "arguments": ["bob"]})
 
 
 def test_the_alarm_of_failed_mails_counts_their_log_lines(
