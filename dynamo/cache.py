@@ -43,8 +43,8 @@ from dynamo.items.cached import UNREADABLE, decoded, encoded, integer
 from dynamo.items.plain import PlainModel
 from dynamo.items.updates import Update, conditional
 from dynamo.items.values import Item, typed_number
+from dynamo.items.writes import Outcome, write_one
 from dynamo.wire import Address, Request, Typed
-from dynamo.writes import Outcome, write_one
 
 #: Increased with every change of what an item contains. It is part of each key, so processes of two
 #: versions can share a table during a deployment: neither reads the values of the other.

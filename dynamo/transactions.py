@@ -46,8 +46,8 @@ from dynamo.items.altering import AltersData
 from dynamo.items.plain import PlainModel, not_supported
 from dynamo.items.updates import conditional
 from dynamo.items.values import ITEM_MAX_BYTES, Item
+from dynamo.items.writes import Changes, Otherwise, Refusal, Write, stored_after
 from dynamo.wire import Address
-from dynamo.writes import Changes, Otherwise, Refusal, Write, stored_after
 
 #: What a transaction takes.
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html

@@ -47,10 +47,10 @@ from dynamo.exceptions import ConditionFailed, Rejected
 from dynamo.items.altering import AltersData
 from dynamo.items.updates import Update
 from dynamo.items.values import Item, fits_key, typed_number
+from dynamo.items.writes import write_one
 from dynamo.runtime.deadline import operation_ends_at, within
 from dynamo.runtime.threads import in_thread
 from dynamo.wire import Typed
-from dynamo.writes import write_one
 from sequences.combining import Caller, Combiner
 from sequences.exceptions import CounterContended, NotACounter, ReservedName
 from sequences.models import Counter, is_counter_of_series

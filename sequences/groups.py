@@ -16,9 +16,9 @@ from dynamo.client.sending import read_item
 from dynamo.exceptions import DamagedItem
 from dynamo.items.updates import Update, conditional
 from dynamo.items.values import Item, typed_number
+from dynamo.items.writes import Write
 from dynamo.transactions import MAX_WRITES, Transaction, read_together
 from dynamo.wire import Request, Typed
-from dynamo.writes import Write
 from sequences.combining import Caller
 from sequences.exceptions import DamagedSeries, OutOfOrder, SeriesError
 from sequences.models import Counter, NumberedModel

@@ -19,9 +19,9 @@ from dynamo.client.sending import send
 from dynamo.items.bulk import write_batches
 from dynamo.items.plain import PlainModel
 from dynamo.items.values import Item
+from dynamo.items.writes import Write
 from dynamo.model.objects import WRITE_ID
 from dynamo.transactions import Transaction
-from dynamo.writes import Write
 from locks.exceptions import LeaseLost, LockTaken, UnknownLock
 from locks.leases import Lease
 from locks.lock import claim_once

@@ -19,8 +19,8 @@ from dynamo import DynamoError
 from dynamo.client.sending import read_item
 from dynamo.items.updates import Update, conditional
 from dynamo.items.values import Item
+from dynamo.items.writes import Outcome, write_one
 from dynamo.wire import Address
-from dynamo.writes import Outcome, write_one
 from locks import Lease, LeaseLost, Lock
 from uploads.exceptions import ClaimLost
 from uploads.models import DONE, UPLOADING, UploadItem

@@ -30,10 +30,10 @@ from dynamo.exceptions import DamagedItem
 from dynamo.items.attributes import TextAttribute
 from dynamo.items.plain import PlainModel, all_models
 from dynamo.items.values import PARTITION_KEY_MAX_BYTES, Item
+from dynamo.items.writes import Refusal, Write
 from dynamo.model.base import Model
 from dynamo.model.reading import Results
 from dynamo.transactions import Transaction
-from dynamo.writes import Refusal, Write
 
 PAGE_SIZE = 50
 

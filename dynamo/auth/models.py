@@ -56,11 +56,11 @@ from dynamo.items.attributes import BooleanAttribute, DateTimeAttribute, TextAtt
 from dynamo.items.fields import AttributeField, Options
 from dynamo.items.plain import per_class
 from dynamo.items.values import Item
+from dynamo.items.writes import Otherwise, Refusal, Write
 from dynamo.model.base import Model
 from dynamo.model.unique import Unique
 from dynamo.transactions import Transaction, joined
 from dynamo.wire import Typed
-from dynamo.writes import Otherwise, Refusal, Write
 
 
 def new_session_epoch() -> str:

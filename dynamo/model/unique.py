@@ -55,8 +55,8 @@ from dynamo.items.values import (
     typed_value,
     value_of,
 )
+from dynamo.items.writes import Otherwise, Refusal, Write
 from dynamo.wire import Address, Request
-from dynamo.writes import Otherwise, Refusal, Write
 
 #: Returns the form in which two texts are compared. Raises ValueError if there is none.
 Normalize = Callable[[str], str]

@@ -12,6 +12,7 @@ from dynamo.client.sending import read_item
 from dynamo.exceptions import AlreadyDone, ConditionFailed, Taken
 from dynamo.items.updates import Update, conditional, with_defaults
 from dynamo.items.values import Item, digest_of, is_same_value, text_of, typed_number
+from dynamo.items.writes import Refusal, Write
 from dynamo.model.objects import (
     VERSION,
     WRITE_ID,
@@ -32,7 +33,6 @@ from dynamo.model.unique import (
 )
 from dynamo.transactions import Transaction, joined
 from dynamo.wire import Request, Typed
-from dynamo.writes import Refusal, Write
 
 #: The default key of an item is the UUIDv5 of its request id in this namespace.
 REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")

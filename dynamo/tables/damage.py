@@ -11,10 +11,10 @@ from dynamo.exceptions import DamagedItem
 from dynamo.items.plain import PlainModel
 from dynamo.items.updates import conditional
 from dynamo.items.values import Item
+from dynamo.items.writes import Write
 from dynamo.model.base import Model
 from dynamo.transactions import Transaction
 from dynamo.wire import Request
-from dynamo.writes import Write
 
 
 def damage_in(model: type[PlainModel], items: Iterable[Item]) -> Iterator[tuple[Item, DamagedItem]]:

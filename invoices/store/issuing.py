@@ -13,8 +13,8 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from dynamo.inputs import SingleLine
+from dynamo.items.writes import Write
 from dynamo.transactions import read_together
-from dynamo.writes import Write
 from invoices.document.invoice import (
     CREDIT_PREFIX,
     DEFAULT_LANGUAGE,

@@ -7,8 +7,8 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from dynamo import Transaction, ensure
+from dynamo.items.writes import Write
 from dynamo.wire import Item, Request
-from dynamo.writes import Write
 from invoices.document.fields import check_printable, fields_of
 from invoices.document.invoice import Seller
 from invoices.models import SellerProfile

@@ -16,7 +16,7 @@ from pynamodb.expressions.operand import Path
 
 from dynamo import Transaction, joined
 from dynamo.items.updates import Update
-from dynamo.writes import Refusal, Write
+from dynamo.items.writes import Refusal, Write
 from invoices.document.amounts import Line
 from invoices.document.fields import Day, SingleLine
 from invoices.document.invoice import Draft, Invoice, credit_request_id

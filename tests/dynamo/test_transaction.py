@@ -14,8 +14,8 @@ from dynamo.exceptions import AlreadyDone, Refused, Rejected, TransactionConflic
 from dynamo.items.attributes import IntegerAttribute
 from dynamo.items.plain import PlainModel
 from dynamo.items.updates import conditional
+from dynamo.items.writes import Refusal, Write
 from dynamo.transactions import Transaction, read_together
-from dynamo.writes import Refusal, Write
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.items import insert, stored_items

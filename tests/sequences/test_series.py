@@ -10,9 +10,9 @@ import pytest
 from dynamo.exceptions import DamagedItem, Rejected
 from dynamo.items.plain import PlainModel
 from dynamo.items.values import ITEM_MAX_BYTES
+from dynamo.items.writes import Write
 from dynamo.runtime import deadline
 from dynamo.transactions import Transaction
-from dynamo.writes import Write
 from sequences import series as issuing
 from sequences.exceptions import DamagedSeries, ItemTooLarge, OutOfOrder, RequestIdReused
 from sequences.series import issue
