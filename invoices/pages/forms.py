@@ -3,43 +3,28 @@
 The fields of an invoice are declared in `invoices.document.invoice`, with their rules.
 """
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from decimal import Decimal
 from itertools import chain
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlencode
 
 from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
-from django.forms.formsets import BaseFormSet
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from dynamo.forms import RequestIdForm
 from dynamo.inputs import LongSelect
-from invoices.document.amounts import (
-    LINE_FIELDS,
-    MAX_LINES,
-    WITHOUT_VAT,
-    Line,
-    Totals,
-    check_described,
-    check_line,
-    check_totals,
-    price_field,
-    totals,
-)
+from invoices.document.amounts import LINE_FIELDS, MAX_LINES, Totals, check_totals, totals
 from invoices.document.fields import fields_of
 from invoices.document.identifiers import EU
 from invoices.document.invoice import (
     NAME_MAX_LENGTH,
     TYPED_FIELDS,
     Draft,
-    Invoice,
     Seller,
     check_customer,
     check_dates,
@@ -51,7 +36,6 @@ from invoices.document.requirements import (
     Lack,
     check_requirements,
     doubts,
-    marked_if_reduced,
     missing,
     rates_of,
     terms_left_out,
@@ -59,129 +43,18 @@ from invoices.document.requirements import (
 )
 from invoices.models import SellerProfile
 from invoices.output import einvoices
+from invoices.pages.lineforms import PREFIX, InvoiceLines, lines_of
 from invoices.store.issuing import check_may_issue, today
 from invoices.store.records import STANDINGS
 from invoices.store.sellers import check_seller, is_named, seller_of
-
-#: How many lines a rejected form can show. With more, Django would not parse so many fields.
-SHOWN_LINES = 240
 
 #: Years of four digits, as in the number of an invoice.
 FIRST_YEAR, LAST_YEAR = 1000, 9999
 #: A number has at most 15 digits.
 LAST_NUMBER = 10**15
 
-_PREFIX = "lines"
-
-
 #: What the law and the standard ask of the profile.
 _SELLER_NEEDED = ("address", "country", "vat_id", "tax_number")
-
-#: What a new line takes from the last one.
-_REPEATED = ("vat_rate", "tax_category", "unit")
-
-
-class LineForm(forms.Form):
-    """A line of an invoice in `currency`, of a seller in `country`."""
-
-    field_order = ("description", "quantity", "unit", "unit_price", "vat_rate", "tax_category")
-
-    def __init__(self, *args: Any, currency: str = "", country: str = "", **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.country = country
-        self.fields["unit_price"] = price_field(currency)
-
-    def has_changed(self) -> bool:
-        """Whether anything was typed. New lines come with a VAT rate and a quantity."""
-        typed = {name: str(self[name].data or "").strip() for name in self.fields}
-        return any(
-            text not in {"", LINE_FIELDS[name].initial}
-            for name, text in typed.items()
-            if name not in _REPEATED
-        )
-
-    def clean(self) -> dict[str, Any]:
-        is_without_vat = self.cleaned_data.get("tax_category") in WITHOUT_VAT
-        if is_without_vat and self.has_error("vat_rate", "required"):
-            del self.errors["vat_rate"]
-            self.cleaned_data["vat_rate"] = Decimal(0)
-        if not self.errors:
-            line = marked_if_reduced(Line(**self.cleaned_data), self.country)
-            self.cleaned_data["tax_category"] = line.tax_category
-            check_line(line)
-        return self.cleaned_data
-
-    def known(self) -> Line | None:
-        """The line as far as it is known, if it has an amount."""
-        self.is_valid()  # a formset that is not whole does not ask
-        if not {"quantity", "unit_price"} <= self.cleaned_data.keys():
-            return None
-        unknown: dict[str, Any] = {"description": "", "vat_rate": Decimal(0)}
-        return Line(**unknown | self.cleaned_data)
-
-
-LineForm.base_fields |= {name: field.form_field() for name, field in LINE_FIELDS.items()}
-# The rates of the seller's country, in a list of the page.
-LineForm.base_fields["vat_rate"].widget.attrs["list"] = "vat-rates"
-
-_LINE_INPUT = re.compile(rf"{_PREFIX}-(\d{{1,3}})-(?:{'|'.join(LINE_FIELDS)})", re.ASCII)
-
-
-class _Lines(BaseFormSet):
-    """The lines of an invoice. Blank lines are ignored."""
-
-    default_error_messages = {  # noqa: RUF012 - a class attribute, as in Django
-        "too_many_forms": _("An invoice has at most %(num)d lines."),
-        "missing_management_form": _(
-            "Some lines may be missing. Check the lines and send the form again."
-        ),
-    }
-
-    def total_form_count(self) -> int:
-        """At least one, and as many as were sent, whatever the browser says about their number."""
-        if not self.is_bound:
-            return max(1, super().total_form_count())
-        sent = _count_lines(self.data)
-        return max(sent, super().total_form_count()) if self.management_form.is_valid() else sent
-
-    def initial_form_count(self) -> int:
-        """Zero when bound, because every line may be blank."""
-        return 0 if self.is_bound else super().initial_form_count()
-
-    def clean(self) -> None:
-        if not any(form.has_changed() for form in self.forms):
-            self.forms[0].add_error("description", _("An invoice needs at least one line."))
-        said = [form.cleaned_data.get("description", "") for form in self.forms]
-        for count, form in enumerate(self.forms, 1):
-            try:
-                check_described(said[:count])
-            except ValidationError as error:
-                # At the line that is one too many.
-                form.add_error("description", error)
-                break
-
-    def lines(self) -> list[Line]:
-        """Those that were typed, as far as they are known."""
-        return [*self.by_position().values()]
-
-    def by_position(self) -> dict[int, Line]:
-        """As `lines`, by their positions in the form."""
-        typed = {at: form.known() for at, form in enumerate(self.forms) if form.has_changed()}
-        return {at: line for at, line in typed.items() if line}
-
-
-LineFormSet = forms.formset_factory(
-    LineForm,
-    formset=_Lines,
-    extra=0,
-    max_num=MAX_LINES,
-    validate_max=True,
-    absolute_max=SHOWN_LINES,
-)
-
-
-def _lines_of(data: Any, about: dict[str, str], initial: Any = None) -> _Lines:
-    return cast(_Lines, LineFormSet(data, prefix=_PREFIX, initial=initial, form_kwargs=about))
 
 
 def preview(data: Mapping[str, str]) -> tuple[list[int | None], Totals | None]:
@@ -191,7 +64,7 @@ def preview(data: Mapping[str, str]) -> tuple[list[int | None], Totals | None]:
     because it will count once it is corrected. Of a line without a rate, the VAT is left out.
     """
     currency = data.get("currency", "")
-    typed = _lines_of(data, {"currency": currency}).forms
+    typed = lines_of(data, {"currency": currency}).forms
     if not is_currency(currency):
         return [None] * len(typed), None
     is_wrong = any(
@@ -211,7 +84,7 @@ def preview(data: Mapping[str, str]) -> tuple[list[int | None], Totals | None]:
 
 
 def checks_of(
-    seller: Seller, typed: Draft, lines: _Lines, *, usual_terms: str, is_named: bool
+    seller: Seller, typed: Draft, lines: InvoiceLines, *, usual_terms: str, is_named: bool
 ) -> dict[str, object]:
     """What pages say about a draft, by its name in templates: what it lacks, what may be wrong."""
     positions = [*lines.by_position()] if lines.is_bound else []
@@ -229,7 +102,7 @@ def checks_of(
 def _doubt(text: object, name: str, line: int | None, positions: list[int]) -> dict[str, object]:
     """A doubt as pages show it, with the field of the form to which it leads."""
     if line is not None:
-        field = f"{_PREFIX}-{positions[line]}-{name}"
+        field = f"{PREFIX}-{positions[line]}-{name}"
         return {"text": text, "field": field, "label": LINE_FIELDS[name].label}
     return {"text": text, "field": name, "label": name and TYPED_FIELDS[name].label}
 
@@ -244,7 +117,7 @@ def checks(data: Mapping[str, str]) -> dict[str, object]:
     The page sends what it knows of the seller: see `InvoiceForm.about_seller`.
     """
     form = _TypedForm(data)
-    lines = _lines_of(data, {"currency": data.get("currency", "")})
+    lines = lines_of(data, {"currency": data.get("currency", "")})
     form.is_valid()
     about = {item.name: data.get(f"seller_{item.name}", "") for item in fields_of(Seller)}
     draft = draft_of(_UNKNOWN | form.cleaned_data, lines.lines())
@@ -335,7 +208,7 @@ class InvoiceForm(RequestIdForm):
         data = self.data if self.is_bound else None
         currency = str(self["currency"].value() or "").strip().upper()
         about = {"currency": currency, "country": self.seller.country}
-        self.lines = _lines_of(data, about, lines or [{}])
+        self.lines = lines_of(data, about, lines or [{}])
 
     @cached_property
     def parts(self) -> dict[str, Part]:
@@ -420,38 +293,6 @@ class InvoiceForm(RequestIdForm):
 
 for form in (InvoiceForm, _TypedForm):
     form.base_fields |= {name: field.form_field() for name, field in TYPED_FIELDS.items()}
-
-
-def line_values_of(invoice: Invoice) -> list[dict[str, str]]:
-    """The initial values of the lines of a form that issues the same again."""
-    return [
-        {name: field.to_typed(getattr(line, name)) for name, field in LINE_FIELDS.items()}
-        for line in invoice.lines
-    ]
-
-
-def typed_lines(data: Mapping[str, str]) -> list[dict[str, str]]:
-    """What was typed into the lines, unchecked."""
-    return [
-        {name: data.get(f"{_PREFIX}-{count}-{name}", "") for name in LINE_FIELDS}
-        for count in range(_count_lines(data))
-    ]
-
-
-def any_typed(lines: list[dict[str, str]]) -> bool:
-    """Whether one of the lines, unchecked, has a description or a price."""
-    return any(line["description"].strip() or line["unit_price"].strip() for line in lines)
-
-
-def blank_line_after(lines: list[dict[str, str]]) -> dict[str, str]:
-    """A new line, with the VAT rate, the tax category and the unit of the last one."""
-    return {name: lines[-1][name] for name in _REPEATED} if lines else {}
-
-
-def _count_lines(data: Iterable[str]) -> int:
-    """How many lines `data` has values for, whatever it says about their number; at least one."""
-    matches = map(_LINE_INPUT.fullmatch, data)
-    return min(SHOWN_LINES, 1 + max((int(match[1]) for match in matches if match), default=0))
 
 
 #: The states that the list can be limited to, each with the standings that it includes.

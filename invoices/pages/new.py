@@ -29,7 +29,7 @@ from invoices.document.places import currency_of, is_currency
 from invoices.document.requirements import language_of
 from invoices.models import CustomerItem
 from invoices.output.pdf import pdf_of
-from invoices.pages import forms
+from invoices.pages import forms, lineforms
 from invoices.pages.base import OwnFormView, SellerMixin, shown_pdf
 from invoices.store.customers import customer_of, list_customers
 from invoices.store.issuing import issue_invoice, label_issued_with, must_confirm
@@ -104,7 +104,7 @@ class InvoiceNewView(SellerMixin, InLineMixin, OwnFormView):
             # Its own dates have passed.
             due = {"supplied_from": "", "supplied_to": "", "due_date": values.get("due_date", "")}
             values = typed_values_of(model) | due
-            lines = forms.line_values_of(model)
+            lines = lineforms.line_values_of(model)
         form = self.unsent_form({**values, "request_id": forms.InvoiceForm.new_request_id()}, lines)
         return self.render_to_response(self.get_context_data(form=form))
 
@@ -150,13 +150,13 @@ class InvoiceNewView(SellerMixin, InLineMixin, OwnFormView):
     def show_sent(self, sent: QueryDict) -> HttpResponse:
         """The form with the values in `sent`, changed as the pressed button says."""
         values = {name: sent.get(name, "") for name in forms.InvoiceForm.base_fields}
-        lines = forms.typed_lines(sent)
+        lines = lineforms.typed_lines(sent)
         focus, customers, id_ = None, None, sent.get("use_customer")
         # Without the script, the key Enter does not say in which field it was pressed.
-        is_search = "enter" in sent and values["customer_name"] and not forms.any_typed(lines)
+        is_search = "enter" in sent and values["customer_name"] and not lineforms.any_typed(lines)
         if sent.keys() & {"add_line", "enter"} and not is_search:
             if len(lines) < MAX_LINES:
-                lines.append(forms.blank_line_after(lines))
+                lines.append(lineforms.blank_line_after(lines))
             focus = len(lines) - 1
         elif number := sent.get("remove_line"):
             at = next((at for at in range(len(lines)) if str(at) == number), len(lines))

@@ -15,7 +15,8 @@ from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Invoice, Seller
 from invoices.models import InvoiceItem
 from invoices.pages import new
-from invoices.pages.forms import SHOWN_LINES, InvoiceForm
+from invoices.pages.forms import InvoiceForm
+from invoices.pages.lineforms import SHOWN_LINES
 from invoices.store.lists import all_invoices
 from invoices.store.sellers import profile_of
 from sequences.models import Counter

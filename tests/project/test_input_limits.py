@@ -18,7 +18,8 @@ from dynamo.forms import ModelForm
 from invoices.document.invoice import Seller
 from invoices.models import SellerProfile
 from invoices.output import helper
-from invoices.pages.forms import SHOWN_LINES, InvoiceForm
+from invoices.pages.forms import InvoiceForm
+from invoices.pages.lineforms import SHOWN_LINES
 from project.middleware import MOST_WAITING
 from tests.commands import ROOT
 from tests.factories import make_user
