@@ -7,11 +7,12 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import path
+from django.urls import URLPattern, path
 from django.utils.crypto import get_random_string
 from django.utils.translation import gettext_lazy as _, override
+from django.views import View
 
 from accounts import services
 from accounts.emails import mails
@@ -76,7 +77,7 @@ def _count_mail(request: HttpRequest, kind: str, email: str) -> None:
         raise ValidationError(str(error)) from error
 
 
-def _action(name: str, title: Any, label: Any) -> Callable[[Any], Any]:
+def _action(name: str, title: object, label: object) -> Callable[[Any], Any]:
     """An action on accounts, by its name in URLs and in the audit log, where it has the `label`.
 
     None of them grants rights. An account's own pages are for its owner: staff acts on other
@@ -171,10 +172,17 @@ class UserAdmin(StaffAdmin):
         if not user.is_confirmed:
             self._mail(request, user, write, "confirm", lambda: mails.send_confirmation(user))
 
-    def _mail(self, request: Any, user: User, write: Transaction, kind: str, sent: Any) -> None:
+    def _mail(
+        self,
+        request: HttpRequest,
+        user: User,
+        write: Transaction,
+        kind: str,
+        sent: Callable[[], object],
+    ) -> None:
         """Count a mail to `user`, and send it by `sent` as soon as its entries are stored."""
 
-        def send(_stored: Any) -> None:
+        def send(_stored: object) -> None:
             if not sent():
                 raise ValidationError(NOT_SENT)
 
@@ -230,16 +238,16 @@ class UserAdmin(StaffAdmin):
         field.widget.attrs["class"] = "vTextField"
         return field
 
-    def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
+    def add_view(self, request: HttpRequest, *args: object, **options: object) -> HttpResponse:
         return self._form_page(request, None, _("Add an account"))
 
-    def email_view(self, request: HttpRequest, pk: UUID) -> Any:
+    def email_view(self, request: HttpRequest, pk: UUID) -> HttpResponse:
         answer = self._form_page(request, str(pk), _("Correct the email address"))
         if not getattr(answer, "context_data", {}).get("has_change_permission", True):
             raise PermissionDenied
         return answer
 
-    def _form_page(self, request: HttpRequest, pk: str | None, title: Any) -> Any:
+    def _form_page(self, request: HttpRequest, pk: str | None, title: object) -> HttpResponse:
         buttons = ("show_save_and_add_another", "show_save_and_continue", "show_delete")
         context = {**dict.fromkeys(buttons, False), "title": title}
         answer: Any = self.changeform_view(request, pk, extra_context=context)
@@ -269,7 +277,7 @@ class UserAdmin(StaffAdmin):
                 write=write,
             )
 
-        def send(_stored: Any) -> None:
+        def send(_stored: object) -> None:
             if old:
                 notices.tell(request, "email_changed", user, to=old, by_staff=True)
             is_sent = mails.send_confirmation(user) if change else mails.send_reset(email)
@@ -288,13 +296,15 @@ class UserAdmin(StaffAdmin):
         services.delete(obj, write=write)
         write.on_commit(obj, finish)
 
-    def response_add(self, request: Any, obj: User, post_url_continue: Any = None) -> Any:
+    def response_add(
+        self, request: HttpRequest, obj: User, post_url_continue: object = None
+    ) -> HttpResponse:
         return self._told(request, obj, "add")
 
-    def response_change(self, request: HttpRequest, obj: User) -> Any:
+    def response_change(self, request: HttpRequest, obj: User) -> HttpResponse:
         return self._told(request, obj, "" if obj.email == as_stored(obj).email else CHANGE_EMAIL)
 
-    def _told(self, request: HttpRequest, user: User, done: str) -> Any:
+    def _told(self, request: HttpRequest, user: User, done: str) -> HttpResponse:
         text = f"{label_of(done)}: “{user.username}”, {user.email}" if done else NOTHING_DONE
         self.message_user(request, text, messages.SUCCESS if done else messages.INFO)
         return redirect(self.url("change", user))
@@ -308,7 +318,7 @@ class UserAdmin(StaffAdmin):
         return found
 
     def get_urls(self) -> list[Any]:
-        def page(to: str, view: Any, name: str) -> Any:
+        def page(to: str, view: type[View], name: str) -> URLPattern:
             shown = self.admin_site.admin_view(view.as_view())
             return path(f"<uuid:pk>/invoices/{to}", shown, name=f"accounts_user_{name}")
 
@@ -359,8 +369,8 @@ class UserAdmin(StaffAdmin):
         return page
 
     def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> Any:
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: object = None
+    ) -> HttpResponse:
         """What is stored for an account, without its password hash. Costs 4 requests."""
         log = list_entries(journal_of(User(object_id)), limit=SHOWN_ENTRIES)
         # Its links are above.

@@ -220,7 +220,7 @@ def _uploads(progress: Progress) -> Result:
     }
 
 
-def _first(things: Iterable[Any], count: int) -> Result:
+def _first(things: Iterable[object], count: int) -> Result:
     """The first of `count` things, and how many there are besides."""
     shown = list(islice(things, SHOWN))
     return {"shown": shown, "more": count - len(shown)}
@@ -246,8 +246,8 @@ class ReportKind:
 
     name: str
     key: str
-    title: Any
-    description: Any
+    title: object
+    description: object
     work: Callable[[Progress], Result]
     schedule: str
 

@@ -55,7 +55,7 @@ class AuditLogView(TemplateView):
 
     template_name = "staff/audit_log.html"
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, Any]:
         this_month = month_of(datetime.now(UTC))
         month = self.request.GET.get("month", this_month)
         match = _MONTH.fullmatch(month)
@@ -100,7 +100,7 @@ class AccountInvoicesView(AccountInvoicesMixin, InvoiceListView):
 
     template_name = "staff/account_invoices.html"
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, Any]:
         context = super().get_context_data(**kwargs)
         if context["page"].invoices:
             year = str(context["year"])
@@ -157,11 +157,11 @@ class LockView(SignedInFormMixin, FormPageMixin, FormView):
         """A short text that is the same for all views of one lease of one holder."""
         return hashlib.sha256(repr(self.lock.holding).encode()).hexdigest()
 
-    def get_form_kwargs(self) -> dict[str, Any]:
+    def get_form_kwargs(self) -> dict[str, object]:
         initial = {"holder": self._holder}
         return {**super().get_form_kwargs(), "request": self.request, "initial": initial}
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, Any]:
         is_silent = self.lock.is_silent(datetime.now(UTC))
         return super().get_context_data(lock=self.lock, is_silent=is_silent, **kwargs)
 

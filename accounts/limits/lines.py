@@ -41,7 +41,7 @@ def in_line(account: str) -> AbstractContextManager[None]:
 class InLineMixin(View):
     """A page that takes long. A visitor who is not signed in has no line."""
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         """Make the page, including its template, when it is first in the line of the account."""
         account: Any = request.user
         with in_line(account.pk) if account.is_authenticated else nullcontext():

@@ -51,7 +51,7 @@ class ProfileView(
     form_class = ProfileForm
     next_page = "profile"
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, Any]:
         return super().get_context_data(next=self.get_redirect_url(), **kwargs)
 
     def get_form_kwargs(self) -> dict[str, Any]:

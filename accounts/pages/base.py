@@ -129,7 +129,7 @@ class FormPageMixin(FormView):
     http_method_names: Any = ("get", "head", "options", "post")
 
     @method_decorator([sensitive_post_parameters(), sensitive_variables()])
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         return super().dispatch(request, *args, **kwargs)
 
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:

@@ -72,7 +72,7 @@ class FreshSignInMixin(View):
     #: The name of the URL to go to afterwards. Default: this page, which must then accept GET.
     return_to = ""
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         """Show the page, or ask for the password or the sign-in first."""
         is_signed_in = request.user.is_authenticated
         if is_signed_in and visitor.is_fresh(request):
@@ -184,7 +184,7 @@ class PasswordResetConfirmView(FormPageMixin, auth_views.PasswordResetConfirmVie
 
     form_class = NewPasswordForm
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         # Reads the visitor first: this deletes a session that has ended, and would otherwise delete
         # the token that the link stores in the session.
         bool(request.user.is_authenticated)

@@ -106,7 +106,7 @@ class InvoiceVoidView(ChangeView):
     template_name = "invoices/invoice_void.html"
     form_class = VoidForm
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         if request.user.is_authenticated and not settings.INVOICES_ALLOW_VOID:
             raise Http404("Invoices cannot be voided: INVOICES_ALLOW_VOID is off.")
         return super().dispatch(request, *args, **kwargs)
@@ -193,7 +193,7 @@ class InvoiceSendView(ChangeView):
         values = {"to": invoice.customer.email, "subject": subject, "message": text}
         return values | {"request_id": SendForm.new_request_id()}
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, Any]:
         return super().get_context_data(
             reply_to=self.user.email, must_confirm=not self.user.is_confirmed, **kwargs
         )

@@ -85,12 +85,12 @@ class InvoiceNewView(SellerMixin, InLineMixin, OwnFormView):
     template_name = "invoices/invoice_new.html"
     form_class = forms.InvoiceForm
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         response = super().dispatch(request, *args, **kwargs)
         response.headers["Content-Security-Policy"] = settings.REQUESTING_POLICY
         return response
 
-    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def get(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         """A form with one line; with `?from=`, a form with the contents of that invoice."""
         if shown := self.kept_form_page() or self.issued_page():
             return shown
@@ -108,7 +108,7 @@ class InvoiceNewView(SellerMixin, InLineMixin, OwnFormView):
         form = self.unsent_form({**values, "request_id": forms.InvoiceForm.new_request_id()}, lines)
         return self.render_to_response(self.get_context_data(form=form))
 
-    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         """Issue it, or show the form with a line added or removed."""
         if any(request.POST.get(name) for name in _FORM_BUTTONS):
             return self.show_sent(request.POST)
@@ -217,7 +217,7 @@ class InvoiceNewView(SellerMixin, InLineMixin, OwnFormView):
     def get_form_kwargs(self) -> dict[str, Any]:
         return super().get_form_kwargs() | {"user": self.user, "profile": self.profile}
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, Any]:
         sent = self.request.POST.get("defaults") or urlencode(self.defaults())
         kwargs = {"must_confirm": must_confirm(self.user), "sent_defaults": sent} | kwargs
         context = super().get_context_data(**kwargs)
@@ -248,7 +248,7 @@ class InvoiceNewPreviewView(InvoiceNewView):
 
     http_method_names = ("get", "head", "options")
 
-    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def get(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         """The preview; the invoice if it was issued meanwhile."""
         page = f"{reverse('invoice_new')}?{request.GET.urlencode()}"
         sent = keptforms.kept_for(request, page)

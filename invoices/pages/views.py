@@ -38,7 +38,7 @@ class HomeView(TemplateView):
 
     template_name = "home.html"
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, Any]:
         if not self.request.user.is_authenticated:
             return super().get_context_data(**kwargs)
         user = signed_in(self.request)
@@ -80,7 +80,7 @@ class InvoiceListView(OwnInvoicesMixin, TemplateView):
 
     template_name = "invoices/invoice_list.html"
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, Any]:
         form = forms.ListForm(self.request.GET)
         if not form.is_valid():
             raise Http404("The query of the list is not valid.")
