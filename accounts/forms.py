@@ -109,7 +109,7 @@ class SignUpForm(BoundedPasswordsMixin, SetPasswordMixin, AccountForm, RequestId
         zone: str = self.cleaned_data["time_zone"]
         return zone if is_time_zone(zone) else ""
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         """Check the password by Django's rules, which compare it with the other values."""
         self.validate_passwords()
         typed = {
@@ -146,7 +146,7 @@ class ProfileForm(PartialForm[User]):
         fields = tuple(name for name in VALUES if name not in {"username", "email"})
 
         @staticmethod
-        def formfield_callback(field: Any, **_options: Any) -> forms.Field:
+        def formfield_callback(field: Any, **_options: object) -> forms.Field:
             return VALUES[field.name].form_field()
 
 

@@ -61,7 +61,7 @@ class InputAttribute(FormAttribute[Value]):
 
     def __init__(
         self,
-        label: Any = None,
+        label: object = None,
         *,
         attrs: Mapping[str, Any] | None = None,
         initial: str = "",
@@ -161,7 +161,7 @@ class SingleLine(InputAttribute[str], TextAttribute):
 
     def __init__(
         self,
-        label: Any = None,
+        label: object = None,
         *,
         max_length: int,
         rule: Callable[[str], str] = str,
@@ -184,7 +184,7 @@ class SingleLine(InputAttribute[str], TextAttribute):
 class MultiLine(SingleLine):
     """Text of any number of lines, in an input of `rows`."""
 
-    def __init__(self, label: Any = None, *, rows: int = 2, **options: Any) -> None:
+    def __init__(self, label: object = None, *, rows: int = 2, **options: Any) -> None:
         super().__init__(label, **options)
         self.rows = rows
 
@@ -206,7 +206,7 @@ class Choice(InputAttribute[str], TextAttribute):
 
     def __init__(
         self,
-        label: Any = None,
+        label: object = None,
         *,
         is_known: Callable[[str], bool],
         offered: Callable[[], Any],

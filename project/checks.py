@@ -30,7 +30,7 @@ def stop_without_static_files() -> None:
 
 
 @register(Tags.staticfiles, deploy=True)
-def check_collected(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+def check_collected(app_configs: object, **kwargs: object) -> list[CheckMessage]:
     """Compare the static files with the collected ones. Reads all of them.
 
     Finds nothing if none were collected yet, because the check often runs before. The start fails
@@ -74,7 +74,7 @@ def _files() -> Iterator[tuple[str, Storage]]:
 
 
 @register(Tags.security, deploy=True)
-def check_allowed_hosts(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+def check_allowed_hosts(app_configs: object, **kwargs: object) -> list[CheckMessage]:
     problem = "DJANGO_ALLOWED_HOSTS is *: the site accepts every Host header."
     warning = Warning(problem, hint="List the host names of the site.", id="project.W002")
     return [warning] if "*" in settings.ALLOWED_HOSTS else []

@@ -137,7 +137,7 @@ def _count_request(
     error: BaseException | None,
     retries: int,
     seconds: float,
-    **_signal: Any,
+    **_signal: object,
 ) -> None:
     outcome = "ok" if error is None else outcome_of(error)
     _requests(operation, table_names(request), outcome).inc()

@@ -44,7 +44,7 @@ class UserCommand(DynamoCommand):
         for name, help_text in self.flags:
             parser.add_argument(name, action="store_true", help=help_text)
 
-    def handle(self, *args: Any, **options: Any) -> str:
+    def handle(self, *args: object, **options: Any) -> str:
         return self.act(find_user(options["who"]), **options)
 
     def act(self, user: User, **options: Any) -> str:

@@ -54,7 +54,7 @@ class ProfileView(
     def get_context_data(self, **kwargs: object) -> dict[str, Any]:
         return super().get_context_data(next=self.get_redirect_url(), **kwargs)
 
-    def get_form_kwargs(self) -> dict[str, Any]:
+    def get_form_kwargs(self) -> dict[str, object]:
         return super().get_form_kwargs() | {"instance": signed_in(self.request)}
 
     def get_initial(self) -> dict[str, object]:

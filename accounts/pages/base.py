@@ -283,7 +283,7 @@ class PasswordConfirmedView(SignedInFormMixin, KeepFormMixin, FormPageMixin, For
     success_url = reverse_lazy("profile")
     success_message: Any = ""
 
-    def get_form_kwargs(self) -> dict[str, Any]:
+    def get_form_kwargs(self) -> dict[str, object]:
         return {**super().get_form_kwargs(), "user": signed_in(self.request)}
 
     @abstractmethod

@@ -89,7 +89,7 @@ class ReauthenticateView(LoginRequiredMixin, FormPageMixin, NextPageMixin, FormV
     form_class = PasswordConfirmedForm
     next_page = "profile"
 
-    def get_form_kwargs(self) -> dict[str, Any]:
+    def get_form_kwargs(self) -> dict[str, object]:
         return {**super().get_form_kwargs(), "user": signed_in(self.request)}
 
     def form_valid(self, form: PasswordConfirmedForm) -> Any:

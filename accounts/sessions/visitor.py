@@ -31,7 +31,7 @@ def session_id(request: HttpRequest) -> str | None:
 
 
 @receiver(user_logged_in, sender=User)
-def note_sign_in(user: User, request: HttpRequest | None, **_signal: Any) -> None:
+def note_sign_in(user: User, request: HttpRequest | None, **_signal: object) -> None:
     """Record the sign-in and its session. Without a Django session (tokens), only the time.
 
     The session of `user.session_id` began with the registration and is recorded already.

@@ -85,7 +85,7 @@ class Number(InputAttribute[Decimal], DecimalAttribute):
 
     def __init__(
         self,
-        label: Any = None,
+        label: object = None,
         *,
         before: int,
         after: int,

@@ -60,7 +60,7 @@ class InvoiceFileCommand(InvoiceCommand):
         """What the file contains."""
         raise NotImplementedError
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         account, _user = find_owner(options["user"])
         content = self.content(find_invoice(account, options["number"]))
         if options["output"] == "-":
@@ -99,7 +99,7 @@ def errors_about(what: str) -> Iterator[None]:
         raise CommandError(f"{what}: {' '.join(error.messages)}") from error
 
 
-def request_id_of(options: dict[str, Any], clean: Callable[[str], Any]) -> str:
+def request_id_of(options: dict[str, Any], clean: Callable[[str], object]) -> str:
     """`--request-id`, or a random one."""
     asked = options["request_id"]
     with errors_about("Request id"):

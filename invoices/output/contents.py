@@ -37,7 +37,7 @@ _ORGANIZATION = re.compile(
 )
 
 
-def contents_of(invoice: Invoice) -> dict[str, Any]:
+def contents_of(invoice: Invoice) -> dict[str, object]:
     """Everything the template prints."""
     day = invoice.issued_at
     title = _("Credit note %(number)s") if invoice.is_credit_note else _("Invoice %(number)s")

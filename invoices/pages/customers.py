@@ -1,7 +1,5 @@
 """The pages and forms of the address book. They show the customers of the signed-in account."""
 
-from typing import Any
-
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
@@ -44,7 +42,7 @@ class CustomerForm(VersionForm, RequestIdForm):
 
     request_id_salt = "invoices.customer"
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         if not self.errors.keys() & _FIELDS.keys():
             check_customer(self.customer(), prefix="")
         return self.cleaned_data
@@ -100,7 +98,7 @@ class CustomerNewView(SellerMixin, InLineMixin, OwnFormView):
             return self.redirect(text, *where, level=messages.INFO, number=known.number)
         return super().get(request, *args, **kwargs)
 
-    def get_initial(self) -> dict[str, Any]:
+    def get_initial(self) -> dict[str, object]:
         usual = Customer("", country=self.profile.country or "")
         return CustomerForm.initial_of(self.customer or usual)
 

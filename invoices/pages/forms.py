@@ -241,7 +241,7 @@ class InvoiceForm(RequestIdForm):
         """What the law of the seller's country requires of a form in which nothing was typed."""
         return list(missing(self.seller, is_named=self.is_named))
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         """Find everything that is wrong at once, as far as what is typed tells it."""
         lines_are_valid = self.lines.is_valid()
         draft = self.draft()

@@ -50,7 +50,7 @@ class LineForm(forms.Form):
             if name not in _REPEATED
         )
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         is_without_vat = self.cleaned_data.get("tax_category") in WITHOUT_VAT
         if is_without_vat and self.has_error("vat_rate", "required"):
             del self.errors["vat_rate"]

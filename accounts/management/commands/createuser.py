@@ -41,7 +41,7 @@ class Command(DynamoCommand):
         )
         parser.add_argument("--json", action="store_true")
 
-    def handle(self, *args: Any, **options: Any) -> str:
+    def handle(self, *args: object, **options: Any) -> str:
         if not is_text(options["request_id"] or ""):
             raise CommandError("The request id is not valid text.")
         form = AccountForm(options)

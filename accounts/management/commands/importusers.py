@@ -47,7 +47,7 @@ class Command(DynamoCommand):
         )
         parser.add_argument("--json", action="store_true", help="print the counts as JSON")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         self.counts: Counter[Outcome] = Counter()
         self.last_line = 0
         with (

@@ -15,7 +15,7 @@ class Command(DynamoCommand):
         parser.add_argument("--limit", type=positive, help="stop after this many accounts")
         parser.add_argument("--json", action="store_true", help="one JSON object per line")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         shape = as_json if options["json"] else as_row
         damaged: list[str] = []
         users = User.scan(

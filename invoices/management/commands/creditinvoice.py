@@ -14,7 +14,7 @@ class Command(InvoiceCommand):
     )
     takes = ("number", "--reason", "--json")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         account, user = find_owner(options["user"])
         if user:
             check_may_issue(user)

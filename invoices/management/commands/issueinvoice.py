@@ -65,7 +65,7 @@ class Command(InvoiceCommand):
         late = "allow a --date after tomorrow, before which no other invoice can then be issued"
         parser.add_argument("--force-date", action="store_true", help=late)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         request_id = request_id_of(options, REQUEST_ID.clean)
         user = find_user(options["user"])
         profile = profile_of(user.pk)

@@ -20,7 +20,7 @@ class Command(InvoiceCommand):
         parser.add_argument("--year", type=positive, help="default: all years")
         parser.add_argument("--limit", type=positive, metavar="N", help="list at most N invoices")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         """Print each invoice as it is read, and at the end the damaged ones."""
         account, _user = find_owner(options["user"])
         damaged: list[DamagedItem] = []

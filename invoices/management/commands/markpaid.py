@@ -19,7 +19,7 @@ class Command(InvoiceCommand):
         undo = "remove the mark that has this --date"
         parser.add_argument("--undo", action="store_true", help=undo)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         account, user = find_owner(options["user"])
         day = now = today(user.time_zone if user else None)
         if options["date"] is not None:

@@ -24,7 +24,7 @@ class Command(InvoiceCommand):
         parser.add_argument("--to", metavar="ADDRESS", help="default: the customer's email address")
         parser.add_argument("--message", default="", help="the text of the mail")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         request_id = request_id_of(options, clean_request_id)
         user = find_user(options["user"])
         record = find_record(user.pk, options["number"])

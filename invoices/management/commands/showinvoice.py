@@ -11,7 +11,7 @@ class Command(InvoiceCommand):
     help = "Show an invoice, and whether it is paid or credited."
     takes = ("number", "--json")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         account, _user = find_owner(options["user"])
         record = find_record(account, options["number"])
         self.stdout.write(as_full_json(record) if options["json"] else as_text(record))

@@ -20,7 +20,7 @@ class Command(InvoiceCommand):
         sent = "void it although a mail with it may have arrived"
         parser.add_argument("--even-if-sent", action="store_true", help=sent)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         if not settings.INVOICES_ALLOW_VOID:
             raise CommandError("INVOICES_ALLOW_VOID is off. Use creditinvoice.")
         account, user = find_owner(options["user"])

@@ -26,7 +26,7 @@ class Command(DynamoCommand):
         parser.add_argument("report", choices=sorted(KINDS), help="which report")
         parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         kind = KINDS[options["report"]]
         try:
             with progress_bars(shown=not options["json"]) as progress:

@@ -86,7 +86,7 @@ class Command(DynamoCommand):
         parser.add_argument("--verbose", action="store_true", help="one line per file; as -v 2")
         parser.add_argument("--json", action="store_true", help="print the summary as JSON")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         self.as_json: bool = options["json"]
         self.dry_run: bool = options["dry_run"]
         self.verbose = options["verbose"] or options["verbosity"] > 1
