@@ -1,8 +1,7 @@
 """Outdated copies write nothing, and a call whose reply was lost recognizes its own write alone."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from copy import deepcopy
 from typing import Any
 
@@ -267,59 +266,6 @@ def test_an_object_recognizes_the_same_call_after_it_had_no_answer_but_a_copy_do
     for each in [copied] if was_written else [copied, member]:
         with pytest.raises(Member.Stale):
             change(each, Parcel.get(other.pk), club="go")
-
-
-@pytest.mark.parametrize("operation", [Member.change, Member.save])
-def test_of_many_copies_that_write_the_same_value_one_succeeds(
-    operation: Callable[..., None],
-) -> None:
-    member = ann()
-    copies = [Member.get(member.pk) for _ in range(16)]
-
-    def claim(copy: Member) -> bool:
-        try:
-            if operation is Member.change:
-                copy.change(club="mine")
-            else:
-                copy.club = "mine"
-                copy.save()
-        except Member.Stale:
-            return False
-        return True
-
-    with ThreadPoolExecutor(16) as pool:
-        assert sum(pool.map(claim, copies)) == 1
-
-
-def test_increments_of_copies_that_are_repeated_on_stale_lose_nothing() -> None:
-    member = ann()
-
-    def increment(_number: int) -> None:
-        while True:
-            copy = Member.get(member.pk)
-            copy.visits += 1
-            with suppress(Member.Stale):
-                copy.save()
-                return
-
-    with ThreadPoolExecutor(16) as pool:
-        list(pool.map(increment, range(80)))
-
-    assert Member.get(member.pk).visits == 80
-
-
-def test_one_of_many_workers_takes_a_job_by_deleting_it() -> None:
-    job = Parcel.create(name="job")
-    copies = [Parcel.get(job.pk) for _ in range(16)]
-
-    def take(copy: Parcel) -> bool:
-        with suppress(Parcel.Stale):
-            copy.delete(missing_ok=False)
-            return True
-        return False
-
-    with ThreadPoolExecutor(16) as pool:
-        assert sum(pool.map(take, copies)) == 1
 
 
 def test_a_deletion_in_a_transaction_refuses_an_item_that_is_gone() -> None:
