@@ -28,6 +28,7 @@ from tests.faults.proxy import FaultProxy, through
 from tests.fork_server import fork_server
 from tests.parameters import Parameter
 from tests.requests import Requests, told
+from tests.written_tables import WrittenTables, recorded
 
 # The tests of the library also run in a project without the site (`tests/library/`).
 _HAS_SITE = (Path(__file__).resolve().parent.parent / "accounts").exists()
@@ -137,10 +138,17 @@ def engine_url(dynamodb_tables: Tables) -> Iterator[str]:
     sending.reset()
 
 
+@pytest.fixture(scope="session")
+def _written_tables() -> Iterator[WrittenTables]:
+    with recorded() as written:
+        yield written
+
+
 @pytest.fixture
-def engine(engine_url: str, dynamodb_tables: Tables) -> str:
+def engine(engine_url: str, dynamodb_tables: Tables, _written_tables: WrittenTables) -> str:
     """The URL of a real engine with empty tables."""
-    dynamodb_tables.empty()
+    names = [table.name for table in dynamodb_tables.all]
+    dynamodb_tables.empty(_written_tables.among(names))
     return engine_url
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,9 @@ from werkzeug.serving import run_simple
 app = DomainDispatcherApplication(create_backend_app)
 run_simple("127.0.0.1", int(sys.argv[1]), app, threaded=False)
 """
+
+#: The engines that were started here.
+processes: weakref.WeakSet[subprocess.Popen[bytes]] = weakref.WeakSet()
 
 
 @contextmanager
@@ -55,6 +59,7 @@ def start(name: str, port: int, folder: Path | None = None) -> subprocess.Popen[
         stderr=subprocess.DEVNULL,
         cwd=tempfile.gettempdir(),
     )
+    processes.add(process)
     _wait_until_listening(process, port)
     return process
 

@@ -31,7 +31,7 @@ from typing import IO, Any, NoReturn
 
 from botocore.session import Session
 
-from tests import botocore_files
+from tests import botocore_files, engines, written_tables
 from tests.fonts import with_fonts
 from tests.forked import Forked
 
@@ -98,7 +98,9 @@ class ForkServer:
         with tells, self._one_at_a_time:
             sent = [*streams, tells.fileno()]
             socket.send_fds(self._channel(), [json.dumps(order).encode()], sent)
-        return Forked(told, ours)
+        forked = Forked(told, ours)
+        written_tables.another_writes(forked)
+        return forked
 
     def _channel(self) -> socket.socket:
         if self._started is None:
@@ -110,6 +112,8 @@ class ForkServer:
                     env=os.environ | {"PYTHONUTF8": "1"},
                     pass_fds=[theirs.fileno()],
                 )
+            # It writes nothing itself; its forks are noted when they start.
+            engines.processes.add(process)
             self._started = process, channel
         return self._started[1]
 
