@@ -7,9 +7,9 @@ import pytest
 
 from accounts.models import User
 from accounts.services import register
-from dynamo import Transaction
+from dynamo import Transaction, Unique
 from dynamo.auth import make_password
-from dynamo.model.unique import Unique, UniqueKey
+from dynamo.model.unique import UniqueKey
 from tests.items import put_item, stored_items
 
 PASSWORD = "correct horse battery"  # of every account that tests make

@@ -4,11 +4,11 @@ from typing import Any
 
 from django.conf import settings
 
+from dynamo import Transaction
 from dynamo.client.sending import send
 from dynamo.items.plain import PlainModel
 from dynamo.items.updates import Update
 from dynamo.items.values import Item
-from dynamo.transactions import Transaction
 
 
 def scanned(table: str) -> list[Item]:

@@ -16,10 +16,10 @@ from pynamodb.attributes import (
     UnicodeSetAttribute,
 )
 
+from dynamo import request_sent
 from dynamo.client.sending import send
 from dynamo.items.values import Item
 from dynamo.items.writes import Write
-from dynamo.signals import request_sent
 from dynamo.transactions import read_together
 from sequences import NumberedItem, series as issuing
 from sequences.groups import Head

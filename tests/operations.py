@@ -14,20 +14,27 @@ from enum import Enum
 from functools import cache, partial
 from typing import Any
 
-from dynamo import DecimalAttribute, IntegerAttribute, Model, TextAttribute, Unique, casefolded
+from dynamo import (
+    DecimalAttribute,
+    IntegerAttribute,
+    Model,
+    TextAttribute,
+    Transaction,
+    Unique,
+    casefolded,
+)
 from dynamo.client.sending import send
 from dynamo.items.bulk import write_batches
 from dynamo.items.plain import PlainModel
 from dynamo.items.values import Item
 from dynamo.items.writes import Write
 from dynamo.model.objects import WRITE_ID
-from dynamo.transactions import Transaction
 from locks.exceptions import LeaseLost, LockTaken, UnknownLock
 from locks.leases import Lease
 from locks.lock import claim_once
 from locks.models import LockItem
 from locks.registry import break_lock
-from sequences.exceptions import DamagedSeries, RequestIdReused
+from sequences import DamagedSeries, RequestIdReused
 from sequences.models import Counter
 from tests.emptying import empty
 from tests.items import stored_items

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from dynamo.signals import request_sent
+from dynamo import request_sent
 
 #: The session and the account, which every page of a signed-in visitor reads.
 OF_EVERY_PAGE = ["BatchGetItem"]

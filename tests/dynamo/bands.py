@@ -4,9 +4,8 @@ from typing import Any
 
 from pynamodb.attributes import UnicodeAttribute
 
+from dynamo import Model, Unique
 from dynamo.client.sending import send
-from dynamo.model.base import Model
-from dynamo.model.unique import Unique
 
 
 class Artist(Model):

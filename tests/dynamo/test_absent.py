@@ -7,12 +7,16 @@ import pytest
 from pynamodb.expressions.condition import Condition, size
 from pynamodb.indexes import KeysOnlyProjection
 
-from dynamo.exceptions import ConditionFailed
-from dynamo.items.attributes import BooleanAttribute, IntegerAttribute, TextAttribute
-from dynamo.model.base import Model
-from dynamo.model.pages import GlobalSecondaryIndex
-from dynamo.model.unique import Unique
-from dynamo.transactions import Transaction
+from dynamo import (
+    BooleanAttribute,
+    ConditionFailed,
+    GlobalSecondaryIndex,
+    IntegerAttribute,
+    Model,
+    TextAttribute,
+    Transaction,
+    Unique,
+)
 from tests.items import overwrite
 from tests.requests import Requests
 

@@ -22,9 +22,16 @@ from django.utils.encoding import iri_to_uri
 from django.utils.http import urlsafe_base64_encode
 
 from dynamo import Transaction
-from dynamo.admin import AdminSite, ModelAdmin, UserAdmin
+from dynamo.admin import (
+    AdminSite,
+    LogEntry,
+    ModelAdmin,
+    UserAdmin,
+    journal_of,
+    list_entries,
+    month_of,
+)
 from dynamo.admin.actions import OVERTAKEN
-from dynamo.admin.models import LogEntry, journal_of, list_entries, month_of
 from dynamo.admin.shown import id_of, is_sensitive, name_of
 from dynamo.client.sending import send
 from dynamo.forms import modelform_factory

@@ -13,9 +13,9 @@ from django.contrib.admin.sites import all_sites
 from django.test import Client, override_settings
 from django.urls import path
 
+from dynamo import TextAttribute
 from dynamo.admin import AdminSite, ModelAdmin, UserAdmin
 from dynamo.forms import ModelForm, modelform_factory
-from dynamo.items.attributes import TextAttribute
 from tests.dynamo.adminpages import submit
 from tests.dynamo.desk.models import Clerk, Customer
 

@@ -9,8 +9,8 @@ import pytest
 from django.core.cache import cache
 from django.core.exceptions import SynchronousOnlyOperation
 
+from dynamo import Unavailable
 from dynamo.client.tally import counting
-from dynamo.exceptions import Unavailable
 from dynamo.runtime.deadline import page
 from dynamo.sessions import SessionStore
 from tests.dynamo.desk.models import Customer

@@ -17,6 +17,7 @@ from botocore.exceptions import (
 )
 from django.test import Client
 
+from dynamo import Unavailable
 from dynamo.cache import CacheItem
 from dynamo.client import breaker as breakers, sending
 from dynamo.client.breaker import (
@@ -28,7 +29,6 @@ from dynamo.client.breaker import (
     failing_fast,
 )
 from dynamo.client.sending import is_unreachable, send
-from dynamo.exceptions import Unavailable
 from dynamo.runtime.deadline import page
 from tests.clocks import SleeplessClock, use_clock
 from tests.faults.kinds import Meanwhile

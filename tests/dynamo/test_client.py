@@ -11,6 +11,7 @@ import pytest
 from botocore.exceptions import SSLError
 from hypothesis import given, strategies as st
 
+from dynamo import ConditionFailed, Rejected, TableMissing, Unavailable
 from dynamo.client.retries import (
     FIRST_PAUSE_SECONDS,
     LONGEST_PAUSE_SECONDS,
@@ -20,7 +21,6 @@ from dynamo.client.retries import (
     pause_seconds,
 )
 from dynamo.client.sending import send
-from dynamo.exceptions import ConditionFailed, Rejected, TableMissing, Unavailable
 from dynamo.runtime import deadline
 from dynamo.runtime.deadline import page, within
 from project import settings as site_settings

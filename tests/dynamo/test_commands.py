@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dynamo.runtime.terminal import printable
-from locks.lock import claim_once
+from locks import claim_once
 from tests.commands import run, run_for_real
 from tests.factories import make_user
 from tests.faults.kinds import Answer

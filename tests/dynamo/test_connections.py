@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from dynamo import Unavailable
 from dynamo.client import connections, sending
 from dynamo.client.sending import send
-from dynamo.exceptions import Unavailable
 from dynamo.runtime import clock
 from dynamo.runtime.deadline import within
-from sequences.counters import next_value
+from sequences import next_value
 from tests.clocks import LeapingClock, Stopwatch
 from tests.conftest import PATIENCE_SECONDS
 from tests.dynamo.bands import Band

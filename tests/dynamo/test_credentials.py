@@ -19,9 +19,9 @@ from botocore.utils import ContainerMetadataFetcher
 from urllib3 import HTTPConnectionPool
 
 from accounts.models import User
+from dynamo import Rejected, Unavailable
 from dynamo.client import credentials, sending
 from dynamo.client.sending import send
-from dynamo.exceptions import Rejected, Unavailable
 from dynamo.runtime import deadline
 from dynamo.runtime.deadline import within
 from tests.clocks import Stopwatch

@@ -11,7 +11,7 @@ from django.core.checks import CheckMessage, run_checks
 from django.test import Client
 
 from dynamo import DamagedItem, GlobalSecondaryIndex, IntegerAttribute, Model, TextAttribute, Unique
-from dynamo.admin.models import LogEntry, list_entries
+from dynamo.admin import LogEntry, list_entries
 from dynamo.client.sending import send
 from dynamo.items.plain import PlainModel, all_models
 from dynamo.tables.definitions import Table, all_tables

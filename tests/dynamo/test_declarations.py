@@ -30,23 +30,24 @@ from pynamodb.attributes import (
 from pynamodb.indexes import AllProjection, IncludeProjection, LocalSecondaryIndex
 from pynamodb.models import Model as PynamoModel
 
-from dynamo.auth import AbstractUser
-from dynamo.exceptions import Taken
-from dynamo.forms import key_names
-from dynamo.items.attributes import (
+from dynamo import (
     BooleanAttribute,
     DateAttribute,
     DateTimeAttribute,
     DecimalAttribute,
-    FormAttribute,
+    GlobalSecondaryIndex,
     IntegerAttribute,
     JSONAttribute,
+    Model,
+    Taken,
     TextAttribute,
+    Unique,
+    casefolded,
 )
+from dynamo.auth import AbstractUser
+from dynamo.forms import key_names
+from dynamo.items.attributes import FormAttribute
 from dynamo.items.plain import all_models
-from dynamo.model.base import Model
-from dynamo.model.pages import GlobalSecondaryIndex
-from dynamo.model.unique import Unique, casefolded
 from dynamo.tables.definitions import merged, tables_of
 from sequences import NumberedItem
 from tests.items import stored_items

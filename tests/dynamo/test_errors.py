@@ -5,10 +5,10 @@ import pickle
 
 import pytest
 
-from dynamo import DamagedItem, Stale, Unavailable
-from dynamo.exceptions import ErrorWithValues, Rejected
-from locks.exceptions import BadLockName, LeaseLost, LockChanged, LockTaken, UnknownLock
-from sequences.exceptions import (
+from dynamo import DamagedItem, Rejected, Stale, Unavailable
+from dynamo.exceptions import ErrorWithValues
+from locks import BadLockName, LeaseLost, LockChanged, LockTaken, UnknownLock
+from sequences import (
     CounterContended,
     DamagedSeries,
     ItemTooLarge,

@@ -14,12 +14,20 @@ from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.utils import timezone
 from pynamodb import attributes as pynamodb
 
+from dynamo import (
+    AlreadyDone,
+    DateTimeAttribute,
+    IntegerAttribute,
+    Refused,
+    RequestIdReused,
+    Stale,
+    Taken,
+    TextAttribute,
+    Transaction,
+)
 from dynamo.client.sending import send
-from dynamo.exceptions import AlreadyDone, Refused, RequestIdReused, Stale, Taken
 from dynamo.forms import ModelForm, modelform_factory
-from dynamo.items.attributes import DateTimeAttribute, IntegerAttribute, TextAttribute
 from dynamo.items.fields import NumberField, field_of
-from dynamo.transactions import Transaction
 from tests.dynamo.adminpages import Form
 from tests.dynamo.desk.models import Badge, Chair, Customer, Seat
 from tests.items import stored_items

@@ -35,11 +35,11 @@ from botocore.exceptions import (
 from django.conf import settings as django_settings
 from hypothesis import given, settings, strategies as st
 
+from dynamo import DynamoError, Unavailable
 from dynamo.client import addressing, connections, sending
 from dynamo.client.credentials import ProcessCredentials
 from dynamo.client.lean import OPERATIONS, LeanClient, _signing_key, can_bypass_botocore
 from dynamo.client.retries import Fault, fault_of
-from dynamo.exceptions import DynamoError, Unavailable
 from dynamo.runtime.deadline import within
 from tests.faults.proxy import through
 from tests.waiting import wait_until

@@ -9,13 +9,18 @@ import pytest
 from django.http import Http404
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from dynamo import (
+    DecimalAttribute,
+    GlobalSecondaryIndex,
+    IntegerAttribute,
+    JSONAttribute,
+    Model,
+    TextAttribute,
+    Unique,
+)
 from dynamo.admin.shown import id_of, with_id
 from dynamo.forms import modelform_factory
-from dynamo.items.attributes import DecimalAttribute, IntegerAttribute, JSONAttribute, TextAttribute
 from dynamo.items.values import is_same_value
-from dynamo.model.base import Model
-from dynamo.model.pages import GlobalSecondaryIndex
-from dynamo.model.unique import Unique
 from dynamo.views import get_object_or_404
 from tests.emptying import empty
 from tests.items import stored_items

@@ -6,11 +6,17 @@ from typing import Any
 import pytest
 from pynamodb.indexes import AllProjection, GlobalSecondaryIndex as PynamoIndex, KeysOnlyProjection
 
-from dynamo.exceptions import BadCursor
-from dynamo.items.attributes import IntegerAttribute, TextAttribute
-from dynamo.model.base import Model
-from dynamo.model.pages import MOST_REQUESTS, GlobalSecondaryIndex, Page
-from dynamo.model.unique import Unique, casefolded
+from dynamo import (
+    BadCursor,
+    GlobalSecondaryIndex,
+    IntegerAttribute,
+    Model,
+    Page,
+    TextAttribute,
+    Unique,
+    casefolded,
+)
+from dynamo.model.pages import MOST_REQUESTS
 from tests.dynamo.desk.models import Seat
 from tests.faults.kinds import Reply, nothing_processed
 from tests.faults.proxy import FaultProxy

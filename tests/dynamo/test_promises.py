@@ -12,18 +12,22 @@ from pynamodb.attributes import BinaryAttribute, MapAttribute, NumberAttribute, 
 from pynamodb.connection import Connection
 from pynamodb.transactions import TransactWrite
 
-from dynamo.exceptions import (
+from dynamo import (
     AlreadyExists,
     ConditionFailed,
     DamagedItem,
+    DecimalAttribute,
+    IntegerAttribute,
+    JSONAttribute,
+    Model,
     RequestIdReused,
     Stale,
     Taken,
+    TextAttribute,
+    Transaction,
+    Unique,
+    casefolded,
 )
-from dynamo.items.attributes import DecimalAttribute, IntegerAttribute, JSONAttribute, TextAttribute
-from dynamo.model.base import Model
-from dynamo.model.unique import Unique, casefolded
-from dynamo.transactions import Transaction
 from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.items import overwrite, stored_items

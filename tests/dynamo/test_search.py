@@ -8,13 +8,9 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from dynamo import BadCursor, IntegerAttribute, Model, Page, TextAttribute, Unique, casefolded
 from dynamo.client.sending import send
-from dynamo.exceptions import BadCursor
-from dynamo.items.attributes import IntegerAttribute, TextAttribute
 from dynamo.items.bulk import write_batches
-from dynamo.model.base import Model
-from dynamo.model.pages import Page
-from dynamo.model.unique import Unique, casefolded
 from tests.dynamo.test_pages import walked
 from tests.items import stored_items
 from tests.requests import Requests

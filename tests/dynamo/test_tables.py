@@ -19,8 +19,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from dynamo import Rejected, Unavailable
 from dynamo.client.sending import send
-from dynamo.exceptions import Rejected, TableMismatch, Unavailable
+from dynamo.exceptions import TableMismatch
 from dynamo.management.commands import createtables
 from dynamo.tables import checks, definitions as tables
 from dynamo.tables.definitions import Index, Table, all_tables, create, features_of

@@ -13,10 +13,9 @@ from dynamo.client.tally import MOST_CALLS, CountingPool, Tally, counting, curre
 from dynamo.items import bulk
 from dynamo.runtime.deadline import page
 from dynamo.transactions import read_together
-from locks import leases
-from locks.lock import Lock
+from locks import Lock, leases
 from locks.models import LockItem
-from sequences.counters import next_value
+from sequences import next_value
 from tests.dynamo.bands import Band
 from tests.faults.kinds import Answer, DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy

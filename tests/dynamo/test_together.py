@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from dynamo import Unavailable
 from dynamo.client.sending import send
 from dynamo.client.tally import counting
-from dynamo.exceptions import Unavailable
 from dynamo.runtime.deadline import page, page_seconds_left
 from dynamo.runtime.threads import THREADS, together
 from tests.faults.kinds import Delay

@@ -10,12 +10,12 @@ import pytest
 from pynamodb.attributes import UnicodeAttribute
 from pynamodb.expressions.condition import Condition
 
-from dynamo.exceptions import AlreadyDone, Refused, Rejected, TransactionConflict, Unavailable
-from dynamo.items.attributes import IntegerAttribute
+from dynamo import AlreadyDone, IntegerAttribute, Refused, Rejected, Transaction, Unavailable
+from dynamo.exceptions import TransactionConflict
 from dynamo.items.plain import PlainModel
 from dynamo.items.updates import conditional
 from dynamo.items.writes import Refusal, Write
-from dynamo.transactions import Transaction, read_together
+from dynamo.transactions import read_together
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.items import insert, stored_items

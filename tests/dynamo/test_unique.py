@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
+from dynamo import Taken, Transaction
 from dynamo.client.sending import send
-from dynamo.exceptions import Taken
-from dynamo.transactions import Transaction
 from tests.dynamo.bands import Band, Singer, delete_guard
 from tests.items import stored_items
 from tests.requests import Requests, told

@@ -24,15 +24,19 @@ from django.contrib.auth.models import (
 from django.core import mail
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 
-from dynamo.auth import AbstractUser, UserManager, passwords, permissions
+from dynamo import Refused, TextAttribute, Transaction, ensure
+from dynamo.auth import (
+    AbstractUser,
+    UserManager,
+    all_permissions,
+    passwords,
+    permission,
+    permissions,
+)
 from dynamo.auth.apps import check_backends
 from dynamo.auth.forms import SetPasswordForm, UserCreationForm
-from dynamo.auth.permissions import GROUP_SECONDS, all_permissions, permission
+from dynamo.auth.permissions import GROUP_SECONDS
 from dynamo.client.sending import send
-from dynamo.exceptions import Refused
-from dynamo.items.attributes import TextAttribute
-from dynamo.model.base import ensure
-from dynamo.transactions import Transaction
 from tests.conftest import PATIENCE_SECONDS
 from tests.dynamo.desk.models import Clerk, Team
 from tests.faults.kinds import DropReply

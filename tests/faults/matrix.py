@@ -13,13 +13,12 @@ from unittest.mock import patch
 
 import pytest
 
+from dynamo import ConditionFailed, Model, Transaction, Unavailable
 from dynamo.client import sending
 from dynamo.client.sending import send
-from dynamo.exceptions import ConditionFailed, TransactionCancelled, Unavailable
+from dynamo.exceptions import TransactionCancelled
 from dynamo.items.plain import PlainModel
-from dynamo.model.base import Model
 from dynamo.runtime import deadline
-from dynamo.transactions import Transaction
 from locks import Lease
 from tests.clocks import StallProofClock, use_clock
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Fault, Meanwhile

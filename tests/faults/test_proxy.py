@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dynamo import ConditionFailed, Unavailable
 from dynamo.client.sending import send
-from dynamo.exceptions import ConditionFailed, Unavailable
 from dynamo.tables import definitions as tables
 from invoices.store.lists import all_invoices
 from tests import engines

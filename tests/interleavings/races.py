@@ -8,8 +8,7 @@ from itertools import combinations, permutations
 from typing import Any
 
 from accounts.exceptions import StaleUser
-from dynamo.exceptions import Stale, Unavailable
-from dynamo.model.base import Model
+from dynamo import Model, Stale, Unavailable
 from tests.interleavings.operations import DEAD
 from tests.interleavings.scheduler import Scenario
 from tests.operations import Operation, Stored, nothing, plain, said

@@ -7,13 +7,9 @@ from typing import Any
 
 import pytest
 
+from dynamo import DynamoError, Transaction
 from dynamo.client.sending import send
-from dynamo.exceptions import DynamoError
-from dynamo.transactions import Transaction
-from locks import leases
-from locks.exceptions import LockTaken
-from locks.leases import Lease
-from locks.lock import Lock
+from locks import Lease, Lock, LockTaken, leases
 from locks.models import LockItem
 from locks.registry import State, break_lock
 from locks.requests import read

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dynamo.client.sending import send
-from sequences.counters import next_value
+from sequences import next_value
 from sequences.models import Counter
 from tests.emptying import empty
 from tests.interleavings.conftest import Explore

@@ -10,10 +10,7 @@ import pytest
 from dynamo.client.sending import send
 from dynamo.items.values import Item
 from dynamo.runtime.clock import now
-from locks import leases
-from locks.exceptions import LeaseLost
-from locks.leases import Lease
-from locks.lock import Lock
+from locks import Lease, LeaseLost, Lock, leases
 from tests.requests import told
 
 

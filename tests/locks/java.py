@@ -8,8 +8,8 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
+from dynamo import ConditionFailed
 from dynamo.client.sending import send
-from dynamo.exceptions import ConditionFailed
 from dynamo.items.values import Item
 
 _EXISTS = "attribute_exists(#pk)"

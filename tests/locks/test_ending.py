@@ -6,9 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from dynamo.runtime.clock import now
-from locks import leases
-from locks.exceptions import LeaseLost
-from locks.lock import Lock
+from locks import LeaseLost, Lock, leases
 from tests.commands import run_for_real
 from tests.faults.kinds import CloseBefore
 from tests.faults.proxy import FaultProxy

@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-from locks import leases
-from locks.exceptions import LeaseLost
-from locks.lock import Lock
+from locks import LeaseLost, Lock, leases
 from tests.clocks import LeapingClock
 from tests.faults.kinds import Answer, Meanwhile
 from tests.faults.proxy import FaultProxy

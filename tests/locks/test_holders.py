@@ -5,11 +5,9 @@ from typing import Any
 
 import pytest
 
-from dynamo.exceptions import DamagedItem
+from dynamo import DamagedItem
 from dynamo.runtime.clock import now
-from locks.exceptions import LeaseLost
-from locks.leases import Lease
-from locks.lock import Lock
+from locks import Lease, LeaseLost, Lock
 from locks.registry import HolderWatch
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy

@@ -6,8 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from dynamo.runtime.clock import now
-from locks.exceptions import LockTaken
-from locks.lock import Lock
+from locks import Lock, LockTaken
 from locks.registry import State, break_lock, look
 from tests.locks import java
 from tests.locks.items import stored, taken

@@ -6,12 +6,9 @@ from typing import Any
 
 import pytest
 
-from dynamo.exceptions import Rejected
+from dynamo import Rejected, Transaction
 from dynamo.runtime.clock import now
-from dynamo.transactions import Transaction
-from locks import requests
-from locks.exceptions import LeaseLost, LockError
-from locks.leases import Lease
+from locks import Lease, LeaseLost, LockError, requests
 from locks.models import LockItem
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy

@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 
-from dynamo.exceptions import DamagedItem, Rejected
+from dynamo import DamagedItem, Rejected
 from dynamo.runtime.clock import now
-from locks.exceptions import BadLockName, LeaseLost, LockTaken
-from locks.lock import Lock, claim_once
+from locks import BadLockName, LeaseLost, Lock, LockTaken, claim_once, lease_lost, lock_awaited
 from locks.registry import break_lock
-from locks.signals import lease_lost, lock_awaited
 from tests.locks.items import put, stored, taken
 from tests.requests import Requests
 from tests.waiting import wait_until

@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from locks.exceptions import LeaseLost
-from locks.lock import claim_once
+from locks import LeaseLost, claim_once
 from locks.registry import State, all_locks
 from tests.commands import run, run_on_a_terminal
 from tests.fork_server import fork_server

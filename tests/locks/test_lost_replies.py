@@ -11,13 +11,9 @@ from typing import Any
 
 import pytest
 
-from dynamo.exceptions import Unavailable
+from dynamo import Transaction, Unavailable
 from dynamo.runtime.deadline import within
-from dynamo.transactions import Transaction
-from locks import leases
-from locks.exceptions import LeaseLost
-from locks.leases import Lease
-from locks.lock import Lock
+from locks import Lease, LeaseLost, Lock, leases
 from tests.clocks import LeapingClock
 from tests.faults.kinds import Answer, Delay, DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy

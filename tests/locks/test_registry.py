@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from dynamo.exceptions import Unavailable
-from locks.exceptions import LeaseLost, LockChanged, UnknownLock
-from locks.leases import Lease
-from locks.lock import Lock, claim_once
+from dynamo import Unavailable
+from locks import Lease, LeaseLost, Lock, LockChanged, UnknownLock, claim_once
 from locks.registry import State, all_locks, break_lock, look
 from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy

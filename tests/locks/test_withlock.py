@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from locks.leases import Lease
-from locks.lock import Lock, claim_once
+from locks import Lease, Lock, claim_once
 from locks.registry import break_lock
 from tests.commands import run, run_for_real, run_on_a_terminal
 from tests.faults.kinds import Answer

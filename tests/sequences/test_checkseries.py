@@ -12,7 +12,8 @@ import pytest
 from dynamo.client.sending import send
 from dynamo.tables import findings
 from dynamo.transactions import READ_TOGETHER
-from sequences.check import SeriesCheck, SeriesReport, check_series, position as place
+from sequences import check_series
+from sequences.check import SeriesCheck, SeriesReport, position as place
 from sequences.models import Counter
 from tests import commands
 from tests.numbered import (

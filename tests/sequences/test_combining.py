@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from dynamo.exceptions import Unavailable
+from dynamo import Unavailable
 from dynamo.runtime import deadline
 from dynamo.runtime.deadline import operation_ends_at, within
 from sequences.combining import OVERDUE_SECONDS, Caller, Combiner

@@ -9,21 +9,23 @@ from typing import Any
 
 import pytest
 
+from dynamo import Unavailable
 from dynamo.client.sending import send
-from dynamo.exceptions import Unavailable
 from dynamo.runtime.deadline import within
-from sequences import counters
-from sequences.counters import (
+from sequences import (
+    CounterContended,
+    NotACounter,
+    ReservedName,
     Sequence,
-    Strategy,
+    counters,
     delete_counter,
     last_value,
     next_value,
     next_values,
+    numbers_given,
 )
-from sequences.exceptions import CounterContended, NotACounter, ReservedName
+from sequences.counters import Strategy
 from sequences.models import Counter as CounterItem
-from sequences.signals import numbers_given
 from tests.faults.kinds import CloseBefore, DropReply, Fault, Meanwhile, TimeOut
 from tests.faults.proxy import FaultProxy
 from tests.numbered import Ticket, new_series, ticket

@@ -12,7 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from dynamo.client.sending import send
-from sequences.counters import last_value, next_value
+from sequences import last_value, next_value
 from sequences.models import Counter as CounterItem
 from tests import commands
 from tests.faults.kinds import DropReply

@@ -11,7 +11,7 @@ from accounts.exceptions import AccountError, AccountRequestReused, BadLink, Ema
 from accounts.models import User
 from accounts.services import change_username, delete, edit_profile, find_user, register
 from accounts.sessions import services as sessions
-from dynamo.admin.models import LogEntry, journal_of, list_entries, month_of
+from dynamo.admin import LogEntry, journal_of, list_entries, month_of
 from staff.reports import KINDS, last_reports
 from tests.commands import run
 from tests.emailchanges import assert_guards_are_correct

@@ -11,7 +11,7 @@ from accounts.exceptions import TooManyAttempts
 from accounts.limits.attempts import begin_client, begin_sign_in, forget
 from accounts.limits.windows import limit
 from accounts.models import User
-from locks.lock import Lock, claim_once
+from locks import Lock, claim_once
 from locks.registry import State, break_lock
 from tests.commands import run
 from tests.locks import items

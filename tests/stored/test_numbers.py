@@ -14,7 +14,7 @@ from invoices.store.issuing import issue_invoice
 from invoices.store.lists import all_invoices, list_invoices
 from invoices.store.records import find_invoice, find_record
 from invoices.store.settlement import credit, mark_paid, mark_unpaid, void
-from sequences.counters import last_value, next_value, next_values
+from sequences import last_value, next_value, next_values
 from tests.commands import run
 from tests.invoice_factories import SELLER, assert_whole, draft
 from tests.stored.releases import Stored, each_release

@@ -27,9 +27,9 @@ from dynamo.items.values import Item
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer
 from invoices.store.settlement import void
-from locks.lock import Lock, claim_once
+from locks import Lock, claim_once
 from locks.registry import look
-from sequences.counters import next_value, next_values
+from sequences import next_value, next_values
 from staff.reports import KINDS, make_report, store
 from tests.factories import PASSWORD, change_password, make_user
 from tests.invoice_factories import issued, sell_as

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dynamo.exceptions import Unavailable
+from dynamo import Unavailable
 from tests.torture.history import LINGERS_SECONDS, Journal, read
 
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from locks import leases
-from locks.leases import Lease
+from locks import Lease, leases
 from tests.faults.kinds import Meanwhile
 from tests.locks.items import abandoned, put, stored, taken, unaware
 from tests.requests import Requests

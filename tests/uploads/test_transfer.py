@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from locks.exceptions import LeaseLost
+from locks import LeaseLost
 from tests.faults.kinds import Meanwhile
 from tests.requests import Requests
 from tests.uploads.samples import (

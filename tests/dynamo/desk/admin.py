@@ -4,8 +4,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from dynamo import admin
-from dynamo.transactions import Transaction
+from dynamo import Transaction, admin
 from tests.dynamo.desk.models import Badge, Clerk, Customer, Locker, Seat, Shift, Team
 
 

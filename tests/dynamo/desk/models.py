@@ -14,20 +14,21 @@ from pynamodb.attributes import (
     UnicodeSetAttribute,
 )
 
-from dynamo.auth import AbstractGroup, AbstractUser
-from dynamo.items.attributes import (
+from dynamo import (
     BooleanAttribute,
     DateAttribute,
     DateTimeAttribute,
     DecimalAttribute,
+    GlobalSecondaryIndex,
     IntegerAttribute,
     JSONAttribute,
+    Model,
     TextAttribute,
+    Unique,
+    casefolded,
 )
+from dynamo.auth import AbstractGroup, AbstractUser
 from dynamo.items.plain import PlainModel
-from dynamo.model.base import Model
-from dynamo.model.pages import GlobalSecondaryIndex
-from dynamo.model.unique import Unique, casefolded
 
 
 class Plan(TextChoices):

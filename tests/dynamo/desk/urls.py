@@ -8,9 +8,8 @@ from django.shortcuts import redirect
 from django.urls import include, path
 from django.views import generic
 
-from dynamo import admin
+from dynamo import Transaction, admin
 from dynamo.forms import ModelForm, modelform_factory
-from dynamo.transactions import Transaction
 from dynamo.views import (
     CreateView,
     DeleteView,

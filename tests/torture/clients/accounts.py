@@ -10,7 +10,7 @@ from typing import Any
 from accounts import services
 from accounts.exceptions import AccountRequestReused, StaleUser, UnknownUser, ValueTaken
 from accounts.models import User
-from dynamo.exceptions import Refused
+from dynamo import Refused
 from dynamo.items.values import Item
 from tests.site_operations import ACCOUNTS
 from tests.torture.clients.client import Client

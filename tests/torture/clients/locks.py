@@ -2,9 +2,7 @@
 
 import time
 
-from locks.exceptions import LeaseLost, LockTaken
-from locks.leases import Lease
-from locks.lock import Lock
+from locks import Lease, LeaseLost, Lock, LockTaken
 from tests.torture.clients.client import Client
 from tests.torture.history import Running
 from tests.torture.resource import Resource, StaleFence
