@@ -9,12 +9,12 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import served
 from tests.browser.test_axe import faults
-from tests.dynamo.conftest import project
+from tests.dynamo.conftest import _settings_of_project, project
 from tests.dynamo.desk.models import Clerk, Customer
 from tests.dynamo.test_admin import PASSWORD
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("engine", project.__name__)]
-__all__ = ["project"]
+__all__ = ["_settings_of_project", "project"]
 
 
 @pytest.fixture
