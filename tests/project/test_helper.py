@@ -202,7 +202,7 @@ if __name__ == "__main__":
     helper.run_in_helper(computations.mark, f"{folder}/helper")
     if kind == "in the middle":
         # Of the orphan, which its parent does not end.
-        helper.SECONDS = 5
+        helper.SECONDS = 3
         busy = [computations.never_end, f"{folder}/busy"]
         threading.Thread(target=helper.run_in_helper, args=busy).start()
     if kind == "with a forked sibling" and not os.fork():
