@@ -10,7 +10,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from accounts.limits import attempts
 from accounts.limits.clients import counted_client
-from accounts.models import User
+from accounts.models import AbstractAccount, account_model
 from dynamo.auth.backends import UserBackend
 from dynamo.auth.passwords import queued
 from dynamo.runtime.threads import together
@@ -26,7 +26,7 @@ class AccountBackend(UserBackend):
         username: str | None = None,
         password: str | None = None,
         **_credentials: object,
-    ) -> User | None:
+    ) -> AbstractAccount | None:
         """The account, if the password is correct and the account is active.
 
         Sends the same requests and hashes the same, whether or not the account exists. (An imported
@@ -51,23 +51,26 @@ class AccountBackend(UserBackend):
             return self._authenticate(username, password, client)
 
     @sensitive_variables()
-    def _authenticate(self, username: str, password: str, client: str | None) -> User | None:
+    def _authenticate(
+        self, username: str, password: str, client: str | None
+    ) -> AbstractAccount | None:
         # The client's slot before the account's: see `accounts.limits.attempts`. The call that may
         # wait comes first, in this thread, because the others are shared.
         of_client, pk = together(
-            partial(attempts.begin_client, client), partial(User.key_in_even_time, username)
+            partial(attempts.begin_client, client),
+            partial(account_model().key_in_even_time, username),
         )
-        user: User | None
+        user: AbstractAccount | None
         attempt, user = together(
             partial(attempts.begin_sign_in, username, pk, client, of_client),
-            partial(User.get_in_even_time, pk, username),
+            partial(account_model().get_in_even_time, pk, username),
         )
 
         @sensitive_variables()
         def is_right(typed: str) -> bool:
             if user is None:
                 # Hashes the same if there is no account.
-                User().set_password(typed)
+                account_model()().set_password(typed)
                 return False
             return user.check_password(typed) and user.is_active
 

@@ -14,7 +14,8 @@ AccountError
 └── ImportStopped         a request for a row of an import failed
 """
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any
 
 from dynamo import DynamoError
 from dynamo.exceptions import ErrorWithValues, RequestIdReused
@@ -25,22 +26,27 @@ class AccountError(ErrorWithValues):
 
 
 class ValueTaken(AccountError):
-    """Another account has `value` of the unique attribute `attribute` (its Python name)."""
+    """Another account has the `values` of the unique `attributes` (their Python names)."""
 
-    #: The name of the attribute in messages, if it differs from the Python name.
-    label: ClassVar[str | None] = None
-
-    attribute: str
-    value: str
+    attributes: tuple[str, ...]
+    values: tuple[str, ...]
 
     @property
-    def uniques(self) -> list[tuple[str]]:
+    def attribute(self) -> str:
+        """The first of them."""
+        return self.attributes[0]
+
+    @property
+    def uniques(self) -> list[tuple[str, ...]]:
         """As of `dynamo.exceptions.Taken`, for forms."""
-        return [(self.attribute,)]
+        return [self.attributes]
 
     def __str__(self) -> str:
-        label = self.label or self.attribute.replace("_", " ")
-        return f"Another account has the {label} {self.value}."
+        named = (
+            f"{_LABELS.get(name, name.replace('_', ' '))} {value}"
+            for name, value in zip(self.attributes, self.values, strict=True)
+        )
+        return f"Another account has the {' and the '.join(named)}."
 
 
 class UsernameTaken(ValueTaken):
@@ -48,15 +54,21 @@ class UsernameTaken(ValueTaken):
 
 
 class EmailTaken(ValueTaken):
-    label = "email address"
+    pass
 
 
-_TAKEN: dict[str, type[ValueTaken]] = {"username": UsernameTaken, "email": EmailTaken}
+_TAKEN: dict[tuple[str, ...], type[ValueTaken]] = {
+    ("username",): UsernameTaken,
+    ("email",): EmailTaken,
+}
+#: Names of attributes in messages that differ from the Python names.
+_LABELS = {"email": "email address"}
 
 
-def taken(attribute: str, value: str) -> ValueTaken:
-    """The error for a `value` of `attribute` that another account has."""
-    return _TAKEN.get(attribute, ValueTaken)(attribute, value)
+def taken(names: tuple[str, ...], values: Mapping[str, Any]) -> ValueTaken:
+    """The error for `values` of the attributes `names` that another account has."""
+    found = tuple(str(values[name]) for name in names)
+    return _TAKEN.get(names, ValueTaken)(names, found)
 
 
 class AccountRequestReused(AccountError, RequestIdReused):

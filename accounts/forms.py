@@ -14,7 +14,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from accounts.attributes import check_reserved
 from accounts.limits import attempts
-from accounts.models import VALUES, User
+from accounts.models import AbstractAccount, account_model
 from accounts.services import another_username
 from accounts.timezones import is_time_zone
 from dynamo import Model
@@ -37,7 +37,7 @@ class BoundedPasswordsMixin(forms.Form):
                 # No maxlength attribute: a browser would truncate a pasted password silently.
                 field.validators.append(MaxLengthValidator(PASSWORD_MAX_LENGTH))
 
-    def validate_password_for_user(self, user: User, field: str = "password2") -> None:
+    def validate_password_for_user(self, user: AbstractAccount, field: str = "password2") -> None:
         """As Django's, which shows the error at the second field."""
         super().validate_password_for_user(user, field.replace("2", "1"))  # type: ignore[misc]  # of SetPasswordMixin
 
@@ -65,14 +65,20 @@ class AccountForm(forms.Form):
     An operator may choose a username that is reserved (`ACCOUNTS_RESERVED_USERNAMES`).
     """
 
-    username = VALUES["username"].form_field()
-    email = VALUES["email"].form_field()
-    full_name = VALUES["full_name"].form_field()
-    phone_number = VALUES["phone_number"].form_field()
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        names = account_model().sign_up_fields
+        self.fields |= {name: self.account_field(name) for name in names}
+        self.order_fields(names)
+
+    def account_field(self, name: str) -> forms.Field:
+        """The form field of an attribute of the account."""
+        return account_model().form_field(name)
 
     def account_values(self) -> dict[str, Any]:
         """The clean values, as `register` takes them."""
-        return {name: value for name, value in self.cleaned_data.items() if name in VALUES}
+        names = account_model().typed_attributes()
+        return {name: value for name, value in self.cleaned_data.items() if name in names}
 
     def faults(self) -> list[str]:
         """The errors for people who see no form, each with the label of its field."""
@@ -113,9 +119,11 @@ class SignUpForm(BoundedPasswordsMixin, SetPasswordMixin, AccountForm, RequestId
         """Check the password by Django's rules, which compare it with the other values."""
         self.validate_passwords()
         typed = {
-            name: self.cleaned_data.get(name, "") for name in ("username", "email", "full_name")
+            name: value
+            for name, value in self.cleaned_data.items()
+            if name in account_model().sign_up_fields
         }
-        self.validate_password_for_user(User(**typed))
+        self.validate_password_for_user(account_model()(**typed))
         return self.cleaned_data
 
 
@@ -138,16 +146,16 @@ class PartialForm(ModelForm[M]):
             self.data = sent
 
 
-class ProfileForm(PartialForm[User]):
+class ProfileForm(PartialForm[AbstractAccount]):
     """The values of an account that its user edits."""
 
     class Meta:
-        model = User
-        fields = tuple(name for name in VALUES if name not in {"username", "email"})
+        model = account_model()
+        fields = model.profile_fields
 
         @staticmethod
         def formfield_callback(field: Any, **_options: object) -> forms.Field:
-            return VALUES[field.name].form_field()
+            return account_model().form_field(field.name)
 
 
 class PasswordConfirmedForm(BoundedPasswordsMixin, forms.Form):
@@ -161,7 +169,7 @@ class PasswordConfirmedForm(BoundedPasswordsMixin, forms.Form):
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
     )
 
-    def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, user: AbstractAccount, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.user = user
 
@@ -173,7 +181,10 @@ class PasswordConfirmedForm(BoundedPasswordsMixin, forms.Form):
 
 
 class UsernameChangeForm(PasswordConfirmedForm):
-    username = VALUES["username"].form_field(rule=clean_username)
+    def __init__(self, user: AbstractAccount, *args: Any, **kwargs: Any) -> None:
+        super().__init__(user, *args, **kwargs)
+        self.fields["username"] = user.form_field("username", rule=clean_username)
+        self.order_fields(self.field_order)
 
     def clean_username(self) -> str:
         username = another_username(self.user, self.cleaned_data["username"])
@@ -182,7 +193,7 @@ class UsernameChangeForm(PasswordConfirmedForm):
 
 
 class EmailChangeForm(PasswordConfirmedForm):
-    email = VALUES["email"].form_field()
+    email = account_model().form_field("email")
 
 
 class NewPasswordForm(BoundedPasswordsMixin, SetPasswordForm):

@@ -23,9 +23,11 @@ epoch ends every session, also for code that reads only Django's session.
 import time
 import uuid
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar, cast
 
+from django import forms
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.utils.translation import gettext_lazy as _
 from pynamodb.attributes import MapAttribute, UTCDateTimeAttribute
 from pynamodb.expressions.condition import Condition
@@ -45,6 +47,7 @@ from dynamo.auth.usernames import (
     comparable_username,
 )
 from dynamo.inputs import Choice, InputAttribute, SingleLine
+from dynamo.items.attributes import FormAttribute
 from dynamo.items.values import Item
 
 #: Never changes, so it distinguishes two accounts that had the same key.
@@ -61,11 +64,32 @@ _PENDING = ("pending_email", "pending_id", "pending_until")
 NO_PENDING_CHANGE: dict[str, Any] = dict.fromkeys(_PENDING)
 
 
-class User(AbstractUser):
-    class Meta:
-        table_name = "users"
-        verbose_name = _("account")
-        verbose_name_plural = _("accounts")
+class AbstractAccount(AbstractUser):
+    """An account, for a user model of one's own:
+
+        class Member(AbstractAccount):         # AUTH_USER_MODEL = "members.Member"
+            class Meta:
+                table_name = "members"
+
+            card = TextAttribute(_("Card"), max_length=20)
+            club = TextAttribute(_("Club"))
+
+            unique_card = Unique("club", "card")
+
+            sign_up_fields = ("username", "email", "club", "card")
+
+    Further attributes are asked for by the pages whose fields name them, and an operation gets them
+    by name, as `register(…, club="chess")`.
+    """
+
+    #: What the sign-up page asks for besides the password, and what the profile shows.
+    sign_up_fields: ClassVar[tuple[str, ...]] = ("username", "email", "full_name", "phone_number")
+    profile_fields: ClassVar[tuple[str, ...]] = (
+        "full_name",
+        "phone_number",
+        "language",
+        "time_zone",
+    )
 
     _alters_data = (*AbstractUser._alters_data, "await_email")
 
@@ -116,8 +140,6 @@ class User(AbstractUser):
     pending_id = TextAttribute(attr_name="pendingId", null=True)
     pending_until = IntegerAttribute(attr_name="pendingUntil", null=True)
 
-    RequestIdReused = AccountRequestReused
-    Stale, Taken = StaleUser, ValueTaken  # type: ignore[assignment]  # not of the library's tree
     # `accounts.sessions.visitor` does, together with the session.
     records_sign_ins = False
 
@@ -131,6 +153,11 @@ class User(AbstractUser):
         "email", normalize=comparable_email, searchable=settings.ACCOUNTS_PREFIX_SEARCH
     )
 
+    def __init_subclass__(cls, **options: object) -> None:
+        # Not errors of each model, as the library makes them.
+        cls.Stale, cls.Taken, cls.RequestIdReused = StaleUser, ValueTaken, AccountRequestReused  # type: ignore[assignment]  # not of the library's tree
+        super().__init_subclass__(**options)
+
     @property
     def is_confirmed(self) -> bool:
         """Whether the owner has confirmed the email address."""
@@ -142,9 +169,42 @@ class User(AbstractUser):
         return self.pending_email if (self.pending_until or 0) > time.time() else None
 
     @classmethod
-    def cleaned(cls, **typed: Any) -> dict[str, Any]:
+    def typed_attributes(cls) -> dict[str, Any]:
+        """The attributes that people type, by name."""
+        asked = {*cls.sign_up_fields, *cls.profile_fields}
+        return {
+            name: attribute
+            for name, attribute in cls.get_attributes().items()
+            if isinstance(attribute, InputAttribute)
+            or (isinstance(attribute, FormAttribute) and name in asked)
+        }
+
+    @classmethod
+    def uniques(cls) -> list[tuple[str, ...]]:
+        """The names of the attributes of each `Unique`."""
+        return [unique.names for unique in cls._unique_keys]
+
+    @classmethod
+    def form_field(cls, name: str, **changes: object) -> forms.Field:
+        """The form field of an attribute; `changes` as of `InputAttribute.variant`."""
+        attribute = cls.get_attributes()[name]
+        if isinstance(attribute, InputAttribute):
+            return attribute.form_field(**changes)
+        field: forms.Field = cls._meta.get_field(name).formfield()
+        field.validators += getattr(attribute, "validators", [])
+        return field
+
+    @classmethod
+    def cleaned(cls, **typed: object) -> dict[str, Any]:
         """The values as stored, by attribute name. Raises ValidationError."""
-        return {name: VALUES[name].clean(text) for name, text in typed.items()}
+        values = {}
+        for name, value in typed.items():
+            attribute = cls.typed_attributes()[name]
+            if isinstance(attribute, InputAttribute):
+                values[name] = attribute.clean(value)
+            else:
+                values[name] = cls.form_field(name).clean(value) or None
+        return values
 
     def unchanged(self) -> Condition:
         """The condition that the stored account is still the one that was read.
@@ -163,7 +223,7 @@ class User(AbstractUser):
         if _JOINED_AT in self.stored:
             same: Condition = joined_at == self.stored[_JOINED_AT]
         else:
-            same = User.pk.exists() & joined_at.does_not_exist()
+            same = self.__class__.pk.exists() & joined_at.does_not_exist()
         return same
 
     def is_same_item(self, stored: Item) -> bool:
@@ -179,7 +239,8 @@ class User(AbstractUser):
         """The condition that the visitor's session has not ended; without one, `same_account`."""
         if not self.session_id:
             return self.same_account()
-        return User.sessions[self.session_id].exists()
+        exists: Condition = self.__class__.sessions[self.session_id].exists()
+        return exists
 
     def has_name(self, **values: str) -> bool:
         """Whether the unique `values` are those of the account, in any spelling.
@@ -212,10 +273,9 @@ class User(AbstractUser):
         return StaleUser(self.pk, deleted=is_deleted)
 
     def _taken(self, names: tuple[str, ...], values: Mapping[str, Any]) -> Exception:
-        [name] = names
-        stored_name = self.get_attributes()[name].attr_name
-        value_taken.send_robust(sender=User, attribute=stored_name)
-        return taken(name, values[name])
+        stored_names = [str(self.get_attributes()[name].attr_name) for name in names]
+        value_taken.send_robust(sender=self.__class__, attribute="#".join(stored_names))
+        return taken(names, values)
 
     def _implied(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """What a change to `values` changes as well.
@@ -242,7 +302,18 @@ class User(AbstractUser):
         return {} if self.sessions is None else self.sessions.as_dict()
 
 
-#: The attributes that people type, by name, in the order of the profile.
-VALUES: dict[str, InputAttribute[object]] = {
-    name: value for name, value in vars(User).items() if isinstance(value, InputAttribute)
-}
+def account_model() -> type[AbstractAccount]:
+    """The model of AUTH_USER_MODEL."""
+    return cast(type[AbstractAccount], get_user_model())
+
+
+# With a model of one's own, this one would have a table that nobody uses.
+if settings.AUTH_USER_MODEL == "accounts.User":
+
+    class User(AbstractAccount):
+        """The account of projects that need no attributes of their own."""
+
+        class Meta:
+            table_name = "users"
+            verbose_name = _("account")
+            verbose_name_plural = _("accounts")

@@ -3,14 +3,12 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from accounts.models import VALUES, User
+from accounts.models import AbstractAccount, account_model
 from accounts.sessions import services as sessions
 from dynamo import Model
 from dynamo.inputs import in_camel_case
 
-SHOWN = (
-    "pk",
-    *VALUES,
+_ALWAYS_SHOWN = (
     "email_confirmed_at",
     "pending_email",
     "pending_until",
@@ -22,20 +20,27 @@ SHOWN = (
 )
 
 
+def shown_attributes() -> tuple[str, ...]:
+    """The names of the attributes that the owner gets."""
+    return ("pk", *account_model().typed_attributes(), *_ALWAYS_SHOWN)
+
+
 def by_stored_name(item: Model, names: Iterable[str]) -> dict[str, object]:
-    """The values of attributes by their stored names, such as `fullName`."""
+    """The values of attributes that the model has by their stored names, such as `fullName`."""
     attributes = item.get_attributes()
-    return {str(attributes[name].attr_name): getattr(item, name) for name in names}
+    return {
+        str(attributes[name].attr_name): getattr(item, name) for name in names if name in attributes
+    }
 
 
-def account_of(user: User) -> dict[str, object]:
-    shown = by_stored_name(user, SHOWN)
+def account_of(user: AbstractAccount) -> dict[str, object]:
+    shown = by_stored_name(user, shown_attributes())
     if user.pending_until is not None:
         shown["pendingUntil"] = datetime.fromtimestamp(user.pending_until, UTC)
     return shown
 
 
-def sessions_of(user: User) -> list[dict[str, object]]:
+def sessions_of(user: AbstractAccount) -> list[dict[str, object]]:
     """The sessions that have not ended."""
     shown = ("browser", "address", "signed_in_at", "seen_at", "expires_at")
     return [

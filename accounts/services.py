@@ -16,7 +16,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from accounts.attributes import keeps_older
 from accounts.exceptions import UnknownUser
-from accounts.models import NO_PENDING_CHANGE, VALUES, User
+from accounts.models import NO_PENDING_CHANGE, AbstractAccount, account_model
 from accounts.signals import account_deleting
 from dynamo import Transaction, ensure, joined
 from dynamo.auth import check_password
@@ -25,7 +25,7 @@ from dynamo.items.values import Item
 
 
 @sensitive_variables()
-def _is_password(user: User, password: str) -> bool:
+def _is_password(user: AbstractAccount, password: str) -> bool:
     # Without an upgrade of an outdated hash: the caller's copy of the account would lack it.
     return check_password(password, user.password)
 
@@ -42,10 +42,10 @@ def register(
     email_confirmed: bool = False,
     request_id: str | None = None,
     sign_in: Mapping[str, Any] | None = None,
-    is_password: Callable[[User, str], bool] = _is_password,
+    is_password: Callable[[AbstractAccount, str], bool] = _is_password,
     write: Transaction | None = None,
     **profile: Any,
-) -> User:
+) -> AbstractAccount:
     """Make an account, with a `profile` as `edit_profile`, and its guard items.
 
     Without `password` and `password_hash` the account has no usable password.
@@ -74,8 +74,8 @@ def register(
             `dynamo.exceptions.Refused` with all of them.
         AccountRequestReused: the request id made an account with other values.
     """
-    values = User.cleaned(username=username, email=email, **profile)
-    user = User(
+    values = account_model().cleaned(username=username, email=email, **profile)
+    user = account_model()(
         password=password_hash,
         is_staff=is_staff,
         is_superuser=is_superuser,
@@ -88,7 +88,7 @@ def register(
 
     @sensitive_variables()
     def is_same(stored: Item) -> bool:
-        made = User.from_raw_data(stored)
+        made = account_model().from_raw_data(stored)
         if not _has_same_values(made, user):
             return False
         if password is None:
@@ -100,14 +100,16 @@ def register(
     return user.insert_once(request_id, is_same, write=write)
 
 
-def _has_same_values(made: User, asked: User) -> bool:
+def _has_same_values(made: AbstractAccount, asked: AbstractAccount) -> bool:
     """Whether the account `made` has the unique values and the rights that are asked for."""
-    same_keys = User.guard_keys_of(made.stored) == User.guard_keys_of(asked.serialize())
+    same_keys = made.guard_keys_of(made.stored) == asked.guard_keys_of(asked.serialize())
     same_rights = (made.is_staff, made.is_superuser) == (asked.is_staff, asked.is_superuser)
     return same_keys and same_rights
 
 
-def change_username(user: User, username: str, *, write: Transaction | None = None) -> None:
+def change_username(
+    user: AbstractAccount, username: str, *, write: Transaction | None = None
+) -> None:
     """Give `user` another username and free the old one.
 
     Costs 1 request and 8 write units; 1 unit if only the spelling changes.
@@ -118,18 +120,18 @@ def change_username(user: User, username: str, *, write: Transaction | None = No
     ensure(user, username=another_username(user, username), write=write)
 
 
-def another_username(user: User, typed: str) -> str:
+def another_username(user: AbstractAccount, typed: str) -> str:
     """The username to store if `user` takes another one. Raises ValidationError.
 
     An older username that no account may get any more can change its case.
     """
-    attribute = VALUES["username"]
+    attribute = user.typed_attributes()["username"]
     if keeps_older(user.username, typed.strip()):
         attribute = attribute.variant(rule=clean_username)
     return str(attribute.clean(typed))
 
 
-def change_email(user: User, email: str, *, write: Transaction | None = None) -> None:
+def change_email(user: AbstractAccount, email: str, *, write: Transaction | None = None) -> None:
     """Give `user` another email address, which is not confirmed, and free the old one.
 
     An email change that waits for its link is dropped. Costs as `change_username`.
@@ -137,10 +139,10 @@ def change_email(user: User, email: str, *, write: Transaction | None = None) ->
     Raises:
         ValidationError, EmailTaken, StaleUser
     """
-    ensure(user, **User.cleaned(email=email), **NO_PENDING_CHANGE, write=write)
+    ensure(user, **user.cleaned(email=email), **NO_PENDING_CHANGE, write=write)
 
 
-def edit_profile(user: User, *, write: Transaction | None = None, **typed: Any) -> None:
+def edit_profile(user: AbstractAccount, *, write: Transaction | None = None, **typed: Any) -> None:
     """Change other attributes of the account (`VALUES`), by name. An empty text removes one.
 
     Raises:
@@ -148,10 +150,10 @@ def edit_profile(user: User, *, write: Transaction | None = None, **typed: Any) 
         StaleUser
         ValueTaken: another account has a value of an attribute that was declared unique.
     """
-    ensure(user, **User.cleaned(**typed), write=write)
+    ensure(user, **user.cleaned(**typed), write=write)
 
 
-def deactivate(user: User, *, write: Transaction | None = None) -> None:
+def deactivate(user: AbstractAccount, *, write: Transaction | None = None) -> None:
     """Prevent `user` from signing in and end all sessions. Its unique values stay taken.
 
     An email change that waits for its link is dropped: see `User._implied`.
@@ -159,12 +161,14 @@ def deactivate(user: User, *, write: Transaction | None = None) -> None:
     ensure(user, is_active=False, write=write)
 
 
-def activate(user: User, *, write: Transaction | None = None) -> None:
+def activate(user: AbstractAccount, *, write: Transaction | None = None) -> None:
     """Let the account sign in again."""
     ensure(user, is_active=True, write=write)
 
 
-def grant_staff(user: User, *, superuser: bool = False, write: Transaction | None = None) -> None:
+def grant_staff(
+    user: AbstractAccount, *, superuser: bool = False, write: Transaction | None = None
+) -> None:
     """Let `user` use the staff pages; as a superuser, also act there on other staff.
 
     Without `superuser`, an account that is a superuser stays one.
@@ -172,7 +176,7 @@ def grant_staff(user: User, *, superuser: bool = False, write: Transaction | Non
     ensure(user, is_staff=True, is_superuser=superuser or user.is_superuser, write=write)
 
 
-def revoke_staff(user: User, *, write: Transaction | None = None) -> None:
+def revoke_staff(user: AbstractAccount, *, write: Transaction | None = None) -> None:
     """Take all rights of staff and superuser from `user`.
 
     This takes effect at once: every page reads the rights from the stored account, and every staff
@@ -181,7 +185,7 @@ def revoke_staff(user: User, *, write: Transaction | None = None) -> None:
     ensure(user, is_staff=False, is_superuser=False, write=write)
 
 
-def delete(user: User, *, write: Transaction | None = None) -> None:
+def delete(user: AbstractAccount, *, write: Transaction | None = None) -> None:
     """Delete `user`, free its unique values, and do what receivers of `account_deleting` add.
 
     If the account was deleted already, it is a success when alone. Costs 1 request and 8 write
@@ -190,17 +194,17 @@ def delete(user: User, *, write: Transaction | None = None) -> None:
     missing_ok = write is None
     with joined(write) as write:
         user.delete(missing_ok=missing_ok, write=write)
-        account_deleting.send(User, account=user.pk, write=write)
+        account_deleting.send(account_model(), account=user.pk, write=write)
         write.on_commit(user, lambda _stored: setattr(user, "sessions", None))
 
 
-def find_user(who: str) -> User:
+def find_user(who: str) -> AbstractAccount:
     """The account that `who` names; see `User.named`.
 
     Raises:
         UnknownUser
     """
     try:
-        return User.named(who)
-    except User.DoesNotExist:
+        return account_model().named(who)
+    except account_model().DoesNotExist:
         raise UnknownUser(who) from None

@@ -19,7 +19,7 @@ from accounts.emails import mails
 from accounts.exceptions import StaleUser, TooManyAttempts
 from accounts.limits.attempts import begin_mail
 from accounts.limits.clients import browser_name
-from accounts.models import VALUES, User
+from accounts.models import User
 from accounts.pages import notices
 from accounts.pages.base import signed_in, stale_text
 from accounts.sessions import services as sessions, visitor
@@ -234,7 +234,7 @@ class UserAdmin(StaffAdmin):
         return [(None, {"fields": fields, "description": text})] if fields else []
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        field = VALUES[db_field.name].form_field()
+        field = User.form_field(db_field.name)
         field.widget.attrs["class"] = "vTextField"
         return field
 
@@ -384,7 +384,7 @@ class UserAdmin(StaffAdmin):
         except DamagedItem:
             pass  # the page says so
         else:
-            values = [(VALUES[name].label, getattr(user, name)) for name in SHOWN]
+            values = [(User.typed_attributes()[name].label, getattr(user, name)) for name in SHOWN]
             values += [(SELLER_VALUES[name].label, getattr(profile, name)) for name in SELLER_SHOWN]
             context |= {
                 "shown": user,

@@ -23,7 +23,7 @@ from django.core import signing
 
 from accounts import services
 from accounts.exceptions import BadLink, StaleUser, UsedLink
-from accounts.models import NO_PENDING_CHANGE, User
+from accounts.models import NO_PENDING_CHANGE, AbstractAccount, account_model
 from dynamo import Transaction, ensure
 
 VALID_DAYS = 3
@@ -57,7 +57,7 @@ def read(purpose: str, token: str, count: int) -> list[str]:
     return parts
 
 
-def account(purpose: str, token: str) -> tuple[User, str]:
+def account(purpose: str, token: str) -> tuple[AbstractAccount, str]:
     """The account of a link, and the id that it has. Costs 1 request and 1 read unit.
 
     Raises:
@@ -67,15 +67,15 @@ def account(purpose: str, token: str) -> tuple[User, str]:
     return account_of(purpose, pk), link_id
 
 
-def account_of(purpose: str, pk: str) -> User:
+def account_of(purpose: str, pk: str) -> AbstractAccount:
     """The account of a link. Costs 1 request and 1 read unit.
 
     Raises:
         BadLink: the account was deleted.
     """
     try:
-        return User.get(pk)
-    except User.DoesNotExist:
+        return account_model().get(pk)
+    except account_model().DoesNotExist:
         raise BadLink(purpose) from None
 
 
@@ -86,7 +86,7 @@ def _salt(purpose: str) -> str:
 # Confirming the account's address ---------------------------------------------------------------
 
 
-def confirmation_token(user: User) -> str:
+def confirmation_token(user: AbstractAccount) -> str:
     """The token of a link that confirms the address of `user`."""
     return make(CONFIRM, user.pk, str(user.confirmation_id))
 
@@ -106,7 +106,7 @@ def address_to_confirm(token: str) -> str:
     return user.email if user.confirmation_id == confirmation_id else ""
 
 
-def confirm(token: str, *, write: Transaction | None = None) -> User:
+def confirm(token: str, *, write: Transaction | None = None) -> AbstractAccount:
     """Confirm the address of the link's account. If it is confirmed already, it is a success.
 
     Costs 2 requests, 1 read and 1 write unit.
@@ -125,7 +125,7 @@ def confirm(token: str, *, write: Transaction | None = None) -> User:
     raise StaleUser(user.pk)
 
 
-def mark_confirmed(user: User, *, write: Transaction | None = None) -> None:
+def mark_confirmed(user: AbstractAccount, *, write: Transaction | None = None) -> None:
     """Record that the address of `user` is confirmed. If it is already, it is a success.
 
     Costs 1 request and 1 write unit.
@@ -144,7 +144,7 @@ def mark_confirmed(user: User, *, write: Transaction | None = None) -> None:
 # Changing it -------------------------------------------------------------------------------------
 
 
-def request_change(user: User, email: str, *, write: Transaction | None = None) -> None:
+def request_change(user: AbstractAccount, email: str, *, write: Transaction | None = None) -> None:
     """Store the change of `user` to `email`, which waits for its link for three days.
 
     It replaces a change that waits already, even one to the same address, and makes its link void.
@@ -157,14 +157,14 @@ def request_change(user: User, email: str, *, write: Transaction | None = None) 
         ValidationError: not a valid email address.
         StaleUser: the account changed or was deleted since `user` was read.
     """
-    values = User.cleaned(email=email)
+    values = account_model().cleaned(email=email)
     if user.has_name(email=values["email"]):
         services.change_email(user, email, write=write)
         return
     user.await_email(values["email"], VALID_SECONDS, write=write)
 
 
-def change_token(user: User) -> str:
+def change_token(user: AbstractAccount) -> str:
     """The token of a link that makes the change that waits."""
     return make(CHANGE, user.pk, str(user.pending_id))
 
@@ -184,7 +184,9 @@ def address_to_change_to(token: str) -> str:
     return (user.awaited_email or "") if user.pending_id == pending_id else ""
 
 
-def confirm_change(token: str, *, write: Transaction | None = None) -> tuple[User, User | None]:
+def confirm_change(
+    token: str, *, write: Transaction | None = None
+) -> tuple[AbstractAccount, AbstractAccount | None]:
     """Give the link's account its new address, which is then confirmed, and free the old one.
 
     Returns the account as it is now and as it was before. If the link was followed before, nothing
@@ -197,14 +199,14 @@ def confirm_change(token: str, *, write: Transaction | None = None) -> tuple[Use
         EmailTaken: another account has the address.
         StaleUser: others changed the account at each attempt.
     """
-    before: User | None = None
+    before: AbstractAccount | None = None
     for _attempt in range(ATTEMPTS):
         user, pending_id = account(CHANGE, token)
         if user.confirmation_id == pending_id:
             return user, before
         if user.pending_id != pending_id or not user.awaited_email:
             raise BadLink(CHANGE)
-        before = User.from_raw_data(user.stored)
+        before = account_model().from_raw_data(user.stored)
         # Perhaps this link was followed twice at once, or a reply was lost.
         with suppress(StaleUser):
             user.change(
@@ -218,7 +220,7 @@ def confirm_change(token: str, *, write: Transaction | None = None) -> tuple[Use
     raise StaleUser(user.pk)
 
 
-def cancel_change(user: User, *, write: Transaction | None = None) -> None:
+def cancel_change(user: AbstractAccount, *, write: Transaction | None = None) -> None:
     """Drop the change that waits for its link.
 
     Costs 1 request and 1 write unit.

@@ -26,7 +26,7 @@ from accounts.attributes import deliverable_email, is_deliverable
 from accounts.emails import links
 from accounts.emails.mailserver import mail_connection
 from accounts.languages import language_of
-from accounts.models import User
+from accounts.models import AbstractAccount, account_model
 from dynamo.auth.usernames import comparable_username
 
 SITE_NAME = "Dynamo Ledger"
@@ -66,7 +66,7 @@ def send(kind: str, to: str, *, language: str | None = None, **context: Any) -> 
         return False
 
 
-def send_to(user: User, kind: str, *, to: str = "", **context: object) -> bool:
+def send_to(user: AbstractAccount, kind: str, *, to: str = "", **context: object) -> bool:
     """Send a mail in the language of `user`, to the account's address or to another one."""
     return send(kind, to or user.email, language=language_of(user), **context)
 
@@ -80,13 +80,13 @@ def url(url_name: str, *parts: str) -> str:
     return f"{settings.ACCOUNTS_SITE_ORIGIN}{reverse(url_name, args=parts)}"
 
 
-def send_confirmation(user: User) -> bool:
+def send_confirmation(user: AbstractAccount) -> bool:
     """Send the link that confirms the address of `user`. See its token for cost and errors."""
     link = url("email_confirm", links.confirmation_token(user))
     return send_to(user, "confirm", link=link, days=links.VALID_DAYS)
 
 
-def send_email_change(user: User) -> bool:
+def send_email_change(user: AbstractAccount) -> bool:
     """Send the link that makes an email change to the new address."""
     link = url("email_change_confirm", links.change_token(user))
     new = str(user.pending_email)
@@ -113,7 +113,9 @@ def send_reset(address: str) -> bool:
     """
     user = _recipient(address)
     # Also made without an account, because it takes time.
-    token = default_token_generator.make_token(user or User(pk="", email="", password=""))
+    token = default_token_generator.make_token(
+        user or account_model()(pk="", email="", password="")
+    )
     if user is None:
         return send("reset_unknown", address, sign_up=url("signup"))
     uid = urlsafe_base64_encode(force_bytes(user.pk))
@@ -137,13 +139,13 @@ def send_reminder(address: str) -> bool:
     return send_to(user, "reminder", username=username, sign_in=url("login"))
 
 
-def _recipient(address: str) -> User | None:
+def _recipient(address: str) -> AbstractAccount | None:
     """The account with this address, if a password can sign in to it.
 
     None also if no mail can go to the address as typed or as stored (the Kelvin sign is another
     spelling of k): if only one of the two failed, the answer would tell that there is an account.
     """
-    user = User.find_in_even_time(address)
+    user = account_model().find_in_even_time(address)
     if user is None or not (user.is_active and user.has_usable_password()):
         return None
     return user if is_deliverable(address) and is_deliverable(user.email) else None

@@ -22,7 +22,7 @@ from django.views.decorators.debug import sensitive_variables
 from accounts import services
 from accounts.emails import links
 from accounts.exceptions import AccountRequestReused, BadLink, UsedLink, taken
-from accounts.models import User
+from accounts.models import AbstractAccount, account_model
 from dynamo import Refused, Transaction, joined
 from dynamo.auth import make_password
 from dynamo.items.values import Item
@@ -46,17 +46,19 @@ def hold_sign_up(
         UsernameTaken, ValueTaken: another account has the value. If several are taken,
             `dynamo.exceptions.Refused` with all of them. Never EmailTaken.
     """
-    values = User.cleaned(**values)
+    model = account_model()
+    values = model.cleaned(**values)
+    asked = [{name: values.get(name) for name in names} for names in model.uniques()]
     refusals = [
-        taken(name, values[name])
-        for name in User.unique_names()
-        if name != "email" and values.get(name) and User.is_taken(**{name: values[name]})
+        taken(tuple(unique), values)
+        for unique in asked
+        if "email" not in unique and all(unique.values()) and model.is_taken(**unique)
     ]
     if len(refusals) > 1:
         raise Refused("Several values are taken.", refusals)
     if refusals:
         raise refusals[0]
-    is_known = User.is_taken(email=values["email"])
+    is_known = model.is_taken(email=values["email"])
     key = get_random_string(32)
     held = {
         **values,
@@ -70,7 +72,9 @@ def hold_sign_up(
 
 
 @sensitive_variables()
-def complete_sign_up(token: str, *, write: Transaction | None = None) -> tuple[User, str]:
+def complete_sign_up(
+    token: str, *, write: Transaction | None = None
+) -> tuple[AbstractAccount, str]:
     """Make the account of the link's sign-up, with a confirmed address. Or return it, if made.
 
     Also returns the page to go to, or "". It was checked on the host of the sign-up only.
@@ -124,7 +128,7 @@ def address_of(token: str) -> str:
     return str(held.get("email", ""))
 
 
-def _made_before(held: dict[str, Any]) -> User:
+def _made_before(held: dict[str, Any]) -> AbstractAccount:
     user = links.account_of(SIGN_UP, held["made"])
     # If the account was deleted, another link of the same form can make one with the same key.
     if held["joined_at"] != str(user.date_joined):

@@ -1,7 +1,7 @@
 """Files of accounts to import, CSV or JSON Lines: read row by row, rejected rows written back.
 
 Columns (CSV: named in the first line, in any order and case) or keys (JSON: one object per line)
-are `COLUMNS`; `username` and `email` are required. Blank lines are skipped. So are the columns
+are `columns()`; `username` and `email` are required. Blank lines are skipped. So are the columns
 `line` and `reason`, so that a file of rejected rows can be corrected and imported as it is. Files
 are UTF-8, or UTF-16 with a byte order mark.
 """
@@ -19,10 +19,20 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from accounts.exceptions import UnreadableFile
+from accounts.models import account_model
 from dynamo.runtime.terminal import printable
 
-COLUMNS = ("username", "email", "full_name", "phone_number", "password_hash")
-REQUIRED = ("username", "email")
+
+def columns() -> tuple[str, ...]:
+    """What a file may have: the fields of a sign-up, and `password_hash`."""
+    return (*account_model().sign_up_fields, "password_hash")
+
+
+def required() -> tuple[str, ...]:
+    """The columns that name an account: its username, if accounts have one, and its address."""
+    return tuple(name for name in ("username", "email") if name in columns())
+
+
 #: Added in a file of rejected rows.
 ADDED = ("line", "reason")
 
@@ -52,8 +62,8 @@ class Row:
 
     @property
     def values(self) -> dict[str, str]:
-        """A text for each of `COLUMNS`, if the row can be read."""
-        return {name: self.cells.get(name) or "" for name in COLUMNS}
+        """A text for each of `columns()`, if the row can be read."""
+        return {name: self.cells.get(name) or "" for name in columns()}
 
 
 class RowFile(ABC):
@@ -63,7 +73,7 @@ class RowFile(ABC):
     """
 
     #: The columns in the order of the file.
-    columns: tuple[str, ...] = COLUMNS
+    columns: tuple[str, ...] = ()
 
     def __init__(self, path: Path, file: BufferedReader) -> None:
         #: Where the rejected rows are written: `users.rejected.csv`.
@@ -132,16 +142,18 @@ class CsvFile(RowFile):
             fields = next(self._reader)
         except csv.Error as error:
             raise UnreadableFile(f"Line {self.line} is not CSV: {error}.") from error
-        columns = tuple(map(_column, fields))
+        found_columns = tuple(map(_column, fields))
         for what, names in {
-            "has no column": [name for name in REQUIRED if name not in columns],
-            "has an unknown column": [name for name in columns if name not in COLUMNS + ADDED],
-            "repeats the column": [name for name in COLUMNS if columns.count(name) > 1],
+            "has no column": [name for name in required() if name not in found_columns],
+            "has an unknown column": [
+                name for name in found_columns if name not in columns() + ADDED
+            ],
+            "repeats the column": [name for name in columns() if found_columns.count(name) > 1],
         }.items():
             if names:
                 wrong, found = (", ".join(item)[:_SHOWN_LETTERS] for item in (names, fields))
                 raise UnreadableFile(printable(f"The header {what}: {wrong}. It has: {found}."))
-        return columns
+        return found_columns
 
     def _rows(self) -> Iterator[Row]:
         while True:
@@ -194,7 +206,7 @@ class JsonLinesFile(RowFile):
         if not isinstance(found, dict):
             return Row(self.line, {"text": text.rstrip("\r\n")}, "This is not a JSON object.")
         cells = {name: value for name, value in found.items() if name not in ADDED}
-        if unknown := [name for name in cells if name not in COLUMNS]:
+        if unknown := [name for name in cells if name not in columns()]:
             return Row(self.line, cells, f"There is an unknown key: {', '.join(unknown)}.")
         if wrong := [name for name, value in cells.items() if not isinstance(value, str | None)]:
             return Row(self.line, cells, f"There is a value that is not text: {', '.join(wrong)}.")
@@ -270,4 +282,4 @@ def _column(field: str) -> str:
 def _fit(header: str, separator: str) -> tuple[int, int]:
     """How well the separator fits: the columns that are known then, and all columns."""
     fields = next(csv.reader([header], delimiter=separator), [])
-    return sum(_column(field) in COLUMNS for field in fields), len(fields)
+    return sum(_column(field) in columns() for field in fields), len(fields)

@@ -19,14 +19,15 @@ from itertools import chain, islice
 from threading import Event
 from typing import Any, TypeVar
 
+from django import forms
 from django.core.exceptions import ValidationError
 
 from accounts.attributes import check_reserved
 from accounts.exceptions import AccountRequestReused, ImportStopped, ValueTaken, taken
 from accounts.forms import AccountForm
-from accounts.imports.files import REQUIRED, Row
+from accounts.imports.files import Row, required
 from accounts.imports.hashes import clean_password_hash
-from accounts.models import VALUES, User
+from accounts.models import AbstractAccount, account_model
 from accounts.services import register
 from dynamo import DynamoError, Refused, Transaction
 from dynamo.auth.usernames import clean_username
@@ -77,24 +78,26 @@ class Candidate:
     values: Mapping[str, Any]
     password_hash: str | None
     request_id: str
-    keys: Mapping[str, str]
+    keys: Mapping[tuple[str, ...], str]
     name_fault: str
 
     @property
     def pk(self) -> str:
         """The primary key of the account that the registration makes."""
-        return User.key_for(self.request_id)
+        return account_model().key_for(self.request_id)
 
     @property
     def identity(self) -> set[str]:
         """The `keys` of username and email address. An account that has both is this row's."""
-        return {self.keys[name] for name in REQUIRED}
+        return {self.keys[(name,)] for name in required()}
 
 
 class _RowForm(AccountForm):
     """Accepts older usernames: whether one is allowed depends on the stored accounts."""
 
-    username = VALUES["username"].form_field(rule=clean_username)
+    def account_field(self, name: str) -> forms.Field:
+        changes = {"rule": clean_username} if name == "username" else {}
+        return account_model().form_field(name, **changes)
 
 
 def import_users(
@@ -142,7 +145,7 @@ def import_users(
                 failure = error
         return None
 
-    rows_at_once = MOST_WRITES // (1 + len(User.unique_names()))
+    rows_at_once = MOST_WRITES // (1 + len(account_model().uniques()))
     with CountingPool(workers) as pool:
         for batch in _batches(rows, seen, workers * ROWS_PER_WORKER):
             parts = [batch[at : at + rows_at_once] for at in range(0, len(batch), rows_at_once)]
@@ -189,7 +192,7 @@ def preview_users(rows: Iterable[Row]) -> Iterator[Result]:
     seen: dict[int, int] = {}
     claimed: set[int] = set()
     remaining = iter(rows)
-    rows_at_once = READ_MAX_ITEMS // len(User.unique_names())
+    rows_at_once = READ_MAX_ITEMS // len(account_model().uniques())
     while some := list(islice(remaining, rows_at_once)):
         entries = [_checked(row, seen) for row in some]
         valid = [entry for entry in entries if isinstance(entry, Candidate)]
@@ -227,18 +230,20 @@ def _candidate(row: Row) -> Candidate:
     if not form.is_valid():
         raise ValidationError(form.faults())
     values = form.account_values()
+    model = account_model()
     name_fault = ""
-    try:
-        values |= User.cleaned(username=values["username"])
-        check_reserved(values["username"])
-    except ValidationError as error:
-        name_fault = f"{form.fields['username'].label}: {' '.join(error.messages)}"
+    if "username" in values:
+        try:
+            values |= model.cleaned(username=values["username"])
+            check_reserved(values["username"])
+        except ValidationError as error:
+            name_fault = f"{form.fields['username'].label}: {' '.join(error.messages)}"
     keys = {
-        name: key
-        for name in User.unique_names()
-        if (key := User.guard_key_of(**{name: values.get(name)})) is not None
+        names: key
+        for names in model.uniques()
+        if (key := model.guard_key_of(**{name: values.get(name) for name in names})) is not None
     }
-    compared = [keys[name].partition(SEPARATOR)[2] for name in REQUIRED]
+    compared = [keys[(name,)].partition(SEPARATOR)[2] for name in required()]
     password_hash = clean_password_hash(row.values["password_hash"])
     return Candidate(row, values, password_hash, ":".join(["import", *compared]), keys, name_fault)
 
@@ -272,7 +277,7 @@ def _register(candidate: Candidate) -> Result:
     return _unchanged_or_rejected(candidate, reason)
 
 
-def _account_of(candidate: Candidate, write: Transaction | None = None) -> User:
+def _account_of(candidate: Candidate, write: Transaction | None = None) -> AbstractAccount:
     return register(
         **candidate.values,
         password_hash=candidate.password_hash,
@@ -281,7 +286,7 @@ def _account_of(candidate: Candidate, write: Transaction | None = None) -> User:
     )
 
 
-def _registered(candidate: Candidate, user: User, began_at: datetime) -> Result:
+def _registered(candidate: Candidate, user: AbstractAccount, began_at: datetime) -> Result:
     """Whether the registration that began at `began_at` made the account of `candidate`."""
     # The date shows it, even if the reply to the attempt that made it was lost. All three times
     # come from the clock of this machine.
@@ -291,9 +296,10 @@ def _registered(candidate: Candidate, user: User, began_at: datetime) -> Result:
 
 def _unchanged_or_rejected(candidate: Candidate, reason: str) -> Result:
     """Unchanged if one account has both values. Costs 2 requests and 2 read units."""
-    with suppress(User.DoesNotExist):
-        user = User.find(username=candidate.values["username"])
-        if candidate.identity <= set(User.guard_keys_of(user.stored).values()):
+    with suppress(account_model().DoesNotExist):
+        name = required()[0]
+        user = account_model().find(**{name: candidate.values[name]})
+        if candidate.identity <= set(account_model().guard_keys_of(user.stored).values()):
             return Result(candidate.row, Outcome.UNCHANGED)
     return Result(candidate.row, Outcome.REJECTED, reason)
 
@@ -303,15 +309,15 @@ def _foreseen(
 ) -> Result:
     """What registering it would do. `claimed` has the hashes of what earlier rows would take."""
     owners = [guards[key]["owner"]["S"] for key in candidate.identity if key in guards]
-    if len(owners) == len(REQUIRED) and len(set(owners)) == 1:
+    if len(owners) == len(required()) and len(set(owners)) == 1:
         return Result(candidate.row, Outcome.UNCHANGED)
     if candidate.name_fault:
         return Result(candidate.row, Outcome.REJECTED, candidate.name_fault)
     if candidate.pk in users:
         return Result(candidate.row, Outcome.REJECTED, CHANGED_SINCE)
     refusals = [
-        str(taken(name, candidate.values[name]))
-        for name, key in candidate.keys.items()
+        str(taken(names, candidate.values))
+        for names, key in candidate.keys.items()
         if key in guards or hash(key) in claimed
     ]
     if refusals:
@@ -322,5 +328,5 @@ def _foreseen(
 
 def _stored(keys: set[str]) -> dict[str, Item]:
     """The accounts and guard items with one of `keys`, by key."""
-    items = read_batches(User.table(), [{"pk": {"S": key}} for key in keys])
+    items = read_batches(account_model().table(), [{"pk": {"S": key}} for key in keys])
     return {item["pk"]["S"]: item for item in items}

@@ -17,7 +17,7 @@ from django.views.decorators.debug import sensitive_variables
 from accounts.attributes import mailbox_of
 from accounts.exceptions import TooManyAttempts
 from accounts.limits.windows import Slot, limit
-from accounts.models import User
+from accounts.models import AbstractAccount
 from dynamo import Busy, Unavailable
 from dynamo.auth import check_password
 from dynamo.auth.addresses import comparable_email
@@ -119,7 +119,7 @@ def begin_sign_in(who: str, pk: str | None, client: str | None, of_client: Slot)
 
 
 @sensitive_variables()
-def is_password_of(user: User, password: str, client: str | None) -> bool:
+def is_password_of(user: AbstractAccount, password: str, client: str | None) -> bool:
     """Whether this is the password of `user`, who is not signed in. Counted like a sign-in.
 
     Costs 2 requests, 3 more if it is; 1 more for each window that has begun already.
@@ -138,7 +138,7 @@ def is_password_of(user: User, password: str, client: str | None) -> bool:
 
 
 @sensitive_variables()
-def is_password(user: User, password: str) -> bool:
+def is_password(user: AbstractAccount, password: str) -> bool:
     """Whether this is the password of the visitor `user`, who is signed in.
 
     Failures count for the visitor's session, apart from failed sign-ins. So neither a stranger nor
@@ -159,7 +159,7 @@ def is_password(user: User, password: str) -> bool:
     return is_right
 
 
-def forget(user: User) -> None:
+def forget(user: AbstractAccount) -> None:
     """Clear the failed sign-ins of `user`, who has proved to be the owner. Costs 1 request."""
     limit("sign_in").clear(_account(user.pk))
 
@@ -205,7 +205,7 @@ def begin_mail(kind: str, email: str, client: str) -> None:
     _take_mail(kind, email)
 
 
-def begin_mail_to_others(user: User, to: str, client: str | None) -> Attempt:
+def begin_mail_to_others(user: AbstractAccount, to: str, client: str | None) -> Attempt:
     """Count a mail that `user` sends to the address `to`, which may belong to anybody.
 
     `client` comes from `accounts.limits.clients.counted_client`; None is not counted. Costs

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from django.core.management.base import CommandParser
 
-from accounts.models import User
+from accounts.models import AbstractAccount
 from accounts.personal_data import by_stored_name
 from accounts.services import find_user
 from dynamo.management.base import DynamoCommand
@@ -47,18 +47,18 @@ class UserCommand(DynamoCommand):
     def handle(self, *args: object, **options: Any) -> str:
         return self.act(find_user(options["who"]), **options)
 
-    def act(self, user: User, **options: Any) -> str:
+    def act(self, user: AbstractAccount, **options: Any) -> str:
         """Call the operation. Returns what to print."""
         type(self).operation(user, *(options[name.lower()] for name in self.arguments))
         return self.said.format(user=user)
 
 
-def as_json(user: User) -> str:
+def as_json(user: AbstractAccount) -> str:
     """One JSON object. Times are ISO 8601 in UTC, missing values are null."""
     return json.dumps(by_stored_name(user, _SHOWN), default=datetime.isoformat, ensure_ascii=False)
 
 
-def as_lines(user: User) -> str:
+def as_lines(user: AbstractAccount) -> str:
     """One line for each value that the account has."""
     shown = by_stored_name(user, _SHOWN) | ({"isSuperuser": True} if user.is_superuser else {})
     return "\n".join(
@@ -66,7 +66,7 @@ def as_lines(user: User) -> str:
     )
 
 
-def as_row(user: User) -> str:
+def as_row(user: AbstractAccount) -> str:
     state = "" if user.is_active else "  (deactivated)"
     return f"{user.pk}  {user.username}  {user.email}{state}"
 

@@ -25,7 +25,7 @@ from accounts.forms import (
     UsernameChangeForm,
 )
 from accounts.languages import language_of, remember, site_language
-from accounts.models import User
+from accounts.models import AbstractAccount, account_model
 from accounts.pages import keptforms, notices
 from accounts.pages.base import (
     CHANGED_MEANWHILE,
@@ -93,7 +93,7 @@ class UsernameChangeView(PasswordConfirmedView):
     def get_initial(self) -> dict[str, object]:
         return {"username": signed_in(self.request).username}
 
-    def change(self, user: User, form: PasswordConfirmedForm) -> None:
+    def change(self, user: AbstractAccount, form: PasswordConfirmedForm) -> None:
         before = user.username
         services.change_username(user, form.cleaned_data["username"])
         if user.username != before:
@@ -106,10 +106,10 @@ class AccountDeleteView(PasswordConfirmedView):
     success_url = reverse_lazy("home")
     success_message = gettext_lazy("Your account was deleted.")
 
-    def change(self, user: User, form: PasswordConfirmedForm) -> None:
+    def change(self, user: AbstractAccount, form: PasswordConfirmedForm) -> None:
         services.delete(user)
         logout(self.request)
-        account_deleted.send_robust(User, account=user.pk)
+        account_deleted.send_robust(account_model(), account=user.pk)
         notices.tell(self.request, "deleted", user)
 
 
@@ -198,7 +198,7 @@ def _has_signed_in(request: HttpRequest, url_name: str | None) -> bool:
     if url_name == "signup":
         typed = {"username": username, "email": request.POST.get("email", "").strip()}
     else:
-        typed = {User.attribute_of(username): username}
+        typed = {account_model().attribute_of(username): username}
     try:
         return signed_in(request).has_name(**typed)
     except ValueError:

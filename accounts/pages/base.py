@@ -33,7 +33,7 @@ from accounts.exceptions import (
     ValueTaken,
 )
 from accounts.forms import PasswordConfirmedForm, SignInForm
-from accounts.models import User
+from accounts.models import AbstractAccount
 from accounts.pages import keptforms
 from dynamo import Busy, Refused
 
@@ -93,9 +93,9 @@ def show_not_sent(view: FormView, form: forms.BaseForm) -> HttpResponse:
     return view.form_invalid(form)
 
 
-def signed_in(request: HttpRequest) -> User:
+def signed_in(request: HttpRequest) -> AbstractAccount:
     """The visitor's account, on a page that requires a sign-in."""
-    return cast(User, request.user)
+    return cast(AbstractAccount, request.user)
 
 
 class NextPageMixin(RedirectURLMixin, FormView):
@@ -287,7 +287,7 @@ class PasswordConfirmedView(SignedInFormMixin, KeepFormMixin, FormPageMixin, For
         return {**super().get_form_kwargs(), "user": signed_in(self.request)}
 
     @abstractmethod
-    def change(self, user: User, form: PasswordConfirmedForm) -> None:
+    def change(self, user: AbstractAccount, form: PasswordConfirmedForm) -> None:
         """Call the operation."""
 
     def form_valid(self, form: PasswordConfirmedForm) -> HttpResponse:

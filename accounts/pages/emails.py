@@ -31,7 +31,7 @@ from accounts.exceptions import (
 from accounts.forms import EmailChangeForm, PasswordConfirmedForm
 from accounts.limits import attempts
 from accounts.limits.clients import counted_client
-from accounts.models import VALUES, User
+from accounts.models import AbstractAccount, account_model
 from accounts.pages import notices
 from accounts.pages.base import CHANGED_MEANWHILE, PasswordConfirmedView, signed_in
 from dynamo import Refused
@@ -99,8 +99,10 @@ def _reason(error: AccountError | Refused | ValidationError) -> str:
         # The rules of the site changed after the form was sent.
         return " ".join(error.messages)
     errors = error.exceptions if isinstance(error, Refused) else [error]
-    if taken := [error.attribute for error in errors if isinstance(error, ValueTaken)]:
-        names = ", ".join(str(VALUES[name].label) for name in taken)
+    taken = [name for error in errors if isinstance(error, ValueTaken) for name in error.attributes]
+    if taken:
+        attributes = account_model().typed_attributes()
+        names = ", ".join(str(attributes[name].label) for name in taken)
         return _("Another account now has the same: %(names)s.") % {"names": names}
     if any(isinstance(error, StaleUser) for error in errors):
         return str(CHANGED_MEANWHILE)
@@ -155,7 +157,7 @@ class EmailChangeView(PasswordConfirmedView):
         needs_link = settings.ACCOUNTS_EMAIL_CHANGE == "confirm"
         return super().get_context_data(needs_link=needs_link, **kwargs)
 
-    def change(self, user: User, form: PasswordConfirmedForm) -> None:
+    def change(self, user: AbstractAccount, form: PasswordConfirmedForm) -> None:
         """Change the address, or send the link that changes it."""
         email = form.cleaned_data["email"]
         if user.has_name(email=email):
@@ -171,7 +173,7 @@ class EmailChangeView(PasswordConfirmedView):
             notices.tell(self.request, "email_changed", user, to=old)
         mails.send_confirmation(user)
 
-    def _send_link(self, user: User, email: str) -> None:
+    def _send_link(self, user: AbstractAccount, email: str) -> None:
         links.request_change(user, email)
         if mails.send_email_change(user):
             self.success_message = gettext_lazy(

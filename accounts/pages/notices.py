@@ -19,7 +19,7 @@ from accounts.cookies import set_cookie
 from accounts.emails import mails
 from accounts.languages import language_of, zone_of
 from accounts.limits.clients import browser_name
-from accounts.models import User
+from accounts.models import AbstractAccount
 from accounts.sessions import services as sessions, visitor
 
 MOST_ACCOUNTS = 5
@@ -28,7 +28,7 @@ _SALT = "accounts.pages.notices"
 
 
 def tell(
-    request: HttpRequest, kind: str, user: User, *, to: str = "", by_staff: bool = False
+    request: HttpRequest, kind: str, user: AbstractAccount, *, to: str = "", by_staff: bool = False
 ) -> bool:
     """Send the mail `kind` about what the visitor did, to the account's address or to another.
 
@@ -49,7 +49,7 @@ def tell(
         return mails.send_to(user, kind, to=to, **context)
 
 
-def is_known(request: HttpRequest, user: User) -> bool:
+def is_known(request: HttpRequest, user: AbstractAccount) -> bool:
     """Whether `user`, as read before the sign-in, has signed in from this browser before.
 
     A user who has never signed in counts as known. So does one with a living session of the same
@@ -64,14 +64,14 @@ def is_known(request: HttpRequest, user: User) -> bool:
     return is_first or _key_of(user) in _accounts(request) or here in living
 
 
-def remember(request: HttpRequest, response: HttpResponse, user: User) -> None:
+def remember(request: HttpRequest, response: HttpResponse, user: AbstractAccount) -> None:
     """Give the browser the cookie by which it is known to `user`."""
     others = [key for key in _accounts(request) if not key.startswith(user.pk)]
     known = signing.dumps([_key_of(user), *others][:MOST_ACCOUNTS], salt=_SALT, compress=True)
     set_cookie(response, settings.KNOWN_BROWSER_COOKIE_NAME, known, _KNOWN_SECONDS)
 
 
-def _key_of(user: User) -> str:
+def _key_of(user: AbstractAccount) -> str:
     """The account and its password: with another one, no browser is known."""
     return f"{user.pk}:{salted_hmac(_SALT, user.get_session_auth_hash()).hexdigest()[:16]}"
 

@@ -26,7 +26,7 @@ from accounts.exceptions import StaleUser
 from accounts.forms import NewPasswordForm, PasswordConfirmedForm, SignInForm
 from accounts.limits import attempts
 from accounts.limits.clients import browser_name, counted_client
-from accounts.models import VALUES
+from accounts.models import account_model
 from accounts.pages import keptforms, notices
 from accounts.pages.base import FormPageMixin, NextPageMixin, show_not_sent, signed_in
 from accounts.sessions import services as sessions, visitor
@@ -150,7 +150,7 @@ class SessionsEndOthersView(FreshSignInMixin, View):
 
 
 class AddressForm(forms.Form):
-    email = VALUES["email"].form_field(rule=clean_email)
+    email = account_model().form_field("email", rule=clean_email)
 
 
 class ForgottenView(FormPageMixin, FormView):

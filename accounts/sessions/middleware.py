@@ -25,7 +25,7 @@ from accounts import cookies
 from accounts.backends import AccountBackend
 from accounts.languages import language_of, zone_of
 from accounts.limits.clients import counted_client
-from accounts.models import User
+from accounts.models import AbstractAccount, account_model
 from accounts.sessions import services as sessions, visitor
 from dynamo import TableMissing, Unavailable
 from dynamo.auth import passwords
@@ -66,9 +66,9 @@ class AuthenticationMiddleware(middleware.AuthenticationMiddleware):
         return response
 
 
-def _user_of(request: HttpRequest) -> User | AnonymousUser:
+def _user_of(request: HttpRequest) -> AbstractAccount | AnonymousUser:
     """The visitor, read once. Activates the language and the time zone of their profile."""
-    known: User | AnonymousUser | None = getattr(request, "_cached_user", None)
+    known: AbstractAccount | AnonymousUser | None = getattr(request, "_cached_user", None)
     if known is None:
         known = _read_user(request)
         request._cached_user = known  # type: ignore[attr-defined]  # as Django's middleware does
@@ -102,13 +102,15 @@ def read_with_visitor(request: HttpRequest, read: Callable[[str], T]) -> T | Non
 _auser_of = sync_to_async(_user_of)
 
 
-def _read_user(request: HttpRequest) -> User | AnonymousUser:
+def _read_user(request: HttpRequest) -> AbstractAccount | AnonymousUser:
     """Costs 2 read units, in 1 request if the visitor has the account cookie, else in 2.
 
     Every five minutes also the write of `sessions.mark_seen`.
     """
-    user: User | AnonymousUser = _user_read_with_session(request) or auth.get_user(request)  # type: ignore[assignment]  # the stubs know users of the ORM only
-    if not isinstance(user, User):
+    user: AbstractAccount | AnonymousUser = _user_read_with_session(request) or auth.get_user(
+        request
+    )  # type: ignore[assignment]  # the stubs know users of the ORM only
+    if not isinstance(user, AbstractAccount):
         return user
     session = sessions.find(user, visitor.session_id(request))
     if session is None:
@@ -121,7 +123,7 @@ def _read_user(request: HttpRequest) -> User | AnonymousUser:
     return user
 
 
-def _user_read_with_session(request: HttpRequest) -> User | None:
+def _user_read_with_session(request: HttpRequest) -> AbstractAccount | None:
     """The visitor, if the account was read together with the session and belongs to it.
 
     None does not mean that the session has ended: the account may have been read before the session
@@ -129,10 +131,10 @@ def _user_read_with_session(request: HttpRequest) -> User | None:
     """
     session = cast(SessionStore, request.session)
     account = cookies.account_of(request)
-    stored = session.load_with(User.table(), {"pk": {"S": account}}) if account else None
+    stored = session.load_with(account_model().table(), {"pk": {"S": account}}) if account else None
     if stored is None:
         return None
-    user = User.from_raw_data(stored)
+    user = account_model().from_raw_data(stored)
     belongs = (
         user.pk == session.get(SESSION_KEY)
         and user.is_active

@@ -33,7 +33,7 @@ from pynamodb.expressions.condition import Condition, size
 from pynamodb.expressions.update import Action
 
 from accounts.exceptions import StaleUser
-from accounts.models import User
+from accounts.models import AbstractAccount, account_model
 from dynamo import Transaction
 from dynamo.auth.models import new_session_epoch
 from dynamo.client.retries import pause_seconds
@@ -64,7 +64,7 @@ class Session:
     expires_at: datetime
 
 
-def active_sessions(user: User) -> list[Session]:
+def active_sessions(user: AbstractAccount) -> list[Session]:
     """The sessions of `user` as it was read, last seen first. Sends no request."""
     now = datetime.now(UTC)
     sessions = [_session(session_id, entry) for session_id, entry in user.sessions_read().items()]
@@ -72,7 +72,7 @@ def active_sessions(user: User) -> list[Session]:
     return sorted(living, key=lambda session: session.seen_at, reverse=True)
 
 
-def find(user: User, session_id: str | None) -> Session | None:
+def find(user: AbstractAccount, session_id: str | None) -> Session | None:
     """The session with this id, if it is alive in `user` as it was read. Sends no request."""
     entry = user.sessions_read().get(session_id or "")
     session = None if entry is None else _session(str(session_id), entry)
@@ -103,7 +103,7 @@ def first_session(*, browser: str, address: str) -> dict[str, Any]:
 
 
 def begin(
-    user: User,
+    user: AbstractAccount,
     *,
     browser: str = "",
     address: str = "",
@@ -136,16 +136,16 @@ def begin(
         ]
         dropped = [item for item in user.sessions_read() if item not in kept]
         values = {"sessions": _without(user, *dropped) | {session_id: entry}, "last_login": now}
-        actions: list[Action] = [User.last_login.set(now)]
+        actions: list[Action] = [account_model().last_login.set(now)]
         condition = user.no_later_sign_in(now) & _same_rights(user)
         if user.sessions is None:
-            actions.append(User.sessions.set({session_id: entry}))
-            return actions, condition & User.sessions.does_not_exist(), values
-        actions.append(User.sessions[session_id].set(entry))
-        condition &= size(User.sessions) < MOST + len(dropped)
+            actions.append(account_model().sessions.set({session_id: entry}))
+            return actions, condition & account_model().sessions.does_not_exist(), values
+        actions.append(account_model().sessions[session_id].set(entry))
+        condition &= size(account_model().sessions) < MOST + len(dropped)
         for element in dropped:
-            actions.append(User.sessions[element].remove())
-            condition &= User.sessions[element].exists()
+            actions.append(account_model().sessions[element].remove())
+            condition &= account_model().sessions[element].exists()
         return actions, condition, values
 
     _repeat(user, planned, otherwise, write)
@@ -153,7 +153,7 @@ def begin(
 
 
 def mark_seen(
-    user: User, session: Session, *, address: str, write: Transaction | None = None
+    user: AbstractAccount, session: Session, *, address: str, write: Transaction | None = None
 ) -> None:
     """Record that `session` was used now, and from where, unless that was recorded recently.
 
@@ -166,7 +166,7 @@ def mark_seen(
     is_recent = (now - session.seen_at).total_seconds() < SEEN_EVERY_SECONDS
     if is_recent or session.id not in entries:
         return
-    entry = User.sessions[session.id]
+    entry = account_model().sessions[session.id]
     seconds = int(now.timestamp())
     place = _plain(address)[:ADDRESS_MAX_LENGTH]
     entries[session.id] = entries[session.id] | {"seenAt": seconds, "address": place}
@@ -181,7 +181,7 @@ def mark_seen(
         )
 
 
-def end(user: User, session_id: str, *, write: Transaction | None = None) -> None:
+def end(user: AbstractAccount, session_id: str, *, write: Transaction | None = None) -> None:
     """End one session of `user`. If it had ended or never existed, it is a success.
 
     Costs 1 request and 1 write unit per KB; nothing if it had ended when `user` was read.
@@ -193,13 +193,13 @@ def end(user: User, session_id: str, *, write: Transaction | None = None) -> Non
     if len(left) == len(user.sessions_read()):
         return
 
-    ending = User.sessions[session_id]
+    ending = account_model().sessions[session_id]
     otherwise = partial(_unless_signed_out, user, session_id)
     condition = ending.exists() & user.signed_in()
     user.join(write, [ending.remove()], condition, {"sessions": left}, otherwise)
 
 
-def end_all(user: User, *, write: Transaction | None = None) -> None:
+def end_all(user: AbstractAccount, *, write: Transaction | None = None) -> None:
     """End every session of `user`, also those that began after it was read.
 
     If no session began since all were ended, or the account is deleted, it is a success. Costs
@@ -213,7 +213,7 @@ def end_all(user: User, *, write: Transaction | None = None) -> None:
     _end_all_but(user, None, write)
 
 
-def end_others(user: User, *, write: Transaction | None = None) -> None:
+def end_others(user: AbstractAccount, *, write: Transaction | None = None) -> None:
     """End all sessions of `user` except the visitor's, also for code that does not read the map.
 
     Sessions that began after `user` was read are ended as well. The visitor's Django session needs
@@ -226,7 +226,7 @@ def end_others(user: User, *, write: Transaction | None = None) -> None:
     _end_all_but(user, user.session_id, write)
 
 
-def _end_all_but(user: User, kept: str | None, write: Transaction | None) -> None:
+def _end_all_but(user: AbstractAccount, kept: str | None, write: Transaction | None) -> None:
     """End every session of `user`. `kept`, the visitor's, stays, unless it was ended meanwhile."""
     epoch = new_session_epoch()
 
@@ -242,7 +242,9 @@ def _end_all_but(user: User, kept: str | None, write: Transaction | None) -> Non
         left = {key: entry for key, entry in user.sessions_read().items() if key == kept}
         values: dict[str, object] = {"sessions": left or None, "session_epoch": epoch}
         # `end` can leave an empty map, while other code still accepts the ended sessions.
-        is_here = user.signed_in() if kept else User.sessions.exists() & user.same_account()
+        is_here = (
+            user.signed_in() if kept else account_model().sessions.exists() & user.same_account()
+        )
         return user.set_or_remove(values), is_here & _same_epoch(user), values
 
     _repeat(user, planned, otherwise, write)
@@ -255,13 +257,16 @@ _Update = tuple[list[Action], Condition, dict[str, object]]
 class _Raced(StaleUser):
     """Others wrote the sessions of the account since it was read; `stored` is the account now."""
 
-    def __init__(self, stored: User) -> None:
+    def __init__(self, stored: AbstractAccount) -> None:
         super().__init__(stored.pk)
         self.stored = stored
 
 
 def _repeat(
-    user: User, planned: Callable[[], _Update], otherwise: Otherwise, write: Transaction | None
+    user: AbstractAccount,
+    planned: Callable[[], _Update],
+    otherwise: Otherwise,
+    write: Transaction | None,
 ) -> None:
     """Update the account; after `_Raced`, plan again with the account as it is now."""
     for attempt in range(ATTEMPTS):
@@ -275,14 +280,16 @@ def _repeat(
     raise StaleUser(user.pk)
 
 
-def _as_stored(user: User, refusal: Refusal) -> User | None:
+def _as_stored(user: AbstractAccount, refusal: Refusal) -> AbstractAccount | None:
     """The stored account after a refusal; None if `user` was deleted."""
     if refusal.stored is None or not user.is_same_item(refusal.stored):
         return None
-    return User.from_raw_data(refusal.stored)
+    return account_model().from_raw_data(refusal.stored)
 
 
-def _unless_signed_out(user: User, ended: str | None, refusal: Refusal) -> Exception | None:
+def _unless_signed_out(
+    user: AbstractAccount, ended: str | None, refusal: Refusal
+) -> Exception | None:
     """The error if the visitor's session, unless it is `ended`, was ended by another request."""
     stored = _as_stored(user, refusal)
     alive_here = stored is not None and user.session_id in stored.sessions_read()
@@ -313,20 +320,22 @@ def _plain(text: str) -> str:
     return "".join(char for char in text if char.isascii() and char.isprintable())
 
 
-def _without(user: User, *ended: str) -> dict[str, object]:
+def _without(user: AbstractAccount, *ended: str) -> dict[str, object]:
     """The sessions as they were read, without those that are `ended`."""
     return {key: entry for key, entry in user.sessions_read().items() if key not in ended}
 
 
-def _same_rights(user: User) -> Condition:
+def _same_rights(user: AbstractAccount) -> Condition:
     """The condition that the user can still sign in with the password that was checked."""
-    active = (User.is_active == user.is_active) | User.is_active.does_not_exist()
-    return (User.password == user.password) & active & user.same_account()
+    active = (
+        account_model().is_active == user.is_active
+    ) | account_model().is_active.does_not_exist()
+    return (account_model().password == user.password) & active & user.same_account()
 
 
-def _same_epoch(user: User) -> Condition:
+def _same_epoch(user: AbstractAccount) -> Condition:
     """The condition that the sessions were not ended since `user` was read.
 
     No epoch is used twice, so a late write is refused and brings no old epoch back.
     """
-    return User.session_epoch == user.session_epoch
+    return account_model().session_epoch == user.session_epoch

@@ -14,7 +14,7 @@ from django.http import HttpRequest
 
 from accounts.limits import attempts
 from accounts.limits.clients import client_address, counted_client
-from accounts.models import User
+from accounts.models import AbstractAccount, account_model
 from accounts.services import register
 from accounts.sessions import services as sessions
 
@@ -30,8 +30,8 @@ def session_id(request: HttpRequest) -> str | None:
     return request.session.get(_ID)
 
 
-@receiver(user_logged_in, sender=User)
-def note_sign_in(user: User, request: HttpRequest | None, **_signal: object) -> None:
+@receiver(user_logged_in, sender=account_model())
+def note_sign_in(user: AbstractAccount, request: HttpRequest | None, **_signal: object) -> None:
     """Record the sign-in and its session. Without a Django session (tokens), only the time.
 
     The session of `user.session_id` began with the registration and is recorded already.
@@ -55,7 +55,7 @@ def note_sign_in(user: User, request: HttpRequest | None, **_signal: object) -> 
     note_password_checked(request)
 
 
-def register_signed_in(request: HttpRequest, **values: Any) -> User:
+def register_signed_in(request: HttpRequest, **values: Any) -> AbstractAccount:
     """`accounts.services.register`, with the visitor's session. Saves the write of `begin`.
 
     The account's `session_id` is that of the session, for `login`. If the form was sent before, it
@@ -77,8 +77,8 @@ def from_where(request: HttpRequest) -> dict[str, Any]:
     return {"browser": request.META.get("HTTP_USER_AGENT", ""), "address": address(request)}
 
 
-@receiver(user_logged_out, sender=User)
-def note_sign_out(user: User, request: HttpRequest | None, **_signal: object) -> None:
+@receiver(user_logged_out, sender=account_model())
+def note_sign_out(user: AbstractAccount, request: HttpRequest | None, **_signal: object) -> None:
     if _has_session(request) and (ending := session_id(request)):
         sessions.end(user, ending)
 
@@ -87,7 +87,7 @@ def _has_session(request: HttpRequest | None) -> TypeGuard[HttpRequest]:
     return getattr(request, "session", None) is not None
 
 
-def keep_signed_in(request: HttpRequest, user: User) -> None:
+def keep_signed_in(request: HttpRequest, user: AbstractAccount) -> None:
     """Keep the visitor signed in after a change of `user` that ended other sessions.
 
     Costs the session's write, 1 write unit, at the end of the request.
@@ -95,14 +95,14 @@ def keep_signed_in(request: HttpRequest, user: User) -> None:
     request.session[HASH_SESSION_KEY] = user.get_session_auth_hash()
 
 
-def leave_as_another(request: HttpRequest, user: User) -> None:
+def leave_as_another(request: HttpRequest, user: AbstractAccount) -> None:
     """If the visitor is signed in to another account than `user`, end that session.
 
     Costs then 1 read and the write of `sessions.end`.
     """
     other = request.session.get(SESSION_KEY)
     ending = session_id(request)
-    if other and ending and other != user.pk and (left := User.get_or_none(other)):
+    if other and ending and other != user.pk and (left := account_model().get_or_none(other)):
         sessions.end(left, ending)
 
 
@@ -119,7 +119,7 @@ def is_fresh(request: HttpRequest) -> bool:
 def known_account(request: HttpRequest) -> str | None:
     """The key of the visitor's account if the page has read it. Sends no request."""
     users = (request.__dict__.get("user"), request.__dict__.get("_cached_user"))
-    return next((user.pk for user in users if type(user) is User), None)
+    return next((user.pk for user in users if type(user) is AbstractAccount), None)
 
 
 def address(request: HttpRequest) -> str:

@@ -82,7 +82,7 @@ def _tally_of(act: Callable[[], Any]) -> Tally:
     return tally
 
 
-def _user() -> User:
+def _user() -> Any:
     name = f"user{next(_numbers):06}"
     return services.register(username=name, email=f"{name}@example.com", password=PASSWORD)
 

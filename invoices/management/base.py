@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
 from accounts.exceptions import UnknownUser
-from accounts.models import User
+from accounts.models import AbstractAccount
 from accounts.services import find_user
 from dynamo import Unavailable
 from dynamo.auth.usernames import as_uuid
@@ -115,7 +115,7 @@ def repeatable(how: str) -> Iterator[None]:
         raise CommandError(f"{error} Repeat the command{how} only once.") from error
 
 
-def find_owner(who: str) -> tuple[str, User | None]:
+def find_owner(who: str) -> tuple[str, AbstractAccount | None]:
     """The primary key of an account, and the account unless it is deleted: its invoices stay.
 
     Raises:

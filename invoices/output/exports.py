@@ -32,7 +32,7 @@ from django.core import signing
 from django.core.cache import cache as default_cache
 from django.utils.http import content_disposition_header
 
-from accounts.models import User
+from accounts.models import account_model
 from dynamo.cache import DynamoCache
 from dynamo.client import addressing
 from dynamo.runtime.deadline import uncounted
@@ -274,7 +274,7 @@ def _upload(export: Export, ends_at: float) -> None:
 
 def _pieces(export: Export) -> Iterator[bytes]:
     if export.year is None:
-        return account_as_json(User.get(export.account))
+        return account_as_json(account_model().get(export.account))
     return YEAR_FILES[export.kind](all_records(export.account, export.year, today()))
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any
 
-from accounts.models import User
+from accounts.models import AbstractAccount
 from accounts.personal_data import account_of, by_stored_name, sessions_of
 from invoices.document.amounts import Line, VatShare
 from invoices.document.fields import fields_of, words_of
@@ -88,7 +88,7 @@ def as_full_json(record: Record) -> str:
     return _dumped(shown)
 
 
-def account_as_json(user: User) -> Iterator[bytes]:
+def account_as_json(user: AbstractAccount) -> Iterator[bytes]:
     """All data of an account as one JSON document in UTF-8, in pieces.
 
         {"account": {...},
@@ -114,7 +114,7 @@ def account_as_json(user: User) -> Iterator[bytes]:
     return _account_pieces(user, chain(list(islice(records, 1)), records))
 
 
-def _account_pieces(user: User, records: Iterable[Record]) -> Iterator[bytes]:
+def _account_pieces(user: AbstractAccount, records: Iterable[Record]) -> Iterator[bytes]:
     yield f'{{"account": {_dumped(account_of(user))},\n'.encode()
     yield f'"sessions": {_dumped(sessions_of(user))},\n'.encode()
     yield f'"seller": {_dumped(by_stored_name(profile_of(user.pk), SELLER_VALUES))},\n'.encode()

@@ -31,7 +31,7 @@ from pynamodb.expressions.operand import Path
 from accounts.attributes import Email, deliverable_email, is_deliverable
 from accounts.emails.mailserver import mail_connection
 from accounts.limits.attempts import begin_mail_to_others
-from accounts.models import User
+from accounts.models import AbstractAccount
 from dynamo import Busy, Transaction, Unavailable
 from dynamo.auth.addresses import clean_email
 from dynamo.inputs import MultiLine, SingleLine
@@ -87,7 +87,7 @@ MESSAGE = MultiLine(
 
 
 def send_invoice(
-    user: User,
+    user: AbstractAccount,
     record: Record,
     to: str,
     message: str = "",
@@ -142,7 +142,7 @@ def clean_request_id(request_id: str) -> str:
     return request_id
 
 
-def _check_may_send(user: User) -> None:
+def _check_may_send(user: AbstractAccount) -> None:
     """Raises ValidationError if customers cannot reply to a confirmed address of the user."""
     check_confirmed(user)
     if not is_deliverable(user.email):
@@ -240,7 +240,9 @@ def texts_of(invoice: Invoice) -> tuple[str, str]:
     return _one_line(subject), text.strip()
 
 
-def _mail_of(invoice: Invoice, sender: User, to: str, message: str, subject: str) -> EmailMessage:
+def _mail_of(
+    invoice: Invoice, sender: AbstractAccount, to: str, message: str, subject: str
+) -> EmailMessage:
     """The mail with `invoice` as a PDF, in the language of the invoice.
 
     Replies go to the email address of `sender`, to which mails can be sent.

@@ -15,7 +15,7 @@ from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _, gettext_lazy
 from django.views.generic import FormView
 
-from accounts.models import User
+from accounts.models import AbstractAccount
 from accounts.pages.base import FormPageMixin, SignedInFormMixin, signed_in
 from accounts.sessions.middleware import read_with_visitor
 from dynamo import Unavailable
@@ -35,7 +35,7 @@ class OwnInvoicesMixin(LoginRequiredMixin):
     request: HttpRequest
 
     @property
-    def user(self) -> User:
+    def user(self) -> AbstractAccount:
         return signed_in(self.request)
 
     @property

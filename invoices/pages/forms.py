@@ -15,7 +15,7 @@ from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
-from accounts.models import User
+from accounts.models import AbstractAccount
 from dynamo.forms import RequestIdForm
 from dynamo.inputs import LongSelect
 from invoices.document.amounts import LINE_FIELDS, MAX_LINES, Totals, check_totals, totals
@@ -185,7 +185,7 @@ class InvoiceForm(RequestIdForm):
     def __init__(
         self,
         *args: Any,
-        user: User,
+        user: AbstractAccount,
         profile: SellerProfile,
         is_preview: bool = False,
         lines: list[dict[str, Any]] | None = None,

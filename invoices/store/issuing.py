@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from accounts.models import User
+from accounts.models import AbstractAccount
 from dynamo.inputs import SingleLine
 from dynamo.items.writes import Write
 from dynamo.transactions import read_together
@@ -141,12 +141,12 @@ def today(time_zone: str | None = None) -> date:
 # Who issues --------------------------------------------------------------------------------------
 
 
-def must_confirm(user: User) -> bool:
+def must_confirm(user: AbstractAccount) -> bool:
     """Whether the user must confirm the email address before issuing."""
     return bool(settings.ACCOUNTS_REQUIRE_CONFIRMED_EMAIL and not user.is_confirmed)
 
 
-def check_confirmed(user: User) -> None:
+def check_confirmed(user: AbstractAccount) -> None:
     """Raises ValidationError if the user has not confirmed the email address."""
     if not user.is_confirmed:
         raise ValidationError(
@@ -154,7 +154,7 @@ def check_confirmed(user: User) -> None:
         )
 
 
-def check_may_issue(user: User) -> None:
+def check_may_issue(user: AbstractAccount) -> None:
     """Raises ValidationError if the user must confirm the email address first."""
     if must_confirm(user):
         check_confirmed(user)

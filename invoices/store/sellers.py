@@ -5,7 +5,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from accounts.models import User
+from accounts.models import AbstractAccount
 from dynamo import Transaction, ensure
 from dynamo.items.writes import Write
 from dynamo.wire import Item, Request
@@ -22,7 +22,7 @@ def profile_of(account: str) -> SellerProfile:
     return SellerProfile.get_or_none(account) or SellerProfile(account)
 
 
-def open_profile(user: User, profile: SellerProfile) -> SellerProfile:
+def open_profile(user: AbstractAccount, profile: SellerProfile) -> SellerProfile:
     """The stored `profile` of the seller `user`, for a change: if there is none, one is made.
 
     Costs nothing if it is stored; else 1 request and 4 write units, because it requires that the
@@ -68,14 +68,14 @@ def delete_seller(account: str, *, write: Transaction) -> None:
     write.add(Write(profile, {"Delete": request}, otherwise=None))
 
 
-def seller_of(user: User, profile: SellerProfile) -> Seller:
+def seller_of(user: AbstractAccount, profile: SellerProfile) -> Seller:
     """The seller of an invoice that `user` issues now."""
     values = {item.name: getattr(profile, item.name, None) or "" for item in fields_of(Seller)}
     values["name"] = profile.name or user.full_name or user.get_username()
     return Seller(**values)
 
 
-def is_named(user: User, profile: SellerProfile) -> bool:
+def is_named(user: AbstractAccount, profile: SellerProfile) -> bool:
     """Whether there is a name that can stand on an invoice; a username is not one."""
     return bool(profile.name or user.full_name)
 

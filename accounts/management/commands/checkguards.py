@@ -1,6 +1,6 @@
 from contextlib import AbstractContextManager
 
-from accounts.models import User
+from accounts.models import account_model
 from dynamo.management.commands import checkunique
 from dynamo.management.progress import progress_bars
 from dynamo.tables.findings import Progress
@@ -16,10 +16,10 @@ class Command(checkunique.Command):
         "shared: that other account has the value too, so a person must decide. "
         "Reads the whole table: 1 read unit per 4 KB of all items in it."
     )
-    model = User
+    model = account_model()
     items_name = "users"
     noun = "account"
-    oldest_by = User.date_joined.attr_name
+    oldest_by = account_model().date_joined.attr_name
     settled_by = "changeemail or changeusername with its key"
 
     def progress(self, *, shown: bool) -> AbstractContextManager[Progress]:

@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from accounts.forms import AccountForm
 from accounts.management.base import as_json
-from accounts.models import User
+from accounts.models import account_model
 from accounts.services import register
 from dynamo.auth.passwords import check_new_password, is_text
 from dynamo.management.base import DynamoCommand, read_line
@@ -64,7 +64,7 @@ class Command(DynamoCommand):
             try:
                 password = self._read(from_stdin=options["password_stdin"])
                 check_new_password(password)
-                user: Any = User(**values)
+                user: Any = account_model()(**values)
                 validate_password(password, user)
                 return password
             except ValidationError as error:

@@ -3,7 +3,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from accounts.management.base import UserCommand
-from accounts.models import User
+from accounts.models import AbstractAccount, account_model
 from accounts.services import delete
 from accounts.signals import account_deleted
 from dynamo.management.base import is_confirmed
@@ -18,10 +18,10 @@ class Command(UserCommand):
             "--no-input", "--noinput", action="store_false", dest="interactive", help="do not ask"
         )
 
-    def act(self, user: User, **options: Any) -> str:
+    def act(self, user: AbstractAccount, **options: Any) -> str:
         question = f"Delete the account of {user.username} ({user.email})?"
         if options["interactive"] and not is_confirmed(question):
             raise CommandError("Nothing was deleted.")
         delete(user)
-        account_deleted.send_robust(User, account=user.pk)
+        account_deleted.send_robust(account_model(), account=user.pk)
         return f"The account of {user.username} was deleted."

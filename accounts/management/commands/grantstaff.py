@@ -1,7 +1,7 @@
 from typing import Any
 
 from accounts.management.base import UserCommand
-from accounts.models import User
+from accounts.models import AbstractAccount
 from accounts.services import grant_staff
 
 
@@ -9,6 +9,6 @@ class Command(UserCommand):
     help = "Let an account use the staff pages. Harmless to repeat."
     flags = (("--superuser", "also allow actions on other staff"),)
 
-    def act(self, user: User, **options: Any) -> str:
+    def act(self, user: AbstractAccount, **options: Any) -> str:
         grant_staff(user, superuser=options["superuser"])
         return f"{user.username} is {'a superuser' if user.is_superuser else 'staff'}."

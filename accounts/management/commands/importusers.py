@@ -11,7 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
 from accounts.exceptions import ImportStopped
-from accounts.imports.files import COLUMNS, Row, RowFile, open_rows, rejected_rows
+from accounts.imports.files import Row, RowFile, columns, open_rows, rejected_rows
 from accounts.imports.services import Outcome, Result, import_users, preview_users
 from dynamo.management.base import DynamoCommand, up_to
 from dynamo.management.progress import stop_on_signals
@@ -32,7 +32,7 @@ class Command(DynamoCommand):
             "file",
             metavar="FILE.csv|FILE.jsonl",
             type=Path,
-            help=f"columns: {', '.join(COLUMNS)}; rejected rows go to FILE.rejected.csv|jsonl",
+            help=f"columns: {', '.join(columns())}; rejected rows go to FILE.rejected.csv|jsonl",
         )
         parser.add_argument(
             "--dry-run",

@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from accounts.management.base import as_json, as_row
-from accounts.models import User
+from accounts.models import account_model
 from dynamo.management.base import DynamoCommand, positive, unreadable
 
 
@@ -18,8 +18,8 @@ class Command(DynamoCommand):
     def handle(self, *args: object, **options: Any) -> None:
         shape = as_json if options["json"] else as_row
         damaged: list[str] = []
-        users = User.scan(
-            User.username.exists(),
+        users = account_model().scan(
+            account_model().username.exists(),
             page_size=options["limit"],
             damaged=lambda _stored, error: damaged.append(error.key),
         )

@@ -1,12 +1,12 @@
 from typing import Any
 
 from accounts.management.base import UserCommand, as_json, as_lines
-from accounts.models import User
+from accounts.models import AbstractAccount
 
 
 class Command(UserCommand):
     help = "Show an account, without its password hash."
     flags = (("--json", None),)
 
-    def act(self, user: User, **options: Any) -> str:
+    def act(self, user: AbstractAccount, **options: Any) -> str:
         return as_json(user) if options["json"] else as_lines(user)

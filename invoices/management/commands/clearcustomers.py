@@ -1,6 +1,6 @@
 """`clearcustomers`: deletes the address books of accounts that do not exist any more."""
 
-from accounts.models import User
+from accounts.models import account_model
 from dynamo.items import bulk
 from dynamo.management.base import DynamoCommand
 from invoices.models import CustomerItem
@@ -20,7 +20,7 @@ class Command(DynamoCommand):
             for item in items
         }
         keys = [{"pk": {"S": account}} for account in sorted(accounts)]
-        existing = {item["pk"]["S"] for item in bulk.read_batches(User.table(), keys)}
+        existing = {item["pk"]["S"] for item in bulk.read_batches(account_model().table(), keys)}
         for account in sorted(accounts - existing):
             delete_address_book(account)
             self.stdout.write(account)
