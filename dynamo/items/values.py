@@ -82,6 +82,8 @@ def canonical(typed: Typed) -> Typed:
     Raises:
         ValueError: DynamoDB cannot store a number in it.
     """
+    if "S" in typed:  # most are texts
+        return typed
     kind, value = kind_and_value(typed)
     match kind:
         case "N":

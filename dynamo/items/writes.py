@@ -212,7 +212,7 @@ class Write:
         """
         if not isinstance(self.about, PlainModel):
             return None
-        key = self.address["Key"]
+        key = self._stored_key
         names = self.about.key_attribute_names()
         return self.request["TableName"], *(next(iter(key[name].values())) for name in names)
 
@@ -275,12 +275,15 @@ class Write:
     @property
     def address(self) -> Address:
         """The parameters of a request that name its item."""
+        return {"TableName": self.request["TableName"], "Key": self._stored_key}
+
+    @property
+    def _stored_key(self) -> Item:
         request = self.request
-        key = request.get("Key")
-        if key is None:
-            item = cast(PlainModel, self.about)
-            key = {name: request["Item"][name] for name in item.key_attribute_names()}
-        return {"TableName": request["TableName"], "Key": key}
+        if "Key" in request:
+            return request["Key"]
+        item = cast(PlainModel, self.about)
+        return {name: request["Item"][name] for name in item.key_attribute_names()}
 
     def replaced(self) -> Write:
         """The write that stands for this one, which was refused."""
