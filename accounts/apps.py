@@ -1,6 +1,11 @@
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
+from accounts.conf import set_defaults
+
+# Models and settings of other apps may read them, and this module is loaded before all of these.
+set_defaults()
+
 
 class AccountsConfig(AppConfig):
     name = "accounts"

@@ -30,7 +30,7 @@ def account_of(request: HttpRequest) -> str | None:
     """The key of the account that the cookie names; None without a cookie of this session."""
     key = request.session.session_key
     try:
-        return _signer(key).unsign(request.COOKIES[settings.ACCOUNT_COOKIE_NAME]) if key else None
+        return _signer(key).unsign(request.COOKIES[settings.ACCOUNTS_COOKIE_NAME]) if key else None
     except (KeyError, BadSignature):
         return None
 
@@ -40,16 +40,16 @@ def renew(request: HttpRequest, response: HttpResponseBase) -> None:
     session = cast(SessionStore, request.session)
     if not session.is_read:
         return
-    given = request.COOKIES.get(settings.ACCOUNT_COOKIE_NAME)
+    given = request.COOKIES.get(settings.ACCOUNTS_COOKIE_NAME)
     account, key = session.get(SESSION_KEY), session.session_key
     if not account or not key:
         if given is not None:
-            set_cookie(response, settings.ACCOUNT_COOKIE_NAME, "", 0)
+            set_cookie(response, settings.ACCOUNTS_COOKIE_NAME, "", 0)
         return
     value = _signer(key).sign(account)
     if given != value or session.modified:
         seconds = None if session.get_expire_at_browser_close() else session.get_expiry_age()
-        set_cookie(response, settings.ACCOUNT_COOKIE_NAME, value, seconds)
+        set_cookie(response, settings.ACCOUNTS_COOKIE_NAME, value, seconds)
 
 
 def _signer(session_key: str) -> Signer:

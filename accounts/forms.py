@@ -54,7 +54,8 @@ class SignInForm(BoundedPasswordsMixin, AuthenticationForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         username = self.fields["username"]
-        username.label = _("Username or email address")
+        has_usernames = "username" in account_model().get_attributes()
+        username.label = _("Username or email address") if has_usernames else _("Email address")
         # Django only gives the limit to the widget, and a long text takes long to compare.
         username.validators.append(MaxLengthValidator(EMAIL_MAX_LENGTH))
 

@@ -23,6 +23,7 @@ epoch ends every session, also for code that reads only Django's session.
 import time
 import uuid
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from typing import Any, ClassVar, cast
 
 from django import forms
@@ -59,6 +60,9 @@ def new_confirmation_id() -> str:
     return uuid.uuid4().hex
 
 
+#: Asked for if the package that reads it is installed (the extra `phone`).
+_PHONE = ("phone_number",) if find_spec("phonenumbers") else ()
+
 #: Values of an account without an email change that waits for its link.
 _PENDING = ("pending_email", "pending_id", "pending_until")
 NO_PENDING_CHANGE: dict[str, Any] = dict.fromkeys(_PENDING)
@@ -83,13 +87,8 @@ class AbstractAccount(AbstractUser):
     """
 
     #: What the sign-up page asks for besides the password, and what the profile shows.
-    sign_up_fields: ClassVar[tuple[str, ...]] = ("username", "email", "full_name", "phone_number")
-    profile_fields: ClassVar[tuple[str, ...]] = (
-        "full_name",
-        "phone_number",
-        "language",
-        "time_zone",
-    )
+    sign_up_fields: ClassVar[tuple[str, ...]] = ("username", "email", "full_name", *_PHONE)
+    profile_fields: ClassVar[tuple[str, ...]] = ("full_name", *_PHONE, "language", "time_zone")
 
     _alters_data = (*AbstractUser._alters_data, "await_email")
 

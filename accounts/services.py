@@ -33,7 +33,6 @@ def _is_password(user: AbstractAccount, password: str) -> bool:
 @sensitive_variables()
 def register(
     *,
-    username: str,
     email: str,
     password: str | None = None,
     password_hash: str | None = None,
@@ -46,7 +45,7 @@ def register(
     write: Transaction | None = None,
     **profile: Any,
 ) -> AbstractAccount:
-    """Make an account, with a `profile` as `edit_profile`, and its guard items.
+    """Make an account and its guard items. `profile` are its username and further attributes.
 
     Without `password` and `password_hash` the account has no usable password.
 
@@ -74,7 +73,9 @@ def register(
             `dynamo.exceptions.Refused` with all of them.
         AccountRequestReused: the request id made an account with other values.
     """
-    values = account_model().cleaned(username=username, email=email, **profile)
+    attributes = account_model().typed_attributes().items()
+    missing = [name for name, one in attributes if not one.null and one.default is None]
+    values = account_model().cleaned(**dict.fromkeys(missing) | profile | {"email": email})
     user = account_model()(
         password=password_hash,
         is_staff=is_staff,

@@ -125,17 +125,6 @@ def flag(value: str) -> bool:
     raise ValueError("must be on or off")
 
 
-def limit(value: str) -> tuple[int, int] | None:
-    """How often in how many seconds (`10/15m`; s, m, h, d); None for off."""
-    if value.lower() == "off":
-        return None
-    match = _LIMIT.fullmatch(value.lower())
-    if match is None:
-        raise ValueError("must be off or a limit such as 10/15m")
-    times, count, unit = match.groups()
-    return int(times), int(count) * _UNIT_SECONDS[unit]
-
-
 def email_settings(value: str) -> dict[str, Any]:
     """The settings that a mail URL stands for (`smtp+tls://user:password@host:587`)."""
     try:

@@ -118,7 +118,7 @@ def _values(request: HttpRequest) -> Iterator[str]:
     yield request.META.get("HTTP_AUTHORIZATION", "").partition(" ")[2]
     for name in (
         settings.SESSION_COOKIE_NAME,
-        settings.ACCOUNT_COOKIE_NAME,
+        settings.ACCOUNTS_COOKIE_NAME,
         settings.CSRF_COOKIE_NAME,
     ):
         yield request.COOKIES.get(name, "")

@@ -30,6 +30,7 @@ from dynamo.client.tally import consumed_units, table_names
 from locks import lease_lost, lock_awaited
 from project.access import page_answered
 from sequences import numbers_given
+from uploads.signals import file_done
 
 # When each series began: half of all lines, which we do not use.
 disable_created_metrics()
@@ -55,6 +56,8 @@ DYNAMODB_SECONDS = Histogram(
     ["operation"],
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
 )
+FILES = Counter("uploads_files", "Files by outcome.", ["outcome"])
+BYTES = Counter("uploads_bytes", "Bytes of uploaded files.")
 UNITS = Counter("dynamodb_units", "Capacity units that answers named.", ["table", "kind"])
 RETRIES = Counter("dynamodb_retries", "Requests that were retries.", ["operation"])
 REASONS = Counter(
@@ -123,6 +126,12 @@ def shown() -> HttpResponse:
     return response
 
 
+def _count_file(*, outcome: str, size: int, **_signal: object) -> None:
+    FILES.labels(outcome).inc()
+    if outcome == "uploaded":
+        BYTES.inc(size)
+
+
 def _count_page(*, url: str, method: str, status: int, seconds: float, **_signal: object) -> None:
     method = method if method in _METHODS else "other"
     HTTP_REQUESTS.labels(url, method, str(status)).inc()
@@ -160,6 +169,7 @@ def _count_numbers(*, kind: str, callers: int, numbers: int, **_signal: object) 
 
 
 RECEIVERS: dict[Signal, Callable[..., None]] = {
+    file_done: _count_file,
     page_answered: _count_page,
     value_taken: lambda attribute, **_signal: TAKEN.labels(attribute).inc(),
     request_sent: _count_request,

@@ -8,7 +8,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError
 from botocore.session import Session
 
-from accounts.limits.windows import DEFAULTS as LIMITS
+from accounts.conf import LIMITS, parsed_limit
 from project import environment
 from project.environment import Environment, flag, is_origin, list_of, one_of, text, whole_number
 
@@ -199,7 +199,7 @@ ACCOUNTS_RESERVED_USERNAMES = env.read(
 # Whether staff can find accounts by the first letters of their username or email address.
 ACCOUNTS_PREFIX_SEARCH = env.read("ACCOUNTS_PREFIX_SEARCH", flag, "on")
 # Accounts whose email address is not confirmed cannot issue invoices.
-ACCOUNTS_REQUIRE_CONFIRMED_EMAIL = env.read("ACCOUNTS_REQUIRE_CONFIRMED_EMAIL", flag)
+INVOICES_REQUIRE_CONFIRMED_EMAIL = env.read("ACCOUNTS_REQUIRE_CONFIRMED_EMAIL", flag)
 # Whether invoices can be voided. Otherwise, they can only be credited.
 INVOICES_MAX_CUSTOMERS = env.read("INVOICES_MAX_CUSTOMERS", whole_number(), "2000")
 
@@ -215,9 +215,9 @@ ACCOUNTS_PREVENT_ENUMERATION = env.read("ACCOUNTS_PREVENT_ENUMERATION", flag)
 ACCOUNTS_EMAIL_CHANGE = (
     env.read("ACCOUNTS_EMAIL_CHANGE", one_of("immediate", "confirm")) or "confirm"
 )
-# How often people may try: `ACCOUNTS_LIMIT_SIGN_IN=10/15m` and so on, see accounts.limits.windows.
+# How often people may try: `ACCOUNTS_LIMIT_SIGN_IN=10/15m` and so on, see accounts.conf.
 ACCOUNTS_LIMITS = {
-    name: env.read(f"ACCOUNTS_LIMIT_{name.upper()}", environment.limit, default)
+    name: env.read(f"ACCOUNTS_LIMIT_{name.upper()}", parsed_limit, default)
     for name, default in LIMITS.items()
 }
 
@@ -240,6 +240,7 @@ ACCOUNTS_SITE_ORIGIN = (
     env.read("ACCOUNTS_SITE_ORIGIN", text("https:// and a single host", _is_site_origin))
     or _usual_origin()
 )
+ACCOUNTS_SITE_NAME = "Dynamo Ledger"
 # How many of our proxies are in front of the site and write X-Forwarded-For; 0: it is ignored.
 ACCOUNTS_TRUSTED_HOPS = env.read("ACCOUNTS_TRUSTED_HOPS", whole_number(least=0), "0")
 # How long mailed links are valid: those that Django signs, and our own.
@@ -306,9 +307,9 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 1_550
 DATA_UPLOAD_MAX_NUMBER_FILES = 0
 
 # Sent with each session cookie, with the same flags: see `accounts.cookies`.
-ACCOUNT_COOKIE_NAME = "account"
+ACCOUNTS_COOKIE_NAME = "account"
 # The cookie by which an account knows a browser: see `accounts.pages.notices`.
-KNOWN_BROWSER_COOKIE_NAME = "known"
+ACCOUNTS_BROWSER_COOKIE_NAME = "known"
 # Scripts cannot read cookies. Not "Strict": a link in a mail would open the site without session.
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = LANGUAGE_COOKIE_SAMESITE = "Lax"
@@ -328,8 +329,8 @@ if PRODUCTION:
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = True
     # Browsers accept these names only over TLS, for all paths, and from this host.
     SESSION_COOKIE_NAME = "__Host-sessionid"
-    ACCOUNT_COOKIE_NAME = "__Host-account"
-    KNOWN_BROWSER_COOKIE_NAME = "__Host-known"
+    ACCOUNTS_COOKIE_NAME = "__Host-account"
+    ACCOUNTS_BROWSER_COOKIE_NAME = "__Host-known"
     CSRF_COOKIE_NAME = "__Host-csrftoken"
     # Only a proxy that always sets or strips the header makes it trustworthy.
     if env.read("DJANGO_BEHIND_TLS_PROXY", flag):

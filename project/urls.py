@@ -22,7 +22,7 @@ urlpatterns = [
     ),
     path("accounts/export/", AccountExportView.as_view(), name="account_export"),
     path("accounts/delete/", AccountDeleteWithInvoicesView.as_view(), name="account_delete"),
-    path("accounts/", include("accounts.pages.urls")),
+    path("accounts/", include("accounts.urls")),
     path("invoices/", include("invoices.pages.urls")),
     path("admin/", site.urls),
     path("i18n/setlang/", switch_language, name="set_language"),

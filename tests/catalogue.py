@@ -22,9 +22,10 @@ LANGUAGES = ("ja",)
 
 #: Each folder of catalogues, and the apps that may have something to translate.
 FOLDERS = {
-    ROOT / "locale": ("accounts", "invoices", "project", "staff", "uploads"),
+    ROOT / "locale": ("invoices", "project", "staff"),
     # Part of the wheel.
-    ROOT / "dynamo/locale": ("dynamo", "locks", "sequences"),
+    ROOT / "accounts/locale": ("accounts",),
+    ROOT / "dynamo/locale": ("dynamo", "locks", "sequences", "uploads"),
 }
 #: The templates of the site.
 TEMPLATES = ROOT / "templates"
@@ -113,7 +114,8 @@ def texts(message: Message) -> tuple[list[str], list[str]]:
 def _sources(folder: Path) -> Iterator[Path]:
     for app in FOLDERS[folder]:
         yield from sorted((ROOT / app).rglob("*.py"))
-        yield from sorted((ROOT / app).rglob("templates/**/*.html"))
+        templates = (ROOT / app).rglob("templates/**/*.*")
+        yield from sorted(path for path in templates if path.suffix in {".html", ".txt"})
     if TEMPLATES.parent == folder.parent:
         yield from sorted(path for path in TEMPLATES.rglob("*.*") if path.is_file())
 

@@ -23,9 +23,10 @@ from dynamo import DynamoError, TableMissing, Unavailable
 from dynamo.client.tally import CountingPool
 from dynamo.runtime.clock import now
 from locks.registry import HolderWatch
-from uploads import claims, metrics
+from uploads import claims
 from uploads.claims import LEASE_SECONDS, Holder, ProcessLease
 from uploads.exceptions import Interrupted
+from uploads.signals import file_done
 from uploads.sources import Destination, Source, Unusable
 from uploads.transfer import Job, Result, Run, Summary, store
 
@@ -69,9 +70,7 @@ def upload_files(
     with _Dispatcher(sources, destination, workers, lease_seconds, on_bytes, stop) as dispatcher:
         for result in dispatcher.results():
             summary.add(result)
-            metrics.FILES.labels(result.outcome).inc()
-            if result.outcome == "uploaded":
-                metrics.BYTES.inc(result.size)
+            file_done.send(None, outcome=result.outcome, size=result.size)
             on_result(result)
     return summary
 

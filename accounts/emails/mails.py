@@ -29,7 +29,6 @@ from accounts.languages import language_of
 from accounts.models import AbstractAccount, account_model
 from dynamo.auth.usernames import comparable_username
 
-SITE_NAME = "Dynamo Ledger"
 #: Prevents automatic replies, such as out-of-office messages (RFC 3834).
 _HEADERS = {"Auto-Submitted": "auto-generated"}
 
@@ -40,19 +39,21 @@ def send(kind: str, to: str, *, language: str | None = None, **context: Any) -> 
     """Send the mail `templates/accounts/mail/<kind>.txt`.
 
     The templates get `context` and `site`, the host of `ACCOUNTS_SITE_ORIGIN`. The mail begins with
-    a greeting, and subject and last line name the site by `SITE_NAME`. The default `language` is
-    that of the page. If the mail cannot be sent, the log reports it, without the address and the
-    text.
+    a greeting, and subject and last line name the site by `ACCOUNTS_SITE_NAME`. The default
+    `language` is that of the page. If the mail cannot be sent, the log reports it, without the
+    address and the text.
     """
     if not settings.ACCOUNTS_SITE_ORIGIN:
         logger.error("A mail (%s) was not sent: set ACCOUNTS_SITE_ORIGIN.", kind)
         return False
     host = urlsplit(settings.ACCOUNTS_SITE_ORIGIN).netloc
+    name = settings.ACCOUNTS_SITE_NAME or host
     with translation.override(language or translation.get_language()):
-        subject = render_to_string(f"accounts/mail/{kind}_subject.txt", {"site": SITE_NAME})
+        subject = render_to_string(f"accounts/mail/{kind}_subject.txt", {"site": name})
         body = render_to_string(f"accounts/mail/{kind}.txt", context | {"site": host})
         hello = gettext("Hello,")
-        text = f"{hello}\n\n{body.strip()}\n\n{SITE_NAME}, {host}\n"
+        signature = host if name == host else f"{name}, {host}"
+        text = f"{hello}\n\n{body.strip()}\n\n{signature}\n"
     # A subject must be one line.
     one_line = " ".join(subject.split())
     try:

@@ -129,7 +129,7 @@ def is_password_of(user: AbstractAccount, password: str, client: str | None) -> 
         Busy: the password was not checked, and does not count.
     """
     with queued():
-        attempt = begin_sign_in(user.username, user.pk, client, begin_client(client))
+        attempt = begin_sign_in(user.get_username(), user.pk, client, begin_client(client))
         # Without an upgrade of an outdated hash: the caller's copy of the account would lack it.
         is_right = attempt.is_right(lambda typed: check_password(typed, user.password), password)
     if is_right:

@@ -23,37 +23,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Self
 
-from django.conf import settings
 from django.core.cache import cache
 
+from accounts.conf import limit_of
 from accounts.exceptions import TooManyAttempts
 from accounts.limits.clients import wider_network
 from dynamo import Unavailable
 from dynamo.runtime.deadline import page_seconds_left
 from dynamo.runtime.gates import Gate, GateFull, turn_passed_on
 from dynamo.runtime.processes import PerProcess
-
-#: The limits, unless the environment sets `ACCOUNTS_LIMIT_<NAME>` (also to "off").
-DEFAULTS = {
-    # Failed sign-ins: to one account, and from one client's address.
-    "sign_in": "10/15m",
-    "sign_in_client": "100/15m",
-    # Successful sign-ins from one client's address.
-    "sign_in_success_client": "1000/15m",
-    # Wrong passwords that a signed-in user enters, per session.
-    "reauthentication": "10/15m",
-    # Sign-ups from one client's address.
-    "sign_up_client": "100/1h",
-    # Mails of one kind to one address, and mails of all kinds requested from one client's address.
-    "mail": "5/1h",
-    "mail_client": "100/1h",
-    # Mails that an account sends to others, in all and to one address.
-    "mail_account": "30/1h",
-    "mail_account_day": "100/1d",
-    "mail_account_recipient": "10/1d",
-    # Such mails of all accounts to one address. Far higher, or one account could use it up.
-    "mail_recipient": "500/1d",
-}
 
 #: An IPv6 /48 has this many times the slots of each /64 in it. It has 65,536 of these, but it may
 #: also belong to a provider with many customers.
@@ -245,9 +223,8 @@ class ClientLimit(Limit):
 
 
 def limit(name: str) -> Limit:
-    """The limit with this name in `DEFAULTS`, as configured."""
-    allowed: tuple[int, int] | None = settings.ACCOUNTS_LIMITS[name]
-    times, seconds = allowed or (None, 0)
+    """The limit with this name in `accounts.conf`, as configured."""
+    times, seconds = limit_of(name) or (None, 0)
     kind = ClientLimit if name.endswith("_client") else Limit
     return kind(name, times, seconds)
 

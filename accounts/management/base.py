@@ -68,7 +68,7 @@ def as_lines(user: AbstractAccount) -> str:
 
 def as_row(user: AbstractAccount) -> str:
     state = "" if user.is_active else "  (deactivated)"
-    return f"{user.pk}  {user.username}  {user.email}{state}"
+    return f"{user.pk}  {user}  {user.email}{state}"
 
 
 def _readable(value: object) -> str:

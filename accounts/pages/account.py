@@ -6,12 +6,12 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout, views as auth_views
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import redirect
-from django.urls import ResolverMatch, reverse_lazy
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.shortcuts import redirect, resolve_url
+from django.urls import ResolverMatch
 from django.utils import translation
 from django.utils.translation import gettext as _, gettext_lazy
-from django.views import csrf
+from django.views import View, csrf
 from django.views.generic import FormView
 from django.views.i18n import set_language
 
@@ -36,7 +36,10 @@ from accounts.pages.base import (
     SignedInFormMixin,
     sign_in_page,
     signed_in,
+    start_page,
 )
+from accounts.pages.signin import FreshSignInMixin
+from accounts.personal_data import account_of, sessions_of
 from accounts.signals import account_deleted
 from dynamo import TableMissing, Unavailable
 from dynamo.middleware import unavailable
@@ -103,7 +106,10 @@ class UsernameChangeView(PasswordConfirmedView):
 class AccountDeleteView(PasswordConfirmedView):
     template_name = "accounts/account_delete.html"
     form_class = PasswordConfirmedForm
-    success_url = reverse_lazy("home")
+
+    def get_success_url(self) -> str:
+        return resolve_url(settings.LOGOUT_REDIRECT_URL or "login")
+
     success_message = gettext_lazy("Your account was deleted.")
 
     def change(self, user: AbstractAccount, form: PasswordConfirmedForm) -> None:
@@ -113,9 +119,24 @@ class AccountDeleteView(PasswordConfirmedView):
         notices.tell(self.request, "deleted", user)
 
 
+class AccountExportView(FreshSignInMixin, View):
+    """What is stored about the account, as JSON."""
+
+    http_method_names = ("get", "head")
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        user = signed_in(request)
+        data = {"account": account_of(user), "sessions": sessions_of(user)}
+        options = {"indent": 2, "ensure_ascii": False}
+        response = JsonResponse(data, json_dumps_params=options)
+        response["Content-Disposition"] = 'attachment; filename="account.json"'
+        return response
+
+
 class PasswordChangeView(FormPageMixin, auth_views.PasswordChangeView):
     """Django's view. It ends the account's other sessions."""
 
+    template_name = "accounts/password_change_form.html"
     form_class = OwnPasswordChangeForm
 
     def form_valid(self, form: Any) -> HttpResponse:
@@ -166,7 +187,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     try:
         if match and _has_signed_in(request, match.url_name):
             packed = request.POST.get(keptforms.FIELD, "") if is_own else ""
-            return _kept(request, packed) or redirect("home")
+            return _kept(request, packed) or redirect(start_page())
         if match and is_own and (shown := _form_again(request, match)):
             return shown
     except (Unavailable, TableMissing) as error:

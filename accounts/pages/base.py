@@ -1,11 +1,13 @@
 """What the account's pages share: each calls one operation and shows its errors at the fields."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.mixins import LoginRequiredMixin
@@ -13,7 +15,7 @@ from django.contrib.auth.views import RedirectURLMixin
 from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect
+from django.shortcuts import redirect, resolve_url
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import Resolver404, resolve, reverse_lazy
@@ -73,11 +75,16 @@ _REFUSALS = {
 def show_errors(form: forms.BaseForm, error: Exception) -> None:
     """Add the errors of an operation to the fields that they concern. Raises any other error."""
     for exception in error.exceptions if isinstance(error, Refused) else [error]:
-        texts = (text for kind, text in _REFUSALS.items() if isinstance(exception, kind))
+        texts: Iterator[Any] = (
+            text for kind, text in _REFUSALS.items() if isinstance(exception, kind)
+        )
         if isinstance(exception, StaleUser):
             form.add_error(None, stale_text(exception))
         elif text := next(texts, None):
-            form.add_error(getattr(exception, "attribute", None), text)
+            names = getattr(exception, "attributes", ())
+            text = _("Another account already has these values.") if len(names) > 1 else text
+            for name in [name for name in names if name in form.fields] or [None]:
+                form.add_error(name, text)
         else:
             raise exception
 
@@ -91,6 +98,11 @@ def show_not_sent(view: FormView, form: forms.BaseForm) -> HttpResponse:
     """Show the form again because its mail could not be sent."""
     form.add_error(None, _("The mail could not be sent. Please try again later."))
     return view.form_invalid(form)
+
+
+def start_page() -> str:
+    """The URL of the page after a sign-in, to which a visitor is also led from elsewhere."""
+    return resolve_url(settings.LOGIN_REDIRECT_URL)
 
 
 def signed_in(request: HttpRequest) -> AbstractAccount:
@@ -190,7 +202,7 @@ class KeepFormMixin(FormView):
             form=filled_form(self, self.request.POST),
             unanswered=True,
             is_busy=isinstance(error, Busy),
-            skeleton="base_plain.html",
+            skeleton="accounts/base_plain.html",
         )
         return HttpResponse(render_to_string(self.get_template_names(), context, self.request))
 
@@ -272,9 +284,9 @@ def sign_in_page(request: HttpRequest) -> HttpResponse | None:
         "next": request.get_full_path(),
         "kept_form": packed,
         "is_too_large": packed is None,
-        "skeleton": "base_plain.html",
+        "skeleton": "accounts/base_plain.html",
     }
-    return TemplateResponse(request, "registration/login.html", context)
+    return TemplateResponse(request, "accounts/login.html", context)
 
 
 class PasswordConfirmedView(SignedInFormMixin, KeepFormMixin, FormPageMixin, FormView, ABC):

@@ -13,6 +13,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _, gettext_lazy
 from django.views import View
@@ -33,7 +34,7 @@ from accounts.limits import attempts
 from accounts.limits.clients import counted_client
 from accounts.models import AbstractAccount, account_model
 from accounts.pages import notices
-from accounts.pages.base import CHANGED_MEANWHILE, PasswordConfirmedView, signed_in
+from accounts.pages.base import CHANGED_MEANWHILE, PasswordConfirmedView, signed_in, start_page
 from dynamo import Refused
 from dynamo.middleware import logged
 
@@ -57,7 +58,7 @@ class LinkView(View, ABC):
     #: What the page says instead if the link was followed before.
     done: Any
     #: A refused link leads to this URL name, with this text on the button.
-    way_out: tuple[str, object] = ("home", gettext_lazy("Go to the start page"))
+    way_out: tuple[str, object] = ("", gettext_lazy("Go to the start page"))
     way_out_of_used: tuple[str, object] | None = None
 
     def get(self, request: HttpRequest, token: str) -> HttpResponse:
@@ -66,7 +67,7 @@ class LinkView(View, ABC):
             address = self.address_of(token)
         except UsedLink:
             url_name, label = self.way_out_of_used or self.way_out
-            context = {"reason": self.done, "url_name": url_name, "label": label, "is_used": True}
+            context = {"reason": self.done, "url": _url(url_name), "label": label, "is_used": True}
             return TemplateResponse(request, "accounts/link_refused.html", context)
         except BadLink as error:
             return self._refused(request, error)
@@ -83,7 +84,7 @@ class LinkView(View, ABC):
         self, request: HttpRequest, error: AccountError | Refused | ValidationError
     ) -> HttpResponse:
         url_name, label = self.way_out
-        context = {"reason": _reason(error), "url_name": url_name, "label": label}
+        context = {"reason": _reason(error), "url": _url(url_name), "label": label}
         status = 410 if isinstance(error, BadLink) else 409
         response = TemplateResponse(request, "accounts/link_refused.html", context, status=status)
         kind = type(error).__name__
@@ -92,6 +93,10 @@ class LinkView(View, ABC):
     @abstractmethod
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
         """Do what the link is for."""
+
+
+def _url(url_name: str) -> str:
+    return reverse(url_name) if url_name else start_page()
 
 
 def _reason(error: AccountError | Refused | ValidationError) -> str:
@@ -121,7 +126,7 @@ class EmailConfirmView(LinkView):
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
         user = links.confirm(token)
         messages.success(request, _("Your email address is confirmed."))
-        return redirect("home" if request.user == user else "login")
+        return redirect(start_page() if request.user == user else "login")
 
 
 class ConfirmationSendView(LoginRequiredMixin, View):

@@ -68,7 +68,7 @@ def remember(request: HttpRequest, response: HttpResponse, user: AbstractAccount
     """Give the browser the cookie by which it is known to `user`."""
     others = [key for key in _accounts(request) if not key.startswith(user.pk)]
     known = signing.dumps([_key_of(user), *others][:MOST_ACCOUNTS], salt=_SALT, compress=True)
-    set_cookie(response, settings.KNOWN_BROWSER_COOKIE_NAME, known, _KNOWN_SECONDS)
+    set_cookie(response, settings.ACCOUNTS_BROWSER_COOKIE_NAME, known, _KNOWN_SECONDS)
 
 
 def _key_of(user: AbstractAccount) -> str:
@@ -77,7 +77,7 @@ def _key_of(user: AbstractAccount) -> str:
 
 
 def _accounts(request: HttpRequest) -> list[str]:
-    cookie = request.COOKIES.get(settings.KNOWN_BROWSER_COOKIE_NAME, "")
+    cookie = request.COOKIES.get(settings.ACCOUNTS_BROWSER_COOKIE_NAME, "")
     try:
         found: list[str] = signing.loads(cookie, salt=_SALT, max_age=_KNOWN_SECONDS)
     except signing.BadSignature:

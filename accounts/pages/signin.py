@@ -34,6 +34,8 @@ from dynamo.auth.addresses import clean_email
 
 
 class SignInView(FormPageMixin, NextPageMixin, auth_views.LoginView):
+    # Not Django's names: an admin that is installed before has templates under these.
+    template_name = "accounts/login.html"
     authentication_form = SignInForm
 
     @cached_property
@@ -45,7 +47,7 @@ class SignInView(FormPageMixin, NextPageMixin, auth_views.LoginView):
     def get_context_data(self, **kwargs: object) -> dict[str, object]:
         """Keep that form after a wrong password, too."""
         if kept := self._kept_form:
-            kwargs |= {"kept_form": kept, "skeleton": "base_plain.html"}
+            kwargs |= {"kept_form": kept, "skeleton": "accounts/base_plain.html"}
         return super().get_context_data(**kwargs)
 
     def form_valid(self, form: Any) -> HttpResponse:
@@ -124,7 +126,7 @@ class SessionEndView(FreshSignInMixin, View):
         ending = request.POST.get("session", "")
         if ending == user.session_id:
             logout(request)
-            return redirect("home")
+            return redirect(settings.LOGOUT_REDIRECT_URL or "login")
         # If the visitor's own session has ended, the next page asks for a sign-in.
         with suppress(StaleUser):
             sessions.end(user, ending)
@@ -168,7 +170,7 @@ class ForgottenView(FormPageMixin, FormView):
 
 
 class PasswordResetView(ForgottenView):
-    template_name = "registration/password_reset_form.html"
+    template_name = "accounts/password_reset_form.html"
     success_url = reverse_lazy("password_reset_done")
     kind, send = "reset", staticmethod(mails.send_reset)
 
@@ -182,6 +184,7 @@ class UsernameReminderView(ForgottenView):
 class PasswordResetConfirmView(FormPageMixin, auth_views.PasswordResetConfirmView):
     """Django's view. Another password or address, or a sign-in, makes the link void."""
 
+    template_name = "accounts/password_reset_confirm.html"
     form_class = NewPasswordForm
 
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:

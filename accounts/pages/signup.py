@@ -19,7 +19,13 @@ from accounts.forms import SignUpForm
 from accounts.limits import attempts
 from accounts.limits.clients import counted_client
 from accounts.pages import notices
-from accounts.pages.base import FormPageMixin, KeepFormMixin, NextPageMixin, show_not_sent
+from accounts.pages.base import (
+    FormPageMixin,
+    KeepFormMixin,
+    NextPageMixin,
+    show_not_sent,
+    start_page,
+)
 from accounts.pages.emails import LinkView
 from accounts.sessions import visitor
 from dynamo import Busy, Refused
@@ -29,7 +35,9 @@ from dynamo import Busy, Refused
 class SignUpView(KeepFormMixin, FormPageMixin, NextPageMixin, FormView):
     template_name = "accounts/signup.html"
     form_class = SignUpForm
-    next_page = "home"
+
+    def get_default_redirect_url(self) -> str:
+        return start_page()
 
     def get(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         if request.user.is_authenticated:

@@ -118,8 +118,8 @@ def is_fresh(request: HttpRequest) -> bool:
 
 def known_account(request: HttpRequest) -> str | None:
     """The key of the visitor's account if the page has read it. Sends no request."""
-    users = (request.__dict__.get("user"), request.__dict__.get("_cached_user"))
-    return next((user.pk for user in users if type(user) is AbstractAccount), None)
+    users: tuple[Any, ...] = (request.__dict__.get("user"), request.__dict__.get("_cached_user"))
+    return next((user.pk for user in users if issubclass(type(user), AbstractAccount)), None)
 
 
 def address(request: HttpRequest) -> str:

@@ -7,8 +7,6 @@ from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any
 
-from tqdm import tqdm
-
 from dynamo.tables.findings import Progress
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -41,7 +39,12 @@ def stop_on_signals() -> Iterator[threading.Event]:
 
 @contextmanager
 def progress_bars(*, shown: bool = True) -> Iterator[Progress]:
-    """One bar on stderr for each thing that is done, if that is a terminal."""
+    """One bar on stderr for each thing that is done, if that is a terminal.
+
+    Needs tqdm, which the extras `accounts` and `uploads` install.
+    """
+    from tqdm import tqdm
+
     with ExitStack() as open_bars:
         bars: dict[str, tqdm[Any]] = {}
 

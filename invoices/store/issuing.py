@@ -143,7 +143,7 @@ def today(time_zone: str | None = None) -> date:
 
 def must_confirm(user: AbstractAccount) -> bool:
     """Whether the user must confirm the email address before issuing."""
-    return bool(settings.ACCOUNTS_REQUIRE_CONFIRMED_EMAIL and not user.is_confirmed)
+    return bool(settings.INVOICES_REQUIRE_CONFIRMED_EMAIL and not user.is_confirmed)
 
 
 def check_confirmed(user: AbstractAccount) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.hashers import MD5PasswordHasher
 
-from accounts.limits.windows import DEFAULTS
+from accounts.conf import LIMITS
 from tests.mailbox import MailServer, sent_by
 from tests.pages import sign_in
 
@@ -41,7 +41,7 @@ def hashings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.fixture
 def limits(settings: Any) -> dict[str, tuple[int, int] | None]:
     """The rate limits of this test: only those that it sets."""
-    settings.ACCOUNTS_LIMITS = dict.fromkeys(DEFAULTS)
+    settings.ACCOUNTS_LIMITS = dict.fromkeys(LIMITS)
     chosen: dict[str, tuple[int, int] | None] = settings.ACCOUNTS_LIMITS
     return chosen
 

@@ -8,8 +8,9 @@ import pytest
 from django.core.cache import cache
 from django.core.checks import run_checks
 
+from accounts.conf import LIMITS
 from accounts.exceptions import TooManyAttempts
-from accounts.limits.windows import DEFAULTS, WIDER_TIMES, ClientLimit, Limit, limit
+from accounts.limits.windows import WIDER_TIMES, ClientLimit, Limit, limit
 from dynamo.auth import passwords
 from dynamo.exceptions import Unavailable
 from tests.faults.kinds import CloseBefore, DropReply, Meanwhile
@@ -93,9 +94,9 @@ def test_a_limit_that_is_off_refuses_nothing_and_sends_nothing(requests_sent: Re
 def test_a_limit_of_no_times_refuses_every_attempt_of_its_kind_and_the_check_says_so(
     settings: Any, requests_sent: Requests
 ) -> None:
-    settings.ACCOUNTS_LIMITS = dict.fromkeys(DEFAULTS, (0, 60))
+    settings.ACCOUNTS_LIMITS = dict.fromkeys(LIMITS, (0, 60))
 
-    for name in DEFAULTS:
+    for name in LIMITS:
         with pytest.raises(TooManyAttempts) as refused:
             limit(name).take(networks(1)[0])
         assert (refused.value.limit, refused.value.retry_after_seconds) == (name, 60)
@@ -103,7 +104,7 @@ def test_a_limit_of_no_times_refuses_every_attempt_of_its_kind_and_the_check_say
     assert requests_sent.operations == []
     messages = run_checks(tags=["security"], include_deployment_checks=True)
     [said] = [message.msg for message in messages if message.id == "accounts.W005"]
-    assert all(name in said for name in DEFAULTS)
+    assert all(name in said for name in LIMITS)
 
 
 def test_any_text_can_be_a_subject_with_its_own_counter() -> None:
@@ -114,7 +115,7 @@ def test_any_text_can_be_a_subject_with_its_own_counter() -> None:
 
 
 def test_the_settings_set_every_limit_and_limits_of_clients_count_networks(settings: Any) -> None:
-    for name in DEFAULTS:
+    for name in LIMITS:
         kind = ClientLimit if name.endswith("_client") else Limit
         for allowed, made in (((2, 60), kind(name, 2, 60)), (None, kind(name, None, 0))):
             settings.ACCOUNTS_LIMITS = settings.ACCOUNTS_LIMITS | {name: allowed}

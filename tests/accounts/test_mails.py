@@ -28,7 +28,7 @@ SEND = "/accounts/confirm/send/"
 NOT_SENT = "The mail could not be sent. Please try again later."
 ASKED = {"email": "ann@example.org"}
 SUBJECT = "_subject.txt"
-MAILS = ROOT / "templates" / "accounts" / "mail"
+MAILS = ROOT / "accounts" / "templates" / "accounts" / "mail"
 KINDS = sorted(path.name.removesuffix(SUBJECT) for path in MAILS.glob(f"*{SUBJECT}"))
 CONTEXT = (
     {"when": "today", "browser": "curl", "address": "192.0.2.1", "reset": "http://r"}

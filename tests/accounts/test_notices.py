@@ -21,7 +21,7 @@ from tests.requests import Requests
 pytestmark = pytest.mark.usefixtures("engine")
 
 CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"
-KNOWN = project_settings.KNOWN_BROWSER_COOKIE_NAME
+KNOWN = project_settings.ACCOUNTS_BROWSER_COOKIE_NAME
 NEW_PASSWORD = "quite another password"
 
 

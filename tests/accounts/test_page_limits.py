@@ -10,9 +10,9 @@ from django.core import mail
 from django.http import HttpRequest
 from django.test import Client
 
+from accounts.conf import LIMITS
 from accounts.exceptions import TooManyAttempts
 from accounts.limits.middleware import in_words
-from accounts.limits.windows import DEFAULTS
 from accounts.models import User
 from dynamo.auth import passwords
 from dynamo.cache import CacheItem
@@ -43,7 +43,7 @@ TRIES = 3
 
 @pytest.fixture(autouse=True)
 def _few_attempts(settings: Any) -> None:
-    assert DEFAULTS["sign_in"] == DEFAULTS["reauthentication"] == "10/15m"
+    assert LIMITS["sign_in"] == LIMITS["reauthentication"] == "10/15m"
     few = dict.fromkeys(("sign_in", "reauthentication"), (TRIES, 900))
     settings.ACCOUNTS_LIMITS = settings.ACCOUNTS_LIMITS | few
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core import mail
 
-from accounts.limits.windows import DEFAULTS
+from accounts.conf import LIMITS
 from accounts.models import User
 from invoices.exceptions import AlreadySent, AlreadyVoided
 from invoices.output.sending import send_invoice
@@ -32,7 +32,7 @@ BOB = "bob@example.org"
 @pytest.fixture(autouse=True)
 def _processes(settings: Any) -> Iterator[None]:
     # Their requests would multiply the orders, and have tests of their own.
-    settings.ACCOUNTS_LIMITS = dict.fromkeys(DEFAULTS)
+    settings.ACCOUNTS_LIMITS = dict.fromkeys(LIMITS)
     with apart():
         yield
 

@@ -196,7 +196,7 @@ def test_an_account_that_must_not_issue_is_told_why_in_one_line(ann: User, setti
     assert run(*ISSUE.split(), code=1).startswith("Change your profile first. This character")
     sell_as(ann, name="Ann GmbH")
     assert "law requires this. Add it to your profile: Your" in run(*ISSUE.split(), code=1)
-    settings.ACCOUNTS_REQUIRE_CONFIRMED_EMAIL = True
+    settings.INVOICES_REQUIRE_CONFIRMED_EMAIL = True
     assert run(*ISSUE.split(), code=1).startswith("Confirm your email address first.")
 
     assert stored_numbers(ann.pk, today().year) == []

@@ -287,7 +287,7 @@ def test_a_customer_without_a_country_is_taken_for_a_domestic_one(
 def test_a_form_of_an_unconfirmed_account_keeps_what_was_typed_until_the_confirmation(
     client: Client, ann: User, settings: Any
 ) -> None:
-    settings.ACCOUNTS_REQUIRE_CONFIRMED_EMAIL = True
+    settings.INVOICES_REQUIRE_CONFIRMED_EMAIL = True
     demanded = "Confirm your email address before you issue an invoice."
     refused = "Confirm your email address first. Open your profile to get the link."
     values = typed(LINE, LINE | {"description": "More work"}, note="Thanks")

@@ -12,8 +12,8 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 from django.utils import timezone
 
+from accounts.conf import LIMITS
 from accounts.exceptions import TooManyAttempts
-from accounts.limits.windows import DEFAULTS
 from accounts.models import User
 from dynamo.exceptions import DamagedItem
 from invoices.document.invoice import Seller
@@ -256,7 +256,7 @@ def test_only_a_mail_that_may_have_been_sent_counts_for_limits_and_no_server_is_
 
 def test_a_stranger_cannot_use_up_the_limit_of_a_recipient() -> None:
     (of_account, period), (of_all, of_all_period) = (
-        DEFAULTS[limit].split("/") for limit in ("mail_account_recipient", "mail_recipient")
+        LIMITS[limit].split("/") for limit in ("mail_account_recipient", "mail_recipient")
     )
 
     assert 10 * int(of_account) < int(of_all)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands, load_command_class
 
-from accounts.limits.windows import DEFAULTS
+from accounts.conf import LIMITS
 from benchmarks import chart
 from dynamo.exceptions import DynamoError, ErrorWithValues, Refused
 from tests.commands import ROOT
@@ -77,7 +77,7 @@ def _is_command(page: Path, name: str, rest: str) -> bool:
 
 def _is_variable(_page: Path, name: str) -> bool:
     read = (ROOT / "project" / "settings.py").read_text(encoding="utf-8")
-    limits = {limit.upper() for limit in DEFAULTS}
+    limits = {limit.upper() for limit in LIMITS}
     return name in read or name.removeprefix("ACCOUNTS_LIMIT_") in limits
 
 
@@ -223,7 +223,7 @@ def test_the_table_of_settings_has_every_variable_that_is_read_and_no_other() ->
     settings = (ROOT / "project" / "settings.py").read_text(encoding="utf-8")
     read = set(re.findall(r'env\.\w+\(\s*"(\w+)"', settings))
     assert '"ACCOUNTS_LIMIT_{name.upper()}"' in settings
-    read |= {f"ACCOUNTS_LIMIT_{name.upper()}" for name in DEFAULTS}
+    read |= {f"ACCOUNTS_LIMIT_{name.upper()}" for name in LIMITS}
     [services] = re.findall(
         r"for _service in (\(.+\)):\n +env\.read\(f\"AWS_ENDPOINT_URL_", settings
     )
@@ -238,7 +238,7 @@ def test_the_table_of_settings_has_every_variable_that_is_read_and_no_other() ->
 def test_the_table_of_settings_has_the_defaults_of_the_limits() -> None:
     page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
 
-    for name, default in DEFAULTS.items():
+    for name, default in LIMITS.items():
         assert f"| `ACCOUNTS_LIMIT_{name.upper()}` | `{default}` |" in page
 
 

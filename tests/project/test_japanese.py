@@ -23,7 +23,7 @@ from tests.project.test_url_map import ROWS, arrive, path_of, send
 
 JAPANESE = {"accept-language": "ja-JP,ja;q=0.9,en;q=0.8"}
 VISITORS = pytest.mark.parametrize("visitor", ["anonymous", "staff"])
-MAILS = sorted((site.BASE_DIR / "templates/accounts/mail").glob("*.txt"))
+MAILS = sorted((site.BASE_DIR / "accounts/templates/accounts/mail").glob("*.txt"))
 ERRORS = sorted(site.BASE_DIR.glob("templates/[45]*.html"))
 # Other states of these pages: a search without results, a year without invoices.
 FURTHER = [

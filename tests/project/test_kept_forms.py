@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -126,7 +127,9 @@ def test_every_form_for_signed_in_visitors_is_kept() -> None:
 
 def _with_parents(name: str) -> str:
     """The text of a template and of those that it extends or includes."""
-    text = (settings.BASE_DIR / "templates" / name).read_text()
+    root = Path(settings.BASE_DIR)
+    files = [folder / name for folder in (root / "templates", *root.glob("*/templates"))]
+    text = "".join(file.read_text() for file in files if file.exists())
     others = {*re.findall(r'{% (?:extends|include) "([^"]+)"', text)}
     # One extends that of contrib.admin with its own name.
     return text + "".join(map(_with_parents, others - {name}))

@@ -212,7 +212,7 @@ def test_only_tables_and_buckets_outlive_the_stack_and_alarms_cost_nothing(
 
 
 def test_the_docs_list_parameters_commands_tables_and_alarms(template: dict[str, Any]) -> None:
-    [runs] = re.findall(r"^- It runs ([^.]+)\.", PAGE, re.MULTILINE)
+    [runs] = re.findall(r"^- The function runs ([^.]+)\.", PAGE, re.MULTILINE)
     assert set(re.findall(r"`(\w+)`", runs)) == COMMANDS
     [stays] = re.findall(r"^for table in (.+); do$", PAGE, re.MULTILINE)
     tables = of_type(template, "AWS::DynamoDB::Table").values()

@@ -25,13 +25,22 @@ from tests.production import PRODUCTION, checkout_in
 from tests.tutorial import CHAPTERS, type_session
 
 LIBRARY = ("dynamo", "locks", "sequences")
+#: With the apps that need an extra.
+PACKAGES = (*LIBRARY, "accounts", "uploads")
 #: The library's dependencies, and what these always install.
 INSTALLED_WITH_IT = {"asgiref", "boto3", "botocore", "django", "pynamodb", "urllib3"}
 
 #: Only pytest imports it.
 PYTEST_PLUGIN = ROOT / "dynamo" / "pytest_plugin.py"
 #: Modules that import the package of an extra when it is needed.
-OF_EXTRAS = {PYTEST_PLUGIN: {"pytest"}, ROOT / "dynamo" / "auth" / "addresses.py": {"idna"}}
+OF_EXTRAS = {
+    PYTEST_PLUGIN: {"pytest"},
+    ROOT / "dynamo" / "auth" / "addresses.py": {"idna"},
+    ROOT / "dynamo" / "management" / "progress.py": {"tqdm"},
+    ROOT / "accounts" / "attributes.py": {"phonenumbers"},
+    ROOT / "accounts" / "management" / "commands" / "importusers.py": {"tqdm"},
+    ROOT / "uploads" / "management" / "commands" / "uploadfiles.py": {"tqdm"},
+}
 #: Modules that import, for the type checker alone, what it brings.
 OF_TYPES = {ROOT / "dynamo" / name: {"typing_extensions"} for name in ("forms.py", "views.py")}
 
@@ -51,7 +60,7 @@ fetches_packages = pytest.mark.slow
 
 
 def modules() -> Iterator[Path]:
-    for package in LIBRARY:
+    for package in PACKAGES:
         yield from (ROOT / package).rglob("*.py")
 
 
@@ -64,7 +73,7 @@ def pins(lock: Path) -> dict[str, set[str]]:
 
 
 def test_the_library_imports_nothing_but_its_dependencies() -> None:
-    allowed = INSTALLED_WITH_IT | set(LIBRARY) | sys.stdlib_module_names
+    allowed = INSTALLED_WITH_IT | set(PACKAGES) | sys.stdlib_module_names
     for file in modules():
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             names = []
@@ -178,10 +187,12 @@ def take_engine(environment: Environment) -> bool:
 
 @fetches_packages
 def test_the_wheel_has_the_library_and_nothing_else(wheel: Path) -> None:
-    typing = {ROOT / package / "py.typed" for package in LIBRARY}
-    typing |= {stub for package in LIBRARY for stub in (ROOT / package).rglob("*.pyi")}
-    texts = set((ROOT / "dynamo/locale").rglob("django.[mp]o"))
-    tables = {ROOT / "dynamo/auth/usernames.txt", *(ROOT / "dynamo/templates").rglob("*.html")}
+    typing = {ROOT / package / "py.typed" for package in PACKAGES}
+    typing |= {stub for package in PACKAGES for stub in (ROOT / package).rglob("*.pyi")}
+    texts = set(ROOT.glob("[ad]*/locale/*/LC_MESSAGES/django.[mp]o"))
+    tables = {ROOT / "dynamo/auth/usernames.txt", ROOT / "uploads/cloudformation.json"}
+    for folder in ("dynamo/templates", "accounts/templates", "accounts/static"):
+        tables |= {file for file in (ROOT / folder).rglob("*") if file.is_file()}
     wanted = {str(file.relative_to(ROOT)) for file in {*modules(), *typing, *texts, *tables}}
 
     with ZipFile(wheel) as archive:
@@ -193,7 +204,15 @@ def test_the_wheel_has_the_library_and_nothing_else(wheel: Path) -> None:
     assert {name for name in names if not name.startswith(f"{about}/")} == wanted
     packages = told.get_all("Requires-Dist", [])
     needed = {re.sub(r"[<>=][^;]*", "", package, count=1) for package in packages}
-    extras = {'idna; extra == "idna"', 'ministack; extra == "local"'}
+    extras = {
+        'argon2-cffi; extra == "accounts"',
+        'idna; extra == "accounts"',
+        'idna; extra == "idna"',
+        'ministack; extra == "local"',
+        'phonenumbers; extra == "phone"',
+        'tqdm; extra == "accounts"',
+        'tqdm; extra == "uploads"',
+    }
     assert needed == {"boto3", "django", "pynamodb"} | extras
 
 

@@ -184,7 +184,7 @@ print([each.has_listeners() for each in signals])
 
 _COUNT_AND_ASK = f"""
 from django.test import Client
-from uploads.metrics import FILES
+from project.metrics import FILES
 FILES.labels("uploaded").inc(2)
 print(Client(headers={BEARER}).get("/metrics").content.decode())
 """

@@ -102,7 +102,7 @@ class Visitor:
         return str(address)
 
     def _met(self, response: Any) -> Any:
-        for name in (site.SESSION_COOKIE_NAME, site.ACCOUNT_COOKIE_NAME, site.CSRF_COOKIE_NAME):
+        for name in (site.SESSION_COOKIE_NAME, site.ACCOUNTS_COOKIE_NAME, site.CSRF_COOKIE_NAME):
             if name in self.client.cookies and (value := self.client.cookies[name].value):
                 self.secrets.add(value)
         if not response.streaming:

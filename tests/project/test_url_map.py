@@ -244,7 +244,7 @@ def url_names(resolver: URLResolver) -> Iterator[str]:
 def _locks_at_once(settings: Any) -> None:
     """One failed sign-in locks an account; whose address is not confirmed issues no invoice."""
     settings.ACCOUNTS_LIMITS = settings.ACCOUNTS_LIMITS | {"sign_in": (1, 900)}
-    settings.ACCOUNTS_REQUIRE_CONFIRMED_EMAIL = True
+    settings.INVOICES_REQUIRE_CONFIRMED_EMAIL = True
     # None of this is about time, of which a busy machine takes some.
     settings.DYNAMODB_PAGE_SECONDS = 60
 
@@ -286,7 +286,8 @@ def answer(response: Any) -> Answer:
 def test_every_url_has_a_row_and_every_row_a_url() -> None:
     names = list(url_names(get_resolver()))
 
-    assert sorted(names) == sorted(ROWS)
+    # The site has pages of its own in place of two of `accounts`.
+    assert {*names} == ROWS.keys()
 
 
 @pytest.mark.usefixtures("engine")

@@ -6,4 +6,4 @@ class Command(UserCommand):
     help = "Change an account's email address."
     operation = staticmethod(change_email)
     arguments = ("EMAIL",)
-    said = "{user.username} has the email address {user.email}."
+    said = "{user} has the email address {user.email}."

@@ -20,10 +20,9 @@ class Command(DynamoCommand):
     help = "Create an account."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--username", required=True)
-        parser.add_argument("--email", required=True)
-        parser.add_argument("--full-name", default="")
-        parser.add_argument("--phone-number", default="")
+        for name, field in AccountForm().fields.items():
+            option = f"--{name.replace('_', '-')}"
+            parser.add_argument(option, required=field.required, default="")
         # Without a terminal, nothing can be asked.
         source = parser.add_mutually_exclusive_group(required=not sys.stdin.isatty())
         source.add_argument(
@@ -56,7 +55,7 @@ class Command(DynamoCommand):
             is_superuser=options["superuser"],
             request_id=options["request_id"],
         )
-        said = f"The account of {user.username} has the primary key {user.pk}."
+        said = f"The account of {user} has the primary key {user.pk}."
         return as_json(user) if options["json"] else said
 
     def _password(self, options: dict[str, Any], values: dict[str, Any]) -> str:

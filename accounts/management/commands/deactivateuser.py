@@ -5,4 +5,4 @@ from accounts.services import deactivate
 class Command(UserCommand):
     help = "End an account's sessions and prevent sign-ins. Its username and email stay taken."
     operation = staticmethod(deactivate)
-    said = "{user.username} cannot sign in any more."
+    said = "{user} cannot sign in any more."

@@ -19,9 +19,9 @@ class Command(UserCommand):
         )
 
     def act(self, user: AbstractAccount, **options: Any) -> str:
-        question = f"Delete the account of {user.username} ({user.email})?"
+        question = f"Delete the account of {user} ({user.email})?"
         if options["interactive"] and not is_confirmed(question):
             raise CommandError("Nothing was deleted.")
         delete(user)
         account_deleted.send_robust(account_model(), account=user.pk)
-        return f"The account of {user.username} was deleted."
+        return f"The account of {user} was deleted."

@@ -11,4 +11,4 @@ class Command(UserCommand):
 
     def act(self, user: AbstractAccount, **options: Any) -> str:
         grant_staff(user, superuser=options["superuser"])
-        return f"{user.username} is {'a superuser' if user.is_superuser else 'staff'}."
+        return f"{user} is {'a superuser' if user.is_superuser else 'staff'}."

@@ -19,7 +19,7 @@ class Command(DynamoCommand):
         shape = as_json if options["json"] else as_row
         damaged: list[str] = []
         users = account_model().scan(
-            account_model().username.exists(),
+            account_model().email.exists(),
             page_size=options["limit"],
             damaged=lambda _stored, error: damaged.append(error.key),
         )

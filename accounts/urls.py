@@ -1,5 +1,6 @@
 """The URLs of the account pages. Names are Django's where Django has one."""
 
+from django.conf import settings
 from django.contrib.auth.views import (
     LogoutView,
     PasswordChangeDoneView,
@@ -9,18 +10,19 @@ from django.contrib.auth.views import (
 from django.urls import path
 from django.views.generic import TemplateView
 
+from accounts.models import account_model
 from accounts.pages import account, emails, signin, signup
 
 _page = TemplateView.as_view
+_after_sign_out = settings.LOGOUT_REDIRECT_URL or "login"
 
 urlpatterns = [
     path("signup/", signup.SignUpView.as_view(), name="signup"),
     path("signup/sent/", _page(template_name="accounts/signup_sent.html"), name="signup_sent"),
     path("signup/confirm/<str:token>/", signup.SignUpConfirmView.as_view(), name="signup_confirm"),
     path("login/", signin.SignInView.as_view(), name="login"),
-    path("logout/", LogoutView.as_view(), name="logout"),
+    path("logout/", LogoutView.as_view(next_page=_after_sign_out), name="logout"),
     path("profile/", account.ProfileView.as_view(), name="profile"),
-    path("username/", account.UsernameChangeView.as_view(), name="username_change"),
     path("email/", emails.EmailChangeView.as_view(), name="email_change"),
     path("email/cancel/", emails.EmailChangeCancelView.as_view(), name="email_change_cancel"),
     path(
@@ -31,21 +33,29 @@ urlpatterns = [
     path("confirm/send/", emails.ConfirmationSendView.as_view(), name="email_confirm_send"),
     path("confirm/<str:token>/", emails.EmailConfirmView.as_view(), name="email_confirm"),
     path("password_change/", account.PasswordChangeView.as_view(), name="password_change"),
-    path("password_change/done/", PasswordChangeDoneView.as_view(), name="password_change_done"),
+    path(
+        "password_change/done/",
+        PasswordChangeDoneView.as_view(template_name="accounts/password_change_done.html"),
+        name="password_change_done",
+    ),
     path("password_reset/", signin.PasswordResetView.as_view(), name="password_reset"),
-    path("password_reset/done/", PasswordResetDoneView.as_view(), name="password_reset_done"),
+    path(
+        "password_reset/done/",
+        PasswordResetDoneView.as_view(template_name="accounts/password_reset_done.html"),
+        name="password_reset_done",
+    ),
     path(
         "reset/<uidb64>/<token>/",
         signin.PasswordResetConfirmView.as_view(),
         name="password_reset_confirm",
     ),
-    path("reset/done/", PasswordResetCompleteView.as_view(), name="password_reset_complete"),
-    path("username_reminder/", signin.UsernameReminderView.as_view(), name="username_reminder"),
     path(
-        "username_reminder/done/",
-        _page(template_name="accounts/username_reminder_done.html"),
-        name="username_reminder_done",
+        "reset/done/",
+        PasswordResetCompleteView.as_view(template_name="accounts/password_reset_complete.html"),
+        name="password_reset_complete",
     ),
+    path("delete/", account.AccountDeleteView.as_view(), name="account_delete"),
+    path("export/", account.AccountExportView.as_view(), name="account_export"),
     path("sessions/", signin.SessionsView.as_view(), name="account_sessions"),
     path("sessions/end/", signin.SessionEndView.as_view(), name="session_end"),
     path(
@@ -53,3 +63,14 @@ urlpatterns = [
     ),
     path("reauthenticate/", signin.ReauthenticateView.as_view(), name="reauthenticate"),
 ]
+
+if "username" in account_model().get_attributes():
+    urlpatterns += [
+        path("username/", account.UsernameChangeView.as_view(), name="username_change"),
+        path("username_reminder/", signin.UsernameReminderView.as_view(), name="username_reminder"),
+        path(
+            "username_reminder/done/",
+            _page(template_name="accounts/username_reminder_done.html"),
+            name="username_reminder_done",
+        ),
+    ]

@@ -1,0 +1,115 @@
+"""The settings of accounts: their names, defaults and reasons. `docs/registration.md` lists them.
+
+A setting that a project does not have gets its default when the app is loaded, so the code reads
+`django.conf.settings` as usual.
+"""
+
+import re
+from typing import Any
+
+from django.conf import settings
+
+#: How often people may try, as `10/15m`; None: no limit. The names are those of `ACCOUNTS_LIMITS`.
+LIMITS = {
+    # Failed sign-ins: to one account, and from one client's address.
+    "sign_in": "10/15m",
+    "sign_in_client": "100/15m",
+    # Successful sign-ins from one client's address.
+    "sign_in_success_client": "1000/15m",
+    # Wrong passwords that a signed-in user enters, per session.
+    "reauthentication": "10/15m",
+    # Sign-ups from one client's address.
+    "sign_up_client": "100/1h",
+    # Mails of one kind to one address, and mails of all kinds requested from one client's address.
+    "mail": "5/1h",
+    "mail_client": "100/1h",
+    # Mails that an account sends to others, in all and to one address.
+    "mail_account": "30/1h",
+    "mail_account_day": "100/1d",
+    "mail_account_recipient": "10/1d",
+    # Such mails of all accounts to one address. Far higher, or one account could use it up.
+    "mail_recipient": "500/1d",
+}
+
+DEFAULTS: dict[str, Any] = {
+    # Mailed links begin with it, whatever host a request names. Without it no mail is sent.
+    "ACCOUNTS_SITE_ORIGIN": "",
+    # What mails call the site; empty: the host of its origin.
+    "ACCOUNTS_SITE_NAME": "",
+    # When an email address changes: when the link mailed to it is followed ("confirm"), or at once
+    # ("immediate").
+    "ACCOUNTS_EMAIL_CHANGE": "confirm",
+    # Whether the sign-up page hides which email addresses have an account.
+    "ACCOUNTS_PREVENT_ENUMERATION": False,
+    # Limits that differ from the defaults, by name.
+    "ACCOUNTS_LIMITS": {},
+    # How many of the project's proxies write X-Forwarded-For; 0: the header is ignored.
+    "ACCOUNTS_TRUSTED_HOPS": 0,
+    # The region whose phone numbers may be written without their country code.
+    "ACCOUNTS_PHONE_REGION": "",
+    # Usernames that only an operator may assign.
+    "ACCOUNTS_RESERVED_USERNAMES": [
+        "abuse",
+        "admin",
+        "administrator",
+        "billing",
+        "help",
+        "helpdesk",
+        "hostmaster",
+        "moderator",
+        "noreply",
+        "no-reply",
+        "postmaster",
+        "root",
+        "security",
+        "staff",
+        "superuser",
+        "support",
+        "sysadmin",
+        "system",
+        "webmaster",
+    ],
+    # Whether staff can find accounts by the first letters of their username or email address.
+    "ACCOUNTS_PREFIX_SEARCH": False,
+    # The cookie that lets a page read account and session in one request.
+    "ACCOUNTS_COOKIE_NAME": "account",
+    # The cookie by which an account knows a browser.
+    "ACCOUNTS_BROWSER_COOKIE_NAME": "known",
+}
+
+_LIMIT = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,3})([smhd])")
+_UNIT_SECONDS = {"s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
+
+
+def parsed_limit(value: object) -> tuple[int, int] | None:
+    """How often in how many seconds, of `10/15m` (s, m, h, d) or a pair; None for no limit.
+
+    Raises:
+        ValueError
+    """
+    if isinstance(value, tuple):
+        times, seconds = value
+        return int(times), int(seconds)
+    text = "off" if value is None else str(value).lower()
+    if text == "off":
+        return None
+    match = _LIMIT.fullmatch(text)
+    if match is None:
+        raise ValueError("must be off or a limit such as 10/15m")
+    times, count, unit = match.groups()
+    return int(times), int(count) * _UNIT_SECONDS[unit]
+
+
+def limit_of(name: str) -> tuple[int, int] | None:
+    """The limit with this name, as configured."""
+    return parsed_limit(settings.ACCOUNTS_LIMITS.get(name, LIMITS[name]))
+
+
+def set_defaults() -> None:
+    """Give the settings that the project does not have their defaults."""
+    for name, value in DEFAULTS.items():
+        if not hasattr(settings, name):
+            setattr(settings, name, value)
+    if settings.DEBUG and not settings.ACCOUNTS_SITE_ORIGIN:
+        # Where `runserver` serves.
+        settings.ACCOUNTS_SITE_ORIGIN = "http://127.0.0.1:8000"

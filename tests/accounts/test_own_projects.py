@@ -1,0 +1,220 @@
+"""`accounts` in projects of their own, as docs/registration.md describes them."""
+
+import os
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+
+from tests.commands import ROOT
+from tests.environment import clean_environment
+from tests.tutorial import FILE, write_files
+
+PAGE = dict(FILE.findall((ROOT / "docs" / "registration.md").read_text(encoding="utf-8")))
+
+EMAIL_ONLY = """
+from accounts.models import AbstractAccount
+
+
+class Member(AbstractAccount):
+    class Meta:
+        table_name = "members"
+
+    username = None
+    USERNAME_FIELD = "email"
+    sign_up_fields = ("email", "full_name")
+"""
+
+#: What each program begins with.
+BEGIN = """
+import os, re
+os.environ["DJANGO_SETTINGS_MODULE"] = "club.settings"
+import django
+django.setup()
+from django.core import mail
+from django.core.management import call_command
+from django.test import Client
+from django.test.utils import setup_test_environment
+
+setup_test_environment()
+call_command("check", "--fail-level", "WARNING")
+call_command("createtables")
+PASSWORD = "correct horse battery"
+
+def hidden(page, name):
+    return re.search(f'name="{name}" value="([^"]+)"', page.content.decode())[1]
+
+def errors(page):
+    return re.findall(r'id="id_(\\w+)_error"', page.content.decode())
+
+def sign_up(client, **values):
+    shown = client.get("/accounts/signup/")
+    values |= {"password1": PASSWORD, "password2": PASSWORD}
+    values["request_id"] = hidden(shown, "request_id")
+    return client.post("/accounts/signup/", values)
+
+def follow(client):
+    link = re.search(r"http://[^/]+(/\\S+)", mail.outbox[-1].body)[1]
+    return client.post(link)
+"""
+
+STORY = """
+ann = Client()
+assert sign_up(ann, username="ann", email="ann@example.org").url == "/accounts/profile/"
+assert follow(ann).status_code == 302
+assert "Confirmed" in ann.get("/accounts/profile/").content.decode()
+assert errors(sign_up(Client(), username="ANN", email="Ann@Example.org")) == ["username", "email"]
+ann.post("/accounts/email/", {"email": "new@example.org", "password": PASSWORD})
+assert mail.outbox[-1].to == ["new@example.org"]
+assert follow(ann).status_code == 302
+assert ann.get("/accounts/export/").json()["account"]["email"] == "new@example.org"
+ann.post("/accounts/username/", {"username": "anna", "password": PASSWORD})
+assert ann.post("/accounts/logout/").url == "/accounts/login/"
+assert ann.post("/accounts/login/", {"username": "anna", "password": PASSWORD}).status_code == 302
+pages = "profile sessions delete password_change username_reminder password_reset"
+for page in pages.split():
+    assert ann.get(f"/accounts/{page}/").status_code == 200, page
+japanese = ann.get("/accounts/profile/", headers={"accept-language": "ja"})
+assert japanese.headers["Content-Language"] == "ja"
+assert "プロフィール" in japanese.content.decode()
+assert ann.post("/accounts/delete/", {"password": PASSWORD}).url == "/accounts/login/"
+assert sign_up(Client(), username="ann", email="ann@example.org").status_code == 302
+for _attempt in range(12):
+    last = Client().post("/accounts/login/", {"username": "ann", "password": "wrong"})
+assert last.status_code == 429 and int(last.headers["Retry-After"]) > 0
+"""
+
+OWN_USER = """
+one = {"club": "chess", "membership_number": "1"}
+ann, bob = Client(), Client()
+assert sign_up(ann, username="ann", email="ann@example.org", **one).status_code == 302
+taken = sign_up(bob, username="bob", email="bob@example.org", **one)
+assert errors(taken) == ["club", "membership_number"]
+assert errors(sign_up(bob, username="ann", email="bob@example.org", **one)) == [
+    "username", "club", "membership_number"
+]
+other = one | {"membership_number": "2"}
+assert sign_up(bob, username="bob", email="bob@example.org", **other).status_code == 302
+assert bob.post("/accounts/profile/", {"club": "go"}).status_code == 302
+assert bob.get("/accounts/export/").json()["account"]["club"] == "go"
+call_command("createuser", username="eve", email="eve@example.org", club="go",
+             membership_number="9", unusable_password=True)
+from dynamo.tables.definitions import all_tables
+assert [table.base_name for table in all_tables()] == ["cache", "members"]
+"""
+
+WITHOUT_USERNAMES = """
+ann = Client()
+assert sign_up(ann, email="ann@example.org").status_code == 302
+assert errors(sign_up(Client(), email="ANN@example.org")) == ["email"]
+for page in ("profile", "email", "delete", "sessions"):
+    assert ann.get(f"/accounts/{page}/").status_code == 200, page
+for page in ("username", "username_reminder"):
+    assert ann.get(f"/accounts/{page}/").status_code == 404, page
+ann.post("/accounts/logout/")
+assert "reminder" not in ann.get("/accounts/login/").content.decode()
+who = {"username": "ann@example.org", "password": PASSWORD}
+assert ann.post("/accounts/login/", who).status_code == 302
+call_command("deleteuser", "ann@example.org", interactive=False)
+"""
+
+FRAME = """<!doctype html><title>{% block title %}{% endblock %}</title><p>The club</p>
+{% block content %}{% endblock %}"""
+
+OVERRIDDEN = """
+assert "The club" in Client().get("/accounts/login/").content.decode()
+"""
+
+HIDDEN_LINK = """
+ann = Client()
+assert sign_up(ann, username="ann", email="ann@example.org").url == "/accounts/signup/sent/"
+known = follow(ann)
+assert known.url.startswith("/accounts/login/")
+sign_up(Client(), username="other", email="ann@example.org")
+assert "signup/confirm" not in mail.outbox[-1].body
+"""
+
+
+def run(folder: Path, engine: str, program: str, *, settings: str = "", **more: str) -> str:
+    """Run `program` in the project of the page; the files `more` are added."""
+    subprocess.run(
+        [sys.executable, "-m", "django", "startproject", "club", str(folder)], check=True
+    )
+    file = folder / "club" / "settings.py"
+    own = f'\nDYNAMODB_TABLE_PREFIX = "{uuid.uuid4()}."\nALLOWED_HOSTS = ["*"]\n'
+    file.write_text(file.read_text() + PAGE["club/settings.py"] + settings + own)
+    (folder / "club" / "urls.py").write_text(PAGE["club/urls.py"])
+    write_files(more, folder)
+    env = clean_environment(
+        PATH=os.environ["PATH"],
+        PYTHONPATH=f"{folder}{os.pathsep}{ROOT}",
+        AWS_ENDPOINT_URL_DYNAMODB=engine,
+        AWS_DEFAULT_REGION="us-east-1",
+        AWS_ACCESS_KEY_ID="tests",
+        AWS_SECRET_ACCESS_KEY="tests",
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", BEGIN + program],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+OF_MEMBERS = """
+INSTALLED_APPS.insert(2, "members")
+AUTH_USER_MODEL = "members.Member"
+"""
+OF_FRAMES = """
+TEMPLATES[0]["DIRS"] = [BASE_DIR / "frames"]
+"""
+MEMBERS = {"members/models.py": PAGE["members/models.py"]}
+
+
+def test_an_empty_project_gets_the_whole_story(tmp_path: Path, engine: str) -> None:
+    run(tmp_path, engine, STORY)
+
+
+def test_a_user_of_ones_own_with_a_unique_value_of_two_attributes(
+    tmp_path: Path, engine: str
+) -> None:
+    run(tmp_path, engine, OWN_USER, settings=OF_MEMBERS, **MEMBERS)
+
+
+def test_accounts_without_usernames(tmp_path: Path, engine: str) -> None:
+    models = {"members/models.py": EMAIL_ONLY}
+
+    run(tmp_path, engine, WITHOUT_USERNAMES, settings=OF_MEMBERS, **models)
+
+
+def test_a_project_replaces_the_frame_of_all_pages(tmp_path: Path, engine: str) -> None:
+    run(tmp_path, engine, OVERRIDDEN, settings=OF_FRAMES, **{"frames/accounts/base.html": FRAME})
+
+
+def test_a_sign_up_that_hides_which_addresses_are_known(tmp_path: Path, engine: str) -> None:
+    run(tmp_path, engine, HIDDEN_LINK, settings="\nACCOUNTS_PREVENT_ENUMERATION = True\n")
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ("ACCOUNTS_SITE_ORIGN = 'https://a.example'", "Did you mean ACCOUNTS_SITE_ORIGIN?"),
+        ("ACCOUNTS_EMAIL_CHANGE = 'later'", "ACCOUNTS_EMAIL_CHANGE has a wrong value"),
+        ("ACCOUNTS_LIMITS = {'sign_im': '1/1h'}", "there is no limit sign_im"),
+        ("ACCOUNTS_LIMITS = {'mail': 'often'}", "mail is not a limit"),
+        ("MIDDLEWARE.remove('dynamo.middleware.SessionMiddleware')", "MIDDLEWARE lacks"),
+        ("MIDDLEWARE.reverse()", "in another order"),
+    ],
+)
+def test_a_mistake_in_the_settings_is_an_error_of_the_check(
+    tmp_path: Path, engine: str, settings: str, told: str
+) -> None:
+    with pytest.raises(AssertionError, match=told.replace("?", r"\?")):
+        run(tmp_path, engine, "", settings=f"\n{settings}\n")

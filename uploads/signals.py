@@ -1,0 +1,7 @@
+"""The signal of uploads."""
+
+from django.dispatch import Signal
+
+#: A file of a run was uploaded, skipped, or not uploaded. Arguments: outcome (str): `uploaded`,
+#: `skipped`, `conflict` or `failed`; size (int): its bytes. A receiver's error ends the run.
+file_done = Signal()
