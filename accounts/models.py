@@ -128,7 +128,7 @@ class AbstractAccount(AbstractUser):
         offered=time_zone_choices,
         language="en",
         null=True,
-        help_text=_("It decides the date of an invoice."),
+        help_text=_("Dates and times on these pages are those of this zone."),
     )
     email_confirmed_at = UTCDateTimeAttribute(attr_name="emailConfirmedAt", null=True)
     confirmation_id = TextAttribute(
