@@ -77,12 +77,12 @@ DEFAULTS: dict[str, Any] = {
     "ACCOUNTS_BROWSER_COOKIE_NAME": "known",
 }
 
-_LIMIT = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,3})([smhd])")
+_LIMIT = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,3})?([smhd])")
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
 
 
 def parsed_limit(value: object) -> tuple[int, int] | None:
-    """How often in how many seconds, of `10/15m` (s, m, h, d) or a pair; None for no limit.
+    """How often in how many seconds, of `10/15m`, `5/h` (s, m, h, d) or a pair; None: no limit.
 
     Raises:
         ValueError
@@ -97,7 +97,7 @@ def parsed_limit(value: object) -> tuple[int, int] | None:
     if match is None:
         raise ValueError("must be off or a limit such as 10/15m")
     times, count, unit = match.groups()
-    return int(times), int(count) * _UNIT_SECONDS[unit]
+    return int(times), int(count or 1) * _UNIT_SECONDS[unit]
 
 
 def limit_of(name: str) -> tuple[int, int] | None:

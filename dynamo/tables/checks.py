@@ -1,8 +1,8 @@
 """System checks of the tables, the engine and the commands, under the tag `dynamodb`.
 
-All but E007, E008 and W003 need a connection, so a plain `check`, `runserver` and other commands
-leave them out, as they do Django's deployment checks. `check --deploy` and `check --tag dynamodb`
-run them.
+All but E007, E008, W003 and W005 need a connection, so a plain `check`, `runserver` and other
+commands leave them out, as they do Django's deployment checks. `check --deploy` and
+`check --tag dynamodb` run them.
 
     dynamo.E001   a table is missing
     dynamo.E002   a table or an index has another key
@@ -15,6 +15,7 @@ run them.
     dynamo.W001   a table has no TTL
     dynamo.W002   a table has no point-in-time recovery
     dynamo.W003   an app before `dynamo` replaces one of its commands
+    dynamo.W005   a package of the project hides one of the library
     dynamo.W004   some of the items that a table returns first are damaged, or could not be read
 """
 
@@ -69,6 +70,7 @@ _HINTS = {
     "W001": "Run manage.py createtables, which also completes existing tables.",
     "W002": "Run manage.py createtables, which also completes existing tables.",
     "W003": "Put dynamo first.",
+    "W005": "Rename your package, unless you meant to replace that of the library.",
     "W004": "Run manage.py checkitems APP.MODEL: it lists all and can delete one.",
 }
 
@@ -110,6 +112,18 @@ def check_caches(app_configs: object, **kwargs: object) -> list[CheckMessage]:
             import_module(settings.SESSION_ENGINE).SessionStore()
         except ImproperlyConfigured as error:
             found.append(_finding("E008", str(error)))
+    return found
+
+
+@register(TAG)
+def check_packages(app_configs: object, **kwargs: object) -> list[CheckMessage]:
+    """Check that the installed apps of the library are its own, not a project's of that name."""
+    home = Path(apps.get_app_config("dynamo").path).parent
+    found = []
+    for name in ("accounts", "locks", "sequences", "uploads"):
+        folder = Path(apps.get_app_config(name).path) if apps.is_installed(name) else home / name
+        if folder.parent != home and (home / name).is_dir():
+            found.append(_finding("W005", f"{folder} hides the library's package {name}."))
     return found
 
 

@@ -168,6 +168,34 @@ def run(folder: Path, engine: str, program: str, *, settings: str = "", **more: 
     return done.stdout
 
 
+OWN_VIEW = """
+pages = [Client().post("/contact/").status_code for _ in range(4)]
+assert pages == [200, 200, 429, 429]
+assert Client().get("/contact/").status_code == 200
+assert Client(headers={"x-key": "b"}).post("/keyed/").status_code == 200
+assert [Client(headers={"x-key": "a"}).post("/keyed/").status_code for _ in range(2)] == [200, 429]
+"""
+
+VIEWS = """
+from django.http import HttpResponse
+from django.urls import path
+
+from accounts.limits.decorators import limited
+
+
+@limited("contact", "2/h")
+def contact(request):
+    return HttpResponse("ok")
+
+
+@limited("keyed", "1/h", key=lambda request: request.headers["x-key"])
+def keyed(request):
+    return HttpResponse("ok")
+
+
+urlpatterns = [path("contact/", contact), path("keyed/", keyed)]
+"""
+
 OF_MEMBERS = """
 INSTALLED_APPS.insert(2, "members")
 AUTH_USER_MODEL = "members.Member"
@@ -200,6 +228,19 @@ def test_a_project_replaces_the_frame_of_all_pages(tmp_path: Path, engine: str) 
 
 def test_a_sign_up_that_hides_which_addresses_are_known(tmp_path: Path, engine: str) -> None:
     run(tmp_path, engine, HIDDEN_LINK, settings="\nACCOUNTS_PREVENT_ENUMERATION = True\n")
+
+
+def test_a_view_of_ones_own_is_limited_by_client_or_by_key(tmp_path: Path, engine: str) -> None:
+    own = "\nROOT_URLCONF = 'pages.views'\n"
+
+    run(tmp_path, engine, OWN_VIEW, settings=own, **{"pages/views.py": VIEWS})
+
+
+def test_a_package_that_hides_one_of_the_library_is_named(tmp_path: Path, engine: str) -> None:
+    own = "\nINSTALLED_APPS.append('uploads')\n"
+
+    with pytest.raises(AssertionError, match="hides the library's package uploads"):
+        run(tmp_path, engine, "", settings=own, **{"uploads/__init__.py": ""})
 
 
 @pytest.mark.parametrize(
