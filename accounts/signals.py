@@ -10,6 +10,10 @@ value_taken = Signal()
 #: error prevents the deletion. Arguments: account (str): its primary key; write (Transaction).
 account_deleting = Signal()
 
+#: An account's owner downloads what is stored about it. Receivers return a dictionary of what they
+#: store, by name, of values for JSON. Argument: user (AbstractAccount).
+account_exporting = Signal()
+
 #: An account was deleted, by its page, by staff or by `deleteuser`. Argument: account (str): its
 #: primary key.
 account_deleted = Signal()

@@ -40,7 +40,7 @@ from accounts.pages.base import (
 )
 from accounts.pages.signin import FreshSignInMixin
 from accounts.personal_data import account_of, sessions_of
-from accounts.signals import account_deleted
+from accounts.signals import account_deleted, account_exporting
 from dynamo import TableMissing, Unavailable
 from dynamo.middleware import unavailable
 
@@ -106,11 +106,10 @@ class UsernameChangeView(PasswordConfirmedView):
 class AccountDeleteView(PasswordConfirmedView):
     template_name = "accounts/account_delete.html"
     form_class = PasswordConfirmedForm
+    success_message = gettext_lazy("Your account was deleted.")
 
     def get_success_url(self) -> str:
         return resolve_url(settings.LOGOUT_REDIRECT_URL or "login")
-
-    success_message = gettext_lazy("Your account was deleted.")
 
     def change(self, user: AbstractAccount, form: PasswordConfirmedForm) -> None:
         services.delete(user)
@@ -120,13 +119,16 @@ class AccountDeleteView(PasswordConfirmedView):
 
 
 class AccountExportView(FreshSignInMixin, View):
-    """What is stored about the account, as JSON."""
+    """What is stored about the account, as JSON; other apps add theirs (`account_exporting`)."""
 
     http_method_names = ("get", "head")
 
     def get(self, request: HttpRequest) -> HttpResponse:
         user = signed_in(request)
-        data = {"account": account_of(user), "sessions": sessions_of(user)}
+        data: dict[str, Any] = {"account": account_of(user), "sessions": sessions_of(user)}
+        parts: list[tuple[Any, Any]] = account_exporting.send(account_model(), user=user)
+        for _receiver, part in parts:
+            data |= part
         options = {"indent": 2, "ensure_ascii": False}
         response = JsonResponse(data, json_dumps_params=options)
         response["Content-Disposition"] = 'attachment; filename="account.json"'

@@ -196,6 +196,37 @@ def keyed(request):
 urlpatterns = [path("contact/", contact), path("keyed/", keyed)]
 """
 
+APPENDAGES = """
+from accounts.signals import account_deleting, account_exporting
+from dynamo import Model, TextAttribute
+
+class Note(Model):
+    class Meta:
+        table_name = "notes"
+    account = TextAttribute(hash_key=True)
+    text = TextAttribute()
+
+def delete_note(account, write, **signal):
+    Note.get(account).delete(write=write)
+
+def export_note(user, **signal):
+    return {"note": Note.get(user.pk).text}
+
+account_deleting.connect(delete_note)
+account_exporting.connect(export_note)
+from dynamo.tables.definitions import create, tables_of
+for table in tables_of(Note):
+    list(create(table))
+ann = Client()
+sign_up(ann, username="ann", email="ann@example.org")
+pk = ann.get("/accounts/profile/").wsgi_request.user.pk
+Note.create(account=pk, text="mine")
+assert ann.get("/accounts/export/").json()["note"] == "mine"
+ann.post("/accounts/delete/", {"password": PASSWORD})
+assert Note.get_or_none(pk) is None
+"""
+
+
 OF_MEMBERS = """
 INSTALLED_APPS.insert(2, "members")
 AUTH_USER_MODEL = "members.Member"
@@ -234,6 +265,12 @@ def test_a_view_of_ones_own_is_limited_by_client_or_by_key(tmp_path: Path, engin
     own = "\nROOT_URLCONF = 'pages.views'\n"
 
     run(tmp_path, engine, OWN_VIEW, settings=own, **{"pages/views.py": VIEWS})
+
+
+def test_what_another_app_stores_is_exported_and_deleted_with_the_account(
+    tmp_path: Path, engine: str
+) -> None:
+    run(tmp_path, engine, APPENDAGES)
 
 
 def test_a_package_that_hides_one_of_the_library_is_named(tmp_path: Path, engine: str) -> None:
