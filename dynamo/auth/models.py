@@ -366,7 +366,7 @@ class AbstractUser(Model):
 
     @classmethod
     def find_in_even_time(cls, who: str) -> Self | None:
-        """The user with this username or email address, if any; the time does not tell which.
+        """The user with this username or email address, or None, after the same time.
 
         A primary key finds no user, because it is not a name. Costs 2 requests and 2 read units in
         any case.

@@ -36,7 +36,8 @@ log = logging.getLogger(__name__)
 #: A local engine checks no credentials, but botocore signs with some.
 LOCAL = ReadOnlyCredentials("local", "local", None)
 
-#: Credentials are replaced so long before they expire, but not before half of their time.
+#: Credentials are refreshed this long before they expire, but never in the first half of their
+#: lifetime.
 AHEAD_SECONDS = 15 * 60.0
 
 #: The longest pause after a failed attempt, unless a request waits for credentials.

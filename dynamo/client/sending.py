@@ -166,7 +166,7 @@ def send(
     DynamoDB's JSON form (`{"S": …}`). Reads are strongly consistent, except of an index and where
     the request says otherwise. The consumed capacity is asked for.
 
-    Passing failures are repeated with full jitter until the deadline (`client.deadline`), if
+    Passing failures are repeated with full jitter until the deadline (`runtime.deadline`), if
     the request may be repeated (`client.retries`). The caller can override that: a write
     that counts up, but under a condition that its own success makes false, is `repeatable`. A
     transaction that is stalled inside DynamoDB gets one more attempt, 5.2 s after its first. A

@@ -261,7 +261,7 @@ class Paged(ItemObject):
             found = found[:limit]
             names = guards.key_name, SEARCH_PREFIX, SEARCH_VALUE
             last = {name: found[-1][name] for name in names}
-        # Texts that are longer than a sort key begin alike there.
+        # The index truncates long values, so different values can match: compare the whole key.
         owners = {
             key: item.get(OWNER, {}).get("S", "")
             for item in found

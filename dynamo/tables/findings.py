@@ -26,7 +26,8 @@ LISTED = 10_000
 
 CONFIRM_THREADS = 8
 
-#: How much is read at once; tests use less. Items of a page: None for as many as fit in an answer.
+#: How much is read at once; tests use less. `PAGE_LIMIT` is the maximum number of items per page;
+#: None means that only the size of DynamoDB's answer limits it.
 SEGMENTS = bulk.SEGMENTS
 PAGE_LIMIT: int | None = None
 #: Items that are read at one instant.
