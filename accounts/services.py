@@ -61,8 +61,8 @@ def register(
     repetition must report an account that has got another since. The profile is not compared, so a
     repeated import accepts a file with other profiles, and changes no account.
 
-    `sign_in` are attributes of the first session (`accounts.sessions.services.first_session`); an account
-    that was made before does not get them.
+    `sign_in` are attributes of the first session (`sessions.services.first_session`); an account that
+    was made before does not get them.
 
     Costs 1 request and 8 write units, 6 without `ACCOUNTS_PREFIX_SEARCH`, as do other writes of
     usernames and addresses.
@@ -144,7 +144,8 @@ def change_email(user: AbstractAccount, email: str, *, write: Transaction | None
 
 
 def edit_profile(user: AbstractAccount, *, write: Transaction | None = None, **typed: Any) -> None:
-    """Change other attributes of the account (`typed_attributes`), by name. An empty text removes one.
+    """Change other attributes of the account, by name (`typed_attributes`). An empty text removes
+    one.
 
     Raises:
         ValidationError: a value breaks its rule.
