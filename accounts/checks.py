@@ -5,6 +5,7 @@ accounts.E002   there is no such setting
 accounts.E003   a setting has a wrong value
 accounts.E004   a middleware is missing, or in the wrong order
 accounts.E005   AUTH_USER_MODEL is not an account
+accounts.E006   the fields of sign-up or profile are wrong
 accounts.W001   behind a proxy, all visitors count as one client
 accounts.W002   mail is not configured: users cannot confirm an address or reset a password
 accounts.W003   a sign-up tells whether an email address is known
@@ -18,8 +19,10 @@ from urllib.parse import urlsplit
 
 from django.apps import apps
 from django.conf import settings
-from django.contrib.auth import get_user_model
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.exceptions import ImproperlyConfigured
+from django.shortcuts import resolve_url
+from django.urls import NoReverseMatch, Resolver404, resolve
 
 from accounts.conf import DEFAULTS, LIMITS, limit_of, parsed_limit
 
@@ -93,11 +96,27 @@ def _unknown_settings() -> Iterator[Error]:
             yield Error(f"There is no setting {name}.", hint=hint, id="accounts.E002")
 
 
+#: The types of settings; of others, any text is right.
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "ACCOUNTS_EMAIL_CHANGE": str,
+    "ACCOUNTS_PREVENT_ENUMERATION": bool,
+    "ACCOUNTS_PREFIX_SEARCH": bool,
+    "ACCOUNTS_LIMITS": dict,
+    "ACCOUNTS_TRUSTED_HOPS": int,
+    "ACCOUNTS_RESERVED_USERNAMES": (list, tuple, set, frozenset),
+    "ACCOUNTS_SITE_ORIGIN": str,
+}
+
+
 def _wrong_values() -> Iterator[tuple[str, str]]:
+    wrong = [name for name, kind in _TYPES.items() if not isinstance(getattr(settings, name), kind)]
+    for name in wrong:
+        yield f"{name} has a value of a wrong type.", "See accounts.conf."
+    if wrong:
+        return
     if settings.ACCOUNTS_EMAIL_CHANGE not in {"confirm", "immediate"}:
         yield "ACCOUNTS_EMAIL_CHANGE has a wrong value.", 'Set "confirm" or "immediate".'
-    hops: object = settings.ACCOUNTS_TRUSTED_HOPS
-    if not isinstance(hops, int) or hops < 0:
+    if settings.ACCOUNTS_TRUSTED_HOPS < 0:
         yield "ACCOUNTS_TRUSTED_HOPS has a wrong value.", "Set a number of proxies, at least 0."
     origin = urlsplit(settings.ACCOUNTS_SITE_ORIGIN)
     if settings.ACCOUNTS_SITE_ORIGIN and (not origin.netloc or origin.path):
@@ -109,6 +128,24 @@ def _wrong_values() -> Iterator[tuple[str, str]]:
             parsed_limit(value)
         except (TypeError, ValueError):
             yield f"ACCOUNTS_LIMITS: {name} is not a limit.", "Set one such as 10/15m, or None."
+    if settings.SESSION_ENGINE != "dynamo.sessions":
+        yield "SESSION_ENGINE has a wrong value.", 'Set "dynamo.sessions".'
+    # Without the pages of accounts, other pages may not need these.
+    names = ("LOGIN_URL", "LOGIN_REDIRECT_URL", "LOGOUT_REDIRECT_URL")
+    for name in names if _leads_somewhere("signup") else ():
+        if (url := getattr(settings, name)) and not _leads_somewhere(str(url)):
+            yield f"{name} is {url!r}, but there is no such page.", "Set a URL of this project."
+
+
+def _leads_somewhere(url: str) -> bool:
+    """Whether a URL, or the name of one, is a page of the project or of another site."""
+    try:
+        path = resolve_url(url)
+        if path.startswith("/") and not path.startswith("//"):
+            resolve(urlsplit(path).path)
+    except (NoReverseMatch, Resolver404):
+        return False
+    return "/" in path
 
 
 def _missing_middleware() -> Iterator[Error]:
@@ -124,14 +161,27 @@ def _missing_middleware() -> Iterator[Error]:
 
 
 def _wrong_model() -> Iterator[Error]:
-    from accounts.models import AbstractAccount
+    from accounts.models import account_model
 
-    if not issubclass(get_user_model(), AbstractAccount):
-        yield Error(
-            f"AUTH_USER_MODEL is {settings.AUTH_USER_MODEL}, which is not an account.",
-            hint='Set "accounts.User", or derive the model from accounts.models.AbstractAccount.',
-            id="accounts.E005",
-        )
+    try:
+        model = account_model()
+    except ImproperlyConfigured as error:
+        yield Error(str(error), id="accounts.E005")
+        return
+    known = model.get_attributes().keys()
+    names = [name for name in ("username", "email") if name in known]
+    told = {
+        "sign_up_fields lacks": [name for name in names if name not in model.sign_up_fields],
+        "sign_up_fields has no attribute": [n for n in model.sign_up_fields if n not in known],
+        "profile_fields has no attribute": [n for n in model.profile_fields if n not in known],
+        "profile_fields has what pages of their own change": [
+            name for name in model.profile_fields if name in names
+        ],
+    }
+    for what, wrong in told.items():
+        if wrong:
+            text = f"{model.__name__}: {what}: {', '.join(wrong)}."
+            yield Error(text, id="accounts.E006")
 
 
 @register(Tags.security, deploy=True)

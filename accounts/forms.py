@@ -9,6 +9,7 @@ from django import forms
 from django.contrib.auth.forms import AuthenticationForm, SetPasswordMixin
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxLengthValidator
+from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
@@ -143,7 +144,10 @@ class PartialForm(ModelForm[M]):
         if self.is_bound:
             sent: Any = self.data.copy()  # type: ignore[attr-defined]  # a dict's, a QueryDict's
             for name in self.model_fields:
-                sent.setdefault(self.add_prefix(name), self.initial.get(name))
+                key = self.add_prefix(name)
+                # A box that is not ticked is not sent, either.
+                if self.fields[name].widget.value_omitted_from_data(sent, MultiValueDict(), key):
+                    sent.setdefault(key, self.initial.get(name))
             self.data = sent
 
 

@@ -29,6 +29,7 @@ from typing import Any, ClassVar, cast
 from django import forms
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 from pynamodb.attributes import MapAttribute, UTCDateTimeAttribute
 from pynamodb.expressions.condition import Condition
@@ -202,7 +203,8 @@ class AbstractAccount(AbstractUser):
             if isinstance(attribute, InputAttribute):
                 values[name] = attribute.clean(value)
             else:
-                values[name] = cls.form_field(name).clean(value) or None
+                cleaned = cls.form_field(name).clean(value)
+                values[name] = None if cleaned in (None, "", [], {}) else cleaned
         return values
 
     def unchanged(self) -> Condition:
@@ -302,8 +304,18 @@ class AbstractAccount(AbstractUser):
 
 
 def account_model() -> type[AbstractAccount]:
-    """The model of AUTH_USER_MODEL."""
-    return cast(type[AbstractAccount], get_user_model())
+    """The model of AUTH_USER_MODEL.
+
+    Raises:
+        ImproperlyConfigured: it is not an account.
+    """
+    model: Any = get_user_model()
+    if not issubclass(model, AbstractAccount):
+        raise ImproperlyConfigured(
+            f"AUTH_USER_MODEL is {settings.AUTH_USER_MODEL!r}, which is not an account: set it to "
+            '"accounts.User", or to a model that derives from accounts.models.AbstractAccount.'
+        )
+    return cast(type[AbstractAccount], model)
 
 
 # With a model of one's own, this one would have a table that nobody uses.

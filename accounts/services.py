@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
 from accounts.attributes import keeps_older
@@ -61,8 +63,8 @@ def register(
     repetition must report an account that has got another since. The profile is not compared, so a
     repeated import accepts a file with other profiles, and changes no account.
 
-    `sign_in` are attributes of the first session (`sessions.services.first_session`); an account that
-    was made before does not get them.
+    `sign_in` are attributes of the first session (`sessions.services.first_session`); an account
+    that was made before does not get them.
 
     Costs 1 request and 8 write units, 6 without `ACCOUNTS_PREFIX_SEARCH`, as do other writes of
     usernames and addresses.
@@ -126,7 +128,9 @@ def another_username(user: AbstractAccount, typed: str) -> str:
 
     An older username that no account may get any more can change its case.
     """
-    attribute = user.typed_attributes()["username"]
+    attribute = user.typed_attributes().get("username")
+    if attribute is None:
+        raise ValidationError(_("Accounts have no usernames here."), code="no_usernames")
     if keeps_older(user.username, typed.strip()):
         attribute = attribute.variant(rule=clean_username)
     return str(attribute.clean(typed))

@@ -1,5 +1,6 @@
 """Runs management commands: what they print, and their exit codes."""
 
+import codecs
 import io
 import os
 import pty
@@ -79,6 +80,8 @@ def run_on_a_terminal(*arguments: str, typed: Sequence[tuple[str, str]]) -> tupl
     process = fork_server.fork("manage.py", arguments, [theirs] * 3, terminal=True)
     os.close(theirs)
     shown, seen = "", 0
+    # A read can end within a character.
+    decoder = codecs.getincrementaldecoder("utf-8")()
     waiting = list(typed)
     ends_at = time.monotonic() + 120
     try:
@@ -86,7 +89,7 @@ def run_on_a_terminal(*arguments: str, typed: Sequence[tuple[str, str]]) -> tupl
             if not select.select([ours], [], [], 1)[0]:
                 continue
             try:
-                shown += os.read(ours, 4096).decode()
+                shown += decoder.decode(os.read(ours, 4096))
             except OSError:  # on Linux: the other side is closed
                 break
             while waiting and (found := shown.find(waiting[0][0], seen)) >= 0:

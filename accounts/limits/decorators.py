@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import iscoroutinefunction
 from typing import Any, TypeVar
 
 from django.http import HttpRequest
@@ -37,10 +38,13 @@ def limited(
     limit = kind(f"view.{name}", times, seconds)
 
     def decorated(view: Callable[..., T]) -> Callable[..., T]:
+        if iscoroutinefunction(view):
+            raise TypeError("limited is for views that are not asynchronous.")
+
         @wraps(view)
         def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> T:
             if request.method in methods:
-                limit.take((key or counted_client)(request))
+                limit.take(str((key or counted_client)(request)))
             return view(request, *args, **kwargs)
 
         return checked

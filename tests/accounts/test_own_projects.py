@@ -227,6 +227,48 @@ assert Note.get_or_none(pk) is None
 """
 
 
+OF_KINDS = """
+from accounts.models import AbstractAccount
+from dynamo import BooleanAttribute, IntegerAttribute
+
+
+class Member(AbstractAccount):
+    class Meta:
+        table_name = "members"
+
+    news = BooleanAttribute("News", default=False)
+    children = IntegerAttribute("Children")
+
+    sign_up_fields = ("username", "email", "news", "children")
+    profile_fields = ("news", "children")
+"""
+
+KINDS = """
+ann = Client()
+assert sign_up(ann, username="ann", email="ann@example.org", children="0").status_code == 302
+def stored():
+    account = ann.get("/accounts/export/").json()["account"]
+    return account["news"], account["children"]
+assert stored() == (False, 0), stored()
+assert ann.post("/accounts/profile/", {"news": "on", "children": "2"}).status_code == 302
+assert stored() == (True, 2), stored()
+assert ann.post("/accounts/profile/", {"children": "2"}).status_code == 302
+assert stored() == (False, 2), stored()
+"""
+
+WRONG_FIELDS = """
+from accounts.models import AbstractAccount
+
+
+class Member(AbstractAccount):
+    class Meta:
+        table_name = "members"
+
+    sign_up_fields = {sign_up}
+    profile_fields = {profile}
+"""
+
+
 OF_MEMBERS = """
 INSTALLED_APPS.insert(2, "members")
 AUTH_USER_MODEL = "members.Member"
@@ -251,6 +293,29 @@ def test_accounts_without_usernames(tmp_path: Path, engine: str) -> None:
     models = {"members/models.py": EMAIL_ONLY}
 
     run(tmp_path, engine, WITHOUT_USERNAMES, settings=OF_MEMBERS, **models)
+
+
+def test_numbers_and_boxes_of_a_user_of_ones_own_are_stored_as_typed(
+    tmp_path: Path, engine: str
+) -> None:
+    run(tmp_path, engine, KINDS, settings=OF_MEMBERS, **{"members/models.py": OF_KINDS})
+
+
+@pytest.mark.parametrize(
+    ("sign_up", "profile", "told"),
+    [
+        (("username", "email", "clubb"), (), "sign_up_fields has no attribute: clubb"),
+        (("username",), (), "sign_up_fields lacks: email"),
+        (("username", "email"), ("full_name", "email"), "what pages of their own change: email"),
+    ],
+)
+def test_wrong_fields_are_an_error_of_the_check(
+    tmp_path: Path, engine: str, sign_up: object, profile: object, told: str
+) -> None:
+    models = WRONG_FIELDS.format(sign_up=sign_up, profile=profile)
+
+    with pytest.raises(AssertionError, match=told):
+        run(tmp_path, engine, "", settings=OF_MEMBERS, **{"members/models.py": models})
 
 
 def test_a_project_replaces_the_frame_of_all_pages(tmp_path: Path, engine: str) -> None:
@@ -289,6 +354,12 @@ def test_a_package_that_hides_one_of_the_library_is_named(tmp_path: Path, engine
         ("ACCOUNTS_LIMITS = {'mail': 'often'}", "mail is not a limit"),
         ("MIDDLEWARE.remove('dynamo.middleware.SessionMiddleware')", "MIDDLEWARE lacks"),
         ("MIDDLEWARE.reverse()", "in another order"),
+        ("ACCOUNTS_PREVENT_ENUMERATION = 'off'", "ACCOUNTS_PREVENT_ENUMERATION has a value of"),
+        ("ACCOUNTS_LIMITS = {'mail': (-3, 60)}", "mail is not a limit"),
+        ("LOGIN_REDIRECT_URL = 'home'", "LOGIN_REDIRECT_URL is 'home'"),
+        ("LOGOUT_REDIRECT_URL = '/gone/'", "LOGOUT_REDIRECT_URL is '/gone/'"),
+        ("SESSION_ENGINE = 'django.contrib.sessions.backends.cache'", "SESSION_ENGINE has a wrong"),
+        ("AUTH_USER_MODEL = 'auth.User'", "which is not an account"),
     ],
 )
 def test_a_mistake_in_the_settings_is_an_error_of_the_check(

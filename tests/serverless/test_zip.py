@@ -17,18 +17,16 @@ from tests.serverless.test_story import issue, post, sign_up
 
 pytestmark = pytest.mark.slow
 
-#: The profile's check digits, names and currencies come from data of packages.
-PROFILE = {
-    "full_name": "Ann Example",
-    "language": "ja",
-    "time_zone": "Asia/Tokyo",
-    "business_address": "1 Road",
-    "country": "DE",
-    "vat_id": "DE136695976",
-    "iban": "DE89370400440532013000",
-    "bic": "COBADEFFXXX",
-    "currency": "EUR",
-    "payment_days": "14",
+#: Their check digits, names and currencies come from data of packages.
+PAGES = {
+    "/accounts/profile/": {"full_name": "Ann Example", "language": "ja", "time_zone": "Asia/Tokyo"},
+    "/invoices/seller/": {"address": "1 Road", "country": "DE", "vat_id": "DE136695976"},
+    "/invoices/seller/payment/": {
+        "iban": "DE89370400440532013000",
+        "bic": "COBADEFFXXX",
+        "currency": "EUR",
+        "payment_days": "14",
+    },
 }
 
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -76,7 +74,8 @@ def test_the_zip_serves_the_site_alone(
     parameter.put(environment.pop("DJANGO_SECRET_KEY"))
     with Function(environment, folder=unpacked, python=runtime, log=tmp_path / "log") as function:
         sign_up(function)
-        assert post(function, "/accounts/profile/", **PROFILE) == "/accounts/profile/"
+        for page, values in PAGES.items():
+            assert post(function, page, **values) == page
         more = {"customer_country": "FR", "supplied_from": "2026-01-15", "payment_terms": "14 days"}
         invoice = issue(function, **more).rstrip("/")
         pdf = function.request("GET", f"{invoice}.pdf")
