@@ -268,8 +268,10 @@ def _register(candidate: Candidate) -> Result:
     try:
         return _registered(candidate, _account_of(candidate), began_at)
     except ValueTaken as error:
-        # The other value was free, so no account has both.
-        return Result(candidate.row, Outcome.REJECTED, str(error))
+        reason = str(error)
+        if len(required()) > 1:
+            # The other value was free, so no account has both.
+            return Result(candidate.row, Outcome.REJECTED, reason)
     except Refused as refused:
         reason = " ".join(str(error) for error in refused.exceptions)
     except AccountRequestReused:

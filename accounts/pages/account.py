@@ -128,7 +128,7 @@ class AccountExportView(FreshSignInMixin, View):
         data: dict[str, Any] = {"account": account_of(user), "sessions": sessions_of(user)}
         parts: list[tuple[Any, Any]] = account_exporting.send(account_model(), user=user)
         for _receiver, part in parts:
-            data |= part
+            data |= part or {}
         options = {"indent": 2, "ensure_ascii": False}
         response = JsonResponse(data, json_dumps_params=options)
         response["Content-Disposition"] = 'attachment; filename="account.json"'

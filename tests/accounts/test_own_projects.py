@@ -29,7 +29,7 @@ class Member(AbstractAccount):
 
 #: What each program begins with.
 BEGIN = """
-import os, re
+import io, os, re
 os.environ["DJANGO_SETTINGS_MODULE"] = "club.settings"
 import django
 django.setup()
@@ -117,6 +117,14 @@ ann.post("/accounts/logout/")
 assert "reminder" not in ann.get("/accounts/login/").content.decode()
 who = {"username": "ann@example.org", "password": PASSWORD}
 assert ann.post("/accounts/login/", who).status_code == 302
+from pathlib import Path
+rows = Path("users.csv")
+lines = "email,full_name", "ann@example.org,Ann", "bob@example.org,Bob", ""
+rows.write_text(chr(10).join(lines))
+for told in ('"created": 1, "unchanged": 1', '"created": 0, "unchanged": 2'):
+    out = io.StringIO()
+    call_command("importusers", str(rows), "--json", stdout=out)
+    assert told in out.getvalue(), out.getvalue()
 call_command("deleteuser", "ann@example.org", interactive=False)
 """
 

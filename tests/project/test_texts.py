@@ -136,6 +136,7 @@ PLACES = {
     "/invoices/customers/": ("page", "/invoices/customers/"),
     "/invoices/customers/new/": ("true", "/invoices/customers/"),
     "/accounts/profile/": ("page", "/accounts/profile/"),
+    "/invoices/seller/": ("true", "/accounts/profile/"),
 }
 
 
