@@ -153,7 +153,7 @@ TEMPLATES = [
         },
     }
 ]
-FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
+FORM_RENDERER = "project.forms.FormRenderer"
 
 # No relational database: everything is in DynamoDB.
 DATABASES: dict[str, dict[str, str]] = {}
