@@ -2,7 +2,7 @@
 
 `render` makes it. Pages, mails and exports take it from `pdf_of`: made by the helper process
 (`helper`), then kept. The same invoice has the same bytes until our code, a catalogue, a font
-or a package changes. So the bytes have a name that is known before they are made.
+or a package changes.
 
 If an invoice has all that EN 16931 asks, the electronic invoice is attached (Factur-X, ZUGFeRD).
 
@@ -10,24 +10,17 @@ The template `invoice.typ` lays out the texts of `invoices.output.contents`. The
 language that the invoice was issued in, whatever the reader's language is.
 """
 
-import hashlib
 import json
 import os
 import re
-import sys
-import threading
-from collections import OrderedDict
 from datetime import UTC, datetime
-from functools import cache
-from importlib.metadata import distributions
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from django.conf import settings
 from django.utils import translation
 
-from dynamo.runtime.processes import PerProcess
-from invoices.document.fonts import font_folders, installed
+from invoices.document.fonts import font_folders
 from invoices.document.invoice import Invoice
 from invoices.output.contents import contents_of
 from invoices.output.einvoices import XML_NAME, as_xml, missing
@@ -157,71 +150,25 @@ def with_metadata(pdf: bytes) -> bytes:
 
 # Kept ---------------------------------------------------------------------------------------------
 
-#: The PDFs that a process keeps, all together: 400 usual ones.
-MOST_BYTES = 16 * 1024 * 1024
-
-_SITE = Path(__file__).parents[2]
-
-
-def name_of(invoice: Invoice) -> str:
-    """A name of the PDF's bytes: 64 hex digits."""
-    return hashlib.sha256(f"{_version()} {invoice!r}".encode()).hexdigest()
-
-
-@cache
-def _version() -> str:
-    """What the bytes depend on besides the invoice, looked up once per process (50 ms)."""
-    folders = ("project/formats", "invoices", "web")
-    code = [*(_SITE / folder for folder in folders), *settings.LOCALE_PATHS]
-    digest = hashlib.sha256()
-    for file in sorted(file for folder in code for file in folder.rglob("*.*")):
-        if file.suffix in {".py", ".typ", ".xml", ".mo"}:
-            digest.update(file.read_bytes())
-    fonts = [(file.name, file.stat().st_size) for item in installed() for file in item.files()]
-    # A folder may be on the path of some processes twice.
-    packages = sorted(
-        {(distribution.name, distribution.version) for distribution in distributions()}
-    )
-    return repr((digest.hexdigest(), fonts, packages, sys.version, settings.TIME_ZONE))
+#: The PDFs that a process keeps: those that were used last.
+MOST_KEPT = 64
 
 
 def pdf_of(invoice: Invoice, *, keep: bool = True, account: str = "") -> bytes:
     """`invoice` as a PDF file, see `render`; the kept one, if there is one.
 
     An export does not `keep` its files, which would displace those of all others. `account` waits
-    for the helper, by default the invoice's.
+    in line for it, by default that of the invoice.
 
     Raises:
         Busy: see `invoices.output.helper.run_in_helper`, with its other errors.
     """
-    name = name_of(invoice)
-    kept = _kept()
-    content = kept.get(name)
-    if content is None:
-        content = run_in_helper(render, invoice, account=account or invoice.account)
-        if keep:
-            kept.put(name, content)
-    return content
+    if keep:
+        return _kept(invoice, repr(invoice))
+    return run_in_helper(render, invoice, account=account or invoice.account)
 
 
-class _Kept:
-    """The files that were used last. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._files: OrderedDict[str, bytes] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, name: str) -> bytes | None:
-        with self._lock:
-            if name in self._files:
-                self._files.move_to_end(name)
-            return self._files.get(name)
-
-    def put(self, name: str, content: bytes) -> None:
-        with self._lock:
-            self._files[name] = content
-            while sum(map(len, self._files.values())) > MOST_BYTES:
-                self._files.popitem(last=False)
-
-
-_kept = PerProcess(_Kept)
+@lru_cache(MOST_KEPT)
+def _kept(invoice: Invoice, _contents: str) -> bytes:
+    """The PDF by all that the invoice says: equal invoices may be voided at different times."""
+    return pdf_of(invoice, keep=False)

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
-from django.utils.cache import get_conditional_response
-from django.utils.http import content_disposition_header, quote_etag
+from django.utils.decorators import method_decorator
+from django.utils.http import content_disposition_header
 from django.views import View
+from django.views.decorators.http import conditional_page
 from django.views.generic import TemplateView
 
 from accounts.limits.lines import InLineMixin
@@ -18,7 +18,7 @@ from dynamo.runtime.threads import together
 from invoices.document.invoice import series_of
 from invoices.output import einvoices
 from invoices.output.helper import run_in_helper
-from invoices.output.pdf import name_of, pdf_of
+from invoices.output.pdf import pdf_of
 from invoices.pages import forms
 from invoices.pages.base import OwnInvoicesMixin, download_page, shown_pdf
 from invoices.store.issuing import today
@@ -135,19 +135,12 @@ class InvoiceView(OwnInvoicesMixin, InLineMixin, TemplateView):
         )
 
 
+@method_decorator(conditional_page, name="dispatch")
 class InvoicePdfView(OwnInvoicesMixin, InLineMixin, View):
-    """One invoice as a PDF, which the browser shows."""
+    """One invoice as a PDF, which the browser shows; 304 if the client has it."""
 
-    def get(self, request: HttpRequest, label: str) -> HttpResponseBase | None:
-        """The file, or 304 if the browser has it; then it is not made."""
-        invoice = find_invoice(self.account, label)
-        etag = quote_etag(name_of(invoice))
-        response = shown_pdf(b"", invoice.label)
-        response["ETag"] = etag
-        answer = get_conditional_response(request, etag=etag, response=response)
-        if answer is response:
-            response.content = pdf_of(invoice)
-        return answer
+    def get(self, request: HttpRequest, label: str) -> HttpResponse:
+        return shown_pdf(pdf_of(find_invoice(self.account, label)), label)
 
 
 class InvoiceXmlView(OwnInvoicesMixin, InLineMixin, View):

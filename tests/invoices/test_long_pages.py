@@ -1,12 +1,9 @@
 """Pages that take a core for long: PDFs, electronic invoices, pages and forms of many lines."""
 
 import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator
 from contextlib import ExitStack
-from datetime import UTC, datetime
-from multiprocessing import get_context
-from pathlib import Path
+from hashlib import sha256
 from subprocess import check_output
 from typing import Any
 
@@ -16,20 +13,17 @@ from django.test import Client
 from accounts.emails.links import mark_confirmed
 from accounts.limits import lines
 from accounts.models import User
-from invoices.document import fonts
 from invoices.document.invoice import Customer, Seller
 from invoices.output import helper, pdf
-from invoices.output.helper import run_in_helper
-from invoices.output.pdf import name_of
+from invoices.output.pdf import render
 from invoices.output.sending import send_invoice
 from invoices.store.issuing import issue_invoice
 from invoices.store.records import find_record
 from invoices.store.settlement import void
 from tests.commands import ROOT
-from tests.fork_server import fork_server
 from tests.invoice_factories import DAY, draft, stored_invoices
 from tests.invoices.forms import NEW, typed
-from tests.invoices.samples import a_voided_invoice, an_invoice
+from tests.invoices.samples import an_invoice
 from tests.pages import Page
 from tests.production import PRODUCTION
 from tests.project.test_helper import end_helper
@@ -43,9 +37,9 @@ BOOK = [f"/invoices/customers/{page}" for page in ("", "names/?name=b", f"new/?f
 
 @pytest.fixture(autouse=True)
 def _nothing_is_kept() -> Iterator[None]:
-    pdf._kept.reset()
+    pdf._kept.cache_clear()
     yield
-    pdf._kept.reset()
+    pdf._kept.cache_clear()
 
 
 @pytest.fixture
@@ -82,7 +76,6 @@ def test_a_pdf_is_typeset_once_and_kept_until_the_invoice_is_voided(
 
     again = client.get(PDF)
     assert (again.content, again["ETag"]) == (first.content, first["ETag"])
-    pdf._kept.reset()
     unchanged = client.get(PDF, headers=known)
     assert (unchanged.status_code, unchanged.content) == (304, b"")
     assert unchanged["ETag"] == first["ETag"]
@@ -96,72 +89,20 @@ def test_a_pdf_is_typeset_once_and_kept_until_the_invoice_is_voided(
     assert after.content != first.content
 
 
-def test_the_name_of_a_pdf_depends_on_all_that_it_is_made_of(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    others = [
-        an_invoice(),
-        an_invoice(language="ja"),
-        an_invoice(account="another"),
-        a_voided_invoice(),
-        a_voided_invoice(voided_at=datetime(2026, 12, 24, tzinfo=UTC)),
-    ]
-    names = {name_of(other) for other in others}
-    assert len(names) == len(others)
-    assert name_of(an_invoice()) in names
-
-    monkeypatch.setattr(pdf, "_version", lambda: "another")
-
-    assert name_of(an_invoice()) not in names
-
-
-THERE = PRODUCTION | {"DJANGO_SETTINGS_MODULE": "project.settings"}
 PROGRAM = (
     "import django; django.setup()\n"
-    "from invoices.output.pdf import name_of\n"
+    "from invoices.output.pdf import pdf_of\n"
     "from tests.invoices.samples import an_invoice\n"
-    "print(name_of(an_invoice()), end='')"
+    "import hashlib; print(hashlib.sha256(pdf_of(an_invoice())).hexdigest(), end='')"
 )
 
 
-def named_by_a_worker() -> str:
-    with ProcessPoolExecutor(1, get_context("spawn")) as workers:
-        return workers.submit(name_of, an_invoice()).result()
+def test_a_server_in_production_makes_the_same_pdf() -> None:
+    there = PRODUCTION | {"DJANGO_SETTINGS_MODULE": "project.settings"}
 
+    made = check_output([sys.executable, "-c", PROGRAM], cwd=ROOT, env=there, text=True)
 
-#: The name of a PDF, by each other kind of process that makes PDFs in a test. The hashes of texts
-#: differ.
-NAMED: dict[str, Callable[[], str]] = {
-    "its helper": lambda: run_in_helper(name_of, an_invoice()),
-    "a command": lambda: fork_server.run("-c", PROGRAM).stdout,
-    "a server in production": lambda: check_output(
-        [sys.executable, "-c", PROGRAM], cwd=ROOT, env=THERE, text=True
-    ),
-    "a worker": named_by_a_worker,
-}
-
-
-@pytest.mark.parametrize("kind", NAMED)
-def test_all_processes_have_the_fonts_of_the_test_and_give_a_pdf_the_same_name(
-    kind: str, font_folder: Path
-) -> None:
-    [thai] = (file for family in fonts.FAMILIES for file in family.files() if "Thai" in file.name)
-    for weight in ("Regular", "Bold"):
-        (font_folder / f"NotoSansTamil-{weight}.ttf").symlink_to(thai)
-
-    assert NAMED[kind]() == name_of(an_invoice())
-
-
-def test_kept_pdfs_are_bounded_and_the_last_used_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = pdf._Kept()
-    monkeypatch.setattr(pdf, "MOST_BYTES", 10)
-    kept.put("a", b"1234")
-    kept.put("b", b"1234")
-    assert kept.get("a") == b"1234"
-
-    for name, size, stay in (("c", 4, "ac"), ("c", 8, "c"), ("d", 11, "")):
-        kept.put(name, b"x" * size)
-        assert [item for item in "abcd" if kept.get(item)] == list(stay)
+    assert made == sha256(render(an_invoice())).hexdigest()
 
 
 # One at a time ------------------------------------------------------------------------------------
