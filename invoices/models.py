@@ -203,11 +203,6 @@ class SellerProfile(Model):
         help_text=_("Left out of invoices in another language than those within your country."),
     )
 
-    @classmethod
-    def cleaned(cls, **typed: Any) -> dict[str, Any]:
-        """The values as stored, by attribute name. Raises ValidationError."""
-        return {name: SELLER_VALUES[name].clean(text) for name, text in typed.items()}
-
     def fitting_vat_id(self, vat_id: str | None, country: str | None) -> str | None:
         """`vat_id` as `country` writes it. The stored one stays: it may be older than this rule.
 

@@ -7,14 +7,17 @@ from decimal import Decimal
 from operator import itemgetter
 from typing import Any
 
+from django.core.exceptions import ValidationError
+
 from accounts.models import User
 from dynamo.items.values import Item
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Draft, Invoice, Seller, series_of
 from invoices.models import InvoiceItem, InvoiceState
+from invoices.pages.seller import PaymentForm, SellerForm
 from invoices.store.issuing import issue_invoice
 from invoices.store.records import state_at
-from invoices.store.sellers import edit_seller, open_profile, profile_of
+from invoices.store.sellers import open_profile, profile_of
 from sequences.models import Counter
 from tests import numbered
 from tests.items import put_item, scanned
@@ -24,8 +27,12 @@ SELLER = Seller("Ann & Söhne", "Main Street 1\n12345 Town", "DE123456789")
 
 
 def sell_as(user: User, **typed: Any) -> None:
-    """Give the seller `user` values, as its form does."""
-    edit_seller(open_profile(user, profile_of(user.pk)), **typed)
+    """Give the seller `user` values, by its forms. Raises ValidationError."""
+    for form_class in (SellerForm, PaymentForm):
+        form: Any = form_class(typed, instance=open_profile(user, profile_of(user.pk)))
+        if not form.is_valid():
+            raise ValidationError(form.errors.as_data())
+        form.save()
 
 
 def new_account() -> str:

@@ -39,7 +39,7 @@ from invoices.exceptions import (
 )
 from invoices.models import CustomerItem, InvoiceItem, InvoiceState, SellerProfile
 from invoices.store.customers import add_customer, change_customer
-from invoices.store.sellers import edit_seller, open_profile, profile_of
+from invoices.store.sellers import open_profile, profile_of
 from invoices.store.settlement import credit, mark_paid, mark_unpaid, void
 from locks import LockChanged
 from locks.models import LockItem
@@ -487,10 +487,6 @@ def _seller(user: User) -> SellerProfile:
     return open_profile(user, profile_of(user.pk))
 
 
-def _again_seller(profile: SellerProfile) -> None:
-    edit_seller(SellerProfile.get(profile.account), name="Since")
-
-
 VOIDED: Refusals = {"voided": (_void, AlreadyVoided)}
 CREDITED: Refusals = {"credited": (_credit, AlreadyCredited)}
 PAID: Refusals = {"paid": (_pay, AlreadyPaid)}
@@ -548,20 +544,6 @@ INVOICES = [
         CustomerItem.Stale,
     ),
     _of_customer("delete_customer", DELETE, CustomerItem.delete, None),
-    Operation(
-        "edit_seller",
-        UPDATE,
-        partial(edit_seller, name="Ann Ltd"),
-        [SellerProfile, User],
-        lambda: _seller(ann()),
-        refusals={
-            "changed since": (_again_seller, SellerProfile.Stale),
-            "deleted since": (
-                lambda profile: delete(User.get(profile.account)),
-                SellerProfile.Stale,
-            ),
-        },
-    ),
     Operation(
         "open_profile",
         TRANSACTION,

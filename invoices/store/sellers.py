@@ -1,12 +1,10 @@
 """Reading and changing what the invoices of an account say of their seller."""
 
-from typing import Any
-
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import AbstractAccount
-from dynamo import Transaction, ensure
+from dynamo import Transaction
 from dynamo.items.writes import Write
 from dynamo.wire import Item, Request
 from invoices.document.fields import check_printable, fields_of
@@ -39,22 +37,6 @@ def open_profile(user: AbstractAccount, profile: SellerProfile) -> SellerProfile
             return profile.insert(write=write)
     except SellerProfile.AlreadyExists:
         return SellerProfile.get(user.pk)
-
-
-def edit_seller(profile: SellerProfile, *, write: Transaction | None = None, **typed: Any) -> None:
-    """Change attributes of a stored profile (`SELLER_VALUES`), by name. An empty text removes one.
-
-    Costs 1 request and 1 write unit per KB.
-
-    Raises:
-        ValidationError: a value breaks its rule, or the VAT ID does not fit the country.
-        SellerProfile.Stale: it changed or was deleted since `profile` was read.
-    """
-    values = SellerProfile.cleaned(**typed)
-    if "vat_id" in values:
-        country = values.get("country", profile.country)
-        values["vat_id"] = profile.fitting_vat_id(values["vat_id"], country)
-    ensure(profile, **values, write=write)
 
 
 def delete_seller(account: str, *, write: Transaction) -> None:
