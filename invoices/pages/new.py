@@ -1,15 +1,14 @@
 """The form of a new invoice and its previews."""
 
-import threading
-import time
 import uuid
-from collections import Counter
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from django.conf import settings
 from django.contrib import messages
+from django.core.cache.backends.locmem import LocMemCache
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -35,14 +34,13 @@ from invoices.store.customers import customer_of, list_customers
 from invoices.store.issuing import issue_invoice, label_issued_with, must_confirm
 from invoices.store.records import find_invoice
 
-#: Buttons of the form that change it and issue nothing. `change` is of previews that were opened
-#: before they had a URL.
-_FORM_BUTTONS = ("add_line", "enter", "remove_line", "find_customer", "use_customer", "change")
+#: Buttons of the form that change it and issue nothing.
+_FORM_BUTTONS = ("add_line", "enter", "remove_line", "find_customer", "use_customer")
 #: Fields of a kept form that its preview does not send again.
 _NOT_TYPED = {keptforms.LEFT, "preview", "defaults"}
 
 
-#: Subjects that are counted in one window; more are refused, so that the memory is bounded.
+#: Subjects that are counted; beyond them some are forgotten, so that the memory is bounded.
 MOST_SUBJECTS = 10_000
 
 
@@ -54,21 +52,16 @@ class LocalLimit:
 
     def __init__(self, times: int, seconds: int) -> None:
         self.times, self.seconds = times, seconds
-        self._counts: Counter[str] = Counter()
-        self._ends = 0.0
-        self._lock = threading.Lock()
+        options = {"timeout": seconds, "OPTIONS": {"MAX_ENTRIES": MOST_SUBJECTS}}
+        self._counts = LocMemCache(f"limit {id(self)}", options)
 
     def take(self, subject: str) -> bool:
         """Count a request of `subject`. False if it is one too many."""
-        with self._lock:
-            now = time.monotonic()
-            if now >= self._ends:
-                self._counts.clear()
-                self._ends = now + self.seconds
-            if subject not in self._counts and len(self._counts) >= MOST_SUBJECTS:
-                return False
-            self._counts[subject] += 1
-            return self._counts[subject] <= self.times
+        self._counts.add(subject, 0)
+        # The window may have ended in between.
+        with suppress(ValueError):
+            return self._counts.incr(subject) <= self.times
+        return True
 
 
 #: A person who types sends a few questions per second, and an office may share an address.

@@ -144,11 +144,13 @@ def test_too_many_questions_of_one_client_are_rejected(
 def test_a_limit_counts_again_after_its_window_and_its_memory_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("invoices.pages.new.MOST_SUBJECTS", 2)
+    monkeypatch.setattr(new, "MOST_SUBJECTS", 6)
     limit = LocalLimit(times=1, seconds=60)
     over_at_once = LocalLimit(times=1, seconds=0)
 
-    assert [limit.take(name) for name in "aabc"] == [True, False, True, False]
+    assert [limit.take(name) for name in "aabab"] == [True, False, True, False, False]
+    assert all(map(limit.take, "cdefghijkl"))
+    assert len(limit._counts._cache) <= 6
     assert [over_at_once.take(name) for name in "aabc"] == [True] * 4
 
 
