@@ -19,9 +19,10 @@ from dynamo import DamagedItem
 from dynamo.items.values import Item, text_of
 from dynamo.tables.findings import Findings, Progress, Spool, confirmed, scanned, unseen
 from locks import LeaseLost
+from locks.holders import Holder, ProcessLease
 from locks.registry import HolderWatch
 from uploads import claims, s3
-from uploads.claims import Claim, Holder, ProcessLease
+from uploads.claims import Claim, process_lease
 from uploads.contents import composite_of, is_composite, parts_of, sha256_of
 from uploads.models import DONE, UPLOADING, UploadItem
 from uploads.s3 import StorageFailed
@@ -164,7 +165,7 @@ def forget_unfinished(destination: Destination, keys: Iterable[str]) -> Iterator
         BucketMissing, StorageFailed: see `uploads.s3`.
         Unavailable, Rejected, TableMissing: see `dynamo.client.sending.send`.
     """
-    lease = ProcessLease()
+    lease = process_lease()
     gone: dict[Holder, bool] = {}
     try:
         for key in keys:

@@ -1,31 +1,24 @@
 """Claims: before a process writes an object to S3, it writes its name to the object's row.
 
-Each process holds one lock, and the rows that it works on name that lock and its fencing token. So
-one heartbeat keeps all its claims, and a process that died is noticed once, not once per row. Every
-write to a row requires that the row names the writer. After a lost reply, each request here can
-safely be repeated.
+Each process holds one lock, and the rows that it works on name that lock and its fencing token (see
+`locks.holders`). Every write to a row requires that the row names the writer. After a lost reply,
+each request here can safely be repeated.
 """
 
-import logging
-import threading
-import uuid
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from pynamodb.expressions.condition import Condition
 
-from dynamo import DynamoError
 from dynamo.client.sending import read_item
 from dynamo.items.updates import Update, conditional
 from dynamo.items.values import Item
 from dynamo.items.writes import Outcome, write_one
 from dynamo.wire import Address
-from locks import Lease, LeaseLost, Lock
+from locks import Lease
+from locks.holders import Holder, ProcessLease
 from uploads.exceptions import ClaimLost
 from uploads.models import DONE, UPLOADING, UploadItem
-
-log = logging.getLogger(__name__)
 
 LOCK_PREFIX = "uploads#"
 
@@ -40,13 +33,6 @@ _IS_UPLOADING = UploadItem.state == UPLOADING
 _ABSENT_OR_FREE = UploadItem.url.does_not_exist() | (
     _IS_UPLOADING & UploadItem.lease.does_not_exist()
 )
-
-
-class Holder(NamedTuple):
-    """The process that a row names, by its lock and that lock's fencing token."""
-
-    lease: str
-    fence: int
 
 
 @dataclass(frozen=True)
@@ -67,46 +53,8 @@ class Claim:
         return Holder(self.lease.name, self.lease.fence)
 
 
-class ProcessLease:
-    """The lease of this process. When it is lost, the next one is on a new lock."""
-
-    def __init__(self, lease_seconds: float = LEASE_SECONDS) -> None:
-        self._lease_seconds = lease_seconds
-        self._lease: Lease | None = None
-        self._changing = threading.Lock()
-
-    def current(self) -> Lease:
-        """The lease, which is acquired if there is none or it was lost.
-
-        The new lock has a new name, so the rows claimed under a lost lease belong to a process that
-        is gone. Costs nothing, or 1 request and 1 write unit, twice that to replace a lost lease.
-
-        Raises:
-            Unavailable: DynamoDB did not answer.
-        """
-        with self._changing:
-            if self._lease is None or not self._lease.remaining_seconds:
-                self._remove()
-                name = f"{LOCK_PREFIX}{uuid.uuid4()}"
-                lock = Lock(name, lease_seconds=self._lease_seconds, wait_seconds=0)
-                self._lease = lock.acquire()
-            return self._lease
-
-    def release(self) -> None:
-        """Remove the lock, so that rows that still name it are free at once."""
-        with self._changing:
-            self._remove()
-
-    def _remove(self) -> None:
-        lease, self._lease = self._lease, None
-        if lease is None:
-            return
-        try:
-            lease.release(remove=True)
-        except LeaseLost:
-            return  # another process has removed it
-        except DynamoError as error:
-            log.warning("The lock %r was not removed: %s", lease.name, error)
+def process_lease(lease_seconds: float = LEASE_SECONDS) -> ProcessLease:
+    return ProcessLease(LOCK_PREFIX, lease_seconds)
 
 
 def holder_of(row: UploadItem) -> Holder | None:

@@ -22,9 +22,10 @@ from typing import Self
 from dynamo import DynamoError, TableMissing, Unavailable
 from dynamo.client.tally import CountingPool
 from dynamo.runtime.clock import now
+from locks.holders import Holder
 from locks.registry import HolderWatch
 from uploads import claims
-from uploads.claims import LEASE_SECONDS, Holder, ProcessLease
+from uploads.claims import LEASE_SECONDS, process_lease
 from uploads.exceptions import Interrupted
 from uploads.signals import file_done
 from uploads.sources import Destination, Source, Unusable
@@ -108,7 +109,7 @@ class _Dispatcher:
         #: The keys that are worked on or held, with the jobs that wait for the same key.
         self._keys: dict[str, deque[Job]] = {}
         self._waiting_for_keys = 0
-        self._lease = ProcessLease(lease_seconds)
+        self._lease = process_lease(lease_seconds)
         self._halt = threading.Event()
         self._run = Run(
             destination,

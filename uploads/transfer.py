@@ -24,8 +24,9 @@ from dynamo import DynamoError, TableMissing
 from dynamo.client.retries import pause_seconds
 from dynamo.runtime.terminal import printable
 from locks import LeaseLost
+from locks.holders import Holder, ProcessLease
 from uploads import claims, contents, s3
-from uploads.claims import Claim, Holder, ProcessLease
+from uploads.claims import Claim
 from uploads.contents import OpenFile, Span
 from uploads.exceptions import ClaimLost, Conflict, Interrupted, Unreadable, UploadError
 from uploads.models import DONE, UploadItem
