@@ -272,6 +272,25 @@ def test_what_is_typed_is_not_lost_without_a_question(page: Page) -> None:
     assert asked == ["beforeunload"]
 
 
+def test_back_to_the_form_restores_the_lines_that_a_script_added_and_removed(page: Page) -> None:
+    page.on("dialog", lambda dialog: dialog.accept())
+    write(page, [("Removed", "1", "1", "19"), *LINES])
+    page.get_by_role("button", name="Remove line 1").click()
+    promised = totals(page)
+    page.get_by_role("link", name="Cancel").click()
+    expect(page).to_have_url(re.compile("/invoices/$"))
+
+    page.go_back()
+
+    for at, (description, quantity, *_others) in enumerate(LINES):
+        line = page.get_by_role("group", name=f"Line {at + 1}", exact=True)
+        expect(line.get_by_label("Description")).to_have_value(description)
+        expect(line.get_by_label("Quantity")).to_have_value(quantity)
+    expect(page.get_by_role("group", name=re.compile("Line"))).to_have_count(3)
+    assert totals(page) == promised
+    expect(page.get_by_label("Customer’s name")).to_have_value("Bob & Söhne")
+
+
 def test_a_printed_page_has_what_is_printed_and_an_arabic_address_stays_in_its_column(
     page: Page, ann: User
 ) -> None:

@@ -12,8 +12,8 @@ const maxLines = Number(form.dataset.maxLines);
 const checks = form.querySelector("[data-checks]");
 const noTotals = totals.innerHTML;
 
-// Back from the preview leads to the form of this tab.
-history.replaceState(null, "", form.getAttribute("action"));
+// Back from the preview leads to the form of this tab, and from elsewhere to its lines.
+history.replaceState(history.state, "", form.getAttribute("action"));
 
 // Amounts
 
@@ -40,6 +40,7 @@ function previewed() {
 
 /** Ask for the amounts. An answer is ignored if there was another question since. */
 async function showAmounts() {
+  keepLines();
   const number = ++asked;
   let found = { lines: [], totals: "", checks: checks.innerHTML };
   try {
@@ -94,10 +95,12 @@ function renumber() {
   showAmountsSoon();
 }
 
+const appendLine = () => lines.append(form.querySelector("[data-new-line]").content.cloneNode(true));
+
 function addLine() {
   if (lines.children.length < maxLines) {
     const last = lines.lastElementChild;
-    lines.append(form.querySelector("[data-new-line]").content.cloneNode(true));
+    appendLine();
     for (const name of last ? ["vat_rate", "tax_category", "unit"] : []) {
       field(lines.lastElementChild, name).value = field(last, name).value;
     }
@@ -115,6 +118,28 @@ function removeLine(line) {
   } else {
     addLine();
   }
+}
+
+// After going back, browsers restore what was typed, but not the lines that a script added.
+
+const fieldsOf = (line) => [...line.querySelectorAll("[name^=lines-]")];
+
+function keepLines() {
+  const typed = [...lines.children].map((line) => fieldsOf(line).map(({ value }) => value));
+  history.replaceState({ lines: typed }, "");
+}
+
+// Not every browser lets a page change its entry of the history while it is left.
+addEventListener("pagehide", keepLines);
+
+if (history.state?.lines) {
+  const typed = history.state.lines;
+  while (lines.children.length > typed.length) lines.lastElementChild.remove();
+  while (lines.children.length < typed.length) appendLine();
+  typed.forEach((values, at) => {
+    fieldsOf(lines.children[at]).forEach((input, number) => { input.value = values[number]; });
+  });
+  renumber();
 }
 
 form.addEventListener("click", (event) => {
