@@ -56,8 +56,9 @@ class SeriesReport:
     - `gaps`: numbers up to `last` without an item.
     - `duplicates`: numbers whose item has the same request id as another item.
     - `beyond`: numbers of items that the counter has not given out.
-    - `guards`: keys of guard items that name an item that does not exist or has another request id.
-      A guard item that names none is reported under its scope instead of a series.
+    - `guards`: keys of guard items that name an item that does not exist or has another request id,
+      and of guard items that an item should have and that do not exist. A guard item that names no
+      item is reported under its scope instead of a series.
     - `others`: what further checks of the model found, by the name of the check.
     """
 
@@ -100,11 +101,12 @@ def check_series(
     Nothing is read before the first report is asked for: iterate, as `for report in …` does.
 
     Proves for each series that its items have the numbers from 1 to the value of its counter, that
-    no two items have the same request id, and that each guard item names an item with its request
-    id. Items may be issued meanwhile: what a report says is true of the moment when the check
-    began. With `count_by`, a stored attribute such as a status, `SeriesReport.counts` tells how
-    many items have which value of it. `on_item` is called with the key and the request id of each
-    item, and all of these calls come before the first report.
+    no two items have the same request id, that each guard item names an item with its request id,
+    and that each item with a request id has its guard item. Items may be issued meanwhile: what a
+    report says is true of the moment when the check began. With `count_by`, a stored attribute such
+    as a status, `SeriesReport.counts` tells how many items have which value of it. `on_item` is
+    called with the key and the request id of each item, and all of these calls come before the
+    first report.
 
     Costs a scan of `counters` and of the model's table: 1 request per MB, 1 read unit per 4 KB of
     everything stored; for each suspect number 1 request at most and 2 read units per item. While it
@@ -215,6 +217,8 @@ class SeriesCheck:
         #: The position of the current number, and the key of the guard item that its item has.
         self._at = ""
         self._guard_key: str | None = None
+        #: Whether no such guard item was found yet, and the item was issued when the check began.
+        self._lacks_guard = False
         #: What the counter has given out meanwhile; read only if an item may be beyond it.
         self._last_now: int | None = None
 
@@ -228,8 +232,10 @@ class SeriesCheck:
         }
         for _series, at, kind, *details in entries:
             if at != self._at:
+                self._suspect_guard()
                 self._at, self._guard_key = at, None
             take[kind](*details)
+        self._suspect_guard()
         self._suspect_gap(self._last + 1)
         anything = self._has_counter or self.report.items or not self.report.is_sound
         return self.report if anything else None
@@ -253,6 +259,7 @@ class SeriesCheck:
         elif number <= self._last:
             self._suspect_gap(number)
             self._expected = number + 1
+            self._lacks_guard = bool(request_id)
             self.report.counts[status] += 1
         elif not self._is_issued_since(number) and (
             self.report.beyond.is_full or self._is_beyond(number)
@@ -262,12 +269,27 @@ class SeriesCheck:
 
     def _take_guard(self, key: str) -> None:
         if key == self._guard_key:
+            self._lacks_guard = False
             return
         number = self._number
         if number is not None and number > self._last and self._is_issued_since(number):
             return
         if self.report.guards.is_full or self._is_wrong(key, number):
             self.report.guards.add(key)
+
+    def _suspect_guard(self) -> None:
+        """Confirm that the guard item that the current item should have does not exist."""
+        if self._lacks_guard and self._guard_key:
+            if self.report.guards.is_full or self._is_unguarded(self._guard_key):
+                self.report.guards.add(self._guard_key)
+            self._lacks_guard = False
+
+    def _is_unguarded(self, key: str) -> bool:
+        """Whether, at one instant, the current item exists and no guard item has this key."""
+        place = self._model(self.report.series, self._number or 0)
+        guard, item = read_together([self._model(key, 0), place])
+        # One that names another item is reported by itself, or the two items are twins.
+        return guard is None and item is not None
 
     def _take_twin(self, series: str, number: str) -> None:
         if self.report.duplicates.is_full or self._is_twin(series, int(number)):

@@ -151,6 +151,16 @@ def test_many_series_with_the_same_request_ids_are_reported_in_the_order_of_thei
 # Damage -------------------------------------------------------------------------------------------
 
 
+def test_an_item_whose_guard_item_was_deleted_is_found(series: str) -> None:
+    key = Ticket.guard_key(series, "b")
+    remove_item(Ticket, key, 0)
+
+    report = only(series)
+
+    assert found(report) == {"guards": [key]}
+    assert (report.last, report.items) == (3, 3)
+
+
 def test_an_item_deleted_by_hand_is_a_gap_and_its_guard_names_nothing(series: str) -> None:
     remove_item(Ticket, series, 2)
 
@@ -260,6 +270,10 @@ GUARD = "the guard item of c"
 #: one.
 SCANNED: dict[str, tuple[list[list[str]], int | None]] = {
     "items are missed": ([["", "counter", "3"]], 3),
+    "guard items are missed": (
+        [["", "counter", "3"], *([place(f"{at}"), "item", "", i] for at, i in enumerate("abc", 1))],
+        3,
+    ),
     "items are issued after their counter was read": (
         [["", "counter", "1"], [place("2"), "item", "", "b"], [place("3"), "item", "", "c"]],
         1,
