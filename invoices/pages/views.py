@@ -15,6 +15,7 @@ from django.views.generic import TemplateView
 from accounts.limits.lines import InLineMixin
 from accounts.pages.base import DOWNLOAD, signed_in
 from dynamo.runtime.threads import together
+from invoices.document.fields import YEARS
 from invoices.document.invoice import series_of
 from invoices.output import einvoices
 from invoices.output.helper import run_in_helper
@@ -108,7 +109,7 @@ class InvoiceListView(OwnInvoicesMixin, TemplateView):
             state=state,
             is_search=is_search,
             is_first_page=query["before"] is None,
-            earlier_year=year - 1 if year > forms.FIRST_YEAR else None,
+            earlier_year=year - 1 if year > YEARS[0] else None,
             # Invoices may have dates of next year.
             later_year=year + 1 if year <= this_year else None,
             **kwargs,
