@@ -49,8 +49,8 @@ from dynamo.auth.usernames import (
     comparable_username,
 )
 from dynamo.inputs import Choice, InputAttribute, SingleLine
-from dynamo.items.attributes import FormAttribute
-from dynamo.items.values import Item
+from dynamo.wire.attributes import FormAttribute
+from dynamo.wire.types import Item
 
 #: Never changes, so it distinguishes two accounts that had the same key.
 _JOINED_AT = "joinedAt"

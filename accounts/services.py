@@ -23,7 +23,7 @@ from accounts.signals import account_deleting
 from dynamo import Transaction, ensure, joined
 from dynamo.auth import check_password
 from dynamo.auth.usernames import clean_username
-from dynamo.items.values import Item
+from dynamo.wire.types import Item
 
 
 @sensitive_variables()

@@ -26,10 +26,10 @@ from django.test import Client  # noqa: E402
 from accounts.models import User  # noqa: E402
 from benchmarks.size import PASSWORD  # noqa: E402
 from benchmarks.worker import Cost  # noqa: E402
-from dynamo.items import bulk  # noqa: E402
-from dynamo.items.bulk import write_batches  # noqa: E402
-from dynamo.items.values import Item  # noqa: E402
+from dynamo.client import bulk  # noqa: E402
+from dynamo.client.bulk import write_batches  # noqa: E402
 from dynamo.signals import request_sent  # noqa: E402
+from dynamo.wire.types import Item  # noqa: E402
 from invoices.document.amounts import Line  # noqa: E402
 from invoices.document.invoice import Customer, Draft, Invoice, Seller, draw_up  # noqa: E402
 from invoices.models import InvoiceItem  # noqa: E402

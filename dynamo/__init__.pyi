@@ -15,7 +15,12 @@ from dynamo.exceptions import (
     Taken as Taken,
     Unavailable as Unavailable,
 )
-from dynamo.items.attributes import (
+from dynamo.model.base import Model as Model, ensure as ensure
+from dynamo.model.pages import GlobalSecondaryIndex as GlobalSecondaryIndex, Page as Page
+from dynamo.model.unique import Unique as Unique, casefolded as casefolded
+from dynamo.signals import request_sent as request_sent
+from dynamo.transactions import Transaction as Transaction, joined as joined
+from dynamo.wire.attributes import (
     BooleanAttribute as BooleanAttribute,
     DateAttribute as DateAttribute,
     DateTimeAttribute as DateTimeAttribute,
@@ -24,8 +29,3 @@ from dynamo.items.attributes import (
     JSONAttribute as JSONAttribute,
     TextAttribute as TextAttribute,
 )
-from dynamo.model.base import Model as Model, ensure as ensure
-from dynamo.model.pages import GlobalSecondaryIndex as GlobalSecondaryIndex, Page as Page
-from dynamo.model.unique import Unique as Unique, casefolded as casefolded
-from dynamo.signals import request_sent as request_sent
-from dynamo.transactions import Transaction as Transaction, joined as joined

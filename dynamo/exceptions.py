@@ -31,7 +31,7 @@ from typing import Any, ClassVar, dataclass_transform
 
 from pynamodb.exceptions import DoesNotExist as PynamoDoesNotExist
 
-from dynamo.wire import Item
+from dynamo.wire.types import Item
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(field,))

@@ -45,13 +45,13 @@ from pynamodb.attributes import Attribute
 
 from dynamo import exceptions
 from dynamo.exceptions import ErrorWithValues
-from dynamo.items.altering import AltersData
-from dynamo.items.fields import AttributeField
-from dynamo.items.values import ITEM_MAX_BYTES, item_bytes, typed_value
 from dynamo.model.base import Model, becomes
 from dynamo.model.objects import VERSION
+from dynamo.runtime.altering import AltersData
 from dynamo.transactions import Transaction
-from dynamo.wire import Typed
+from dynamo.wire.fields import AttributeField
+from dynamo.wire.types import Typed
+from dynamo.wire.values import ITEM_MAX_BYTES, item_bytes, typed_value
 
 __all__ = ["REQUEST_ID_SECONDS", "ModelForm", "RequestIdForm", "modelform_factory"]
 

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.deprecation import MiddlewareMixin
 from django.views.decorators.cache import never_cache
 
-from dynamo.cache import CacheItem
+from dynamo.cache.items import CacheItem
 from dynamo.client.sending import is_unreachable, send
 from dynamo.exceptions import DynamoError
 from dynamo.runtime.deadline import within

@@ -28,7 +28,7 @@ from django.utils.safestring import SafeString
 # Under another name `make messages` leaves out what is in Django's own catalogues.
 from django.utils.translation import gettext_lazy as _, gettext_lazy as djangos_lazy
 
-from dynamo.items.attributes import FormAttribute, TextAttribute
+from dynamo.wire.attributes import FormAttribute, TextAttribute
 
 UNPRINTABLE = _("Use printable characters only.")
 _UNKNOWN = _("Select one of the choices.")

@@ -32,9 +32,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.crypto import get_random_string
 
 from dynamo.cache import DynamoCache
-from dynamo.items.altering import AltersData
-from dynamo.items.cached import CacheValueTooLarge
-from dynamo.items.values import Item
+from dynamo.cache.values import CacheValueTooLarge
+from dynamo.runtime.altering import AltersData
+from dynamo.wire.types import Item
 
 KEY_LENGTH = 32
 

@@ -30,12 +30,12 @@ from django.test.testcases import TestData  # type: ignore[attr-defined]  # abse
 
 from dynamo.client import engine, sending
 from dynamo.client.addressing import TEST_ENDPOINT
+from dynamo.client.bulk import query_pages, write_batches
 from dynamo.client.tally import Tally
-from dynamo.items.bulk import query_pages, write_batches
-from dynamo.items.values import Item
 from dynamo.runtime.processes import PerProcess
 from dynamo.signals import request_sent, tables_emptied
 from dynamo.tables.definitions import Table, all_tables, create
+from dynamo.wire.types import Item
 
 # Its client is never made.
 _refusing = PerProcess(sending._make_shared)

@@ -31,7 +31,9 @@ from typing import Concatenate, ParamSpec, Self
 
 from pynamodb.expressions.condition import Condition
 
+from dynamo.client.plain import PlainModel, not_supported
 from dynamo.client.sending import read_item, send
+from dynamo.client.writes import Changes, Otherwise, Refusal, Write, stored_after
 from dynamo.exceptions import (
     AlreadyDone,
     ConditionFailed,
@@ -42,12 +44,10 @@ from dynamo.exceptions import (
     TransactionCancelled,
     Unavailable,
 )
-from dynamo.items.altering import AltersData
-from dynamo.items.plain import PlainModel, not_supported
-from dynamo.items.updates import conditional
-from dynamo.items.values import ITEM_MAX_BYTES, Item
-from dynamo.items.writes import Changes, Otherwise, Refusal, Write, stored_after
-from dynamo.wire import Address
+from dynamo.runtime.altering import AltersData
+from dynamo.wire.types import Address, Item
+from dynamo.wire.updates import conditional
+from dynamo.wire.values import ITEM_MAX_BYTES
 
 #: What a transaction takes.
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html

@@ -32,9 +32,9 @@ from pynamodb.attributes import UnicodeAttribute
 
 from dynamo.exceptions import BadCursor, ErrorWithValues, Refused
 from dynamo.forms import M, ModelForm, key_names, modelform_factory, storable
-from dynamo.items.attributes import TextAttribute
 from dynamo.model.base import Model
 from dynamo.model.pages import Page
+from dynamo.wire.attributes import TextAttribute
 
 __all__ = [
     "CreateMixin",

@@ -33,9 +33,9 @@ from django.utils.translation import gettext_lazy as _
 from pynamodb.attributes import MapAttribute
 
 from dynamo import DateAttribute, IntegerAttribute, Model, TextAttribute
+from dynamo.client.plain import PlainModel
 from dynamo.inputs import InputAttribute, MultiLine, SingleLine
-from dynamo.items.plain import PlainModel
-from dynamo.items.values import Item, Typed
+from dynamo.wire.types import Item, Typed
 from invoices.document import identifiers
 from invoices.document.places import Country, Currency, currency_choices
 from sequences import NumberedItem

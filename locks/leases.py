@@ -24,12 +24,12 @@ from enum import Enum
 from dynamo import DamagedItem, DynamoError, Transaction, Unavailable
 from dynamo.client import tally
 from dynamo.client.retries import pause_seconds
-from dynamo.items.altering import AltersData
-from dynamo.items.values import Item
+from dynamo.runtime.altering import AltersData
 from dynamo.runtime.clock import now
 from dynamo.runtime.deadline import page, within
 from dynamo.runtime.processes import PerProcess
 from dynamo.signals import tables_emptied
+from dynamo.wire.types import Item
 from locks import requests
 from locks.exceptions import LeaseLost
 from locks.models import LockItem

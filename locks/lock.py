@@ -36,12 +36,12 @@ from contextlib import suppress
 from functools import cache
 
 from dynamo import DynamoError, Unavailable
-from dynamo.items.altering import AltersData
-from dynamo.items.values import Item
+from dynamo.runtime.altering import AltersData
 from dynamo.runtime.clock import now
 from dynamo.runtime.deadline import within
 from dynamo.runtime.processes import on_new_process
 from dynamo.runtime.threads import submit
+from dynamo.wire.types import Item
 from locks import leases, requests
 from locks.exceptions import LockTaken
 from locks.leases import Lease

@@ -18,8 +18,8 @@ Source: https://github.com/awslabs/amazon-dynamodb-lock-client
 from pynamodb.attributes import BinaryAttribute
 
 from dynamo import TextAttribute
-from dynamo.items.attributes import IntegerAttribute
-from dynamo.items.plain import PlainModel
+from dynamo.client.plain import PlainModel
+from dynamo.wire.attributes import IntegerAttribute
 
 RELEASED = "1"
 

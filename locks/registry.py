@@ -17,9 +17,9 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from dynamo import DamagedItem, Transaction, Unavailable
-from dynamo.items import bulk
-from dynamo.items.values import Item
+from dynamo.client import bulk
 from dynamo.runtime.clock import now
+from dynamo.wire.types import Item
 from locks import requests
 from locks.exceptions import LockChanged, UnknownLock
 from locks.models import RELEASED, LockItem

@@ -7,8 +7,8 @@ A lock is given up in two ways: *released*, which keeps its item, or *deleted*. 
 `delete_held` are for its holder. `break_seen` is for others: it breaks the lock if it has not
 changed since they read it.
 
-Requests are written as on the wire (see `dynamo.items.writes`). `key` and `data` are reserved words
-of DynamoDB.
+Requests are written as on the wire (see `dynamo.client.writes`). `key` and `data` are reserved
+words of DynamoDB.
 """
 
 import uuid
@@ -19,10 +19,10 @@ from typing import TypedDict
 
 from dynamo import Transaction, joined
 from dynamo.client.sending import read_item
-from dynamo.items.updates import Update, conditional
-from dynamo.items.values import Item, fits_key
-from dynamo.items.writes import Refusal, Write, write_one
-from dynamo.wire import Address, Typed
+from dynamo.client.writes import Refusal, Write, write_one
+from dynamo.wire.types import Address, Item, Typed
+from dynamo.wire.updates import Update, conditional
+from dynamo.wire.values import fits_key
 from locks.exceptions import BadLockName, LockChanged
 from locks.models import RELEASED, LockItem
 

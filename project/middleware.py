@@ -202,7 +202,7 @@ class PagesAtOnceMiddleware(MiddlewareMixin):
     here, are answered while pages wait for DynamoDB. A page waits no longer than its deadline.
 
     A page that waits for a password hash or a mail does not count (`turn_passed_on`),
-    except in the number of pages that wait. Why this is not a `Gate`: see `dynamo.runtime.turns`.
+    except in the number of pages that wait. Why this is not a `Gate`: see `dynamo.runtime.gates`.
     """
 
     async_mode: bool

@@ -18,12 +18,13 @@ from itertools import chain, groupby, islice, pairwise
 from operator import itemgetter
 from typing import Any
 
-from dynamo.items import bulk
-from dynamo.items.plain import PlainModel
-from dynamo.items.values import Item, text_of
+from dynamo.client import bulk
+from dynamo.client.plain import PlainModel
 from dynamo.tables import findings
 from dynamo.tables.findings import Findings, Progress, Spool, scanned, unseen
 from dynamo.transactions import READ_TOGETHER, read_together
+from dynamo.wire.types import Item
+from dynamo.wire.values import text_of
 from sequences.exceptions import DamagedSeries
 from sequences.groups import head_of
 from sequences.models import REQUEST_PREFIX, Counter, NumberedModel

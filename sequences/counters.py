@@ -43,14 +43,14 @@ from typing import Any, Literal, get_args
 
 from dynamo.client.retries import pause_seconds
 from dynamo.client.sending import read_item, send
+from dynamo.client.writes import write_one
 from dynamo.exceptions import ConditionFailed, Rejected
-from dynamo.items.altering import AltersData
-from dynamo.items.updates import Update
-from dynamo.items.values import Item, fits_key, typed_number
-from dynamo.items.writes import write_one
+from dynamo.runtime.altering import AltersData
 from dynamo.runtime.deadline import operation_ends_at, within
 from dynamo.runtime.threads import in_thread
-from dynamo.wire import Typed
+from dynamo.wire.types import Item, Typed
+from dynamo.wire.updates import Update
+from dynamo.wire.values import fits_key, typed_number
 from sequences.combining import Caller, Combiner
 from sequences.exceptions import CounterContended, NotACounter, ReservedName
 from sequences.models import Counter, is_counter_of_series

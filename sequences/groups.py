@@ -13,12 +13,12 @@ from decimal import Decimal
 from typing import Any
 
 from dynamo.client.sending import read_item
+from dynamo.client.writes import Write
 from dynamo.exceptions import DamagedItem
-from dynamo.items.updates import Update, conditional
-from dynamo.items.values import Item, typed_number
-from dynamo.items.writes import Write
 from dynamo.transactions import MAX_WRITES, Transaction, read_together
-from dynamo.wire import Request, Typed
+from dynamo.wire.types import Item, Request, Typed
+from dynamo.wire.updates import Update, conditional
+from dynamo.wire.values import typed_number
 from sequences.combining import Caller
 from sequences.exceptions import DamagedSeries, OutOfOrder, SeriesError
 from sequences.models import Counter, NumberedModel

@@ -18,12 +18,12 @@ Counters are written and read as on the wire, because PynamoDB's numbers are flo
 
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
-from dynamo.items.attributes import IntegerAttribute, TextAttribute
-from dynamo.items.plain import PlainModel
-from dynamo.items.values import Item, canonical, digest_of
+from dynamo.client.plain import PlainModel
 from dynamo.model.base import Model
 from dynamo.model.unique import GuardTable
-from dynamo.wire import Address, Typed
+from dynamo.wire.attributes import IntegerAttribute, TextAttribute
+from dynamo.wire.types import Address, Item, Typed
+from dynamo.wire.values import canonical, digest_of
 from sequences.exceptions import RequestIdReused
 
 #: The partition key of every request id's guard item begins with this.

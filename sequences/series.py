@@ -30,14 +30,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Self, TypeVar
 
+from dynamo.client.writes import Write
 from dynamo.exceptions import Rejected, TransactionConflict, Unavailable
-from dynamo.items.values import ITEM_MAX_BYTES, fits_key, item_bytes
-from dynamo.items.writes import Write
 from dynamo.runtime.deadline import operation_ends_at
 from dynamo.runtime.processes import on_new_process
 from dynamo.runtime.threads import in_thread
 from dynamo.signals import tables_emptied
 from dynamo.transactions import Transaction
+from dynamo.wire.values import ITEM_MAX_BYTES, fits_key, item_bytes
 from sequences.combining import Combiner
 from sequences.exceptions import DamagedSeries, ItemTooLarge
 from sequences.groups import Group, Head, ItemCaller, Unnumbered, choose, read_head

@@ -28,7 +28,7 @@ from dynamo import DamagedItem, Page, Transaction, admin
 from dynamo.admin.actions import DELETE, NOTHING_DONE, REASON, as_stored
 from dynamo.admin.models import LogEntry, journal_of, label_of, list_entries
 from dynamo.inputs import SingleLine
-from dynamo.items.values import text_of
+from dynamo.wire.values import text_of
 from invoices.models import SELLER_VALUES, CustomerItem
 from staff import views
 from staff.lookups import find, read_account

@@ -4,10 +4,11 @@ from contextlib import suppress
 
 from accounts.models import User
 from dynamo.auth.usernames import as_uuid
-from dynamo.items.values import Item, text_of
 from dynamo.model.unique import SEPARATOR
 from dynamo.tables.guards import Snapshot
 from dynamo.transactions import read_together
+from dynamo.wire.types import Item
+from dynamo.wire.values import text_of
 from invoices.document.invoice import series_of
 from invoices.models import InvoiceItem, SellerProfile
 from invoices.store import issuing

@@ -10,7 +10,7 @@ Each item is the last report of its kind.
 """
 
 from dynamo import TextAttribute
-from dynamo.items.plain import PlainModel
+from dynamo.client.plain import PlainModel
 
 #: The permission of actions on the accounts of staff, which superusers have.
 ON_STAFF = "act_on_staff"

@@ -21,10 +21,11 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from dynamo import Transaction
 from dynamo.exceptions import ErrorWithValues
-from dynamo.items.values import Item, text_of
 from dynamo.tables.findings import Progress, scanned
 from dynamo.tables.guards import FAULTS, check_guards, is_owner
 from dynamo.transactions import read_together
+from dynamo.wire.types import Item
+from dynamo.wire.values import text_of
 from invoices.store.check import check_invoices
 from locks.registry import LockView, State, all_locks
 from sequences.check import SeriesReport

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 #: The modules that use deadlines of `dynamo.runtime.deadline`. They must share a clock.
 _MODULES = (
-    "dynamo.items.bulk",
+    "dynamo.client.bulk",
     "dynamo.client.breaker",
     "dynamo.client.sending",
     "dynamo.runtime.deadline",

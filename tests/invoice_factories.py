@@ -10,7 +10,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from accounts.models import User
-from dynamo.items.values import Item
+from dynamo.wire.types import Item
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Draft, Invoice, Seller, series_of
 from invoices.models import InvoiceItem, InvoiceState

@@ -5,10 +5,10 @@ from typing import Any
 from django.conf import settings
 
 from dynamo import Transaction
+from dynamo.client.plain import PlainModel
 from dynamo.client.sending import send
-from dynamo.items.plain import PlainModel
-from dynamo.items.updates import Update
-from dynamo.items.values import Item
+from dynamo.wire.types import Item
+from dynamo.wire.updates import Update
 
 
 def scanned(table: str) -> list[Item]:

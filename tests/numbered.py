@@ -18,9 +18,9 @@ from pynamodb.attributes import (
 
 from dynamo import request_sent
 from dynamo.client.sending import send
-from dynamo.items.values import Item
-from dynamo.items.writes import Write
+from dynamo.client.writes import Write
 from dynamo.transactions import read_together
+from dynamo.wire.types import Item
 from sequences import NumberedItem, series as issuing
 from sequences.groups import Head
 from sequences.models import Counter

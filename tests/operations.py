@@ -23,12 +23,12 @@ from dynamo import (
     Unique,
     casefolded,
 )
+from dynamo.client.bulk import write_batches
+from dynamo.client.plain import PlainModel
 from dynamo.client.sending import send
-from dynamo.items.bulk import write_batches
-from dynamo.items.plain import PlainModel
-from dynamo.items.values import Item
-from dynamo.items.writes import Write
+from dynamo.client.writes import Write
 from dynamo.model.objects import WRITE_ID
+from dynamo.wire.types import Item
 from locks.exceptions import LeaseLost, LockTaken, UnknownLock
 from locks.leases import Lease
 from locks.lock import claim_once

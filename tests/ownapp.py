@@ -38,7 +38,7 @@ DYNAMODB_LOCAL_DIR = BASE_DIR / "var"
 TEST_RUNNER = "dynamo.test.Runner"
 """,
     "members/models.py": """
-from dynamo.items.attributes import TextAttribute
+from dynamo.wire.attributes import TextAttribute
 from dynamo.model.base import Model
 from dynamo.model.unique import Unique, casefolded
 from sequences import NumberedItem

@@ -16,7 +16,7 @@ from django.test import Client
 from accounts.forms import SignUpForm
 from accounts.models import User
 from accounts.pages.keptforms import OWNER
-from dynamo.cache import CacheItem
+from dynamo.cache.items import CacheItem
 from dynamo.middleware import TOKEN
 from tests.factories import PASSWORD
 from tests.faults.kinds import Meanwhile

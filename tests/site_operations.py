@@ -26,7 +26,7 @@ from accounts.services import (
 from accounts.sessions import services as sessions
 from dynamo import Transaction, admin
 from dynamo.admin import LogEntry
-from dynamo.items.plain import PlainModel
+from dynamo.client.plain import PlainModel
 from invoices.document.invoice import Customer
 from invoices.exceptions import (
     AlreadyCredited,

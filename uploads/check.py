@@ -16,8 +16,9 @@ from operator import itemgetter
 from typing import Literal, get_args
 
 from dynamo import DamagedItem
-from dynamo.items.values import Item, text_of
 from dynamo.tables.findings import Findings, Progress, Spool, confirmed, scanned, unseen
+from dynamo.wire.types import Item
+from dynamo.wire.values import text_of
 from locks import LeaseLost
 from locks.holders import Holder, ProcessLease
 from locks.registry import HolderWatch

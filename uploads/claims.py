@@ -11,10 +11,9 @@ from datetime import UTC, datetime
 from pynamodb.expressions.condition import Condition
 
 from dynamo.client.sending import read_item
-from dynamo.items.updates import Update, conditional
-from dynamo.items.values import Item
-from dynamo.items.writes import Outcome, write_one
-from dynamo.wire import Address
+from dynamo.client.writes import Outcome, write_one
+from dynamo.wire.types import Address, Item
+from dynamo.wire.updates import Update, conditional
 from locks import Lease
 from locks.holders import Holder, ProcessLease
 from uploads.exceptions import ClaimLost

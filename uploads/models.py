@@ -20,7 +20,7 @@ run that has the file continues from the stored parts. Files are cut by the rule
 """
 
 from dynamo import IntegerAttribute, TextAttribute
-from dynamo.items.plain import PlainModel
+from dynamo.client.plain import PlainModel
 
 UPLOADING = "uploading"
 DONE = "done"

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 
 from dynamo import DamagedItem
+from dynamo.client.bulk import READ_MAX_ITEMS, read_batches
 from dynamo.client.tally import CountingPool
-from dynamo.items.bulk import READ_MAX_ITEMS, read_batches
-from dynamo.items.values import Item
+from dynamo.wire.types import Item
 from uploads import s3, transfer
 from uploads.contents import opened
 from uploads.exceptions import Conflict, UploadError

@@ -25,7 +25,7 @@ from accounts.exceptions import AccountRequestReused, BadLink, UsedLink, taken
 from accounts.models import AbstractAccount, account_model
 from dynamo import Refused, Transaction, joined
 from dynamo.auth import make_password
-from dynamo.items.values import Item
+from dynamo.wire.types import Item
 
 #: What their links are for.
 SIGN_UP = "signup"

@@ -31,10 +31,10 @@ from accounts.models import AbstractAccount, account_model
 from accounts.services import register
 from dynamo import DynamoError, Refused, Transaction
 from dynamo.auth.usernames import clean_username
+from dynamo.client.bulk import READ_MAX_ITEMS, read_batches
 from dynamo.client.tally import CountingPool
-from dynamo.items.bulk import READ_MAX_ITEMS, read_batches
-from dynamo.items.values import Item
 from dynamo.model.unique import SEPARATOR
+from dynamo.wire.types import Item
 
 #: The rows of a batch, for each worker. The workers wait for each other only at its end.
 ROWS_PER_WORKER = 64

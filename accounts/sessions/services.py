@@ -37,7 +37,7 @@ from accounts.models import AbstractAccount, account_model
 from dynamo import Transaction
 from dynamo.auth.models import new_session_epoch
 from dynamo.client.retries import pause_seconds
-from dynamo.items.writes import Otherwise, Refusal
+from dynamo.client.writes import Otherwise, Refusal
 
 #: One more sign-in ends the session that was seen longest ago.
 MOST = 20

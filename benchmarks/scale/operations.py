@@ -26,11 +26,11 @@ from accounts.models import User
 from benchmarks.scale.prices import ITEM_OVERHEAD_BYTES
 from benchmarks.scale.tally import Tally, tallied
 from dynamo.auth import make_password
-from dynamo.cache import CacheItem
+from dynamo.cache.items import CacheItem
 from dynamo.client.sending import send
-from dynamo.items.values import item_bytes
 from dynamo.sessions import SessionStore
 from dynamo.transactions import Transaction
+from dynamo.wire.values import item_bytes
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Draft, Seller, draw_up, series_of
 from invoices.models import InvoiceItem

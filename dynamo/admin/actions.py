@@ -28,9 +28,9 @@ from django.views.decorators.debug import sensitive_post_parameters
 from dynamo.admin.changelist import ListAdmin
 from dynamo.admin.models import LogEntry, label_of
 from dynamo.admin.shown import DamagedRow, id_of, id_of_key, name_of, with_id
+from dynamo.client import bulk
 from dynamo.exceptions import ErrorWithValues, Refused, Stale
 from dynamo.forms import M
-from dynamo.items import bulk
 from dynamo.model.base import Model
 from dynamo.transactions import Transaction
 

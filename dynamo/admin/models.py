@@ -26,14 +26,15 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext as _, gettext as djangos_text
 
 from dynamo.admin.shown import id_of
+from dynamo.client.plain import PlainModel, all_models
+from dynamo.client.writes import Refusal, Write
 from dynamo.exceptions import DamagedItem
-from dynamo.items.attributes import TextAttribute
-from dynamo.items.plain import PlainModel, all_models
-from dynamo.items.values import PARTITION_KEY_MAX_BYTES, Item
-from dynamo.items.writes import Refusal, Write
 from dynamo.model.base import Model
 from dynamo.model.reading import Results
 from dynamo.transactions import Transaction
+from dynamo.wire.attributes import TextAttribute
+from dynamo.wire.types import Item
+from dynamo.wire.values import PARTITION_KEY_MAX_BYTES
 
 PAGE_SIZE = 50
 

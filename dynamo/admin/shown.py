@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 from django.utils.functional import lazystr
 
 from dynamo.exceptions import DamagedItem
-from dynamo.items.values import UNUSABLE, Item, value_of
 from dynamo.model.base import Model
+from dynamo.wire.types import Item
+from dynamo.wire.values import UNUSABLE, value_of
 
 M = TypeVar("M", bound=Model)
 

@@ -12,7 +12,7 @@ from django.views.decorators.debug import sensitive_variables
 from dynamo.auth.passwords import check_new_password
 from dynamo.auth.usernames import as_uuid
 from dynamo.exceptions import Refused
-from dynamo.items.altering import AltersData
+from dynamo.runtime.altering import AltersData
 from dynamo.runtime.threads import in_thread
 from dynamo.transactions import Transaction
 

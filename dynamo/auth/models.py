@@ -52,15 +52,14 @@ from dynamo.auth.usernames import (
     clean_new_username,
     comparable_username,
 )
-from dynamo.items.attributes import BooleanAttribute, DateTimeAttribute, TextAttribute
-from dynamo.items.fields import AttributeField, Options
-from dynamo.items.plain import per_class
-from dynamo.items.values import Item
-from dynamo.items.writes import Otherwise, Refusal, Write
+from dynamo.client.plain import per_class
+from dynamo.client.writes import Otherwise, Refusal, Write
 from dynamo.model.base import Model
 from dynamo.model.unique import Unique
 from dynamo.transactions import Transaction, joined
-from dynamo.wire import Typed
+from dynamo.wire.attributes import BooleanAttribute, DateTimeAttribute, TextAttribute
+from dynamo.wire.fields import AttributeField, Options
+from dynamo.wire.types import Item, Typed
 
 
 def new_session_epoch() -> str:

@@ -17,8 +17,8 @@ from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.dispatch import receiver
 from django.utils.translation import gettext_lazy as _
 
+from dynamo.client.plain import all_models
 from dynamo.exceptions import DamagedItem
-from dynamo.items.plain import all_models
 from dynamo.runtime.clock import now
 from dynamo.runtime.threads import together
 from dynamo.signals import tables_emptied

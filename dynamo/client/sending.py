@@ -46,7 +46,7 @@ from dynamo.client.retries import (
 from dynamo.runtime.deadline import operation_ends_at, page_is_over, recovery_begins_at
 from dynamo.runtime.processes import PerProcess
 from dynamo.signals import request_sent
-from dynamo.wire import Item
+from dynamo.wire.types import Item
 
 log = logging.getLogger(__name__)
 

@@ -17,9 +17,9 @@ from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import translation
 
+from dynamo.client.plain import PlainModel, all_models
 from dynamo.client.tally import Tally, counting
 from dynamo.exceptions import ErrorWithValues, Refused
-from dynamo.items.plain import PlainModel, all_models
 from dynamo.runtime.terminal import printable, quantity
 
 log = logging.getLogger("dynamo.commands")

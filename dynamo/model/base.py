@@ -30,17 +30,8 @@ from pynamodb.attributes import TTLAttribute
 from pynamodb.models import MetaModel
 
 from dynamo import exceptions
+from dynamo.client.plain import not_supported
 from dynamo.client.sending import read_item
-from dynamo.items.altering import AltersData
-from dynamo.items.attributes import IntegerAttribute, TextAttribute
-from dynamo.items.plain import not_supported
-from dynamo.items.values import (
-    PARTITION_KEY_MAX_BYTES,
-    SORT_KEY_MAX_BYTES,
-    UNUSABLE,
-    fits_key,
-    typed_value,
-)
 from dynamo.model.declarations import (
     MODEL_OPTIONS,
     cannot_be_called,
@@ -60,8 +51,17 @@ from dynamo.model.unique import (
     UniqueKey,
 )
 from dynamo.model.writing import Writable
+from dynamo.runtime.altering import AltersData
 from dynamo.runtime.threads import in_thread
 from dynamo.transactions import Transaction
+from dynamo.wire.attributes import IntegerAttribute, TextAttribute
+from dynamo.wire.values import (
+    PARTITION_KEY_MAX_BYTES,
+    SORT_KEY_MAX_BYTES,
+    UNUSABLE,
+    fits_key,
+    typed_value,
+)
 
 _ERRORS = ("Taken", "Stale", "DoesNotExist", "AlreadyExists", "RequestIdReused")
 

@@ -22,12 +22,13 @@ from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
 
 from dynamo import exceptions
-from dynamo.items.attributes import IntegerAttribute, TextAttribute
-from dynamo.items.plain import PlainModel, per_class
-from dynamo.items.values import (
+from dynamo.client.plain import PlainModel, per_class
+from dynamo.model.unique import REQUESTS, GuardTable, UniqueKey
+from dynamo.wire.attributes import IntegerAttribute, TextAttribute
+from dynamo.wire.types import Item, Typed
+from dynamo.wire.values import (
     SORT_KEY_MAX_BYTES,
     UNUSABLE,
-    Item,
     as_hex,
     canonical,
     fits_key,
@@ -36,8 +37,6 @@ from dynamo.items.values import (
     typed_value,
     with_binary,
 )
-from dynamo.model.unique import REQUESTS, GuardTable, UniqueKey
-from dynamo.wire import Typed
 
 VERSION = "version"
 #: The stored name of the random text that each change leaves.

@@ -31,21 +31,16 @@ from pynamodb.expressions.condition import Condition
 from pynamodb.indexes import AllProjection, GlobalSecondaryIndex as PynamoIndex
 from pynamodb.pagination import ResultIterator
 
+from dynamo.client import bulk
+from dynamo.client.plain import TABLE_NAME_PATTERN, Damaged
 from dynamo.client.sending import send
 from dynamo.exceptions import BadCursor, DamagedItem
-from dynamo.items import bulk
-from dynamo.items.plain import TABLE_NAME_PATTERN, Damaged
-from dynamo.items.values import (
-    PARTITION_KEY_MAX_BYTES,
-    SORT_KEY_MAX_BYTES,
-    Item,
-    as_hex,
-    with_binary,
-)
 from dynamo.model.declarations import INDEX_OPTIONS, check_meta
 from dynamo.model.objects import ItemObject
 from dynamo.model.unique import GUARD_ATTRIBUTES, OWNER, SEARCH_INDEX, SEARCH_PREFIX, SEARCH_VALUE
 from dynamo.runtime.threads import in_thread
+from dynamo.wire.types import Item
+from dynamo.wire.values import PARTITION_KEY_MAX_BYTES, SORT_KEY_MAX_BYTES, as_hex, with_binary
 
 logger = logging.getLogger(__name__)
 

@@ -8,13 +8,14 @@ from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
 from pynamodb.pagination import ResultIterator
 
+from dynamo.client import bulk
+from dynamo.client.plain import Damaged, PlainModel
 from dynamo.client.sending import read_item
-from dynamo.items import bulk
-from dynamo.items.plain import Damaged, PlainModel
-from dynamo.items.updates import with_defaults
-from dynamo.items.values import Item, text_of
 from dynamo.model.pages import Paged
 from dynamo.model.unique import OWNER
+from dynamo.wire.types import Item
+from dynamo.wire.updates import with_defaults
+from dynamo.wire.values import text_of
 
 
 class Readable(Paged):
@@ -232,7 +233,7 @@ class Readable(Paged):
             consistent = options.get("index_name") is None
         options = {**options, "consistent_read": consistent}
         if (condition := options.get("filter_condition")) is not None and cls._is_whole(options):
-            options["filter_condition"] = with_defaults(cls, condition)
+            options["filter_condition"] = with_defaults(cls._named_attributes(), condition)
         if (names := options.get("attributes_to_get")) is not None:
             own = [item.attr_name for item in [cls._get_discriminator_attribute()] if item]
             options["attributes_to_get"] = [*{*names, *own, *cls.key_attribute_names()}]

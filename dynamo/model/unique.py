@@ -44,19 +44,18 @@ from typing import Any
 from django.conf import settings
 from pynamodb.attributes import Attribute, JSONAttribute
 
-from dynamo.items.attributes import JSONAttribute as OwnJSONAttribute, TextAttribute, number_text
-from dynamo.items.updates import conditional
-from dynamo.items.values import (
+from dynamo.client.writes import Otherwise, Refusal, Write
+from dynamo.wire.attributes import JSONAttribute as OwnJSONAttribute, TextAttribute, number_text
+from dynamo.wire.types import Address, Item, Request
+from dynamo.wire.updates import conditional
+from dynamo.wire.values import (
     PARTITION_KEY_MAX_BYTES,
     SORT_KEY_MAX_BYTES,
-    Item,
     as_written,
     kind_and_value,
     typed_value,
     value_of,
 )
-from dynamo.items.writes import Otherwise, Refusal, Write
-from dynamo.wire import Address, Request
 
 #: Returns the form in which two texts are compared. Raises ValueError if there is none.
 Normalize = Callable[[str], str]

@@ -9,10 +9,8 @@ from typing import Any, Never, Self, cast
 from pynamodb.expressions.condition import Condition
 
 from dynamo.client.sending import read_item
+from dynamo.client.writes import Refusal, Write
 from dynamo.exceptions import AlreadyDone, ConditionFailed, Taken
-from dynamo.items.updates import Update, conditional, with_defaults
-from dynamo.items.values import Item, digest_of, is_same_value, text_of, typed_number
-from dynamo.items.writes import Refusal, Write
 from dynamo.model.objects import (
     VERSION,
     WRITE_ID,
@@ -32,7 +30,9 @@ from dynamo.model.unique import (
     UniqueKey,
 )
 from dynamo.transactions import Transaction, joined
-from dynamo.wire import Request, Typed
+from dynamo.wire.types import Item, Request, Typed
+from dynamo.wire.updates import Update, conditional, with_defaults
+from dynamo.wire.values import digest_of, is_same_value, text_of, typed_number
 
 #: The default key of an item is the UUIDv5 of its request id in this namespace.
 REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
@@ -306,7 +306,7 @@ class Writable(Readable):
         """
         self._check_writable("change")
         if condition is not None:
-            condition = with_defaults(type(self), condition)
+            condition = with_defaults(self._named_attributes(), condition)
         if both := values.keys() & (add or {}).keys():
             raise TypeError(f"change sets {', '.join(both)} or adds to it, not both.")
         changed = self._changed(values)

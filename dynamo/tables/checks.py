@@ -32,7 +32,9 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import find_commands, get_commands
 
-from dynamo.cache import CacheItem, DynamoCache
+from dynamo.cache import DynamoCache
+from dynamo.cache.items import CacheItem
+from dynamo.client.plain import all_models
 from dynamo.client.sending import send
 from dynamo.exceptions import (
     DynamoError,
@@ -41,7 +43,6 @@ from dynamo.exceptions import (
     TableMissing,
     TransactionCancelled,
 )
-from dynamo.items.plain import all_models
 from dynamo.tables.damage import damage_in
 from dynamo.tables.definitions import (
     RECOVERY,

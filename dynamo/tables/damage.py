@@ -7,14 +7,13 @@ from operator import and_
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
 
+from dynamo.client.plain import PlainModel
+from dynamo.client.writes import Write
 from dynamo.exceptions import DamagedItem
-from dynamo.items.plain import PlainModel
-from dynamo.items.updates import conditional
-from dynamo.items.values import Item
-from dynamo.items.writes import Write
 from dynamo.model.base import Model
 from dynamo.transactions import Transaction
-from dynamo.wire import Request
+from dynamo.wire.types import Item, Request
+from dynamo.wire.updates import conditional
 
 
 def damage_in(model: type[PlainModel], items: Iterable[Item]) -> Iterator[tuple[Item, DamagedItem]]:

@@ -20,10 +20,10 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from dynamo import cache  # noqa: F401 - defines a model, which no app's models do
+from dynamo.cache.items import CacheItem  # noqa: F401 - defines a model, which no app's models do
+from dynamo.client.plain import TABLE_NAME_PATTERN, PlainModel, all_models
 from dynamo.client.sending import send
 from dynamo.exceptions import Rejected, TableMismatch, TableMissing, Unavailable
-from dynamo.items.plain import TABLE_NAME_PATTERN, PlainModel, all_models
 from dynamo.model.base import Model
 from dynamo.model.unique import OWNER, SEARCH_INDEX, SEARCH_PREFIX, SEARCH_VALUE
 

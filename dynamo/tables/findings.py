@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Generic, Self, TypeVar
 
+from dynamo.client import bulk
 from dynamo.client.tally import CountingPool
-from dynamo.items import bulk
-from dynamo.items.values import Item
 from dynamo.transactions import READ_TOGETHER
+from dynamo.wire.types import Item
 
 #: How many findings of a kind are confirmed and listed; the others are only counted. A counter that
 #: was set to 10^15 by mistake has that many gaps.

@@ -16,16 +16,16 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import Literal, Self, cast
 
+from dynamo.client.writes import Write
 from dynamo.exceptions import Stale
-from dynamo.items.values import Item, text_of
-from dynamo.items.writes import Write
 from dynamo.model.base import Model
 from dynamo.model.unique import GUARD_ATTRIBUTES, OWNER, SEPARATOR, UniqueKey
 from dynamo.tables import findings as engine
 from dynamo.tables.damage import as_read
 from dynamo.tables.findings import Progress, Spool, confirmed, scanned, unseen
 from dynamo.transactions import Transaction, read_together
-from dynamo.wire import Address, Request
+from dynamo.wire.types import Address, Item, Request
+from dynamo.wire.values import text_of
 
 #: What can be wrong with a guard item.
 #: missing: an item has the value, but its guard item is absent.

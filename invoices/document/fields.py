@@ -24,7 +24,8 @@ from django.utils.translation import gettext_lazy as _, ngettext_lazy
 
 from dynamo import DateAttribute, DecimalAttribute, IntegerAttribute, inputs
 from dynamo.inputs import InputAttribute, in_camel_case
-from dynamo.items.values import Item, as_typed
+from dynamo.wire.types import Item
+from dynamo.wire.values import as_typed
 from invoices.document.fonts import as_shown, missing_characters, packages_for
 from invoices.document.money import NUMBER_MAX_LENGTH, readings, with_another_decimal
 

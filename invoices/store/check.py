@@ -9,8 +9,9 @@ from itertools import groupby
 from operator import itemgetter
 
 from dynamo import DamagedItem
-from dynamo.items.values import Item, text_of
 from dynamo.tables.findings import Findings, Progress, Spool, confirmed, scanned, unseen
+from dynamo.wire.types import Item
+from dynamo.wire.values import text_of
 from invoices.document.fields import YEARS
 from invoices.document.invoice import CREDIT_PREFIX, label_of, parse_label, series_of
 from invoices.exceptions import UnknownInvoice

@@ -15,10 +15,10 @@ from django.conf import settings
 from pynamodb.expressions.operand import Path
 
 from dynamo import Busy, Refused, Transaction, ensure
+from dynamo.client import bulk
+from dynamo.client.bulk import query_pages
 from dynamo.client.retries import pause_seconds
-from dynamo.items import bulk
-from dynamo.items.bulk import query_pages
-from dynamo.items.values import text_of
+from dynamo.wire.values import text_of
 from invoices.document.fields import fields_of
 from invoices.document.invoice import Customer
 from invoices.exceptions import AddressBookFull

@@ -12,8 +12,8 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import AbstractAccount
+from dynamo.client.writes import Write
 from dynamo.inputs import SingleLine
-from dynamo.items.writes import Write
 from dynamo.transactions import read_together
 from invoices.document.invoice import (
     CREDIT_PREFIX,

@@ -11,10 +11,10 @@ from itertools import chain
 from typing import Any
 
 from dynamo import DamagedItem
-from dynamo.items.bulk import query_pages
-from dynamo.items.values import Item
+from dynamo.client.bulk import query_pages
 from dynamo.runtime.threads import together
 from dynamo.transactions import READ_TOGETHER, read_together
+from dynamo.wire.types import Item
 from invoices.document.fields import YEARS
 from invoices.document.invoice import Invoice, label_of, parse_label, series_of
 from invoices.exceptions import UnknownInvoice

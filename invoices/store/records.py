@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy as _
 
 from dynamo import DamagedItem
 from dynamo.client.sending import read_item
-from dynamo.items.values import Item
 from dynamo.transactions import read_together
+from dynamo.wire.types import Item
 from invoices.document.amounts import Line, Totals, VatShare
 from invoices.document.fields import from_wire, to_wire
 from invoices.document.invoice import (

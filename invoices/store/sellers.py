@@ -5,8 +5,8 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import AbstractAccount
 from dynamo import Transaction
-from dynamo.items.writes import Write
-from dynamo.wire import Item, Request
+from dynamo.client.writes import Write
+from dynamo.wire.types import Item, Request
 from invoices.document.fields import check_printable, fields_of
 from invoices.document.invoice import Seller
 from invoices.models import SellerProfile

@@ -15,8 +15,8 @@ from django.utils.translation import gettext_lazy as _
 from pynamodb.expressions.operand import Path
 
 from dynamo import Transaction, joined
-from dynamo.items.updates import Update
-from dynamo.items.writes import Refusal, Write
+from dynamo.client.writes import Refusal, Write
+from dynamo.wire.updates import Update
 from invoices.document.amounts import Line
 from invoices.document.fields import Day, SingleLine
 from invoices.document.invoice import Draft, Invoice, credit_request_id

@@ -15,7 +15,7 @@ from accounts.exceptions import TooManyAttempts
 from accounts.limits.middleware import in_words
 from accounts.models import User
 from dynamo.auth import passwords
-from dynamo.cache import CacheItem
+from dynamo.cache.items import CacheItem
 from tests.conftest import PATIENCE_SECONDS
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.faults.kinds import Answer, DropReply

@@ -11,7 +11,7 @@ from django.test import AsyncClient, Client
 from django.test.utils import override_settings
 from django.urls import path
 
-from dynamo.cache import CacheItem
+from dynamo.cache.items import CacheItem
 from dynamo.runtime import deadline
 from dynamo.runtime.deadline import operation_ends_at, page_is_over, uncounted, within
 from tests.clocks import LeapingClock, use_clock

@@ -18,7 +18,7 @@ from botocore.exceptions import (
 from django.test import Client
 
 from dynamo import Unavailable
-from dynamo.cache import CacheItem
+from dynamo.cache.items import CacheItem
 from dynamo.client import breaker as breakers, sending
 from dynamo.client.breaker import (
     LONGEST_PROBE_SECONDS,

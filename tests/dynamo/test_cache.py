@@ -17,14 +17,14 @@ from django.core.cache import CacheKeyWarning, cache, caches
 from django.utils.crypto import salted_hmac
 from django.utils.safestring import mark_safe
 
-from dynamo import cache as cache_module
-from dynamo.cache import CacheItem, DynamoCache
+from dynamo.cache import DynamoCache, items as cache_items
+from dynamo.cache.items import CacheItem
+from dynamo.cache.values import VALUE_MAX_BYTES, CacheValueTooLarge
 from dynamo.client.sending import send
 from dynamo.exceptions import Unavailable
-from dynamo.items.cached import VALUE_MAX_BYTES, CacheValueTooLarge
-from dynamo.items.values import Item
 from dynamo.runtime.deadline import within
 from dynamo.sessions import SessionStore
+from dynamo.wire.types import Item
 from tests.faults.kinds import CloseBefore, DropReply, Meanwhile, Reply, nothing_processed
 from tests.faults.proxy import NOWHERE, FaultProxy, through
 from tests.requests import Requests
@@ -47,7 +47,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(cache_module, "now_ms", clock)
+    monkeypatch.setattr(cache_items, "now_ms", clock)
     return clock
 
 

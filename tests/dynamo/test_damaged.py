@@ -12,8 +12,8 @@ from django.test import Client
 
 from dynamo import DamagedItem, GlobalSecondaryIndex, IntegerAttribute, Model, TextAttribute, Unique
 from dynamo.admin import LogEntry, list_entries
+from dynamo.client.plain import PlainModel, all_models
 from dynamo.client.sending import send
-from dynamo.items.plain import PlainModel, all_models
 from dynamo.tables.definitions import Table, all_tables
 from tests.commands import run
 from tests.dynamo.desk.models import Badge, Customer, Locker, Seat

@@ -45,10 +45,10 @@ from dynamo import (
     casefolded,
 )
 from dynamo.auth import AbstractUser
+from dynamo.client.plain import all_models
 from dynamo.forms import key_names
-from dynamo.items.attributes import FormAttribute
-from dynamo.items.plain import all_models
 from dynamo.tables.definitions import merged, tables_of
+from dynamo.wire.attributes import FormAttribute
 from sequences import NumberedItem
 from tests.items import stored_items
 

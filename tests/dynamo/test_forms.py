@@ -27,7 +27,7 @@ from dynamo import (
 )
 from dynamo.client.sending import send
 from dynamo.forms import ModelForm, modelform_factory
-from dynamo.items.fields import NumberField, field_of
+from dynamo.wire.fields import NumberField, field_of
 from tests.dynamo.adminpages import Form
 from tests.dynamo.desk.models import Badge, Chair, Customer, Seat
 from tests.items import stored_items

@@ -11,9 +11,9 @@ import pytest
 from accounts.models import User
 from accounts.services import change_email, delete, edit_profile
 from dynamo.client.sending import send
-from dynamo.items.values import text_of
 from dynamo.tables import findings
 from dynamo.tables.guards import FAULTS, check_guards
+from dynamo.wire.values import text_of
 from tests.dynamo.bands import Band, Singer
 from tests.factories import (
     assert_guards_match_users,

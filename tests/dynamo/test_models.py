@@ -19,10 +19,10 @@ from pynamodb.attributes import (
 )
 
 from dynamo import DamagedItem, GlobalSecondaryIndex, Model, RequestIdReused, TextAttribute, Unique
-from dynamo.items.plain import PlainModel
-from dynamo.items.values import is_same_value, item_bytes
-from dynamo.items.writes import Write
+from dynamo.client.plain import PlainModel
+from dynamo.client.writes import Write
 from dynamo.views import get_object_or_404
+from dynamo.wire.values import is_same_value, item_bytes
 from sequences import NumberedItem, issue
 from tests.items import overwrite
 from tests.requests import Requests

@@ -20,8 +20,8 @@ from dynamo import (
 )
 from dynamo.admin.shown import id_of, with_id
 from dynamo.forms import modelform_factory
-from dynamo.items.values import is_same_value
 from dynamo.views import get_object_or_404
+from dynamo.wire.values import is_same_value
 from tests.emptying import empty
 from tests.items import stored_items
 from tests.requests import Requests

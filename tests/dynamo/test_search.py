@@ -9,8 +9,8 @@ import pytest
 from django.core.management import call_command
 
 from dynamo import BadCursor, IntegerAttribute, Model, Page, TextAttribute, Unique, casefolded
+from dynamo.client.bulk import write_batches
 from dynamo.client.sending import send
-from dynamo.items.bulk import write_batches
 from tests.dynamo.test_pages import walked
 from tests.items import stored_items
 from tests.requests import Requests

@@ -14,10 +14,10 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import path
 
-from dynamo.cache import CacheItem, now_ms
+from dynamo.cache.items import CacheItem, now_ms
+from dynamo.cache.values import CacheValueTooLarge
 from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, Unavailable
-from dynamo.items.cached import CacheValueTooLarge
 from dynamo.middleware import SessionMiddleware
 from dynamo.runtime.deadline import within
 from dynamo.sessions import KEY_LENGTH, SessionStore
@@ -130,7 +130,7 @@ def test_what_a_late_copy_of_the_first_request_stores_has_expired_with_the_tombs
 
     send("PutItem", late)
 
-    monkeypatch.setattr("dynamo.cache.now_ms", lambda: expires_at)
+    monkeypatch.setattr("dynamo.cache.items.now_ms", lambda: expires_at)
     assert not SessionStore().exists(key)
 
 
@@ -148,9 +148,9 @@ def test_a_session_ends_when_it_says_and_one_that_outlasts_the_settings_costs_a_
     [item] = items()
     assert abs(int(item["expiresAt"]["N"]) - ends_at) < 60_000
     assert abs(SessionStore(session.session_key).get_expiry_age() - days * 86400) < 60
-    monkeypatch.setattr("dynamo.cache.now_ms", lambda: ends_at - DAY_MS)
+    monkeypatch.setattr("dynamo.cache.items.now_ms", lambda: ends_at - DAY_MS)
     assert stored(session)["user"] == "ann"
-    monkeypatch.setattr("dynamo.cache.now_ms", lambda: ends_at)
+    monkeypatch.setattr("dynamo.cache.items.now_ms", lambda: ends_at)
     assert stored(session) == {}
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from dynamo.client import bulk
 from dynamo.client.sending import send
 from dynamo.client.tally import MOST_CALLS, CountingPool, Tally, counting, current
-from dynamo.items import bulk
 from dynamo.runtime.deadline import page
 from dynamo.transactions import read_together
 from locks import Lock, leases

@@ -17,8 +17,8 @@ import sequences
 from dynamo import GlobalSecondaryIndex, Model, Page, Transaction, Unique
 from dynamo.auth import AbstractGroup, AbstractUser, UserManager
 from dynamo.cache import DynamoCache
+from dynamo.client.plain import all_models
 from dynamo.forms import ModelForm, modelform_factory
-from dynamo.items.plain import all_models
 from dynamo.sessions import SessionStore
 from tests.dynamo.desk.models import Clerk, Customer, Team
 from tests.numbered import ticket

@@ -11,11 +11,11 @@ from pynamodb.attributes import UnicodeAttribute
 from pynamodb.expressions.condition import Condition
 
 from dynamo import AlreadyDone, IntegerAttribute, Refused, Rejected, Transaction, Unavailable
+from dynamo.client.plain import PlainModel
+from dynamo.client.writes import Refusal, Write
 from dynamo.exceptions import TransactionConflict
-from dynamo.items.plain import PlainModel
-from dynamo.items.updates import conditional
-from dynamo.items.writes import Refusal, Write
 from dynamo.transactions import read_together
+from dynamo.wire.updates import conditional
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.items import insert, stored_items

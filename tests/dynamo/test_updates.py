@@ -3,8 +3,8 @@
 import pytest
 from pynamodb.expressions.operand import Path
 
-from dynamo.items.updates import Update
-from dynamo.items.values import Item
+from dynamo.wire.types import Item
+from dynamo.wire.updates import Update
 
 STORED: Item = {
     "a": {"S": "1"},

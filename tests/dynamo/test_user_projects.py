@@ -9,7 +9,7 @@ from tests.tutorial import files, write_files
 
 #: A required attribute of each kind that can be typed.
 MODELS = """
-from dynamo.items import attributes as of
+from dynamo.wire import attributes as of
 from dynamo.auth import AbstractUser
 
 

@@ -15,9 +15,9 @@ import pytest
 
 from dynamo import ConditionFailed, Model, Transaction, Unavailable
 from dynamo.client import sending
+from dynamo.client.plain import PlainModel
 from dynamo.client.sending import send
 from dynamo.exceptions import TransactionCancelled
-from dynamo.items.plain import PlainModel
 from dynamo.runtime import deadline
 from locks import Lease
 from tests.clocks import StallProofClock, use_clock

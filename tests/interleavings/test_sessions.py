@@ -13,7 +13,7 @@ from django.core.cache import cache
 from accounts.models import User
 from accounts.sessions import services as sessions
 from dynamo import ConditionFailed, DynamoError, Unavailable
-from dynamo.cache import CacheItem, now_ms
+from dynamo.cache.items import CacheItem, now_ms
 from dynamo.client.sending import send
 from dynamo.sessions import SessionStore
 from tests.emptying import empty

@@ -12,7 +12,7 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from dynamo.exceptions import DamagedItem
-from dynamo.items.values import ITEM_MAX_BYTES
+from dynamo.wire.values import ITEM_MAX_BYTES
 from invoices.document.invoice import Invoice
 from invoices.exceptions import AlreadyCredited, DateTooEarly, IsCreditNote, UnknownInvoice
 from invoices.models import InvoiceItem, InvoiceState

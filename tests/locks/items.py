@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dynamo.client.sending import send
-from dynamo.items.values import Item
 from dynamo.runtime.clock import now
+from dynamo.wire.types import Item
 from locks import Lease, LeaseLost, Lock, leases
 from tests.requests import told
 

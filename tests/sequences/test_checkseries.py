@@ -359,7 +359,7 @@ def test_memory_stays_bounded_for_a_long_series(monkeypatch: pytest.MonkeyPatch)
                 for number in range(start, start + 1_000)
             ]
 
-    monkeypatch.setattr("dynamo.items.bulk.pages", pages)
+    monkeypatch.setattr("dynamo.client.bulk.pages", pages)
     tracemalloc.start()
     try:
         [report] = check()

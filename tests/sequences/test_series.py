@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from dynamo import DamagedItem, Rejected, Transaction
-from dynamo.items.plain import PlainModel
-from dynamo.items.values import ITEM_MAX_BYTES
-from dynamo.items.writes import Write
+from dynamo.client.plain import PlainModel
+from dynamo.client.writes import Write
 from dynamo.runtime import deadline
+from dynamo.wire.values import ITEM_MAX_BYTES
 from sequences import series as issuing
 from sequences.exceptions import DamagedSeries, ItemTooLarge, OutOfOrder, RequestIdReused
 from sequences.series import issue

@@ -4,8 +4,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
+from dynamo.client.writes import Write
 from dynamo.exceptions import Unavailable
-from dynamo.items.writes import Write
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Fault, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.numbered import (

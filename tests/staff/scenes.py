@@ -7,7 +7,7 @@ from django.test import Client, RequestFactory
 from accounts.models import User
 from dynamo import Transaction, admin
 from dynamo.admin.models import LogEntry
-from dynamo.items.values import Item
+from dynamo.wire.types import Item
 from staff.admin import UserAdmin
 from staff.reports import KINDS, LastReport, last_reports, make_report, store
 from tests.factories import PASSWORD, make_user

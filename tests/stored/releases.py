@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from dynamo.items.bulk import write_batches
-from dynamo.items.values import Item
+from dynamo.client.bulk import write_batches
+from dynamo.wire.types import Item
 
 FOLDER = Path(__file__).parent
 RELEASES = sorted(path.parent for path in FOLDER.glob("*/about.json"))

@@ -23,7 +23,7 @@ from accounts.models import User
 from accounts.services import edit_profile
 from dynamo.admin import site
 from dynamo.client.sending import send
-from dynamo.items.values import Item
+from dynamo.wire.types import Item
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer
 from invoices.store.settlement import void

@@ -5,8 +5,8 @@ from collections import defaultdict
 from typing import Any
 
 from accounts.models import User
-from dynamo.items import bulk
-from dynamo.items.values import text_of
+from dynamo.client import bulk
+from dynamo.wire.values import text_of
 from invoices.models import InvoiceItem
 from tests.torture import history
 from tests.torture.checkers import accounts, copies, invoices, locks

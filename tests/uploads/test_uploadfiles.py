@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from dynamo.client.bulk import pages
 from dynamo.client.sending import send
-from dynamo.items.bulk import pages
 from dynamo.runtime import deadline
 from tests.commands import run, run_for_real, run_on_a_terminal
 from tests.conftest import PATIENCE_SECONDS

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from dynamo.client.plain import PlainModel
 from dynamo.client.sending import read_item
-from dynamo.items.plain import PlainModel
 from dynamo.management.base import DynamoCommand, is_confirmed, model_type
 from dynamo.model.base import Model
 from dynamo.runtime.terminal import printable, quantity

@@ -1,7 +1,7 @@
 """`clearcustomers`: deletes the address books of accounts that do not exist any more."""
 
 from accounts.models import account_model
-from dynamo.items import bulk
+from dynamo.client import bulk
 from dynamo.management.base import DynamoCommand
 from invoices.models import CustomerItem
 from invoices.store.customers import delete_address_book

@@ -28,7 +28,7 @@ from dynamo import (
     casefolded,
 )
 from dynamo.auth import AbstractGroup, AbstractUser
-from dynamo.items.plain import PlainModel
+from dynamo.client.plain import PlainModel
 
 
 class Plan(TextChoices):

@@ -11,7 +11,7 @@ from accounts import services
 from accounts.exceptions import AccountRequestReused, StaleUser, UnknownUser, ValueTaken
 from accounts.models import User
 from dynamo import Refused
-from dynamo.items.values import Item
+from dynamo.wire.types import Item
 from tests.site_operations import ACCOUNTS
 from tests.torture.clients.client import Client
 

@@ -15,12 +15,12 @@ from typing import Self, cast
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
+from dynamo.client.plain import PlainModel
 from dynamo.client.sending import read_item, send
 from dynamo.exceptions import AlreadyDone, ConditionFailed, Unavailable
-from dynamo.items.plain import PlainModel
-from dynamo.items.updates import Update, conditional, with_defaults
-from dynamo.items.values import Item, is_same_value, item_bytes
-from dynamo.wire import Address, Request
+from dynamo.wire.types import Address, Item, Request
+from dynamo.wire.updates import Update, conditional, with_defaults
+from dynamo.wire.values import is_same_value, item_bytes
 
 #: The requests that do alone what an action of a transaction does.
 _PLAIN = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem"}
@@ -190,7 +190,7 @@ class Write:
     @classmethod
     def check(cls, item: PlainModel, condition: Condition, *, otherwise: Otherwise) -> Self:
         """Write nothing, but require `condition` of the stored item with the key of `item`."""
-        condition = with_defaults(item.__class__, condition)
+        condition = with_defaults(item._named_attributes(), condition)
         action = {"ConditionCheck": conditional(item._address(), condition)}
         return cls(item, action, otherwise, condition=condition)
 

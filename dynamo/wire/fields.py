@@ -17,7 +17,7 @@ from django.utils.functional import keep_lazy_text
 from django.utils.text import camel_case_to_spaces, format_lazy
 from pynamodb import attributes as pynamodb
 
-from dynamo.items import attributes as own
+from dynamo.wire import attributes as own
 
 
 class NumberField(forms.FloatField):

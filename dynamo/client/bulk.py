@@ -16,8 +16,8 @@ from dynamo.client.retries import pause_seconds
 from dynamo.client.sending import send
 from dynamo.client.tally import CountingPool
 from dynamo.exceptions import Unavailable
-from dynamo.items.values import Item
 from dynamo.runtime.deadline import operation_ends_at
+from dynamo.wire.types import Item
 
 SEGMENTS = 4
 

@@ -4,18 +4,21 @@ A condition on an attribute that a stored item may lack holds for the default th
 """
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Self, cast
 
+from pynamodb.attributes import Attribute
 from pynamodb.expressions.condition import And, Condition, Exists, IsType, Not, NotExists, Or
 from pynamodb.expressions.operand import Path, Value
 from pynamodb.expressions.update import Action, AddAction, RemoveAction, SetAction
 
-from dynamo.items.plain import PlainModel
-from dynamo.items.values import Item, canonical, is_same_value, kind_and_value, typed_value
-from dynamo.wire import Request, Typed
+from dynamo.wire.types import Item, Request, Typed
+from dynamo.wire.values import canonical, is_same_value, kind_and_value, typed_value
+
+#: Attributes with their Python and their stored names.
+Attributes = Sequence[tuple[str, str, Attribute[Any]]]
 
 #: A stored name, or a tuple of those that lead into maps: `("sessions", "a1", "seenAt")`.
 Name = Any  # Not a union: dictionaries with texts only would not fit.
@@ -173,8 +176,8 @@ def value_at(item: Item, name: Name) -> Typed | None:
     return value
 
 
-def with_defaults(model: type[PlainModel], condition: Condition) -> Condition:
-    """The `condition` of a stored item of `model`, as it holds for the values that are read.
+def with_defaults(attributes: Attributes, condition: Condition) -> Condition:
+    """The `condition` of a stored item with `attributes`, as it holds for the values that are read.
 
     `exists`, `does_not_exist` and `is_type` ask what is stored, and stay.
 
@@ -182,13 +185,13 @@ def with_defaults(model: type[PlainModel], condition: Condition) -> Condition:
         TypeError: it compares a default with another attribute, or its size.
     """
     if isinstance(condition, (And, Or, Not)):
-        return type(condition)(*(with_defaults(model, value) for value in condition.values))
+        return type(condition)(*(with_defaults(attributes, value) for value in condition.values))
     if isinstance(condition, (Exists, NotExists, IsType)):
         return condition
     named = _names(condition)
     defaults = {
         name: typed
-        for name, stored_name, attribute in model._named_attributes()
+        for name, stored_name, attribute in attributes
         if stored_name in named
         and not callable(default := getattr(attribute, "default", None))
         and (typed := typed_value(attribute, default))

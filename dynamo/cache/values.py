@@ -15,8 +15,8 @@ from django.conf import settings
 from django.utils.crypto import salted_hmac
 
 from dynamo.exceptions import DynamoError
-from dynamo.items.values import ITEM_MAX_BYTES, Item, typed_number
-from dynamo.wire import Typed
+from dynamo.wire.types import Item, Typed
+from dynamo.wire.values import ITEM_MAX_BYTES, typed_number
 
 # Besides the value an item has 37 bytes of names, 64 of key, 49 of location, 32 of nonce, 32 of
 # signature and two numbers of at most 21 bytes each.

@@ -1,54 +1,43 @@
-"""Django's cache on the table `cache`.
+"""Django's cache: single, atomic writes.
 
-    key (S)     SHA-256, in hex, of `FORMAT`, LOCATION and Django's key: a leaked table opens no
-                session
-    value       an integer of up to 38 digits (N), which `incr` can count up; JSON (S) if that
-                gives back the same value; else a signature and a pickle (B); absent from a
-                tombstone (`DynamoCache.end`)
-    expiresAt   when the value ends, in epoch milliseconds; absent if it never does
-    expires     the same in whole seconds, rounded up, for DynamoDB's TTL
-    nonce       drawn by each `add`, so that it recognizes its own item after a lost reply
-    location    LOCATION, and of a session `@sessions` after it, so that `clear` finds its own
-                items; absent if that is empty
-
-DynamoDB deletes expired items hours or days late, so every reader compares `expiresAt` with its own
-clock.
-
-`items.cached` says how a value is stored and read. A value that cannot be read is a miss; for `add`
-the key is in use until the value expires.
+A value that cannot be read is a miss; for `add` the key is in use until the value expires.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
 import operator
 import re
-import time
 import uuid
 from collections.abc import Iterable, Mapping
 from copy import copy
 from functools import cached_property
-from typing import Any, TypeGuard
+from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 from django.core.exceptions import ImproperlyConfigured
 
+from dynamo.cache.items import (
+    ABSENT,
+    COUNTABLE,
+    EXPIRED,
+    FORMAT,
+    PRESENT,
+    CacheItem,
+    ends_at,
+    expiry,
+    is_live,
+    now_value,
+)
+from dynamo.cache.values import UNREADABLE, decoded, encoded, integer
+from dynamo.client.bulk import query_pages, read_batches, read_one_of_each, write_batches
 from dynamo.client.sending import read_item, send
-from dynamo.items.altering import AltersData
-from dynamo.items.attributes import IntegerAttribute, TextAttribute
-from dynamo.items.bulk import query_pages, read_batches, read_one_of_each, write_batches
-from dynamo.items.cached import UNREADABLE, decoded, encoded, integer
-from dynamo.items.plain import PlainModel
-from dynamo.items.updates import Update, conditional
-from dynamo.items.values import Item, typed_number
-from dynamo.items.writes import Outcome, write_one
-from dynamo.wire import Address, Request, Typed
-
-#: Increased with every change of what an item contains. It is part of each key, so processes of two
-#: versions can share a table during a deployment: neither reads the values of the other.
-FORMAT = 2
+from dynamo.client.writes import Outcome, write_one
+from dynamo.runtime.altering import AltersData
+from dynamo.wire.types import Address, Item, Request, Typed
+from dynamo.wire.updates import Update, conditional
+from dynamo.wire.values import typed_number
 
 _LOCATION = re.compile(r"[A-Za-z0-9_.-]{0,40}")
 _OF_SESSIONS = "@sessions"
@@ -60,33 +49,8 @@ Seconds = float | None
 #: None for the version of the cache's options.
 Version = int | None
 
-_LIVE = "(attribute_not_exists(expiresAt) OR expiresAt > :now)"
-_PRESENT = f"attribute_exists(#value) AND {_LIVE}"
-_COUNTABLE = f"attribute_type(#value, :number) AND {_LIVE}"
-_ABSENT = "attribute_not_exists(#key) OR expiresAt <= :now"
 _KEY_NAME = {"#key": "key"}
 _VALUE_NAME = {"#value": "value"}
-
-# An expiry that has passed at any time.
-_EXPIRED = 0
-
-
-class CacheItem(PlainModel):
-    """Declares the table `cache`; `DynamoCache` builds the items itself.
-
-    `value` is not declared, because it has several types.
-    """
-
-    class Meta:
-        table_name = "cache"
-
-    ttl_attribute = "expires"
-
-    key = TextAttribute(hash_key=True)
-    expires = IntegerAttribute(null=True)
-    expires_at = IntegerAttribute(attr_name="expiresAt", null=True)
-    nonce = TextAttribute(null=True)
-    location = TextAttribute(null=True)
 
 
 def _asynchronous(name: str) -> Any:
@@ -167,7 +131,7 @@ class DynamoCache(AltersData, BaseCache):
             CacheValueTooLarge: it is over 400 KB.
         """
         expires_at = self._expires_at(timeout)
-        if expires_at == _EXPIRED:
+        if expires_at == EXPIRED:
             self.delete(key, version)
         else:
             item = self._new_item(key, version, value, expires_at)
@@ -184,10 +148,10 @@ class DynamoCache(AltersData, BaseCache):
             CacheValueTooLarge: it is over 400 KB.
         """
         expires_at = self._expires_at(timeout)
-        if expires_at == _EXPIRED:
+        if expires_at == EXPIRED:
             return self.delete(key, version)
         item = self._new_item(key, version, value, expires_at)
-        return bool(_put(item, _PRESENT, _VALUE_NAME))
+        return bool(_put(item, PRESENT, _VALUE_NAME))
 
     def add(
         self, key: object, value: Any, timeout: Seconds = DEFAULT_TIMEOUT, version: Version = None
@@ -201,11 +165,11 @@ class DynamoCache(AltersData, BaseCache):
             CacheValueTooLarge: it is over 400 KB.
         """
         expires_at = self._expires_at(timeout)
-        if expires_at == _EXPIRED:
+        if expires_at == EXPIRED:
             return not self.has_key(key, version)
         nonce: Typed = {"S": uuid.uuid4().hex}
         item = self._new_item(key, version, value, expires_at) | {"nonce": nonce}
-        outcome = _put(item, _ABSENT, _KEY_NAME)
+        outcome = _put(item, ABSENT, _KEY_NAME)
         if not outcome.repeated:
             return bool(outcome)
         return outcome.stored is not None and outcome.stored.get("nonce") == nonce
@@ -215,14 +179,11 @@ class DynamoCache(AltersData, BaseCache):
     ) -> bool:
         """Set the timeout of `key` again, from now; False if it has no value. 1 request."""
         expires_at = self._expires_at(timeout)
-        if expires_at == _EXPIRED:
+        if expires_at == EXPIRED:
             return self.delete(key, version)
-        update = Update({"expires": None, "expiresAt": None, **_expiry(expires_at)})
+        update = Update({"expires": None, "expiresAt": None, **expiry(expires_at)})
         request = update.request(
-            self._address(key, version),
-            _PRESENT,
-            names=_VALUE_NAME,
-            values={":now": typed_number(now_ms())},
+            self._address(key, version), PRESENT, names=_VALUE_NAME, values=now_value()
         )
         return bool(write_one("UpdateItem", request))
 
@@ -232,7 +193,7 @@ class DynamoCache(AltersData, BaseCache):
         After a lost reply the answer may be False although it was this call that deleted it.
         """
         request = self._address(key, version) | {"ReturnValues": "ALL_OLD"}
-        return _is_live(send("DeleteItem", request).get("Attributes") or None)
+        return is_live(send("DeleteItem", request).get("Attributes") or None)
 
     def delete_if(self, key: object, value: object, version: Version = None) -> bool:
         """Delete `key` if its value is `value`, a text or a number; whether it was. 1 request.
@@ -268,9 +229,9 @@ class DynamoCache(AltersData, BaseCache):
         update = Update(add={"value": typed_number(operator.index(delta))})
         request = update.request(
             self._address(key, version),
-            _COUNTABLE,
+            COUNTABLE,
             names=_VALUE_NAME,
-            values={":now": typed_number(now_ms()), ":number": {"S": "N"}},
+            values=now_value() | {":number": {"S": "N"}},
         )
         request["ReturnValues"] = "UPDATED_NEW"
         outcome = write_one("UpdateItem", request, repeatable=False)
@@ -300,7 +261,7 @@ class DynamoCache(AltersData, BaseCache):
             CacheValueTooLarge: one is over 400 KB; nothing was stored.
         """
         expires_at = self._expires_at(timeout)
-        if expires_at == _EXPIRED:
+        if expires_at == EXPIRED:
             self.delete_many(data, version)
             return []
         items = [self._new_item(key, version, value, expires_at) for key, value in data.items()]
@@ -351,19 +312,15 @@ class DynamoCache(AltersData, BaseCache):
         return hashlib.sha256(named.encode()).hexdigest()
 
     def _expires_at(self, timeout: Seconds) -> int | None:
-        """The epoch milliseconds at which `timeout` ends; None for never, or `_EXPIRED`."""
-        if timeout == DEFAULT_TIMEOUT:
-            timeout = self.default_timeout
-        if timeout is None:
-            return None
-        return now_ms() + math.ceil(timeout * 1000) if timeout > 0 else _EXPIRED
+        """The epoch milliseconds at which `timeout` ends; None for never, or `EXPIRED`."""
+        return ends_at(self.default_timeout if timeout == DEFAULT_TIMEOUT else timeout)
 
     def _new_item(self, key: object, version: Version, value: Any, expires_at: int | None) -> Item:
         item = self._empty_item(key, version, expires_at)
         return item | {"value": encoded(key, item["key"]["S"], value)}
 
     def _empty_item(self, key: object, version: Version, expires_at: int | None) -> Item:
-        item: Item = {"key": {"S": self._stored_key(key, version)}, **_expiry(expires_at)}
+        item: Item = {"key": {"S": self._stored_key(key, version)}, **expiry(expires_at)}
         if self._mark:
             item["location"] = {"S": self._mark}
         return item
@@ -394,15 +351,9 @@ def _problem_of(location: object, options: dict[str, Any]) -> str | None:
     return None
 
 
-def now_ms() -> int:
-    """The time that expiry is compared with, in epoch milliseconds."""
-    return time.time_ns() // 1_000_000
-
-
 def _put(item: Item, condition: str, names: dict[str, str]) -> Outcome:
     request = {"TableName": CacheItem.table(), "Key": {"key": item["key"]}, "Item": item}
-    values = {":now": typed_number(now_ms())}
-    return write_one("PutItem", _conditional(request, condition, names, values))
+    return write_one("PutItem", _conditional(request, condition, names, now_value()))
 
 
 def _conditional(
@@ -418,24 +369,7 @@ def _delete_all(stored_keys: Iterable[str]) -> None:
     write_batches(CacheItem.table(), deletions)
 
 
-def _expiry(expires_at: int | None) -> Item:
-    """The attributes of a value that ends at these epoch milliseconds; none if it never does."""
-    if expires_at is None:
-        return {}
-    return {
-        "expires": typed_number(math.ceil(expires_at / 1000)),
-        "expiresAt": typed_number(expires_at),
-    }
-
-
-def _is_live(item: Item | None) -> TypeGuard[Item]:
-    """Whether the item exists, is not a tombstone, and has not expired."""
-    if item is None or "value" not in item:
-        return False
-    return "expiresAt" not in item or int(item["expiresAt"]["N"]) > now_ms()
-
-
 def _value_of(item: Item | None, default: object) -> object:
     """The value of an item; `default` if it has none, has expired or cannot be read."""
-    value = decoded(item) if _is_live(item) else UNREADABLE
+    value = decoded(item) if is_live(item) else UNREADABLE
     return default if value is UNREADABLE else value

@@ -21,11 +21,11 @@ from pynamodb.models import Model as PynamoModel
 
 from dynamo.client.sending import CONSISTENT, send
 from dynamo.exceptions import DamagedItem
-from dynamo.items.attributes import number_text
-from dynamo.items.fields import Options
-from dynamo.items.values import (
+from dynamo.wire.attributes import number_text
+from dynamo.wire.fields import Options
+from dynamo.wire.types import Address, Item
+from dynamo.wire.values import (
     UNUSABLE,
-    Item,
     as_hex,
     as_typed,
     as_written,
@@ -34,7 +34,6 @@ from dynamo.items.values import (
     typed_value,
     value_of,
 )
-from dynamo.wire import Address
 
 TABLE_NAME_PATTERN = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
 
@@ -333,8 +332,8 @@ class PlainModel(PynamoModel):
     )
     exists = not_supported("Run manage.py check --tag dynamodb: it names the missing tables.")
     delete_table = not_supported("Delete tables with AWS's tools, and those of guard items.")
-    batch_get = not_supported("Read many items with dynamo.items.bulk.read_batches.")
-    batch_write = not_supported("Write many items with dynamo.items.bulk.write_batches.")
+    batch_get = not_supported("Read many items with dynamo.client.bulk.read_batches.")
+    batch_write = not_supported("Write many items with dynamo.client.bulk.write_batches.")
     delete = not_supported("Delete an item in a transaction, together with its guard items.")
     save = not_supported("Put an item in a transaction, then update single attributes.")
 

@@ -8,8 +8,8 @@ from typing import Any, TypeVar, cast
 
 from pynamodb.attributes import Attribute, JSONAttribute
 
-from dynamo.items.attributes import number_text
-from dynamo.wire import Item as Item, Typed as Typed
+from dynamo.wire.attributes import number_text
+from dynamo.wire.types import Item, Typed
 
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 PARTITION_KEY_MAX_BYTES = 2048
