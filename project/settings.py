@@ -358,12 +358,12 @@ if DEBUG_TOOLBAR:
     _below = MIDDLEWARE.index("project.access.AccessMiddleware") + 1
     MIDDLEWARE.insert(_below, "debug_toolbar.middleware.DebugToolbarMiddleware")
     # Not TemplatesPanel: it evaluates the template contexts of requests in other threads, whose
-    # forms then carry tokens that do not match their cookies.
+    # forms then carry tokens that do not match their cookies. Nor RequestPanel: it reads a session
+    # that the page did not read, after the page's deadline.
     DEBUG_TOOLBAR_PANELS = [
         "project.toolbar.DynamoPanel",
         "debug_toolbar.panels.timer.TimerPanel",
         "debug_toolbar.panels.headers.HeadersPanel",
-        "project.toolbar.RequestPanel",
         "debug_toolbar.panels.staticfiles.StaticFilesPanel",
         "debug_toolbar.panels.signals.SignalsPanel",
     ]

@@ -6,7 +6,6 @@ It is installed with the test dependencies and may be absent: nothing else impor
 from dataclasses import asdict
 
 from debug_toolbar.panels import Panel
-from debug_toolbar.panels.request import RequestPanel as ToolbarsRequestPanel
 from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -48,21 +47,3 @@ class DynamoPanel(Panel):
             }
         )
         return response
-
-
-class RequestPanel(ToolbarsRequestPanel):
-    """Never reads a session that the page did not read.
-
-    The panel runs after the page's deadline. If DynamoDB does not answer, reading the session would
-    turn the 503 page into a crash, seconds later.
-    """
-
-    def generate_stats(self, request: HttpRequest, response: HttpResponseBase) -> None:
-        session = request.__dict__.pop("session", None)
-        if hasattr(session, "_session_cache"):
-            request.session = session
-        try:
-            super().generate_stats(request, response)
-        finally:
-            if session is not None:
-                request.session = session

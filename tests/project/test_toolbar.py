@@ -8,9 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
 from dynamo.client.sending import send
-from dynamo.sessions import SessionStore
-from project.toolbar import DynamoPanel, RequestPanel, is_shown
-from tests.requests import Requests
+from project.toolbar import DynamoPanel, is_shown
 
 GET = {"TableName": "users", "Key": {"pk": {"S": "nobody"}}}
 
@@ -58,23 +56,3 @@ def test_the_panel_lists_each_request_and_the_line_that_sent_it() -> None:
     assert "<td>GetItem</td>" in shown
     assert call["asked_by"].partition(":")[0] in shown
     assert "more." not in shown
-
-
-@pytest.mark.usefixtures("engine")
-def test_the_request_panel_shows_only_a_session_that_the_page_has_read(
-    requests_sent: Requests,
-) -> None:
-    kept: dict[str, Any] = {}
-    request = asked_from("127.0.0.1")
-    request.session = unread = SessionStore("k" * 32)
-    panel(RequestPanel, kept).generate_stats(request, HttpResponse(status=503))
-    assert ("cookies" in kept, "session" in kept) == (True, False)
-    assert request.session is unread
-
-    request.session = SessionStore()
-    request.session["colour"] = "green"
-    panel(RequestPanel, kept).generate_stats(request, HttpResponse())
-
-    assert kept["session"] == {"list": [("colour", "green")]}
-    assert request.session["colour"] == "green"
-    assert requests_sent.operations == []
