@@ -11,7 +11,6 @@ language that the invoice was issued in, whatever the reader's language is.
 """
 
 import json
-import os
 import re
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -50,16 +49,7 @@ def render(invoice: Invoice) -> bytes:
     return with_metadata(pdf) if is_electronic else pdf
 
 
-#: The process that has loaded Typst. Its pool of threads is not in a forked child, which would wait
-#: for them forever.
-_loaded_in: int | None = None
-
-
 def _typeset(contents: str, timestamp: int) -> bytes:
-    global _loaded_in
-    if _loaded_in not in (None, os.getpid()):
-        return run_in_helper(_typeset, contents, timestamp)
-    _loaded_in = os.getpid()
     # Imported with the first PDF, so that commands and servers start without it.
     import typst
 

@@ -30,7 +30,6 @@ from invoices.document.invoice import Customer, Invoice, Seller
 from invoices.output.contents import contents_of, payment_code
 from invoices.output.pdf import render
 from tests.commands import ROOT
-from tests.forked import in_a_child
 from tests.invoices.conftest import look_for_fonts_again
 from tests.invoices.samples import (
     FULL_SELLER,
@@ -239,8 +238,6 @@ def test_the_bytes_are_always_the_same_until_the_invoice_is_voided() -> None:
                 assert [render(invoice) for invoice in invoices] == usual
 
     render_again()
-    # Also in the child of a process that has made one.
-    assert in_a_child(render_again) == 0
 
 
 def test_the_bytes_are_the_same_from_threads_at_once(at_once: Callable[..., list[Any]]) -> None:
