@@ -54,7 +54,7 @@ def sender(engine: str, client: Client) -> User:
 
 def look_for_fonts_again() -> None:
     """A process looks for its fonts once."""
-    for item in (fonts.installed, fonts._coverage, fonts._fonts_with, pdf._fonts, pdf._version):
+    for item in (fonts.installed, fonts._coverage, fonts._fonts_with, pdf._fonts, pdf._kept):
         item.cache_clear()
     end_helper()
 
