@@ -16,7 +16,7 @@ from typing import Any
 from django.apps import AppConfig
 from django.conf import settings
 
-from dynamo.client import addressing
+from dynamo.client import endpoints
 
 
 class DynamoConfig(AppConfig):
@@ -36,7 +36,7 @@ def complete(settings: Any) -> None:
         "DYNAMODB_MAX_CONNECTIONS": 64,
         "DYNAMODB_LEAN": True,
         "DYNAMODB_PAGE_SECONDS": 5.5,
-        "DYNAMODB_LOCAL": settings.DEBUG and not addressing.configured_endpoint("dynamodb"),
+        "DYNAMODB_LOCAL": settings.DEBUG and not endpoints.configured_endpoint("dynamodb"),
         "DYNAMODB_LOCAL_DIR": Path(getattr(settings, "BASE_DIR", Path.cwd())) / "var",
         "AWS_REGION": None,
         "LOG_COMMANDS": False,

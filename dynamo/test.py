@@ -29,8 +29,8 @@ from django.test.runner import DiscoverRunner
 from django.test.testcases import TestData  # type: ignore[attr-defined]  # absent from the stubs
 
 from dynamo.client import engine, sending
-from dynamo.client.addressing import TEST_ENDPOINT
 from dynamo.client.bulk import query_pages, write_batches
+from dynamo.client.endpoints import TEST_ENDPOINT
 from dynamo.client.tally import Tally
 from dynamo.runtime.processes import PerProcess
 from dynamo.signals import request_sent, tables_emptied

@@ -28,7 +28,7 @@ from botocore.utils import get_environ_proxies
 from django.conf import settings
 from django.views.decorators.debug import sensitive_variables
 
-from dynamo.client import addressing, connections, credentials
+from dynamo.client import connections, credentials, endpoints
 from dynamo.runtime.deadline import within
 from dynamo.runtime.processes import PerProcess
 
@@ -85,7 +85,7 @@ def read(name: str) -> str:
 def _exchange(name: str) -> tuple[int, bytes]:
     suffix = "com.cn" if settings.AWS_REGION.startswith("cn-") else "com"
     usual = f"https://ssm.{settings.AWS_REGION}.amazonaws.{suffix}/"
-    url = addressing.configured_endpoint("ssm") or usual
+    url = endpoints.configured_endpoint("ssm") or usual
     body = json.dumps({"Name": name, "WithDecryption": True})
     headers = {
         "Content-Type": "application/x-amz-json-1.1",

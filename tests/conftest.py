@@ -17,7 +17,7 @@ from django.test import override_settings
 
 from dynamo import test
 from dynamo.client import engine as local_engine, sending
-from dynamo.client.addressing import TEST_ENDPOINT
+from dynamo.client.endpoints import TEST_ENDPOINT
 from dynamo.runtime import deadline
 from dynamo.test import Tables
 from locks import leases

@@ -25,7 +25,7 @@ from botocore.compat import unquote_str
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from dynamo.client import addressing
+from dynamo.client import endpoints
 from dynamo.exceptions import ErrorWithValues
 from dynamo.runtime.processes import PerProcess
 
@@ -124,9 +124,9 @@ def _make_client() -> Any:
         # We pass the checksums; they are signed headers, and so they sign the body.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
-        s3={"payload_signing_enabled": False, "addressing_style": addressing.s3_style()},
+        s3={"payload_signing_enabled": False, "addressing_style": endpoints.s3_style()},
     )
-    return addressing.client("s3", config)
+    return endpoints.client("s3", config)
 
 
 #: The process's client for S3, made on first use.

@@ -35,7 +35,7 @@ from pynamodb.expressions.update import Action
 from accounts.exceptions import StaleUser
 from accounts.models import AbstractAccount, account_model
 from dynamo import Transaction
-from dynamo.auth.models import new_session_epoch
+from dynamo.auth.base_user import new_session_epoch
 from dynamo.client.retries import pause_seconds
 from dynamo.client.writes import Otherwise, Refusal
 

@@ -1,4 +1,5 @@
+from dynamo.auth.groups import AbstractGroup as AbstractGroup
 from dynamo.auth.managers import UserManager as UserManager
-from dynamo.auth.models import AbstractGroup as AbstractGroup, AbstractUser as AbstractUser
+from dynamo.auth.models import AbstractUser as AbstractUser
 from dynamo.auth.passwords import check_password as check_password, make_password as make_password
 from dynamo.auth.permissions import all_permissions as all_permissions, permission as permission

@@ -8,7 +8,8 @@ from django.contrib.auth.backends import BaseBackend
 from django.http import HttpRequest
 from django.views.decorators.debug import sensitive_variables
 
-from dynamo.auth.permissions import all_permissions, permissions_of_groups
+from dynamo.auth.groups import permissions_of_groups
+from dynamo.auth.permissions import all_permissions
 
 
 class UserBackend(BaseBackend):

@@ -85,7 +85,7 @@ def can_bypass_botocore(client: Client) -> bool:
     url = client.meta.endpoint_url
     parts = urlsplit(url)
     return (
-        # With rules (see `client.addressing`) each request may go to another endpoint.
+        # With rules (see `client.endpoints`) each request may go to another endpoint.
         client._ruleset_resolver is None
         and client._request_signer.signature_version == "v4"
         and parts.scheme in _PORTS

@@ -27,7 +27,7 @@ from django.conf import settings
 from django.utils.asyncio import async_unsafe
 
 from dynamo import exceptions
-from dynamo.client import addressing, connections, credentials
+from dynamo.client import connections, credentials, endpoints
 from dynamo.client.breaker import Breaker, fails_fast
 from dynamo.client.credentials import ProcessCredentials
 from dynamo.client.lean import OPERATIONS, LeanClient, can_bypass_botocore
@@ -96,10 +96,10 @@ def _make_shared() -> _Shared:
         # One attempt. Only botocore's legacy mode refuses a reply whose CRC is wrong.
         retries={"total_max_attempts": 1, "mode": "legacy"},
         # NO_PROXY does not name the local engine's address.
-        proxies={} if settings.DYNAMODB_LOCAL or addressing.TEST_ENDPOINT in os.environ else None,
+        proxies={} if settings.DYNAMODB_LOCAL or endpoints.TEST_ENDPOINT in os.environ else None,
     )
     region, signing, endpoint = _destination()
-    session = addressing.session(signing, region)
+    session = endpoints.session(signing, region)
     try:
         made = session.create_client("dynamodb", region, endpoint_url=endpoint, config=config)
     except ValueError as error:
@@ -126,7 +126,7 @@ def _lean_client(made: Client, signing: ProcessCredentials) -> LeanClient | None
 
 def _destination() -> tuple[str | None, ProcessCredentials, str | None]:
     """Region, credentials and endpoint. If one is None, botocore finds it."""
-    tested = os.environ.get(addressing.TEST_ENDPOINT)
+    tested = os.environ.get(endpoints.TEST_ENDPOINT)
     if tested is not None:
         if not tested:
             raise RuntimeError(
@@ -138,7 +138,7 @@ def _destination() -> tuple[str | None, ProcessCredentials, str | None]:
         from dynamo.client import engine
 
         return "us-east-1", ProcessCredentials(credentials.LOCAL), engine.endpoint()
-    if not addressing.is_loopback(addressing.configured_endpoint("dynamodb")):
+    if not endpoints.is_loopback(endpoints.configured_endpoint("dynamodb")):
         return settings.AWS_REGION, credentials.of_process(), None
     signing = credentials.of_engine()
     if signing is None:

@@ -1,7 +1,9 @@
-"""`Model`, from top to bottom.
+"""`Model`, which is one chain of classes, from what is declared down to what an object knows.
 
-`base` is the class that projects derive from: what a declaration makes, and how an item is created.
-`writing` changes and deletes, `reading` gets and finds, `pages` reads lists page by page, `objects`
-is what an object knows of its stored item, `unique` makes guard items, and `declarations` refuses
-what would have no effect.
+`base`: what does a declaration make? `declarations` refuses what would have no effect.
+`writing`: what does a change, a save or a deletion write, and under which condition?
+`creating`: how is an item created, and what does a request id do?
+`reading`: how is an item got or found? `pages`: how is a list read page by page, and by an index?
+`objects`: what does an object know of its stored item, and what was assigned since?
+`keys`: which keys can an item have, and which guard items? `unique`: what is in a guard item?
 """

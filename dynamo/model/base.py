@@ -39,7 +39,8 @@ from dynamo.model.declarations import (
     check_indexes,
     check_meta,
 )
-from dynamo.model.objects import VERSION, WRITE_ID, new_key
+from dynamo.model.keys import new_key
+from dynamo.model.objects import VERSION, WRITE_ID
 from dynamo.model.pages import Page, complete_index
 from dynamo.model.unique import (
     REQUEST_DIGEST,

@@ -1,4 +1,4 @@
-"""Objects in memory: the item that one was read from, what was assigned since, keys and version.
+"""Objects in memory: the item that one was read from, what was assigned since, and its version.
 
 By its version a condition recognizes the item that the caller read. The first version of an item is
 random, and each write adds one. If an item is deleted and another one is created under its key, a
@@ -9,11 +9,9 @@ stores a random write id, by which a call whose reply was lost recognizes its ow
 """
 
 import copy
-import json
 import re
 import secrets
-import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pynamodb.attributes import Attribute
@@ -22,21 +20,11 @@ from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
 
 from dynamo import exceptions
-from dynamo.client.plain import PlainModel, per_class
-from dynamo.model.unique import REQUESTS, GuardTable, UniqueKey
+from dynamo.client.plain import per_class
+from dynamo.model.keys import Keyed
 from dynamo.wire.attributes import IntegerAttribute, TextAttribute
 from dynamo.wire.types import Item, Typed
-from dynamo.wire.values import (
-    SORT_KEY_MAX_BYTES,
-    UNUSABLE,
-    as_hex,
-    canonical,
-    fits_key,
-    is_same_value,
-    typed_number,
-    typed_value,
-    with_binary,
-)
+from dynamo.wire.values import UNUSABLE, is_same_value, typed_number, typed_value
 
 VERSION = "version"
 #: The stored name of the random text that each change leaves.
@@ -76,11 +64,7 @@ def new_write_id() -> str:
     return secrets.token_urlsafe(8)
 
 
-def new_key() -> str:
-    return str(uuid.uuid4())
-
-
-class ItemObject(PlainModel):
+class ItemObject(Keyed):
     """An object of a model: it knows the item that was read, and which values were set since."""
 
     if TYPE_CHECKING:
@@ -93,9 +77,6 @@ class ItemObject(PlainModel):
     AlreadyExists: ClassVar[type[exceptions.AlreadyExists]]
     RequestIdReused: ClassVar[type[exceptions.RequestIdReused]]
 
-    _unique_keys: ClassVar[list[UniqueKey]]
-    #: The attributes that are keys of indexes, by stored name: how many bytes they may have.
-    _index_keys: ClassVar[dict[str, int]]
     #: The stored names of the attributes that never change.
     _fixed: ClassVar[set[str | None]]
 
@@ -177,152 +158,6 @@ class ItemObject(PlainModel):
     def serializable_value(self, field_name: str) -> Any:
         """As of Django's models: contrib.admin's lists ask for the key."""
         return getattr(self, field_name, None)
-
-    # Keys -----------------------------------------------------------------------------------------
-
-    @classmethod
-    def _has_default_key(cls) -> bool:
-        return cls._hash_keyname == "pk" and cls.get_attributes()["pk"].default_for_new is new_key
-
-    @classmethod
-    def _is_key(cls, hash_key: object, range_key: object = None) -> bool:
-        """Whether an item can have this key."""
-        is_sort_key = not cls._range_keyname or fits_key(range_key, SORT_KEY_MAX_BYTES)
-        return is_sort_key and cls.is_partition(hash_key)
-
-    @classmethod
-    def is_partition(cls, hash_key: object, index_name: str | None = None) -> bool:
-        """Whether items of the table, or of an index, can have this partition key."""
-        is_guard = (
-            index_name is None
-            and not cls._guard_table().is_own
-            and isinstance(hash_key, str)
-            and hash_key.startswith(cls._guard_prefixes())
-        )
-        return not is_guard and fits_key(hash_key)
-
-    @classmethod
-    def _is_key_of(cls, item: Item) -> bool:
-        """Whether an item can have the key of `item`, as stored."""
-        return cls._is_key(*(next(iter(item[name].values())) for name in cls.key_attribute_names()))
-
-    def _check_key(self, item: Item) -> None:
-        if not self._is_key_of(item):
-            key = {name: item[name] for name in self.key_attribute_names()}
-            raise ValueError(f"An item of {type(self).__name__} cannot have the key {key}.")
-
-    def _check_index_keys(self, typed: Mapping[str, Typed | None]) -> None:
-        for name, limit in self._index_keys.items():
-            for value in (typed.get(name) or {}).values():
-                if not fits_key(value, limit):
-                    raise ValueError(
-                        f"{name} is the key of an index: it must have 1–{limit} bytes."
-                    )
-
-    # Guard items ----------------------------------------------------------------------------------
-
-    @classmethod
-    @per_class
-    def _guard_table(cls) -> GuardTable:
-        named = getattr(cls.Meta, "guard_table", None)
-        key = cls._key_attributes()
-        if named or len(key) > 1 or key[0][2].attr_type != "S":
-            return GuardTable(named or f"{cls.Meta.table_name}-guards", "pk", is_own=True)
-        return GuardTable(cls.Meta.table_name, key[0][1], is_own=False)
-
-    @classmethod
-    def has_guard_table(cls) -> bool:
-        """Whether it has guard items, in a table of their own."""
-        is_declared = bool(cls._unique_keys or getattr(cls.Meta, "guard_table", None))
-        return cls._guard_table().is_own and is_declared
-
-    @classmethod
-    def _guard_prefixes(cls) -> tuple[str, ...]:
-        return tuple(item.prefix for item in cls.guarded())
-
-    @classmethod
-    def check_request_ids(cls) -> None:
-        """Raise TypeError if request ids need guard items, and the model cannot have them."""
-        advice = ""
-        if cls._guard_table().is_own and not cls.has_guard_table():
-            advice = "name a table for guard items in Meta.guard_table"
-        elif cls.ttl_attribute and not cls._has_default_key():
-            advice = "an item that expires would leave it, so let the model have the default key"
-        if advice:
-            raise TypeError(f"A request id of {cls.__name__} needs a guard item: {advice}.")
-
-    def _owner(self) -> str:
-        return self.owner_of(self._key())
-
-    @classmethod
-    def owner_of(cls, item: Item) -> str:
-        """What guard items store as the owner of `item`: its key, as JSON unless it is one text."""
-        typed = [item[name] for name in cls.key_attribute_names()]
-        if len(typed) == 1 and "S" in typed[0]:
-            return str(typed[0]["S"])
-        return json.dumps([*map(canonical, typed)], default=as_hex)
-
-    @classmethod
-    def _key_of_owner(cls, owner: str) -> Item | None:
-        """The key of which `_owner` made the text `owner`; None if an item cannot have it."""
-        names = cls.key_attribute_names()
-        try:
-            if [item.attr_type for *_names, item in cls._key_attributes()] == ["S"]:
-                key: Item = {names[0]: {"S": owner}}
-            else:
-                key = with_binary(dict(zip(names, json.loads(owner), strict=True)), bytes.fromhex)
-            return key if cls._is_key_of(key) else None
-        except (AttributeError, LookupError, TypeError, ValueError):
-            return None
-
-    @classmethod
-    def _unique_of(cls, values: Mapping[str, object], verb: str = "find") -> UniqueKey:
-        for unique in cls._unique_keys:
-            if set(unique.names) == values.keys():
-                return unique
-        declared = ", ".join(" and ".join(key.names) for key in cls._unique_keys) or "none"
-        raise TypeError(
-            f"{cls.__name__}.{verb} takes the attributes of one Unique ({declared}), "
-            f"not {', '.join(values) or 'nothing'}."
-        )
-
-    @classmethod
-    def guard_key_of(cls, **values: object) -> str | None:
-        """The key of the guard item for `values`, those of one `Unique`; None if empty.
-
-        Raises:
-            ValueError: see `UniqueKey.key`.
-        """
-        unique = cls._unique_of(values)
-        return unique.key(unique.wire(values))
-
-    @classmethod
-    def guard_keys_of(cls, item: Item) -> dict[tuple[str, ...], str]:
-        """The keys of the guard items that the stored `item` must have, by attribute names."""
-        keys = {key.names: key.usable_key(item) for key in cls._unique_keys}
-        return {names: key for names, key in keys.items() if key is not None}
-
-    @classmethod
-    def unique_names(cls) -> list[str]:
-        """The attributes that are unique alone."""
-        return [key.names[0] for key in cls._unique_keys if len(key.names) == 1]
-
-    @classmethod
-    def guarded(cls) -> list[UniqueKey]:
-        """What has guard items: the declared `Unique`s and request ids."""
-        return [*cls._unique_keys, REQUESTS]
-
-    @classmethod
-    def _moved(
-        cls, before: Item, after: Item
-    ) -> Iterator[tuple[UniqueKey, str | None, str | None]]:
-        """Each `Unique` whose guard item changes from `before` to `after`, with both keys."""
-        for unique in cls.guarded():
-            if any(before.get(name) != after.get(name) for name in unique.stored_names):
-                old = unique.usable_key(before)
-                new = unique.key(after)
-                if old != new:
-                    yield unique, old, new
 
     # Values ---------------------------------------------------------------------------------------
 

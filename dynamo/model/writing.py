@@ -1,67 +1,22 @@
-"""Writes of a model: an item and its guard items in one transaction, under the version read."""
+"""Changes and deletions: an item and its guard items in one transaction, under the version read."""
 
-import uuid
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Never, Self, cast
+from typing import Any, Never, cast
 
 from pynamodb.expressions.condition import Condition
 
 from dynamo.client.sending import read_item
 from dynamo.client.writes import Refusal, Write
-from dynamo.exceptions import AlreadyDone, ConditionFailed, Taken
-from dynamo.model.objects import (
-    VERSION,
-    WRITE_ID,
-    continues,
-    new_version,
-    new_write_id,
-    next_version,
-)
-from dynamo.model.reading import Readable
-from dynamo.model.unique import (
-    DIGEST,
-    OWNER,
-    REQUEST_DIGEST,
-    REQUEST_ID,
-    REQUESTS,
-    GuardWrite,
-    UniqueKey,
-)
+from dynamo.exceptions import ConditionFailed
+from dynamo.model.creating import Creatable, MarkedWrite
+from dynamo.model.objects import VERSION, WRITE_ID, new_write_id, next_version
 from dynamo.transactions import Transaction, joined
 from dynamo.wire.types import Item, Request, Typed
 from dynamo.wire.updates import Update, conditional, with_defaults
-from dynamo.wire.values import digest_of, is_same_value, text_of, typed_number
-
-#: The default key of an item is the UUIDv5 of its request id in this namespace.
-REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
+from dynamo.wire.values import is_same_value, text_of, typed_number
 
 #: What Django passes to `save`, and means nothing here.
 _DJANGOS_OPTIONS = {"force_insert", "force_update", "using"}
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Marked(Write):
-    """A put or an update of an item, which leaves a mark that no other call has drawn.
-
-    If there is no answer, the object keeps the mark: the same call uses it again.
-    """
-
-    asked: object
-    mark: Any
-    proves: Callable[[Item], bool]
-    can_repeat: bool = True
-
-    @property
-    def is_repeatable(self) -> bool:
-        return self.can_repeat
-
-    def is_proven(self, stored: Item | None) -> bool:
-        return stored is not None and self.proves(stored)
-
-    def note_unanswered(self) -> None:
-        cast(Any, self.about)._unanswered = self.asked, self.mark
 
 
 class _Check(Write):
@@ -80,169 +35,8 @@ class _Check(Write):
         return "UpdateItem", same.request(item._address(), cast(Condition, self.condition))
 
 
-class Writable(Readable):
-    """The writes of `Model`."""
-
-    @classmethod
-    def create(
-        cls, *, request_id: object = None, write: Transaction | None = None, **values: Any
-    ) -> Self:
-        """Make and store an item with `values`, by attribute name.
-
-        `request_id` makes the call repeatable, at any time: a later call with the same id and the
-        same values returns the item that the first one made, as it is stored by then. Take an id
-        that the caller keeps, such as one in a form. After the item is deleted, the same id makes
-        it again. For a model with the default key, the key is derived from the request id; another
-        model gets one more guard item for it.
-
-        Costs 1 request, 1 write unit; with n unique values 2 + 2n. 2 units more for a request id
-        of a model with a key of its own.
-
-        Raises:
-            Taken: other items have unique values of it.
-            AlreadyExists: an item has its key.
-            RequestIdReused: the request id made an item with other values.
-            ValueError, TypeError: a required value is missing, or one is not usable. Nothing was
-                sent.
-            Unavailable, Rejected, TableMissing: see `client.sending`.
-        """
-        item = cls(**values)
-        if request_id is None:
-            return item.insert(write=write)
-        return item.insert_for(str(request_id), values, write)
-
-    def insert(
-        self,
-        *,
-        write: Transaction | None = None,
-        marks: Item | None = None,
-        explained: Callable[[Item], Exception | None] | None = None,
-    ) -> Self:
-        """Store this new object; see `create`.
-
-        If a reply was lost and others have changed the item before the request was repeated, the
-        object is the item as it is stored by then.
-
-        `marks` are further attributes to store. If the key is in use, `explained` is called with
-        the stored item. It returns the error, or None if that is the item that this call was to
-        store. By default the error is AlreadyExists.
-        """
-        item = self.serialize()
-        item.pop(VERSION, None)
-        # Each item begins with a version of its own.
-        drawn = self._mark_for(item, new_version)
-        self._check_key(item)
-        self._check_index_keys(item)
-        sent: Item = {**item, VERSION: typed_number(drawn), **(marks or {})}
-        put = conditional(
-            {"TableName": self.table(), "Item": sent},
-            "attribute_not_exists(#key)",
-            names={"#key": self.key_attribute_names()[0]},
-        )
-        # In a caller's transaction, values can be set until the commit.
-        become = self.deserialize
-        if write is not None:
-            become = partial(self._become, before=sent, written={VERSION})
-
-        def is_mine(stored: Item) -> bool:
-            return continues(self._version_of(stored), drawn)
-
-        def refused(refusal: Refusal) -> Exception | None:
-            stored = refusal.stored or {}
-            if is_mine(stored):
-                return None
-            if explained:
-                return explained(stored)
-            taken = [part.error for part in refusal.parts if isinstance(part.error, Taken)]
-            for error in taken[1:]:
-                taken[0].add(error)
-            return self.AlreadyExists(self._noun(), taken[0] if taken else None)
-
-        put_write = _Marked(
-            self,
-            {"Put": put},
-            refused,
-            is_drawn=not self._is_kept(drawn),
-            asked=item,
-            mark=drawn,
-            proves=is_mine,
-        )
-        with joined(write) as write:
-            write.add(put_write, *self._guard_writes({}, sent))
-            write.on_commit(self, lambda stored: become(stored or sent))
-        return self
-
-    def _mark_for(self, asked: object, draw: Callable[[], object]) -> Any:
-        """The mark of a call: that of the last one, if it asked the same and had no answer."""
-        if self._unanswered is not None and self._unanswered[0] == asked:
-            return self._unanswered[1]
-        return draw()
-
-    def _is_kept(self, mark: object) -> bool:
-        return self._unanswered is not None and self._unanswered[1] == mark
-
-    @classmethod
-    def key_for(cls, request_id: str) -> str:
-        """The key of the item that `request_id` makes, for a model with the default key."""
-        return str(uuid.uuid5(REQUEST_IDS, request_id))
-
-    def insert_for(
-        self, request_id: str, asked: Mapping[str, object], write: Transaction | None = None
-    ) -> Self:
-        """Store this new object as `create` does for a request id and the arguments `asked`."""
-        if not request_id.strip():
-            raise ValueError("The request id must not be empty.")
-        if self._discriminator:
-            # Items of two classes are never the same.
-            own = self.attribute_values.get(self._discriminator)
-            asked = {**asked, self._discriminator: own}
-        digest: Typed = {"S": digest_of(self._wire_of(asked))}
-        marks: Item = {REQUEST_DIGEST: digest}
-        is_same = partial(self._has_digest, digest)
-        if self._has_default_key() and "pk" not in asked:
-            return self.insert_once(request_id, is_same, marks=marks, write=write)
-        # The key does not follow from the request id, so that has a guard item.
-        self.check_request_ids()
-        marks[REQUEST_ID] = {"S": request_id}
-
-        def explained(stored: Item) -> Exception | None:
-            if stored.get(REQUEST_ID) != marks[REQUEST_ID]:
-                return self.AlreadyExists(self._noun())
-            return None if is_same(stored) else self.RequestIdReused(request_id, self._noun())
-
-        try:
-            return self.insert(write=write, marks=marks, explained=explained)
-        except AlreadyDone:
-            # The request made an item with another key, such as a random one.
-            owner = text_of(self._read_guard(str(REQUESTS.key(marks))), OWNER)
-            self.deserialize(self._get_owner(owner).stored)
-            return self
-
-    def insert_once(
-        self,
-        request_id: str,
-        is_same: Callable[[Item], bool],
-        *,
-        marks: Item | None = None,
-        write: Transaction | None = None,
-    ) -> Self:
-        """Store this new object under the default key that follows from `request_id`.
-
-        If an item has the key, `is_same` gets it as stored. It tells if that is what this request
-        made: then the object becomes that item, else the error is RequestIdReused. `marks` as of
-        `insert`.
-        """
-        self.pk = self.key_for(request_id)
-
-        def explained(stored: Item) -> Exception | None:
-            repeats = bool(stored) and is_same(stored)
-            return None if repeats else self.RequestIdReused(request_id, self._noun())
-
-        return self.insert(write=write, marks=marks, explained=explained)
-
-    def _has_digest(self, digest: Typed, stored: Item) -> bool:
-        """Whether `stored` was made by the request with this `digest`."""
-        return stored.get(REQUEST_DIGEST) == digest
+class Writable(Creatable):
+    """The changes and deletions of `Model`."""
 
     def save(  # type: ignore[override]  # Django's, not PynamoDB's
         self,
@@ -476,7 +270,7 @@ class Writable(Readable):
 
         holds = self._is_this if counts_only else self.is_as_read
         with joined(write) as write:
-            item_write = _Marked(
+            item_write = MarkedWrite(
                 self,
                 {"Update": update.request(self._address(), whole)},
                 otherwise,
@@ -534,29 +328,3 @@ class Writable(Readable):
             whole = Write(self, {"Delete": request}, otherwise, needs_token=not missing_ok)
             write.add(whole, *self._guard_writes(self.stored, {}))
             write.on_commit(self, lambda _stored: setattr(self, "_is_deleted", True))
-
-    # Guard items ----------------------------------------------------------------------------------
-
-    def _guard_writes(self, before: Item, after: Item) -> list[GuardWrite]:
-        """Frees the guard items that `before` had, and claims those that `after` needs.
-
-        Raises:
-            ValueError: see `UniqueKey.key`.
-        """
-        table = self._guard_table()
-        owner = self._owner()
-        frees, claims = [], []
-        for unique, old, new in self._moved(before, after):
-            if old is not None:
-                frees.append(table.free(old, owner, self))
-            if new is not None:
-                taken = partial(self._taken_by, unique, after)
-                attributes = unique.guard_attributes(new, after)
-                claims.append(table.claim(new, owner, self, taken, attributes))
-        return frees + claims
-
-    def _taken_by(self, unique: UniqueKey, item: Item, refusal: Refusal) -> Exception | None:
-        if unique is not REQUESTS:
-            return self._taken(unique.names, unique.values(item))
-        is_same = (refusal.stored or {}).get(DIGEST) == item[REQUEST_DIGEST]
-        return None if is_same else self.RequestIdReused(text_of(item, REQUEST_ID), self._noun())

@@ -1,6 +1,6 @@
 """The tables of all models, and checks of what they hold.
 
-`definitions` makes and describes tables, `checks` are Django's system checks, `guards` checks and
-repairs guard items, `damage` finds items that no model can read, `findings` is what all checks
-share.
+`definitions`: which tables do the models declare, and how are they created? `checks`: which of
+Django's system checks are there? `guards`: does each item have its guard items, and how is that
+repaired? `damage`: which items can no model read? `findings` is what all checks share.
 """

@@ -34,7 +34,7 @@ from django.utils.http import content_disposition_header
 
 from accounts.models import account_model
 from dynamo.cache import DynamoCache
-from dynamo.client import addressing
+from dynamo.client import endpoints
 from dynamo.runtime.deadline import uncounted
 from dynamo.runtime.processes import PerProcess
 from invoices.exceptions import ExportTooSlow, ExportUnavailable
@@ -74,12 +74,12 @@ _CONFIG = Config(
 
 def _make_s3() -> object:
     # S3 refuses links of the older version for some objects.
-    of_links = Config(signature_version="s3v4", s3={"addressing_style": addressing.s3_style()})
-    return addressing.client("s3", _CONFIG.merge(of_links))
+    of_links = Config(signature_version="s3v4", s3={"addressing_style": endpoints.s3_style()})
+    return endpoints.client("s3", _CONFIG.merge(of_links))
 
 
 _s3: PerProcess[Any] = PerProcess(_make_s3)
-_lambda: PerProcess[Any] = PerProcess(lambda: addressing.client("lambda", _CONFIG))
+_lambda: PerProcess[Any] = PerProcess(lambda: endpoints.client("lambda", _CONFIG))
 _cache = cast(DynamoCache, default_cache)
 
 

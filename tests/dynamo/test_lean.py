@@ -36,7 +36,7 @@ from django.conf import settings as django_settings
 from hypothesis import given, settings, strategies as st
 
 from dynamo import DynamoError, Unavailable
-from dynamo.client import addressing, connections, sending
+from dynamo.client import connections, endpoints, sending
 from dynamo.client.credentials import ProcessCredentials
 from dynamo.client.lean import OPERATIONS, LeanClient, _signing_key, can_bypass_botocore
 from dynamo.client.retries import Fault, fault_of
@@ -149,7 +149,7 @@ def botocores(
     url: str | None, credentials: Any = KEYS, region: str = "eu-central-1", **config: Any
 ) -> Any:
     config |= {"user_agent": "test", "retries": {"total_max_attempts": 1, "mode": "legacy"}}
-    made = addressing.session(credentials, region).create_client(
+    made = endpoints.session(credentials, region).create_client(
         "dynamodb", region, endpoint_url=url, config=Config(parameter_validation=False, **config)
     )
     connections.bound(made._endpoint.http_session)

@@ -9,7 +9,7 @@ from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError, UnknownServiceError
 from botocore.session import Session
 
-from dynamo.client import addressing
+from dynamo.client import endpoints
 
 ACCOUNT = "123456789012"
 KEYS = Credentials("nobody", "nothing")
@@ -30,7 +30,7 @@ def regions() -> list[str]:
 
 
 def ours(region: str, keys: Credentials) -> tuple[str, str]:
-    return address(addressing.session(keys, region), region)
+    return address(endpoints.session(keys, region), region)
 
 
 @cache
@@ -111,7 +111,7 @@ def test_an_endpoint_of_the_account_that_is_only_preferred_is_not_used(
 @pytest.mark.parametrize("service", ["s3", "signin", "sso", "sso-oidc", "sts"])
 def test_the_rules_of_other_services_are_kept(service: str) -> None:
     """Services that give credentials need their rules."""
-    loader = addressing.session(KEYS, "eu-central-1").get_component("data_loader")
+    loader = endpoints.session(KEYS, "eu-central-1").get_component("data_loader")
 
     assert loader.load_service_model(service, "endpoint-rule-set-1")
     with pytest.raises(UnknownServiceError):
@@ -132,4 +132,4 @@ def test_the_rules_of_other_services_are_kept(service: str) -> None:
     ],
 )
 def test_an_endpoint_of_this_machine_is_recognized(url: str | None, is_here: bool) -> None:
-    assert addressing.is_loopback(url) is is_here
+    assert endpoints.is_loopback(url) is is_here
