@@ -106,6 +106,15 @@ class AdminSite(contribs.AdminSite):
             else:
                 self.refused.append((model, admin_class))
 
+    def unregister(self, model_or_iterable: type[Model] | Iterable[type[Model]]) -> None:  # type: ignore[override]
+        """Take models back, so that another ModelAdmin can be registered for them.
+
+        Raises:
+            NotRegistered
+        """
+        given: Any = model_or_iterable
+        super().unregister([given] if isinstance(given, type) else given)
+
     # Who may do what ------------------------------------------------------------------------------
 
     def rights(self, request: HttpRequest, permission: str) -> list[Right]:

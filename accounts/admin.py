@@ -1,0 +1,536 @@
+"""Accounts in the admin (`dynamo.admin`): what is stored for an account, and what staff does to it.
+
+`accounts.User` is registered. A model of one's own is registered as in Django:
+
+    from accounts.admin import AccountAdmin
+    from dynamo import admin
+
+    admin.site.register(Member, AccountAdmin)
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import path
+from django.utils.crypto import get_random_string
+from django.utils.text import capfirst
+from django.utils.translation import gettext_lazy as _, override
+
+from accounts import services
+from accounts.emails import mails
+from accounts.exceptions import StaleUser, TooManyAttempts
+from accounts.limits.attempts import begin_mail
+from accounts.limits.clients import browser_name
+from accounts.models import AbstractAccount, account_model
+from accounts.pages import notices
+from accounts.pages.base import signed_in, stale_text
+from accounts.sessions import services as sessions, visitor
+from accounts.signals import account_deleted
+from dynamo import DamagedItem, Page, Transaction, admin
+from dynamo.admin.actions import DELETE, NOTHING_DONE, as_stored
+from dynamo.admin.models import LogEntry, journal_of, label_of, list_entries
+from dynamo.auth.usernames import as_uuid
+from dynamo.client.plain import PlainModel
+from dynamo.model.unique import OWNER, SEPARATOR, UniqueKey
+from dynamo.tables.guards import Snapshot
+from dynamo.transactions import read_together
+from dynamo.wire.types import Address, Item
+from dynamo.wire.values import PARTITION_KEY_MAX_BYTES, text_of
+
+NOT_SENT = _("The mail could not be sent. Please try again later.")
+
+#: How many entries of the audit log the page of an account shows. Its history has all.
+SHOWN_ENTRIES = 5
+
+#: The action on the session that the address of the page names: `?session=`.
+END_SESSION = "endSession"
+
+#: The correction of an email address, in the audit log.
+CHANGE_EMAIL = "changeEmail"
+
+EMAIL_HELP = _(
+    "The new address gets a link that confirms it. If the old address was confirmed, a notice is "
+    "sent there. Links that were sent before stop working. The account stays signed in."
+)
+
+#: How often an account is read again if its guard keys change between two reads.
+ATTEMPTS = 3
+
+LogEntry.labels[CHANGE_EMAIL] = _("Corrected the email address")
+
+
+def _count_mail(request: HttpRequest, kind: str, email: str) -> None:
+    try:
+        begin_mail(kind, email, visitor.address(request))
+    except TooManyAttempts as error:
+        raise ValidationError(str(error)) from error
+
+
+def _action(name: str, title: object, label: object) -> Callable[[Any], Any]:
+    """An action on accounts, by its name in URLs and in the audit log, where it has the `label`.
+
+    None of them grants rights. An account's own pages are for its owner: staff acts on other
+    accounts only, and only a superuser acts on the account of another member of staff.
+    """
+
+    def decorated(function: Any) -> Any:
+        def checked(
+            self: Any, request: HttpRequest, user: AbstractAccount, write: Transaction
+        ) -> Any:
+            if user == signed_in(request):
+                raise ValidationError(_("You cannot do this to your own account."))
+            if not self.admin_site.may_write(request, user):
+                raise ValidationError(_("Only a superuser can do this to a staff account."))
+            return function(self, request, user, write)
+
+        checked.__name__ = name
+        LogEntry.labels[name] = label
+        return admin.action(checked, permissions=["act"], description=title, dangerous=True)
+
+    return decorated
+
+
+class AccountAdmin(admin.ModelAdmin):
+    """All accounts, or those that a search finds. Every write asks for the password.
+
+    No form grants rights or sets a password: a new account gets a link by mail. The permission to
+    change accounts is that for the actions and for the correction of the email address.
+    """
+
+    dangerous = ("add", "change", "delete")
+
+    list_display: Sequence[Any] = ("username", "email", "date_joined", "standing")
+    #: By default, what is unique alone.
+    search_fields: Sequence[str] = ()
+    search_help_text = (
+        _(
+            "By the first letters of username or email address (at least two), by another unique "
+            "value, by primary key, or by the key of a guard item."
+        )
+        if settings.ACCOUNTS_PREFIX_SEARCH
+        else _("By a unique value, by primary key, or by the key of a guard item.")
+    )
+    #: The attributes that the page of an account shows if it has them. By default, those that
+    #: people type, besides username and email address.
+    shown_fields: Sequence[str] | None = None
+
+    change_list_template = "accounts/admin/change_list.html"
+    change_form_template = "accounts/admin/change_form.html"
+    delete_confirmation_template = "accounts/admin/delete_confirmation.html"
+    #: Of a new account, and of the correction of an email address.
+    account_form_template = "accounts/admin/account_form.html"
+
+    def __init__(self, model: Any, admin_site: Any) -> None:
+        super().__init__(model, admin_site)
+        known = model.get_attributes()
+        absent = {name for name in ("username", "email") if name not in known}
+        self.list_display = [name for name in self.list_display if name not in absent]
+        self.search_fields = self.search_fields or model.unique_names()
+
+    @property
+    def media(self) -> forms.Media:
+        return super().media + forms.Media(css={"all": ["accounts/admin.css"]})
+
+    # Actions --------------------------------------------------------------------------------------
+
+    @_action("deactivate", _("Deactivate…"), _("Deactivated the account"))
+    def deactivate(self, request: HttpRequest, user: AbstractAccount, write: Transaction) -> None:
+        services.deactivate(user, write=write)
+
+    @_action("activate", _("Activate…"), _("Activated the account"))
+    def activate(self, request: HttpRequest, user: AbstractAccount, write: Transaction) -> None:
+        services.activate(user, write=write)
+
+    @_action("endSessions", _("End all sessions…"), _("Ended all sessions"))
+    def end_sessions(self, request: HttpRequest, user: AbstractAccount, write: Transaction) -> None:
+        sessions.end_all(user, write=write)
+
+    @_action(END_SESSION, _("End a session…"), _("Ended a session"))
+    def end_session(self, request: HttpRequest, user: AbstractAccount, write: Transaction) -> str:
+        found = sessions.find(user, request.GET["session"])
+        sessions.end(user, request.GET["session"], write=write)
+        with override(None):  # it is stored for readers of any language
+            return f"{browser_name(found.browser)}, {found.address}" if found else ""
+
+    @_action("sendPasswordReset", _("Send a password reset…"), _("Sent a password reset"))
+    def send_password_reset(
+        self, request: HttpRequest, user: AbstractAccount, write: Transaction
+    ) -> None:
+        if user.is_active and user.has_usable_password():
+            self._mail(request, user, write, "reset", lambda: mails.send_reset(user.email))
+
+    @_action(
+        "sendConfirmation", _("Send the confirmation again…"), _("Sent the confirmation again")
+    )
+    def send_confirmation(
+        self, request: HttpRequest, user: AbstractAccount, write: Transaction
+    ) -> None:
+        if not user.is_confirmed:
+            self._mail(request, user, write, "confirm", lambda: mails.send_confirmation(user))
+
+    def _mail(
+        self,
+        request: HttpRequest,
+        user: AbstractAccount,
+        write: Transaction,
+        kind: str,
+        sent: Callable[[], object],
+    ) -> None:
+        """Count a mail to `user`, and send it by `sent` as soon as its entries are stored."""
+
+        def send(_stored: object) -> None:
+            if not sent():
+                raise ValidationError(NOT_SENT)
+
+        _count_mail(request, kind, user.email)
+        write.check(user, user.same_account(), otherwise=StaleUser(user.pk, deleted=True))
+        write.on_commit(user, send)
+
+    actions: Sequence[Any] = (
+        deactivate,
+        activate,
+        end_sessions,
+        send_password_reset,
+        send_confirmation,
+        end_session,
+    )
+
+    def get_actions(self, request: HttpRequest, action_location: object = None) -> dict[str, Any]:
+        """Without deletion: one account at a time, because each may cost many requests."""
+        found = super().get_actions(request)
+        found.pop(DELETE, None)
+        if "session" not in request.GET:
+            found.pop(END_SESSION, None)
+        return found
+
+    @admin.display(description=_("State"))
+    def standing(self, obj: AbstractAccount) -> str:
+        states = {
+            _("Deactivated"): not obj.is_active,
+            _("Staff"): obj.is_staff,
+            _("Superuser"): obj.is_superuser,
+        }
+        return " · ".join(str(state) for state, is_so in states.items() if is_so)
+
+    # Permissions ----------------------------------------------------------------------------------
+
+    def permission(self, name: str) -> str:
+        return super().permission("change" if name == "act" else name)
+
+    def has_act_permission(self, request: HttpRequest) -> bool:
+        """Whether the user may call actions and correct email addresses."""
+        return super().has_change_permission(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """On the page that corrects the email address. The page of an account has no form."""
+        may_act = self._corrects(request) and self.has_act_permission(request)
+        return may_act and self._is_below(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._is_below(request, obj) and super().has_delete_permission(request, obj)
+
+    def _is_below(self, request: HttpRequest, obj: Any) -> bool:
+        """Whether the account is neither that of the user, nor one that only a superuser writes."""
+        is_own = obj is not None and obj == signed_in(request)
+        return not is_own and self.admin_site.may_write(request, obj)
+
+    def _corrects(self, request: HttpRequest) -> bool:
+        match = request.resolver_match
+        return match is not None and match.url_name == self._url_name("email")
+
+    def _url_name(self, page: str) -> str:
+        return f"{self.opts.app_label}_{self.opts.model_name}_{page}"
+
+    # Adding, correcting and deleting --------------------------------------------------------------
+
+    def get_fieldsets(self, request: HttpRequest, obj: object = None) -> object:
+        fields: tuple[str, ...] = ()
+        text: object = ""
+        if obj is None:
+            fields = self.model.sign_up_fields
+            text = _("A link that sets the password is sent to this address.")
+        elif self._corrects(request):
+            fields, text = ("email",), EMAIL_HELP
+        # Otherwise the template shows an account.
+        return [(None, {"fields": fields, "description": text})] if fields else []
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        field = self.model.form_field(db_field.name)
+        if getattr(field.widget, "input_type", "text") not in {"checkbox", "select"}:
+            field.widget.attrs["class"] = "vTextField"
+        return field
+
+    def add_view(self, request: HttpRequest, *args: object, **options: object) -> HttpResponse:
+        return self._form_page(request, None, _("Add an account"))
+
+    def email_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        answer = self._form_page(request, object_id, _("Correct the email address"))
+        if not getattr(answer, "context_data", {}).get("has_change_permission", True):
+            raise PermissionDenied
+        return answer
+
+    def _form_page(self, request: HttpRequest, object_id: str | None, title: object) -> Any:
+        buttons = ("show_save_and_add_another", "show_save_and_continue", "show_delete")
+        context = {**dict.fromkeys(buttons, False), "title": title}
+        answer: Any = self.changeform_view(request, object_id, extra_context=context)
+        if hasattr(answer, "context_data"):
+            answer.template_name = self.account_form_template
+        return answer
+
+    def save_model(
+        self, request: HttpRequest, obj: Any, form: Any, change: bool, write: Transaction
+    ) -> None:
+        """Add or correct an account, and send its owner the mails that belong to it."""
+        email = form.cleaned_data["email"]
+        before = as_stored(obj)
+        if change:
+            user, kind = before, "confirm"
+            old = before.email if before.is_confirmed else ""
+            is_other = not before.has_name(email=email)
+            services.change_email(user, email, write=write)
+        else:
+            kind, old, is_other = "reset", "", True
+            user = form.instance = services.register(
+                **{name: form.cleaned_data[name] for name in self.model.sign_up_fields},
+                # Its owner sets another one, so a form that is sent twice need not know it.
+                password=get_random_string(32),
+                is_password=lambda *_: True,
+                request_id=form.hidden_value(),
+                write=write,
+            )
+
+        def send(_stored: object) -> None:
+            if old:
+                notices.tell(request, "email_changed", user, to=old, by_staff=True)
+            is_sent = mails.send_confirmation(user) if change else mails.send_reset(email)
+            if not is_sent:
+                messages.warning(request, NOT_SENT)
+
+        if is_other:
+            _count_mail(request, kind, email)
+            write.on_commit(user, send)
+
+    def delete_model(self, request: HttpRequest, obj: Any, write: Transaction) -> None:
+        def finish(_stored: object) -> None:
+            account_deleted.send_robust(account_model(), account=obj.pk)
+            notices.tell(request, "deleted", obj, by_staff=True)
+
+        services.delete(obj, write=write)
+        write.on_commit(obj, finish)
+
+    def response_add(
+        self, request: HttpRequest, obj: Any, post_url_continue: object = None
+    ) -> HttpResponse:
+        return self._told(request, obj, "add")
+
+    def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
+        return self._told(request, obj, "" if obj.email == as_stored(obj).email else CHANGE_EMAIL)
+
+    def _told(self, request: HttpRequest, user: AbstractAccount, done: str) -> HttpResponse:
+        called = ", ".join(dict.fromkeys([f"“{user}”", user.email]))
+        text = f"{label_of(done)}: {called}" if done else NOTHING_DONE
+        self.message_user(request, text, messages.SUCCESS if done else messages.INFO)
+        return redirect(self.url("change", user))
+
+    def commit(
+        self, request: HttpRequest, write: Transaction, action: str, obj: Any, **options: Any
+    ) -> bool:
+        """As `ModelAdmin.commit`. An action on an account that changed raises ValidationError."""
+        is_form = action in {"add", "change"}
+        if action == "change":
+            action, options["what"] = CHANGE_EMAIL, ""
+        try:
+            return super().commit(request, write, action, obj, **options)
+        except StaleUser as error:
+            if is_form:
+                raise
+            raise ValidationError(stale_text(error)) from error
+
+    # Pages ----------------------------------------------------------------------------------------
+
+    def get_urls(self) -> list[Any]:
+        correct = self.admin_site.admin_view(self.email_view)
+        return [
+            path("<path:object_id>/email/", correct, name=self._url_name("email")),
+            *super().get_urls(),
+        ]
+
+    def get_page(self, request: HttpRequest, changelist: Any) -> Page[Any]:
+        """A search, or a page of the whole table, which costs at most 3 requests."""
+        page = super().get_page(request, changelist)
+        changelist.is_whole = not (changelist.query or changelist.after or page.next)
+        if changelist.is_whole:
+            never = datetime.min.replace(tzinfo=UTC)
+            page.items.sort(
+                key=lambda user: getattr(user, "date_joined", None) or never, reverse=True
+            )
+        return page
+
+    def get_search_results(
+        self, request: HttpRequest, search_term: str, after: str | None = None
+    ) -> Page[Any]:
+        """The accounts that begin with `search_term`; if there are none, what `find` finds."""
+        page = super().get_search_results(request, search_term, after)
+        if page.items or after:
+            return page
+        try:
+            found = self.find(search_term)
+        except DamagedItem as error:
+            messages.error(request, str(error))
+            return page
+        if isinstance(found, AbstractAccount):
+            return Page([found], None)
+        if found:
+            text = _("There is a guard item %(key)s. Its owner: %(owner)s")
+            key = text_of(found, self.model._guard_table().key_name)
+            messages.warning(request, text % {"key": key, "owner": text_of(found, OWNER)})
+        return page
+
+    def find(self, who: str) -> AbstractAccount | Item | None:
+        """Find the account that `who` names; without one, perhaps a guard item of the value:
+
+        - as in the commands, an email address (with an @), a primary key (a UUID) or a username;
+        - the key of a guard item, `userName#bob` or `email#bob@example.com`, in any spelling; of
+          other than a single text as it is stored, `club,card#["chess", "18"]`;
+        - a text that begins with an account's key and a #.
+
+        Costs 2 requests and 2 read units; 1 more of each for the guard item if there is no account.
+        """
+        if pk := as_uuid(who.partition(SEPARATOR)[0]):
+            return self._get(pk)
+        unique = next((key for key in self.model._unique_keys if who.startswith(key.prefix)), None)
+        if unique is not None:
+            return self._find_by_guard(unique, who)
+        named = {self.model.attribute_of(who): who}
+        try:
+            return self.model.find(**named)
+        except self.model.DoesNotExist:
+            with suppress(ValueError):
+                return self.model.read_guard(**named)
+        return None
+
+    def _find_by_guard(self, unique: UniqueKey, who: str) -> AbstractAccount | Item | None:
+        key: str | None = who
+        if [attribute.attr_type for attribute in unique.attributes] == ["S"]:
+            # In any spelling.
+            key = unique.usable_key({unique.stored_names[0]: {"S": who[len(unique.prefix) :]}})
+        if key is None or len(key.encode()) > PARTITION_KEY_MAX_BYTES:
+            return None
+        guard: Item | None = self.model._read_guard(key)
+        user = self._get(text_of(guard, OWNER))
+        has_it = user is not None and key in self.model.guard_keys_of(user.stored).values()
+        return user if has_it else guard
+
+    def _get(self, pk: str) -> AbstractAccount | None:
+        with suppress(self.model.DoesNotExist):
+            return self.model._get_owner(pk)
+        return None
+
+    def read_account(
+        self, pk: str, also: Sequence[PlainModel | Address] = ()
+    ) -> tuple[AbstractAccount, list[dict[str, str]], list[Item | None]]:
+        """The account `pk`, its guard items, and the stored items `also`, all at one instant.
+
+        Of each guard item that it must have: `key`, `owner` (empty without one) with the address of
+        its page, and `state`, which is `sound`, or what `checkguards` would report.
+
+        Costs 2 requests, 1 read unit, and 2 more for each of these items. Each guard item that
+        names another owner costs 1 more request.
+
+        Raises:
+            DoesNotExist: there is no such account.
+            DamagedItem: it cannot be read.
+        """
+        model = self.model
+        user = model._get_owner(pk)
+        address = model._guard_table().address
+        for _attempt in range(ATTEMPTS):
+            keys = list(model.guard_keys_of(user.stored).values())
+            item, *others = read_together([user, *map(address, keys), *also])
+            if item is None:
+                raise model.DoesNotExist
+            user = model.from_raw_data(item)
+            if list(model.guard_keys_of(user.stored).values()) == keys:
+                break
+        guards = [self._guard(key, user, guard) for key, guard in zip(keys, others, strict=False)]
+        return user, guards, others[len(keys) :]
+
+    def _guard(self, key: str, user: AbstractAccount, stored: Item | None) -> dict[str, str]:
+        snapshot = Snapshot(self.model, key, stored, {user.pk: user.stored})
+        if snapshot.owner not in {None, user.pk}:
+            # What is wrong depends on the account that it names.
+            snapshot = Snapshot.read(self.model, key, [user.pk])
+        findings = snapshot.findings(self.model.date_joined.attr_name)
+        owner = text_of(snapshot.guard, OWNER)
+        return {
+            "key": key,
+            "owner": owner,
+            # Of a damaged one it may be any text.
+            "owner_url": self.url("change", self.model(owner)) if as_uuid(owner) else "",
+            "state": findings[0].fault if findings else "sound",
+        }
+
+    def shown_values(self, user: AbstractAccount) -> list[tuple[object, object]]:
+        """The labels and values of `shown_fields`."""
+        names: Iterable[str] | None = self.shown_fields
+        if names is None:
+            names = self.model.typed_attributes().keys() - {"username", "email"}
+        fields = self.model._meta.fields.items()
+        return [
+            (capfirst(field.verbose_name), getattr(user, name))
+            for name, field in fields
+            if name in names and not getattr(field.attribute, "sensitive", False)
+        ]
+
+    def account_context(self, pk: str) -> dict[str, Any]:
+        """What the page of the account shows. Raises as `read_account`; costs 2 requests.
+
+        A subclass reads further items at the same instant (`also`), and adds to the context.
+        """
+        user, guards, _others = self.read_account(pk)
+        return {"shown": user, "guards": guards, "values": self.shown_values(user)}
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """What is stored for an account, without its password hash. Costs 4 requests."""
+        log = list_entries(journal_of(self.model(object_id)), limit=SHOWN_ENTRIES)
+        # Its links are above.
+        context: dict[str, Any] = {"log": log, "pk": object_id, "show_delete": False}
+        try:
+            context |= self.account_context(object_id)
+        except self.model.DoesNotExist:
+            if log.actions:
+                messages.warning(request, _("This account was deleted."))
+                return redirect(self.url("history", self.model(object_id)))
+        except DamagedItem:
+            pass  # the page says so
+        else:
+            user = context["shown"]
+            context["values"] = [(label, value) for label, value in context["values"] if value]
+            context |= {
+                "standing": self.standing(user),
+                "sessions": [
+                    (item, browser_name(item.browser)) for item in sessions.active_sessions(user)
+                ],
+                "user_page": f"admin:{self._url_name('change')}",
+                "is_own": user == signed_in(request),
+                "may_write": self.admin_site.may_write(request, user),
+                "may_act": self.has_act_permission(request) and self._is_below(request, user),
+                "may_delete": self.has_delete_permission(request, user),
+            }
+        return super().change_view(
+            request, object_id, form_url, {**context, **(extra_context or {})}
+        )
+
+
+if settings.AUTH_USER_MODEL == "accounts.User":
+    admin.site.register(account_model(), AccountAdmin)
