@@ -13,8 +13,8 @@ import pytest
 
 from tests.commands import ROOT
 
-LIBRARY = ("dynamo", "sequences", "locks")
-SITE = ("accounts", "invoices", "uploads", "staff", "project")
+LIBRARY = ("accounts", "dynamo", "locks", "sequences", "uploads")
+SITE = ("invoices", "staff", "project")
 STABLE = (ROOT / "docs" / "stable.md").read_text(encoding="utf-8")
 
 
