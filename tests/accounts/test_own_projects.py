@@ -12,6 +12,7 @@ from django.core.checks import run_checks
 
 from project import settings as site
 from tests.commands import ROOT
+from tests.conftest import PATIENCE_SECONDS
 from tests.environment import clean_environment
 from tests.tutorial import FILE, write_files
 
@@ -28,6 +29,16 @@ class Member(AbstractAccount):
     username = None
     USERNAME_FIELD = "email"
     sign_up_fields = ("email", "full_name")
+"""
+
+#: As in conftest.py and site.py: a slow machine makes no page late, and hashes are cheap.
+SUITED = f"""
+ALLOWED_HOSTS = ["*"]
+DYNAMODB_PAGE_SECONDS = {PATIENCE_SECONDS}
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+from dynamo.client import sending
+sending.CONNECT_SECONDS = sending.READ_SECONDS = DYNAMODB_PAGE_SECONDS
 """
 
 #: What each program begins with.
@@ -154,8 +165,8 @@ def run(folder: Path, engine: str, program: str, *, settings: str = "", **more: 
         [sys.executable, "-m", "django", "startproject", "club", str(folder)], check=True
     )
     file = folder / "club" / "settings.py"
-    own = f'\nDYNAMODB_TABLE_PREFIX = "{uuid.uuid4()}."\nALLOWED_HOSTS = ["*"]\n'
-    file.write_text(file.read_text() + PAGE["club/settings.py"] + settings + own)
+    own = f'DYNAMODB_TABLE_PREFIX = "{uuid.uuid4()}."'
+    file.write_text("\n".join((file.read_text(), PAGE["club/settings.py"], settings, SUITED, own)))
     (folder / "club" / "urls.py").write_text(PAGE["club/urls.py"])
     write_files(more, folder)
     env = clean_environment(
@@ -172,7 +183,7 @@ def run(folder: Path, engine: str, program: str, *, settings: str = "", **more: 
         env=env,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr
