@@ -14,14 +14,14 @@ from tests.fork_server import fork_server
 from tests.tutorial import CHAPTERS, files, type_session
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-#: The settings of a project: the first and the last block of Python.
-INSTALLED, *_USED, CACHES_AND_SESSIONS = re.findall(
-    r"^```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE
+#: The settings of a project: blocks that only assign.
+INSTALLED, CACHES_AND_SESSIONS = re.findall(
+    r"^```python\n((?:[A-Z_]+ = .*\n)+)```$", README, re.MULTILINE
 )
 MANAGE = ".venv/bin/python manage.py "
 
 #: The bars of tables count too; there are more than a hundred.
-MOST_WORDS = 1000
+MOST_WORDS = 900
 
 #: The library alone is installed in the project that runs the README's Python.
 SETTINGS = """
@@ -38,9 +38,9 @@ django.setup()
 WHAT_IS_STORED_THEN = """
 from django.core.cache import cache
 
-assert Member.find(email="ann@EXAMPLE.net").pk == ann.pk
+assert Member.find(email="ann@EXAMPLE.com").pk == ann.pk
 try:
-    Member.create(email="ANN@example.net", club="chess")
+    Member.create(email="ANN@example.net")
 except Member.Taken:
     pass
 else:
