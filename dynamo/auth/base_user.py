@@ -192,7 +192,10 @@ class AbstractBaseUser(Model):
 
     def _implied(self, values: Mapping[str, object]) -> dict[str, object]:
         """A deactivation ends every session, also if the user is activated again."""
-        return {"session_epoch": new_session_epoch()} if values.get("is_active") is False else {}
+        implied = super()._implied(values)
+        if values.get("is_active") is False:
+            implied["session_epoch"] = new_session_epoch()
+        return implied
 
     def join(
         self,

@@ -89,6 +89,14 @@ class ModelMeta(MetaModel):
             raise TypeError(f"{name}: its Meta names no table. Derive it: class Meta(Base.Meta).")
         inherited = [item for base in bases for item in getattr(base, "_attributes", {}).items()]
         declared = [item for item in namespace.items() if hasattr(item[1], "is_hash_key")]
+        for attribute, item in declared:
+            if getattr(item, "unique", False):
+                unique = namespace.setdefault(f"unique_{attribute}", Unique(attribute))
+                if getattr(unique, "names", None) != (attribute,):
+                    raise TypeError(
+                        f"{name}: unique=True of {attribute} would be unique_{attribute}, which is "
+                        f"declared otherwise. Write a Unique({attribute!r}) with another name."
+                    )
         if names_table and not any(item.is_hash_key for _name, item in inherited + declared):
             namespace["pk"] = TextAttribute(hash_key=True, default_for_new=new_key, editable=False)
         if names_table and VERSION not in dict(inherited + declared):

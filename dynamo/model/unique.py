@@ -140,6 +140,8 @@ class UniqueKey:
             if attribute.attr_type not in {"S", "N", "B"} or is_json:
                 kind = type(attribute).__name__
                 raise TypeError(f"Unique({name!r}): values of a {kind} cannot be unique.")
+            if getattr(attribute, "auto_now", False):
+                raise TypeError(f"Unique({name!r}): auto_now changes it with each write.")
             stored_name = str(attribute.attr_name)
             if {SEPARATOR, ","} & set(stored_name) or stored_name == REQUEST_ID:
                 raise TypeError(f"Unique({name!r}): its stored name cannot be {stored_name!r}.")

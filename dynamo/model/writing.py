@@ -11,6 +11,7 @@ from dynamo.exceptions import ConditionFailed
 from dynamo.model.creating import Creatable, MarkedWrite
 from dynamo.model.objects import VERSION, WRITE_ID, new_write_id, next_version
 from dynamo.transactions import Transaction, joined
+from dynamo.wire.attributes import FormAttribute
 from dynamo.wire.types import Item, Request, Typed
 from dynamo.wire.updates import Update, conditional, with_defaults
 from dynamo.wire.values import is_same_value, text_of, typed_number
@@ -173,9 +174,13 @@ class Writable(Creatable):
             )
             write.on_commit(self, lambda stored: self._become(stored or before, before, {*names}))
 
-    def _implied(self, values: Mapping[str, object]) -> Mapping[str, Any]:
-        """The attributes that a change to `values` also changes, for subclasses."""
-        return {}
+    def _implied(self, values: Mapping[str, object]) -> dict[str, Any]:
+        """The attributes that a change to `values` also changes."""
+        return {
+            name: attribute.now()
+            for name, _stored_name, attribute in self._named_attributes()
+            if isinstance(attribute, FormAttribute) and attribute.auto_now
+        }
 
     def _changed(self, values: Mapping[str, object]) -> dict[str, Typed | None]:
         """Those of `values` that are not stored, by stored name; None for one that is removed."""
@@ -218,7 +223,7 @@ class Writable(Creatable):
         before = self.stored
         read = self._version_of(before)
         version = next_version(read)
-        counts_only = bool(added) and not changed
+        counts_only = bool(added) and not asked
         if counts_only:
             mine = self._is_same_item_condition()
             added = {**added, VERSION: typed_number(1)}

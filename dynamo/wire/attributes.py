@@ -4,10 +4,18 @@
 
 label             what forms and messages call it; by default made from the attribute's name
 null              it may be absent, and forms do not require it
+blank             whether forms accept no value; by default if `null` or `default` say so. A text
+                  with `blank=True` alone has the default ""
+unique            short for `unique_<name> = Unique("<name>")`, which compares values as they are
 default           a constant also stands for a stored item without the attribute, unless `null`;
                   a function is called for new items only. A constant is hashable: `list`, not `[]`
-help_text, choices, max_length, validators
+help_text, choices, max_length, validators, error_messages
                   as in Django; forms apply them
+min_value, max_value
+                  of numbers; forms apply them
+auto_now, auto_now_add
+                  of dates: the time of the last write that changed something, or of the creation,
+                  unless the caller gives one. Forms leave it out
 editable          False: forms leave it out
 sensitive         True: the admin neither shows nor logs it
 attr_name         the stored name, if it differs
@@ -16,10 +24,12 @@ PynamoDB's own attributes work as well. They have no options, so forms derive th
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal, Inexact, InvalidOperation, Subnormal
-from typing import Any, TypeVar
+from difflib import get_close_matches
+from functools import partial
+from typing import Any, ClassVar, Never, TypeVar
 
 from django.core.serializers.json import DjangoJSONEncoder
 from pynamodb.attributes import Attribute
@@ -30,12 +40,41 @@ Value = TypeVar("Value")
 #: DynamoDB's numbers: 38 digits, 1E-130 to 9.99E+125. Too large a number is inexact.
 _NUMBERS = Context(prec=38, Emin=-130, Emax=125, traps=[InvalidOperation, Inexact, Subnormal])
 
+#: Options of some attributes only.
+_KINDS = {
+    "max_length": "TextAttribute",
+    "min_value": "IntegerAttribute and DecimalAttribute",
+    "max_value": "IntegerAttribute and DecimalAttribute",
+    "auto_now": "DateAttribute and DateTimeAttribute",
+    "auto_now_add": "DateAttribute and DateTimeAttribute",
+}
+#: What to use instead of other options of Django's fields.
+_INSTEAD = {
+    "db_collation": "Unique(…, normalize=casefolded)",
+    "db_column": "attr_name",
+    "db_default": "default",
+    "db_index": "a GlobalSecondaryIndex in the class",
+    "primary_key": "hash_key=True",
+    "unique_for_date": "Unique of two attributes in the class",
+    "unique_for_month": "Unique of two attributes in the class",
+    "unique_for_year": "Unique of two attributes in the class",
+    "verbose_name": "the label, which is the first argument",
+}
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What to use instead of the unknown `name`: the nearest of the `known` names, or all."""
+    found = get_close_matches(name, known, n=1)
+    return found[0] if found else f"one of its options: {', '.join(known)}"
+
 
 class FormAttribute(Attribute[Value]):
     """The base of attributes that have Django's options; see the module."""
 
     #: The types of a value. Others are a TypeError before a request is sent.
     value_types: tuple[type, ...] = ()
+    #: The options that only some attributes have.
+    own_options: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self,
@@ -44,18 +83,40 @@ class FormAttribute(Attribute[Value]):
         hash_key: bool = False,
         range_key: bool = False,
         null: bool = False,
+        blank: bool | None = None,
+        unique: bool = False,
         default: Any = None,
         default_for_new: Any = None,
         attr_name: str | None = None,
         help_text: Any = "",
         max_length: int | None = None,
         choices: Any = None,
+        min_value: Any = None,
+        max_value: Any = None,
+        auto_now: bool = False,
+        auto_now_add: bool = False,
         validators: Sequence[Callable[[Any], Any]] = (),
+        error_messages: Mapping[str, Any] | None = None,
         editable: bool = True,
         sensitive: bool = False,
+        **unknown: Never,
     ) -> None:
-        if max_length is not None and not isinstance(self, TextAttribute):
-            raise TypeError("max_length is an option of TextAttribute.")
+        some = {
+            "max_length": max_length,
+            "min_value": min_value,
+            "max_value": max_value,
+            "auto_now": auto_now or None,
+            "auto_now_add": auto_now_add or None,
+        }
+        for option, value in (some | unknown).items():
+            if option in unknown or (value is not None and option not in self.own_options):
+                raise TypeError(self._refusal(option))
+        if auto_now or auto_now_add:
+            if hash_key or range_key or default is not None or default_for_new is not None:
+                raise TypeError("auto_now and auto_now_add are not for keys, nor with a default.")
+            default_for_new, editable = self.now, False
+        if blank and not null and default is default_for_new is None and str in self.value_types:
+            default = ""
         if default is not None and default_for_new is not None:
             raise ValueError("An attribute has one default: default or default_for_new.")
         if default is not None and (null or callable(default)):
@@ -76,9 +137,26 @@ class FormAttribute(Attribute[Value]):
         self.help_text = help_text
         self.max_length = max_length
         self.choices = getattr(choices, "choices", choices)
+        self.blank = blank
+        self.unique = unique
+        self.min_value, self.max_value = min_value, max_value
+        self.auto_now = auto_now
         self.validators = list(validators)
+        self.error_messages = dict(error_messages or {})
         self.editable = editable
         self.sensitive = sensitive
+
+    @classmethod
+    def _refusal(cls, option: str) -> str:
+        if option in _KINDS:
+            return f"{option} is an option of {_KINDS[option]}."
+        known = sorted({*(FormAttribute.__init__.__kwdefaults__ or ())} - {*_KINDS})
+        instead = _INSTEAD.get(option) or nearest(option, [*known, *cls.own_options])
+        return f"{cls.__name__} has no option {option}. Use {instead}."
+
+    @staticmethod
+    def now() -> Any:
+        """The value of `auto_now` and `auto_now_add`."""
 
     def serialize(self, value: Any) -> Any:
         if not isinstance(value, self.value_types) or (
@@ -100,6 +178,7 @@ class TextAttribute(FormAttribute[str]):
 
     attr_type = STRING
     value_types = (str,)
+    own_options = ("max_length",)
 
     def stored(self, value: str) -> str:
         # The plain text, also of a member of an enumeration, whose `str` may be its name.
@@ -111,6 +190,7 @@ class IntegerAttribute(FormAttribute[int]):
 
     attr_type = NUMBER
     value_types = (int,)
+    own_options = ("min_value", "max_value")
 
     def stored(self, value: int) -> str:
         return number_text(value)
@@ -134,6 +214,7 @@ class DecimalAttribute(FormAttribute[Decimal]):
 
     attr_type = NUMBER
     value_types = (Decimal, int)
+    own_options = ("min_value", "max_value", "max_digits", "decimal_places")
 
     def __init__(
         self,
@@ -186,6 +267,8 @@ class DateAttribute(FormAttribute[date]):
 
     attr_type = STRING
     value_types = (date,)
+    own_options = ("auto_now", "auto_now_add")
+    now = staticmethod(date.today)
 
     def stored(self, value: date) -> str:
         if isinstance(value, datetime):
@@ -208,6 +291,8 @@ class DateTimeAttribute(FormAttribute[datetime]):
 
     attr_type = STRING
     value_types = (datetime,)
+    own_options = ("auto_now", "auto_now_add")
+    now = staticmethod(partial(datetime.now, UTC))
 
     def stored(self, value: datetime) -> str:
         if value.tzinfo is None:

@@ -56,10 +56,22 @@ class ShownEncoder(DjangoJSONEncoder):
         return o.hex() if isinstance(o, bytes) else super().default(o)
 
 
+#: Options that Django's fields do not pass to those of forms.
+_IN_FORMS = ("error_messages", "max_value", "min_value")
+
+
 class AttributeField(models.Field):
     """A field of `django.db` that stands for `attribute`."""
 
     attribute: pynamodb.Attribute[Any]
+
+    def formfield(self, *args: Any, **options: Any) -> Any:
+        own = {
+            name: value
+            for name in _IN_FORMS
+            if (value := getattr(self.attribute, name, None)) not in (None, {})
+        }
+        return super().formfield(*args, **own | options)
 
 
 class _Number(models.FloatField):
@@ -112,6 +124,7 @@ _OPTIONS = (
     "choices",
     "decimal_places",
     "editable",
+    "error_messages",
     "help_text",
     "max_digits",
     "max_length",
@@ -134,8 +147,13 @@ def field_of(
     defaults = (getattr(attribute, name, None) for name in ("default", "default_for_new"))
     default = next((default for default in defaults if default is not None), models.NOT_PROVIDED)
     may_be_empty = bool(attribute.null) or default in EMPTY_VALUES
+    blank = getattr(attribute, "blank", None)
     field: Any = kind(
-        null=attribute.null, blank=may_be_empty, default=default, unique=unique, **options
+        null=attribute.null,
+        blank=may_be_empty if blank is None else blank,
+        default=default,
+        unique=unique,
+        **options,
     )
     field.set_attributes_from_name(name)
     field.attribute, field.model = attribute, model
