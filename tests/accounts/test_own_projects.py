@@ -1,19 +1,19 @@
 """`accounts` in projects of their own, as docs/registration.md describes them."""
 
 import os
-import subprocess
-import sys
 import uuid
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.checks import run_checks
+from django.core.management import call_command
 
 from project import settings as site
 from tests.commands import ROOT
 from tests.conftest import PATIENCE_SECONDS
 from tests.environment import clean_environment
+from tests.fork_server import fork_server
 from tests.tutorial import FILE, write_files
 
 PAGE = dict(FILE.findall((ROOT / "docs" / "registration.md").read_text(encoding="utf-8")))
@@ -161,9 +161,7 @@ assert "signup/confirm" not in mail.outbox[-1].body
 
 def run(folder: Path, engine: str, program: str, *, settings: str = "", **more: str) -> str:
     """Run `program` in the project of the page; the files `more` are added."""
-    subprocess.run(
-        [sys.executable, "-m", "django", "startproject", "club", str(folder)], check=True
-    )
+    call_command("startproject", "club", str(folder))
     file = folder / "club" / "settings.py"
     own = f'DYNAMODB_TABLE_PREFIX = "{uuid.uuid4()}."'
     file.write_text("\n".join((file.read_text(), PAGE["club/settings.py"], settings, SUITED, own)))
@@ -171,21 +169,13 @@ def run(folder: Path, engine: str, program: str, *, settings: str = "", **more: 
     write_files(more, folder)
     env = clean_environment(
         PATH=os.environ["PATH"],
-        PYTHONPATH=f"{folder}{os.pathsep}{ROOT}",
+        PYTHONPATH=str(ROOT),
         AWS_ENDPOINT_URL_DYNAMODB=engine,
         AWS_DEFAULT_REGION="us-east-1",
         AWS_ACCESS_KEY_ID="tests",
         AWS_SECRET_ACCESS_KEY="tests",
     )
-    done = subprocess.run(
-        [sys.executable, "-c", BEGIN + program],
-        cwd=folder,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = fork_server.run("-c", BEGIN + program, env=env, folder=folder)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
