@@ -18,7 +18,7 @@ MYPY_ENV := DJANGO_DEBUG=on DJANGO_SECRET_KEY=read-by-the-type-checker-only
 # The types of an app that uses the library. It has the settings of an example.
 APP_ENV := PYTHONPATH=../../examples/admin MYPYPATH=../../examples/admin DJANGO_SETTINGS_MODULE=club.settings
 
-.PHONY: help run test compiled test-library lambda coverage test-slow torture engines bench scale lint size messages samples dist install lock
+.PHONY: help run test compiled test-library lambda coverage test-slow torture engines bench scale lint size messages samples docs dist install lock
 .DELETE_ON_ERROR:
 
 # Each target with a comment after ##.
@@ -105,6 +105,9 @@ messages: install ## update and compile the translations
 # Writes the PDFs of docs/samples/.
 samples: install ## write the PDFs of docs/samples/
 	$(MYPY_ENV) DJANGO_SETTINGS_MODULE=project.settings $(BIN)/python -m tests.sample_invoices
+
+docs: install ## make a site of the docs in build/docs/
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env docs build/docs
 
 # What a release uploads. See docs/developers.md.
 dist: install ## build the wheel and the source archive into dist/, and check them

@@ -95,8 +95,10 @@ class Transaction(AltersData):
 
     For `repeat_conflicts` see `client.sending`.
 
-    Raises (at the end of the block, or from `commit`):
-        the `otherwise` error of the refused write; Refused, a group of them, if there are several.
+    The end of the block, or `commit`, raises the `otherwise` error of a refused write.
+
+    Raises:
+        Refused: several writes were refused; the group has their errors.
         ValueError: it is too large. Nothing was sent.
         AlreadyDone: some writes had been done before, so the others were not written.
         Unavailable, Rejected, TableMissing, TransactionConflict: see `client.sending`.
