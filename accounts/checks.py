@@ -21,6 +21,7 @@ from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
+from django.db.models import NOT_PROVIDED
 from django.shortcuts import resolve_url
 from django.urls import NoReverseMatch, Resolver404, resolve
 
@@ -34,8 +35,7 @@ _FOR_DEVELOPMENT = tuple(
 #: By id: what is wrong, and the hint.
 _TEXTS = {
     "E001": (
-        "No mail can be sent: the origin of mailed links is not configured, and "
-        "DJANGO_ALLOWED_HOSTS does not name a single host.",
+        "No mail can be sent: the origin of mailed links is not configured.",
         "Set ACCOUNTS_SITE_ORIGIN, such as https://www.example.com.",
     ),
     "W001": (
@@ -50,11 +50,11 @@ _TEXTS = {
     ),
     "W003": (
         "The sign-up form reveals whether an email address has an account.",
-        "Set ACCOUNTS_PREVENT_ENUMERATION=on.",
+        "Set ACCOUNTS_PREVENT_ENUMERATION to True.",
     ),
     "W004": (
         "A new email address takes effect before it is confirmed.",
-        "Set ACCOUNTS_EMAIL_CHANGE=confirm.",
+        'Set ACCOUNTS_EMAIL_CHANGE to "confirm".',
     ),
     "W005": (
         "Limits of 0 times refuse every attempt: {limits}.",
@@ -170,8 +170,13 @@ def _wrong_model() -> Iterator[Error]:
         return
     known = model.get_attributes().keys()
     names = [name for name in ("username", "email") if name in known]
+    own = model.own_fields().items()
+    required = [name for name, one in own if not one.null and one.default is NOT_PROVIDED]
     told = {
         "sign_up_fields lacks": [name for name in names if name not in model.sign_up_fields],
+        "sign_up_fields lacks what has neither a default nor null=True": [
+            name for name in required if name not in model.sign_up_fields
+        ],
         "sign_up_fields has no attribute": [n for n in model.sign_up_fields if n not in known],
         "profile_fields has no attribute": [n for n in model.profile_fields if n not in known],
         "profile_fields has what pages of their own change": [
@@ -186,10 +191,9 @@ def _wrong_model() -> Iterator[Error]:
 
 @register(Tags.security, deploy=True)
 def check_settings(app_configs: object, **kwargs: object) -> list[CheckMessage]:
-    sends_nothing = settings.EMAIL_BACKEND.startswith(_FOR_DEVELOPMENT)
     unset = {
-        "EMAIL_URL": sends_nothing or not getattr(settings, "EMAIL_IS_CONFIGURED", True),
-        "DJANGO_FROM_EMAIL": settings.DEFAULT_FROM_EMAIL.endswith("@localhost"),
+        "EMAIL_BACKEND": settings.EMAIL_BACKEND.startswith(_FOR_DEVELOPMENT),
+        "DEFAULT_FROM_EMAIL": settings.DEFAULT_FROM_EMAIL.endswith("@localhost"),
     }
     missing = " and ".join(name for name, is_unset in unset.items() if is_unset)
     allowed = {name: limit_of(name) for name in LIMITS}

@@ -93,7 +93,7 @@ class UnknownUser(AccountError):
 
     who: str
 
-    text = "No account has the username, email address or primary key {who!r}."
+    text = "There is no account {who!r}."
 
 
 class BadLink(AccountError):

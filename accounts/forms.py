@@ -46,17 +46,18 @@ class BoundedPasswordsMixin(forms.Form):
 class SignInForm(BoundedPasswordsMixin, AuthenticationForm):
     """Django's form, for a username or an email address."""
 
-    error_messages = AuthenticationForm.error_messages | {
-        "invalid_login": _("No account has this username or email address with this password.")
-    }
-
     remember_me = forms.BooleanField(label=_("Stay signed in on this device"), required=False)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         username = self.fields["username"]
-        has_usernames = "username" in account_model().get_attributes()
-        username.label = _("Username or email address") if has_usernames else _("Email address")
+        if "username" in account_model().get_attributes():
+            username.label = _("Username or email address")
+            refused = _("No account has this username or email address with this password.")
+        else:
+            username.label = _("Email address")
+            refused = _("No account has this email address with this password.")
+        self.error_messages = self.error_messages | {"invalid_login": refused}
         # Django only gives the limit to the widget, and a long text takes long to compare.
         username.validators.append(MaxLengthValidator(EMAIL_MAX_LENGTH))
 
@@ -136,11 +137,11 @@ class PartialForm(ModelForm[M]):
     """
 
     version_optional = True
-    #: The page says it once.
-    all_optional = True
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        #: If so, the page says it once.
+        self.all_optional = not any(self.fields[name].required for name in self.model_fields)
         if self.is_bound:
             sent: Any = self.data.copy()  # type: ignore[attr-defined]  # a dict's, a QueryDict's
             for name in self.model_fields:

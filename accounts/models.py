@@ -180,6 +180,12 @@ class AbstractAccount(AbstractUser):
         }
 
     @classmethod
+    def own_fields(cls) -> dict[str, Any]:
+        """The attributes that the project's model adds, as fields."""
+        common = AbstractAccount.get_attributes()
+        return {name: one for name, one in cls._meta.fields.items() if name not in common}
+
+    @classmethod
     def uniques(cls) -> list[tuple[str, ...]]:
         """The names of the attributes of each `Unique`."""
         return [unique.names for unique in cls._unique_keys]

@@ -20,9 +20,15 @@ _ALWAYS_SHOWN = (
 )
 
 
+def own_attributes() -> list[str]:
+    """The names of what the project's model adds, without sensitive attributes."""
+    own = account_model().own_fields().items()
+    return [name for name, one in own if not getattr(one.attribute, "sensitive", False)]
+
+
 def shown_attributes() -> tuple[str, ...]:
     """The names of the attributes that the owner gets."""
-    return ("pk", *account_model().typed_attributes(), *_ALWAYS_SHOWN)
+    return ("pk", *account_model().typed_attributes(), *own_attributes(), *_ALWAYS_SHOWN)
 
 
 def by_stored_name(item: Model, names: Iterable[str]) -> dict[str, object]:

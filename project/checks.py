@@ -3,6 +3,7 @@
 project.E001   a static file was not collected: the site would not start
 project.W001   a static file changed after it was collected
 project.W002   every Host header is accepted
+project.W003   no mail server is configured
 """
 
 from collections.abc import Iterator
@@ -78,3 +79,10 @@ def check_allowed_hosts(app_configs: object, **kwargs: object) -> list[CheckMess
     problem = "DJANGO_ALLOWED_HOSTS is *: the site accepts every Host header."
     warning = Warning(problem, hint="List the host names of the site.", id="project.W002")
     return [warning] if "*" in settings.ALLOWED_HOSTS else []
+
+
+@register(Tags.security, deploy=True)
+def check_mail_server(app_configs: object, **kwargs: object) -> list[CheckMessage]:
+    problem = "EMAIL_URL is not set: mails go to a server on this machine."
+    hint = "Set it to a mail server, also to one on this machine."
+    return [] if settings.EMAIL_IS_CONFIGURED else [Warning(problem, hint=hint, id="project.W003")]

@@ -48,11 +48,13 @@ def hold_sign_up(
     """
     model = account_model()
     values = model.cleaned(**values)
-    asked = [{name: values.get(name) for name in names} for names in model.uniques()]
+    # With the defaults of attributes that no page asks for.
+    user = model(**values)
+    uniques = [{name: getattr(user, name) for name in names} for names in model.uniques()]
     refusals = [
-        taken(tuple(unique), values)
-        for unique in asked
-        if "email" not in unique and all(unique.values()) and model.is_taken(**unique)
+        taken(tuple(unique), unique)
+        for unique in uniques
+        if "email" not in unique and model.is_taken(**unique)
     ]
     if len(refusals) > 1:
         raise Refused("Several values are taken.", refusals)

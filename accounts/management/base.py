@@ -2,27 +2,20 @@
 
 import json
 from collections.abc import Callable
-from datetime import datetime
+from datetime import date
+from numbers import Number
 from typing import Any, ClassVar
 
 from django.core.management.base import CommandParser
 
 from accounts.models import AbstractAccount
-from accounts.personal_data import by_stored_name
+from accounts.personal_data import by_stored_name, own_attributes
 from accounts.services import find_user
 from dynamo.management.base import DynamoCommand
+from dynamo.wire.fields import ShownEncoder
 
-_SHOWN = (
-    "pk",
-    "username",
-    "email",
-    "full_name",
-    "phone_number",
-    "is_active",
-    "is_staff",
-    "date_joined",
-    "last_login",
-)
+_SHOWN = ("pk", "username", "email", "full_name", "phone_number")
+_SHOWN_LAST = ("is_active", "is_staff", "date_joined", "last_login")
 
 
 class UserCommand(DynamoCommand):
@@ -37,7 +30,7 @@ class UserCommand(DynamoCommand):
     said = ""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        who = "a username, an email address or a primary key"
+        who = "its email address or primary key, or its username if accounts have one"
         parser.add_argument("who", metavar="WHO", help=who)
         for name in self.arguments:
             parser.add_argument(name.lower(), metavar=name)
@@ -55,23 +48,34 @@ class UserCommand(DynamoCommand):
 
 def as_json(user: AbstractAccount) -> str:
     """One JSON object. Times are ISO 8601 in UTC, missing values are null."""
-    return json.dumps(by_stored_name(user, _SHOWN), default=datetime.isoformat, ensure_ascii=False)
+    return json.dumps(_shown(user), default=_plain, ensure_ascii=False)
 
 
 def as_lines(user: AbstractAccount) -> str:
     """One line for each value that the account has."""
-    shown = by_stored_name(user, _SHOWN) | ({"isSuperuser": True} if user.is_superuser else {})
+    shown = _shown(user) | ({"isSuperuser": True} if user.is_superuser else {})
     return "\n".join(
-        f"{key + ':':<13}{_readable(value)}" for key, value in shown.items() if value is not None
+        f"{key + ':':<12} {_readable(value)}" for key, value in shown.items() if value is not None
     )
 
 
 def as_row(user: AbstractAccount) -> str:
     state = "" if user.is_active else "  (deactivated)"
-    return f"{user.pk}  {user}  {user.email}{state}"
+    names = dict.fromkeys((str(user), user.email))
+    return f"{user.pk}  {'  '.join(names)}{state}"
+
+
+def _shown(user: AbstractAccount) -> dict[str, object]:
+    return by_stored_name(user, (*_SHOWN, *own_attributes(), *_SHOWN_LAST))
+
+
+def _plain(value: object) -> object:
+    return value.isoformat() if isinstance(value, date) else ShownEncoder().default(value)
 
 
 def _readable(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return value.isoformat() if isinstance(value, datetime) else str(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    return str(value) if isinstance(value, (str, Number)) else ShownEncoder().encode(value)

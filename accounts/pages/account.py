@@ -43,6 +43,7 @@ from accounts.personal_data import account_of, sessions_of
 from accounts.signals import account_deleted, account_exporting
 from dynamo import TableMissing, Unavailable
 from dynamo.middleware import unavailable
+from dynamo.wire.fields import ShownEncoder
 
 
 class ProfileView(
@@ -130,7 +131,7 @@ class AccountExportView(FreshSignInMixin, View):
         for _receiver, part in parts:
             data |= part or {}
         options = {"indent": 2, "ensure_ascii": False}
-        response = JsonResponse(data, json_dumps_params=options)
+        response = JsonResponse(data, ShownEncoder, json_dumps_params=options)
         response["Content-Disposition"] = 'attachment; filename="account.json"'
         return response
 

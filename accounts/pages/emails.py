@@ -15,6 +15,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.decorators import method_decorator
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _, gettext_lazy
 from django.views import View
 from django.views.decorators.cache import never_cache
@@ -106,8 +107,8 @@ def _reason(error: AccountError | Refused | ValidationError) -> str:
     errors = error.exceptions if isinstance(error, Refused) else [error]
     taken = [name for error in errors if isinstance(error, ValueTaken) for name in error.attributes]
     if taken:
-        attributes = account_model().typed_attributes()
-        names = ", ".join(str(attributes[name].label) for name in taken)
+        fields = account_model()._meta.fields
+        names = ", ".join(str(capfirst(fields[name].verbose_name)) for name in taken)
         return _("Another account now has the same: %(names)s.") % {"names": names}
     if any(isinstance(error, StaleUser) for error in errors):
         return str(CHANGED_MEANWHILE)

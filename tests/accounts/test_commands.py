@@ -357,9 +357,12 @@ def test_a_command_that_cannot_be_carried_out_says_why_in_one_line(engine: str, 
         (["changeemail", "ann", "nowhere"], "Enter a valid email address."),
         (["changeusername", "ann", "ＢＯＢ"], "username ＢＯＢ"),
         (["changeusername", "ann", "a b"], "Use letters, digits"),
-        (["changeemail", "nobody", "new@example.org"], "No account has"),
-        *(([f"{act}user", "nobody"], "No account has") for act in ("activate", "delete", "show")),
-        *((["showuser", who], "No account has") for who in UNKNOWN),
+        (["changeemail", "nobody", "new@example.org"], "There is no account"),
+        *(
+            ([f"{act}user", "nobody"], "There is no account")
+            for act in ("activate", "delete", "show")
+        ),
+        *((["showuser", who], "There is no account") for who in UNKNOWN),
     ):
         assert told in failure(run(*command)), command
     assert stored_items() == before

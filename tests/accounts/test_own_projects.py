@@ -1,6 +1,7 @@
 """`accounts` in projects of their own, as docs/registration.md describes them."""
 
 import os
+import re
 import uuid
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from django.core.checks import run_checks
 from django.core.management import call_command
 
+from accounts.checks import check_settings
 from project import settings as site
 from tests.commands import ROOT
 from tests.conftest import PATIENCE_SECONDS
@@ -43,12 +45,12 @@ sending.CONNECT_SECONDS = sending.READ_SECONDS = DYNAMODB_PAGE_SECONDS
 
 #: What each program begins with.
 BEGIN = """
-import io, os, re
+import io, json, os, re
 os.environ["DJANGO_SETTINGS_MODULE"] = "club.settings"
 import django
 django.setup()
 from django.core import mail
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django.test.utils import setup_test_environment
 
@@ -68,6 +70,20 @@ def sign_up(client, **values):
     values |= {"password1": PASSWORD, "password2": PASSWORD}
     values["request_id"] = hidden(shown, "request_id")
     return client.post("/accounts/signup/", values)
+
+def shown(client, page):
+    return re.sub("<[^>]*>", "", client.get(f"/accounts/{page}/").content.decode())
+
+def printed(*command):
+    out = io.StringIO()
+    call_command(*command, stdout=out)
+    return out.getvalue()
+
+def refused(*command):
+    try:
+        printed(*command)
+    except CommandError as error:
+        return str(error)
 
 def follow(client):
     link = re.search(r"http://[^/]+(/\\S+)", mail.outbox[-1].body)[1]
@@ -115,6 +131,15 @@ assert bob.post("/accounts/profile/", {"club": "go"}).status_code == 302
 assert bob.get("/accounts/export/").json()["account"]["club"] == "go"
 call_command("createuser", username="eve", email="eve@example.org", club="go",
              membership_number="9", unusable_password=True)
+eve = {"club": "go", "membership_number": "9"}
+assert eve.items() <= json.loads(printed("showuser", "eve", "--json")).items()
+assert "membership_number: 9" in printed("showuser", "eve")
+from accounts.services import find_user
+from tests.items import overwrite, remove_item
+ann, twin = find_user("ann"), find_user("bob")
+remove_item(twin.table(), pk=twin.guard_key_of(club="go", membership_number="2"))
+overwrite(twin, club={"S": "chess"}, membership_number={"S": "1"})
+assert "account.change(club=…, membership_number=…)" in refused("checkguards")
 from dynamo.tables.definitions import all_tables
 assert [table.base_name for table in all_tables()] == ["cache", "members"]
 """
@@ -127,8 +152,12 @@ for page in ("profile", "email", "delete", "sessions"):
     assert ann.get(f"/accounts/{page}/").status_code == 200, page
 for page in ("username", "username_reminder"):
     assert ann.get(f"/accounts/{page}/").status_code == 404, page
+assert "sername" not in "".join(shown(ann, page) for page in ("profile", "email", "delete"))
 ann.post("/accounts/logout/")
-assert "reminder" not in ann.get("/accounts/login/").content.decode()
+wrong = {"username": "ann@example.org", "password": "wrong"}
+for page in (ann.get("/accounts/login/"), ann.post("/accounts/login/", wrong)):
+    texts = re.sub("<[^>]*>", "", page.content.decode())
+    assert "reminder" not in page.content.decode() and "sername" not in texts, texts
 who = {"username": "ann@example.org", "password": PASSWORD}
 assert ann.post("/accounts/login/", who).status_code == 302
 from pathlib import Path
@@ -139,7 +168,11 @@ for told in ('"created": 1, "unchanged": 1', '"created": 0, "unchanged": 2'):
     out = io.StringIO()
     call_command("importusers", str(rows), "--json", stdout=out)
     assert told in out.getvalue(), out.getvalue()
-call_command("deleteuser", "ann@example.org", interactive=False)
+assert printed("listusers").count("ann@example.org") == 1
+assert "sername" not in refused("showuser", "nobody@example.org")
+ann.post("/accounts/delete/", {"password": PASSWORD})
+call_command("deleteuser", "bob@example.org", interactive=False)
+assert "sername" not in "".join(message.body + message.subject for message in mail.outbox)
 """
 
 FRAME = """<!doctype html><title>{% block title %}{% endblock %}</title><p>The club</p>
@@ -156,6 +189,37 @@ known = follow(ann)
 assert known.url.startswith("/accounts/login/")
 sign_up(Client(), username="other", email="ann@example.org")
 assert "signup/confirm" not in mail.outbox[-1].body
+"""
+
+HELD = """
+ann, bob, eve = Client(), Client(), Client()
+assert sign_up(ann, username="ann", email="ann@example.org", number="0").status_code == 302
+assert sign_up(bob, username="bob", email="bob@example.org", number="0").status_code == 302
+late = mail.outbox.pop()
+assert follow(ann).status_code == 302
+mail.outbox.append(late)
+assert "Another account now has the same: Club, Number" in follow(bob).content.decode()
+taken = sign_up(eve, username="eve", email="eve@example.org", number="0")
+assert errors(taken) == ["number"], taken
+"""
+
+#: With an attribute that no page asks for.
+OF_CLUBS = """
+from accounts.models import AbstractAccount
+from dynamo import IntegerAttribute, TextAttribute, Unique
+
+
+class Member(AbstractAccount):
+    class Meta:
+        table_name = "members"
+
+    number = IntegerAttribute("Number")
+    club = TextAttribute({options})
+
+    unique_number = Unique("club", "number")
+
+    sign_up_fields = ("username", "email", "number")
+    profile_fields = ()
 """
 
 
@@ -338,6 +402,25 @@ def test_a_sign_up_that_hides_which_addresses_are_known(tmp_path: Path, engine: 
     run(tmp_path, engine, HIDDEN_LINK, settings="\nACCOUNTS_PREVENT_ENUMERATION = True\n")
 
 
+@pytest.mark.parametrize("options", ["default='chess'", "'Club', default_for_new='chess'"])
+def test_a_held_sign_up_is_refused_for_unique_values_that_no_page_asks_for(
+    tmp_path: Path, engine: str, options: str
+) -> None:
+    hidden = f"{OF_MEMBERS}\nACCOUNTS_PREVENT_ENUMERATION = True\n"
+    models = {"members/models.py": OF_CLUBS.format(options=options)}
+
+    run(tmp_path, engine, HELD, settings=hidden, **models)
+
+
+def test_an_attribute_that_nothing_gives_a_value_is_an_error_of_the_check(
+    tmp_path: Path, engine: str
+) -> None:
+    models = {"members/models.py": OF_CLUBS.format(options="")}
+
+    with pytest.raises(AssertionError, match="neither a default nor null=True: club"):
+        run(tmp_path, engine, "", settings=OF_MEMBERS, **models)
+
+
 def test_a_view_of_ones_own_is_limited_by_client_or_by_key(tmp_path: Path, engine: str) -> None:
     own = "\nROOT_URLCONF = 'pages.views'\n"
 
@@ -392,6 +475,19 @@ def test_a_mistake_in_the_settings_is_an_error_of_the_check(
     setattr(settings, name, value)
 
     assert [text for text in ours() if told in text]
+
+
+def test_hints_for_deployment_name_settings_not_variables_of_the_site(settings: Any) -> None:
+    settings.ACCOUNTS_SITE_ORIGIN = ""
+    settings.DEFAULT_FROM_EMAIL = "webmaster@localhost"
+    settings.ACCOUNTS_EMAIL_CHANGE = "immediate"
+
+    hints = [str(item.hint) for item in check_settings(None)]
+
+    assert len(hints) >= 4
+    for hint in hints:
+        assert all(hasattr(settings, name) for name in re.findall("[A-Z]{2,}_[A-Z_]+", hint)), hint
+        assert "=" not in hint
 
 
 def ours() -> list[str]:

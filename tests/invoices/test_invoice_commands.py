@@ -97,7 +97,9 @@ REFUSALS = {
     f"{ISSUE} --request-id r": f"This request id issued invoice {FIRST} before, with other",
     f"{ISSUE} --date {DAY_BEFORE}": f"The last invoice is dated {DAY}. {DAY_BEFORE} is before that",
     f"{ISSUE} --date {LATE}": f"{LATE} is after tomorrow. With it, no other invoice of its year",
-    **dict.fromkeys((f"{ISSUE} --user nobody", "listinvoices --user nobody"), "No account has the"),
+    **dict.fromkeys(
+        (f"{ISSUE} --user nobody", "listinvoices --user nobody"), "There is no account"
+    ),
     **{
         f"{command} --user ann {number}": error
         for command, number, error in (

@@ -336,7 +336,7 @@ def test_a_check_for_deployment_finds_nothing(own_checkout: Path, engine: str) -
         ({"DJANGO_ALLOWED_HOSTS": "*", "ACCOUNTS_SITE_ORIGIN": None}, "accounts.E001"),
         ({"DJANGO_SECRET_KEY": "weak"}, "security.W009"),
         ({"DJANGO_BEHIND_TLS_PROXY": "on", "ACCOUNTS_TRUSTED_HOPS": None}, "accounts.W001"),
-        ({"EMAIL_URL": None}, "accounts.W002"),
+        ({"EMAIL_URL": None}, "project.W003"),
         ({"EMAIL_URL": "consolemail://"}, "accounts.W002"),
         ({"DJANGO_FROM_EMAIL": None}, "accounts.W002"),
         ({"ACCOUNTS_PREVENT_ENUMERATION": None}, "accounts.W003"),

@@ -6,6 +6,16 @@ from dynamo.management.progress import progress_bars
 from dynamo.tables.findings import Progress
 
 
+def _settled_by() -> str:
+    """What changes the unique values of an account."""
+    uniques = account_model().uniques()
+    commands = {("email",): "changeemail", ("username",): "changeusername"}
+    named = " or ".join(command for names, command in commands.items() if names in uniques)
+    others = [names for names in uniques if names not in commands]
+    changes = (f", or account.change({'=…, '.join(names)}=…)" for names in others)
+    return f"{named} with its key{''.join(changes)}"
+
+
 class Command(checkunique.Command):
     help = (
         "Check that every account has a guard item for each unique value, and every guard item its "
@@ -20,7 +30,7 @@ class Command(checkunique.Command):
     items_name = "users"
     noun = "account"
     oldest_by = account_model().date_joined.attr_name
-    settled_by = "changeemail or changeusername with its key"
+    settled_by = _settled_by()
 
     def progress(self, *, shown: bool) -> AbstractContextManager[Progress]:
         return progress_bars(shown=shown)

@@ -3,6 +3,6 @@ from accounts.services import deactivate
 
 
 class Command(UserCommand):
-    help = "End an account's sessions and prevent sign-ins. Its username and email stay taken."
+    help = "End an account's sessions and prevent sign-ins. Its unique values stay taken."
     operation = staticmethod(deactivate)
     said = "{user} cannot sign in any more."

@@ -10,7 +10,7 @@ from dynamo.management.base import is_confirmed
 
 
 class Command(UserCommand):
-    help = "Delete an account. Its username and email address become free."
+    help = "Delete an account. Its unique values become free."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)

@@ -16,7 +16,7 @@ class Command(BaseCommand):
         if not settings.DYNAMODB_LOCAL:
             raise CommandError(
                 "This site uses AWS or a configured endpoint. "
-                "The local engine needs DJANGO_DEBUG and no endpoint."
+                "The local engine needs DEBUG and no endpoint."
             )
         try:
             self.stdout.write(self._done(action))
