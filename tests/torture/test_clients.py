@@ -15,7 +15,7 @@ from tests.torture.clients.invoices import InvoiceClient
 from tests.torture.clients.numbers import NumberClient, Plate
 from tests.torture.history import Journal
 
-STEPS = 150
+STEPS = 60
 
 
 def test_random_calls_end_as_the_checkers_of_torture_allow(engine: str, tmp_path: Path) -> None:
