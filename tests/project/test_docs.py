@@ -20,7 +20,10 @@ from dynamo.exceptions import DynamoError, ErrorWithValues, Refused
 from tests.commands import ROOT
 from tests.served import documented_options
 
-PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "benchmarks/README.md", "dynamo/guide.md")),
+    *sorted(ROOT.glob("docs/*.md")),
+]
 APPS = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"benchmarks", "tests"}
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

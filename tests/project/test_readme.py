@@ -4,6 +4,8 @@ import ast
 import os
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +24,7 @@ MANAGE = ".venv/bin/python manage.py "
 
 #: The bars of tables count too; there are more than a hundred.
 MOST_WORDS = 900
+MOST_LINES_OF_THE_GUIDE = 900
 
 #: The library alone is installed in the project that runs the README's Python.
 SETTINGS = """
@@ -38,9 +41,9 @@ django.setup()
 WHAT_IS_STORED_THEN = """
 from django.core.cache import cache
 
-assert Member.find(email="ann@EXAMPLE.com").pk == ann.pk
+assert Member.find(email="ann@example.com").pk == ann.pk
 try:
-    Member.create(email="ANN@example.net")
+    Member.create(email="ann@example.net")
 except Member.Taken:
     pass
 else:
@@ -57,11 +60,20 @@ def test_the_readme_is_short() -> None:
     assert len(README.split()) <= MOST_WORDS
 
 
+def test_the_guide_is_printed_and_short() -> None:
+    command = [sys.executable, "-m", "dynamo", "guide"]
+    printed = subprocess.check_output(command, cwd=ROOT, text=True, encoding="utf-8")
+
+    assert printed == (ROOT / "dynamo" / "guide.md").read_text(encoding="utf-8")
+    assert len(printed.splitlines()) <= MOST_LINES_OF_THE_GUIDE
+
+
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
     ("page", "then"),
     [
         ("README.md", WHAT_IS_STORED_THEN),
+        ("dynamo/guide.md", ""),
         ("docs/indexes.md", ""),
         ("docs/models.md", ""),
         ("docs/numbers.md", ""),
