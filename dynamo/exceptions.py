@@ -14,12 +14,11 @@ DynamoError
 ├── ConditionFailed        the condition of a single write was false
 ├── TransactionCancelled   conditions of a transaction were false (`Transaction` translates it)
 ├── TransactionConflict    another transaction or throttling was in the way; nothing was written
+├── Refused                (also an ExceptionGroup) several writes of a transaction were refused
 ├── AlreadyDone            a write was done before; the other writes of its transaction were not
 ├── TableMismatch          a table or an index exists, but with another key
 ├── DamagedItem            an item holds a value of another type than its model declares
 └── LocalEngineFailed      the local engine did not start
-
-Refused (ExceptionGroup)   several writes of one transaction were refused, each with its error
 """
 
 from __future__ import annotations
@@ -289,11 +288,14 @@ class LocalEngineFailed(DynamoError):
     text = "{reason}"
 
 
-class Refused(ExceptionGroup[Exception]):
-    """Several writes of one transaction were refused: the `otherwise` error of each.
+class Refused(ExceptionGroup[Exception], DynamoError):
+    """Several writes of one transaction were refused: `exceptions` has the error of each.
 
-    A single refusal is raised as its own error, not in a group. `except*` catches both.
+    A single refusal is raised as its own error, not in a group. `except* Taken` catches both.
     """
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self.exceptions))
 
     def derive(self, excs: Any) -> Refused:  # type: ignore[override]  # as in Python's documentation
         return Refused(self.message, excs)

@@ -403,7 +403,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
         """As `save`, but if the write is refused, show why in the form and return None."""
         try:
             return self.save()
-        except (ErrorWithValues, exceptions.Refused) as error:
+        except ErrorWithValues as error:
             self.add_refusal(error)
             return None
 

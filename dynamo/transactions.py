@@ -24,6 +24,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import wraps
 from types import TracebackType
@@ -45,6 +46,7 @@ from dynamo.exceptions import (
     Unavailable,
 )
 from dynamo.runtime.altering import AltersData
+from dynamo.runtime.threads import in_thread
 from dynamo.wire.types import Address, Item
 from dynamo.wire.updates import conditional
 from dynamo.wire.values import ITEM_MAX_BYTES
@@ -61,6 +63,9 @@ READ_TOGETHER = 25
 
 #: Called after a commit, with the item that is then stored if that is known.
 OnCommit = Callable[[Item | None], object]
+
+#: The transaction whose `with` block the caller is in.
+_innermost: ContextVar[Transaction | None] = ContextVar("transaction", default=None)
 
 P = ParamSpec("P")
 
@@ -93,6 +98,10 @@ class Transaction(AltersData):
     A refused transaction is a success if every put, update and deletion in it was refused because
     the stored item is what it was to store: the transaction was done before.
 
+    In its `with` block, a call without `write=` and another `with Transaction()` raise TypeError:
+    they would be committed even if this transaction fails. For writes that are wanted in any case,
+    open `with Transaction(independent=True)`. In a coroutine, use `async with`.
+
     For `repeat_conflicts` see `client.sending`.
 
     The end of the block, or `commit`, raises the `otherwise` error of a refused write.
@@ -117,8 +126,10 @@ class Transaction(AltersData):
         "update",
     )
 
-    def __init__(self, *, repeat_conflicts: bool = True) -> None:
+    def __init__(self, *, repeat_conflicts: bool = True, independent: bool = False) -> None:
         self._repeat_conflicts = repeat_conflicts
+        self._independent = independent
+        self._outer: Transaction | None = None
         self._writes: list[Write] = []
         #: The place in `_writes` of each write of a model's item, by its key.
         self._places: dict[tuple[object, ...], int] = {}
@@ -189,6 +200,14 @@ class Transaction(AltersData):
         self._on_commit.append((about, call))
 
     def __enter__(self) -> Self:
+        self._outer = _innermost.get()
+        if self._outer is not None and not self._independent:
+            raise TypeError(
+                "This would be committed on its own, although it is inside of `with Transaction() "
+                "as write`, which may fail. Pass write=write to each call. If it is wanted in any "
+                "case, open `with Transaction(independent=True) as own` and pass write=own."
+            )
+        _innermost.set(self)
         return self
 
     def __exit__(
@@ -197,8 +216,22 @@ class Transaction(AltersData):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        _innermost.set(self._outer)
         if error is None:
             self.commit()
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        _innermost.set(self._outer)
+        if error is None:
+            await in_thread(self.commit)
 
     def commit(self) -> None:
         """Send all collected writes; without any, do nothing."""

@@ -30,7 +30,7 @@ from django.views.generic.detail import SingleObjectMixin
 from django.views.generic.list import MultipleObjectMixin
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo.exceptions import BadCursor, ErrorWithValues, Refused
+from dynamo.exceptions import BadCursor, ErrorWithValues
 from dynamo.forms import M, ModelForm, key_names, modelform_factory, storable
 from dynamo.model.base import Model
 from dynamo.model.pages import Page
@@ -218,7 +218,7 @@ class _FormMixin(DetailMixin[M], Generic[M, F]):
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> Any:
         try:
             return super().post(request, *args, **kwargs)
-        except (ErrorWithValues, Refused) as error:
+        except ErrorWithValues as error:
             if not isinstance(self._form, ModelForm):
                 raise
             self._form.add_refusal(error)

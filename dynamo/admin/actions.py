@@ -29,7 +29,7 @@ from dynamo.admin.changelist import ListAdmin
 from dynamo.admin.models import LogEntry, label_of
 from dynamo.admin.shown import DamagedRow, id_of, id_of_key, name_of, with_id
 from dynamo.client import bulk
-from dynamo.exceptions import ErrorWithValues, Refused, Stale
+from dynamo.exceptions import ErrorWithValues, Stale
 from dynamo.forms import M
 from dynamo.model.base import Model
 from dynamo.transactions import Transaction
@@ -355,7 +355,7 @@ class ActionAdmin(ListAdmin[M]):
             text = OVERTAKEN
         except ValidationError as error:
             text = get_text_list(error.messages, djangos_text("and"))
-        except (ErrorWithValues, Refused) as error:
+        except ErrorWithValues as error:
             text = error
         else:
             if not done:

@@ -25,7 +25,7 @@ from pynamodb.attributes import UnicodeSetAttribute
 from dynamo.admin.actions import DELETE, REASON, ActionAdmin, as_stored
 from dynamo.admin.models import journal_of, list_entries
 from dynamo.admin.shown import Shown, is_sensitive, name_of, with_id
-from dynamo.exceptions import DamagedItem, ErrorWithValues, Refused
+from dynamo.exceptions import DamagedItem, ErrorWithValues
 from dynamo.forms import M, ModelForm
 from dynamo.model.objects import VERSION
 from dynamo.transactions import Transaction
@@ -302,7 +302,7 @@ class ModelAdmin(ActionAdmin[M]):
         except ValidationError as error:
             form.add_error(None, error)
             return False
-        except (ErrorWithValues, Refused) as error:
+        except ErrorWithValues as error:
             form.add_refusal(error)
             return False
         return True

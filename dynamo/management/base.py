@@ -19,7 +19,7 @@ from django.utils import translation
 
 from dynamo.client.plain import PlainModel, all_models
 from dynamo.client.tally import Tally, counting
-from dynamo.exceptions import ErrorWithValues, Refused
+from dynamo.exceptions import ErrorWithValues
 from dynamo.runtime.terminal import printable, quantity
 
 log = logging.getLogger("dynamo.commands")
@@ -78,10 +78,6 @@ class DynamoCommand(BaseCommand):
         with translation.override(LANGUAGE), counting() as tally:
             try:
                 return super().execute(*args, **options)
-            except Refused as error:
-                raise CommandError(
-                    " ".join(str(exception) for exception in error.exceptions)
-                ) from error
             except ValidationError as error:
                 raise CommandError(" ".join(error.messages)) from error
             except EOFError as error:

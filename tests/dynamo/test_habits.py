@@ -1,5 +1,8 @@
 """What a Django developer types from habit works, or is refused with the right call."""
 
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,9 +13,12 @@ from dynamo import (
     DateAttribute,
     DateTimeAttribute,
     DecimalAttribute,
+    DynamoError,
     IntegerAttribute,
     Model,
+    Refused,
     TextAttribute,
+    Transaction,
     Unique,
     casefolded,
 )
@@ -157,3 +163,73 @@ def test_a_value_that_each_write_changes_cannot_be_unique() -> None:
     names = {"Meta": type("Meta", (), {"table_name": "tests-habits"}), "__module__": __name__}
     with pytest.raises(TypeError, match="auto_now changes it"):
         type(Model)("Thing", (Model,), {**names, "at": DateAttribute(auto_now=True, unique=True)})
+
+
+# Transactions -------------------------------------------------------------------------------------
+
+
+def test_refused_is_an_error_of_the_library_and_a_group() -> None:
+    tom, kit = (Pet.create(name=name, chip=name) for name in ("Tom", "Kit"))
+
+    def swap() -> None:
+        with Transaction() as write:
+            Pet.create(name="Leo", chip="Tom", write=write)
+            Pet.create(name="Max", chip="Kit", write=write)
+
+    with pytest.raises(DynamoError) as refused:
+        swap()
+    error = refused.value
+    assert isinstance(error, Refused)
+    assert str(error) == "Another pet has the chip Tom. Another pet has the chip Kit."
+    assert isinstance(error.derive([KeyError()]), Refused)
+    found = []
+    try:
+        swap()
+    except* Pet.Taken as taken:
+        found = [item.values for item in taken.exceptions]
+    assert found == [{"chip": tom.chip}, {"chip": kit.chip}]
+
+
+async def _await(call: Callable[[], Any]) -> None:
+    async with Transaction() as write:
+        await Pet.acreate(name="Leo", write=write)
+        call()
+
+
+def _in_block(call: Callable[[], Any]) -> None:
+    with Transaction() as write:
+        Pet.create(name="Leo", write=write)
+        call()
+
+
+def _nested() -> None:
+    with Transaction():
+        pass
+
+
+@pytest.mark.parametrize(
+    "block", [_in_block, lambda call: asyncio.run(_await(call))], ids=["with", "async with"]
+)
+@pytest.mark.parametrize("call", [_nested, lambda: Pet.create(name="Kit")], ids=["with", "create"])
+def test_what_would_be_committed_although_the_transaction_around_it_fails_is_refused(
+    block: Callable[[Any], None], call: Callable[[], Any]
+) -> None:
+    for _again in range(2):
+        with pytest.raises(TypeError, match=r"inside of .* Pass write=write .*independent=True"):
+            block(call)
+    assert list(Pet.scan()) == []
+
+    block(lambda: None)
+    assert [pet.name for pet in Pet.scan()] == ["Leo"]
+    # Neither block is open any more.
+    call()
+
+
+def test_an_independent_transaction_is_committed_even_if_the_one_around_it_fails() -> None:
+    with suppress(KeyError), Transaction() as write:
+        Pet.create(name="Leo", write=write)
+        with Transaction(independent=True) as own:
+            Pet.create(name="Kit", write=own)
+        raise KeyError
+
+    assert [pet.name for pet in Pet.scan()] == ["Kit"]
