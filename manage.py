@@ -23,8 +23,8 @@ def main() -> None:
         if "settings.DATABASES" not in str(error) or "--traceback" in sys.argv:
             raise
         sys.exit(
-            "There is no relational database: all data is in DynamoDB. createtables creates the "
-            "tables, listusers --json exports accounts, and importusers imports them."
+            "There is no relational database: all data is in DynamoDB. createtables creates its "
+            "tables, dumpdata writes the items to a file, and loaddata reads them."
         )
 
 

@@ -30,6 +30,8 @@ class LockItem(PlainModel):
     class Meta:
         table_name = "locks"
 
+    _not_dumped = "Its items are of the processes that hold locks now."
+
     name = TextAttribute(hash_key=True, attr_name="key")
     owner = TextAttribute(attr_name="ownerName")
     lease_milliseconds = TextAttribute(attr_name="leaseDuration", null=True)

@@ -16,14 +16,19 @@ The table of a `NumberedItem`:
 Counters are written and read as on the wire, because PynamoDB's numbers are floats.
 """
 
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
+from dynamo.client import bulk
 from dynamo.client.plain import PlainModel
+from dynamo.client.sending import read_item
+from dynamo.client.writes import write_one
 from dynamo.model.base import Model
-from dynamo.model.unique import GuardTable
+from dynamo.model.unique import GuardTable, GuardWrite
 from dynamo.wire.attributes import IntegerAttribute, TextAttribute
 from dynamo.wire.types import Address, Item, Typed
-from dynamo.wire.values import canonical, digest_of
+from dynamo.wire.updates import Update
+from dynamo.wire.values import canonical, digest_of, typed_number
 from sequences.exceptions import RequestIdReused
 
 #: The partition key of every request id's guard item begins with this.
@@ -37,6 +42,31 @@ class Counter(PlainModel):
         table_name = "counters"
 
     name = TextAttribute(hash_key=True, attr_name="counterName")
+
+    @classmethod
+    def dump_filter(cls, first: Iterable[Item]) -> Callable[[Item], bool]:
+        # Those of series are dumped with the items of their model.
+        return lambda item: not is_counter_of_series(item["counterName"]["S"])
+
+    @classmethod
+    def restore(cls, item: Item) -> bool:
+        name = item["counterName"]["S"]
+        return cls.advance(item) if "#" in name else cls._restore_as_it_is(item)
+
+    @classmethod
+    def advance(cls, item: Item) -> bool:
+        """Make `item` the counter of its series, unless that has come as far; whether it did.
+
+        Costs 1 request and 1 read unit; if it did, 1 request and 1 write unit more.
+        """
+        values = {name: typed for name, typed in item.items() if name != "counterName"}
+        address = cls.address(item["counterName"]["S"])
+        last = int(item["currentValue"]["N"])
+        if int((read_item(address) or {}).get("currentValue", {"N": "-1"})["N"]) >= last:
+            return False
+        is_behind = "attribute_not_exists(currentValue) OR currentValue < :last"
+        request = Update(values).request(address, is_behind, values={":last": typed_number(last)})
+        return bool(write_one("UpdateItem", request))
 
     @classmethod
     def address(cls, name: str) -> Address:
@@ -148,6 +178,54 @@ class NumberedModel(Model):
         """
         # `to_dynamodb_dict` would encode bytes for JSON and not notice a missing attribute.
         return self.serialize()
+
+    # Dumps ----------------------------------------------------------------------------------------
+
+    @classmethod
+    def dumped_first(cls) -> list[tuple[type[PlainModel], Item]]:
+        prefix = cls.counter_prefix()
+        names = ("counterName", "currentValue", "lastDate")
+        return [
+            (Counter, item)
+            for page in bulk.pages(Counter.table(), names)
+            for item in page
+            if item["counterName"]["S"].startswith(prefix)
+        ]
+
+    @classmethod
+    def dump_filter(cls, first: Iterable[Item]) -> Callable[[Item], bool]:
+        # Read before the items: up to there no number lacks its item. What is issued later would.
+        start = len(cls.counter_prefix())
+        ends = {item["counterName"]["S"][start:]: int(item["currentValue"]["N"]) for item in first}
+
+        def is_dumped(item: Item) -> bool:
+            place = cls.place_of(item) if cls._is_guard(item) else cls._own_place(item)
+            return place is not None and place.number <= ends.get(place.series, 0)
+
+        return is_dumped
+
+    @classmethod
+    def restore(cls, item: Item) -> bool:
+        if cls._is_guard(item):
+            return cls._restore_as_it_is(item)
+        series, number = cls._own_place(item)
+        # First, or the number would be issued again.
+        counter = cls.counter_of(series)._key() | {"currentValue": typed_number(number)}
+        if cls.ordered_by in item:
+            counter["lastDate"] = item[cls.ordered_by]
+        Counter.advance(counter)
+        return super().restore(item)
+
+    def _guard_writes(self, before: Item, after: Item) -> list[GuardWrite]:
+        return []  # `sequences.groups` writes them
+
+    @staticmethod
+    def _is_guard(item: Item) -> bool:
+        return item["series"]["S"].startswith(REQUEST_PREFIX)
+
+    @staticmethod
+    def _own_place(item: Item) -> Place:
+        return Place(item["series"]["S"], int(item["number"]["N"]))
 
     # Calls that would leave a gap ---------------------------------------------------------------
 

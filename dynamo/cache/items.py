@@ -48,6 +48,7 @@ class CacheItem(PlainModel):
         table_name = "cache"
 
     ttl_attribute = "expires"
+    _not_dumped = "A cache begins empty."
 
     key = TextAttribute(hash_key=True)
     expires = IntegerAttribute(null=True)

@@ -29,46 +29,55 @@ WRITE_MAX_ITEMS = 25
 
 def pages(
     table: str,
-    attributes: Collection[str],
+    attributes: Collection[str] = (),
     *,
     segments: int = SEGMENTS,
     page_limit: int | None = None,
+    places: list[Item | None] | None = None,
 ) -> Iterator[list[Item]]:
     """The `attributes` (stored names) of every item of `table`, page by page, in no order.
 
-    Each segment reads one page ahead, so at most `segments` pages of 1 MB (or `page_limit` items)
-    are in memory. Not isolated from transactions: of a transaction that commits meanwhile, one item
-    may be read as before and another as after it. Costs 1 request per page and 1 read unit per
-    4 KB of all that is stored, whatever `attributes` leaves out.
+    Without `attributes` whole items. Each segment reads one page ahead, so at most `segments` pages
+    of 1 MB (or `page_limit` items) are in memory. Not isolated from transactions: of a transaction
+    that commits meanwhile, one item may be read as before and another as after it. Costs 1 request
+    per page and 1 read unit per 4 KB of all that is stored, whatever `attributes` leaves out.
+
+    `places` has one entry per segment: the key after which it is read, {} for its beginning, None
+    if it was read to its end. When the next page is asked for, it says how far the pages before it
+    came, so another call can continue there.
 
     Raises:
         Unavailable, Rejected, TableMissing: see `client.sending`.
     """
-    names = {f"#{number}": name for number, name in enumerate(attributes)}
-    request: dict[str, Any] = {
-        "TableName": table,
-        "TotalSegments": segments,
-        "ProjectionExpression": ", ".join(names),
-        "ExpressionAttributeNames": names,
-    }
+    if places is None:
+        places = [{}] * segments
+    request: dict[str, Any] = {"TableName": table, "TotalSegments": len(places)}
+    if attributes:
+        names = {f"#{number}": name for number, name in enumerate(attributes)}
+        request["ProjectionExpression"] = ", ".join(names)
+        request["ExpressionAttributeNames"] = names
     if page_limit is not None:
         request["Limit"] = page_limit
-    with CountingPool(segments) as pool:
+    with CountingPool(len(places)) as pool:
         under_way: dict[Future[dict[str, Any]], dict[str, Any]] = {}
 
         def ask(page: dict[str, object]) -> None:
             under_way[pool.submit(send, "Scan", page)] = page
 
-        for segment in range(segments):
-            ask(request | {"Segment": segment})
+        for segment, place in enumerate(places):
+            if place is not None:
+                start = {"ExclusiveStartKey": place} if place else {}
+                ask(request | {"Segment": segment} | start)
         while under_way:
             done, _others = wait(under_way, return_when=FIRST_COMPLETED)
             for future in done:
                 page = under_way.pop(future)
                 answer = future.result()
-                if "LastEvaluatedKey" in answer:
-                    ask(page | {"ExclusiveStartKey": answer["LastEvaluatedKey"]})
+                last = answer.get("LastEvaluatedKey")
+                if last:
+                    ask(page | {"ExclusiveStartKey": last})
                 yield answer["Items"]
+                places[page["Segment"]] = last
 
 
 def query_pages(

@@ -19,8 +19,8 @@ from pynamodb.exceptions import AttributeNullError
 from pynamodb.expressions.update import Action
 from pynamodb.models import Model as PynamoModel
 
-from dynamo.client.sending import CONSISTENT, send
-from dynamo.exceptions import DamagedItem
+from dynamo.client.sending import CONSISTENT, read_item, send
+from dynamo.exceptions import AlreadyExists, ConditionFailed, DamagedItem
 from dynamo.wire.attributes import number_text
 from dynamo.wire.fields import Options
 from dynamo.wire.types import Address, Item
@@ -30,6 +30,7 @@ from dynamo.wire.values import (
     as_typed,
     as_written,
     canonical,
+    is_same_value,
     kind_and_value,
     typed_value,
     value_of,
@@ -113,6 +114,9 @@ class PlainModel(PynamoModel):
 
     #: The stored name of the attribute by which DynamoDB's TTL deletes items; None if none expire.
     ttl_attribute: ClassVar[str | None] = None
+
+    #: Why its items are not part of a dump; empty if they are.
+    _not_dumped: ClassVar[str] = ""
 
     #: Whether `consistent_read=False` is sent as such. Otherwise all reads are consistent.
     _may_miss_writes: ClassVar[bool] = False
@@ -324,6 +328,62 @@ class PlainModel(PynamoModel):
             elif null_check and not attribute.null:
                 raise AttributeNullError(name)
         return item
+
+    # Dumps ----------------------------------------------------------------------------------------
+
+    @classmethod
+    def dumped_first(cls) -> list[tuple[Any, Item]]:
+        """Items of other models that a dump must have before the items of this one."""
+        return []
+
+    @classmethod
+    def dump_filter(cls, first: Iterable[Item]) -> Callable[[Item], bool]:
+        """Tells which items of the table a dump has. `first` are the items of `dumped_first`."""
+
+        def is_dumped(item: Item) -> bool:
+            try:
+                return cls._is_key_of(item) and bool(cls._class_of(item))
+            except cls.DoesNotExist:
+                return False
+            except DamagedItem:
+                return True  # loading it says so
+
+        return is_dumped
+
+    @classmethod
+    def _is_key_of(cls, item: Item) -> bool:
+        return all(name in item for name in cls.key_attribute_names())
+
+    @classmethod
+    def restore(cls, item: Item) -> bool:
+        """Store the `item` of a dump under its key; False if it is stored already.
+
+        Costs 1 request, 1 write unit per KB, with its guard items as `create`.
+
+        Raises:
+            AlreadyExists: an item with other values has its key.
+            Taken, DamagedItem, ValueError: it breaks a rule of the model.
+        """
+        return cls._restore_as_it_is(item)
+
+    @classmethod
+    def _restore_as_it_is(cls, item: Item) -> bool:
+        names = cls.key_attribute_names()
+        request = {
+            "TableName": cls.table(),
+            "Item": item,
+            "ConditionExpression": "attribute_not_exists(#key)",
+            "ExpressionAttributeNames": {"#key": names[0]},
+        }
+        try:
+            send("PutItem", request)
+        except ConditionFailed as refused:
+            key = {name: item[name] for name in names}
+            stored = read_item({"TableName": cls.table(), "Key": key})
+            if not is_same_value({"M": stored or {}}, {"M": item}):
+                raise AlreadyExists(str(cls._meta.verbose_name)) from refused
+            return False
+        return True
 
     # PynamoDB's methods would write without a condition, leave guard items behind, or use the
     # table's name without its prefix.

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any
 
-from dynamo.tables.findings import Progress
+from dynamo.tables.findings import Progress, unseen
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -41,9 +41,13 @@ def stop_on_signals() -> Iterator[threading.Event]:
 def progress_bars(*, shown: bool = True) -> Iterator[Progress]:
     """One bar on stderr for each thing that is done, if that is a terminal.
 
-    Needs tqdm, which the extras `accounts` and `uploads` install.
+    Needs tqdm, which the extras `accounts` and `uploads` install; without it nothing is shown.
     """
-    from tqdm import tqdm
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        yield unseen
+        return
 
     with ExitStack() as open_bars:
         bars: dict[str, tqdm[Any]] = {}

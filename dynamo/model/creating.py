@@ -8,7 +8,7 @@ from typing import Any, Self, cast
 
 from dynamo.client.writes import Refusal, Write
 from dynamo.exceptions import AlreadyDone, Taken
-from dynamo.model.objects import VERSION, continues, new_version
+from dynamo.model.objects import VERSION, WRITE_ID, continues, new_version
 from dynamo.model.reading import Readable
 from dynamo.model.unique import (
     DIGEST,
@@ -22,7 +22,7 @@ from dynamo.model.unique import (
 from dynamo.transactions import Transaction, joined
 from dynamo.wire.types import Item, Typed
 from dynamo.wire.updates import conditional
-from dynamo.wire.values import digest_of, text_of, typed_number
+from dynamo.wire.values import digest_of, is_same_value, text_of, typed_number
 
 #: The default key of an item is the UUIDv5 of its request id in this namespace.
 REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
@@ -49,6 +49,11 @@ class MarkedWrite(Write):
 
     def note_unanswered(self) -> None:
         cast(Any, self.about)._unanswered = self.asked, self.mark
+
+
+def _lasting(item: Item) -> Item:
+    """The stored `item` without what each write replaces."""
+    return {name: typed for name, typed in item.items() if name not in {VERSION, WRITE_ID}}
 
 
 class Creatable(Readable):
@@ -100,6 +105,34 @@ class Creatable(Readable):
         """
         item = self.serialize()
         item.pop(VERSION, None)
+        return self._insert(item, write, marks, explained)
+
+    @classmethod
+    def restore(cls, item: Item) -> bool:
+        if not cls._is_key_of(item):
+            return False  # a guard item: its item brings it back
+        new = cls.from_raw_data(item)
+        values = new.serialize(null_check=False)
+        # Also what the model does not declare, such as the marks of its request id.
+        wire = {name: values.get(name, typed) for name, typed in _lasting(item).items()}
+        is_stored = False
+
+        def explained(stored: Item) -> Exception | None:
+            nonlocal is_stored
+            is_stored = is_same_value({"M": _lasting(stored)}, {"M": wire})
+            return None if is_stored else cls.AlreadyExists(cls._noun())
+
+        new._insert(wire, explained=explained)
+        return not is_stored
+
+    def _insert(
+        self,
+        item: Item,
+        write: Transaction | None = None,
+        marks: Item | None = None,
+        explained: Callable[[Item], Exception | None] | None = None,
+    ) -> Self:
+        """Store this object as `item`, without a version; see `insert`."""
         # Each item begins with a version of its own.
         drawn = self._mark_for(item, new_version)
         self._check_key(item)

@@ -1,8 +1,9 @@
 """Values and items as DynamoDB has them: their one stored form, sizes and digests."""
 
+import base64
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, TypeVar, cast
 
@@ -122,6 +123,38 @@ def with_binary(item: Item, convert: Callable[[Any], Any]) -> Item:
     return {
         name: {"B": convert(typed["B"])} if "B" in typed else typed for name, typed in item.items()
     }
+
+
+def encoded(item: Item) -> str:
+    """The `item` in DynamoDB's JSON, in one line; binary values are Base64."""
+
+    def as_base64(value: bytes) -> str:
+        return base64.b64encode(value).decode()
+
+    return json.dumps(item, default=as_base64, ensure_ascii=False)
+
+
+def decoded(item: Mapping[str, Any]) -> Item:
+    """The item that is, read as JSON, `item`.
+
+    Raises:
+        ValueError, TypeError, AttributeError: it is not an item.
+    """
+    return {name: _decoded(typed) for name, typed in item.items()}
+
+
+def _decoded(typed: Typed) -> Typed:
+    kind, value = kind_and_value(typed)
+    match kind:
+        case "B":
+            value = base64.b64decode(value, validate=True)
+        case "BS":
+            value = [base64.b64decode(item, validate=True) for item in value]
+        case "L":
+            value = [*map(_decoded, value)]
+        case "M":
+            value = decoded(value)
+    return as_typed(kind, value)
 
 
 def item_bytes(item: Item) -> int:

@@ -1,19 +1,125 @@
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
 from django.apps import apps
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 from django.core.management.commands import dumpdata
 
+from dynamo.client import bulk
+from dynamo.client.plain import PlainModel
+from dynamo.management.base import DynamoCommand
 from dynamo.management.commands.migrate import has_database
+from dynamo.management.data import State, add_state, dumpable
+from dynamo.management.progress import progress_bars
+from dynamo.tables import findings
+from dynamo.tables.findings import Progress
+from dynamo.wire.types import Item
+from dynamo.wire.values import decoded, encoded
 
-WHY = "dumpdata cannot read DynamoDB yet. AWS exports tables to S3 and backs them up."
+#: Django's options that choose rows and how they are written.
+_DJANGOS = ("indent", "primary_keys", "use_base_manager", "use_natural_foreign_keys")
 
 
-class Command(dumpdata.Command):
-    """Django's, which leaves out DynamoDB. It fails if nothing else was asked for."""
+class Command(DynamoCommand, dumpdata.Command):
+    """Django's; items of DynamoDB are written as JSON lines, which `loaddata` reads.
 
-    def handle(self, *app_labels: str, **options: object) -> None:
-        found = [apps.app_configs.get(label.partition(".")[0]) for label in app_labels]
-        has_rows = any(app is None or any(app.get_models()) for app in found)
-        if not has_database() or (found and not has_rows):
-            raise CommandError(WHY)
-        self.stderr.write(WHY)
-        super().handle(*app_labels, **options)
+    A series is written up to the number that its counter has at the beginning.
+    """
+
+    help = (
+        "Write the items of models as JSON lines, for loaddata. An item that changes meanwhile is "
+        "written as before or as after the change. Reads whole tables: 1 read unit per 4 KB. "
+        "Models of a relational database are written as Django does, by a call of their own."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        add_state(parser)
+
+    def handle(self, *labels: str, **options: Any) -> None:
+        models = self._models(labels) if labels else [*dumpable().values()]
+        if not models or (has_database() and not labels):
+            if models:
+                self.stderr.write("DynamoDB is left out: name its apps or models.")
+            super().handle(*labels, **options)
+            return
+        if any(options[name] for name in _DJANGOS) or options["format"] not in {"json", "jsonl"}:
+            raise CommandError("Items of DynamoDB are written whole, as JSON lines.")
+        if options["state"] and not options["output"]:
+            raise CommandError("--state needs --output FILE.")
+        left_out = self._models(options["exclude"])
+        models = [model for model in models if model not in left_out]
+        state = State(options["state"], [*(model._meta.label for model in models)])
+        with ExitStack() as stack:
+            progress = stack.enter_context(progress_bars(shown=bool(options["output"])))
+            out: Any = self.stdout
+            if options["output"]:
+                size = state.values.get("size", 0)
+                mode = "a" if size else "w"
+                file = Path(options["output"])
+                out = stack.enter_context(file.open(mode, encoding="utf-8"))
+                out.truncate(size)
+            for model in models:
+                if model._meta.label not in state.values.get("done", []):
+                    self._dump(model, out, state, progress)
+        state.end()
+
+    def _models(self, labels: Sequence[str]) -> list[type[PlainModel]]:
+        """The models of DynamoDB that `labels` name, or none if they name others."""
+        found: list[type[PlainModel]] = []
+        others = []
+        for label in labels:
+            models = [
+                model
+                for known, model in dumpable().items()
+                if label.lower() in {known, model._meta.app_label}
+            ]
+            app = apps.app_configs.get(label)
+            if not models or (has_database() and app and any(app.get_models())):
+                others.append(label)
+            found += models
+        if others and (found or not has_database()):
+            known = ", ".join(model._meta.label for model in dumpable().values())
+            raise CommandError(f"Not of DynamoDB alone: {', '.join(others)}. Its models: {known}.")
+        return found
+
+    def _dump(self, model: type[PlainModel], out: Any, state: State, progress: Progress) -> None:
+        label = model._meta.label
+
+        def size() -> int:
+            return 0 if out is self.stdout else int(out.tell())
+
+        def write(model: type[PlainModel], item: Item) -> None:
+            out.write(f'{{"model": "{model._meta.label}", "Item": {encoded(item)}}}\n')
+
+        if state.values.get("model") == label:
+            first = self._first_written(out.name, label, state.values["began"])
+        else:
+            began = size()
+            first = []
+            for other, item in model.dumped_first():
+                first.append(item)
+                write(other, item)
+            state.save(model=label, began=began, size=size(), places=None)
+        is_dumped = model.dump_filter(first)
+        places = state.places()
+        for page in bulk.pages(model.table(), places=places, page_limit=findings.PAGE_LIMIT):
+            state.save_places(places, size=size())
+            for item in filter(is_dumped, page):
+                write(model, item)
+            progress(f"Items of {label}", len(page))
+        state.save(model=None, size=size(), done=[*state.values.get("done", []), label])
+
+    def _first_written(self, file: str, label: str, began: int) -> list[Item]:
+        """What was written of `dumped_first` before this command ended early."""
+        first = []
+        with Path(file).open(encoding="utf-8") as lines:
+            lines.seek(began)
+            for line in map(json.loads, lines):
+                if line["model"] == label:
+                    break
+                first.append(decoded(line["Item"]))
+        return first

@@ -1,0 +1,66 @@
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.core.management.commands import flush
+
+from dynamo.client import bulk
+from dynamo.client.sending import client
+from dynamo.client.tally import CountingPool
+from dynamo.management.base import DynamoCommand, is_confirmed
+from dynamo.management.commands.migrate import has_database
+from dynamo.management.progress import progress_bars
+from dynamo.runtime.terminal import quantity
+from dynamo.signals import tables_emptied
+from dynamo.tables.definitions import Table, all_tables
+
+THREADS = 8
+
+
+class Command(DynamoCommand, flush.Command):
+    """Django's. Without a relational database, or with `--dynamodb`, it empties ours."""
+
+    help = (
+        "Delete ALL items of the tables of all models, also those of users, sessions and locks. "
+        "Costs 1 read unit per 4 KB and 1 write unit per KB. With a relational database it "
+        "empties that instead, unless --dynamodb is given."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--dynamodb", action="store_true", help="empty the tables of DynamoDB")
+
+    def handle(self, **options: Any) -> None:
+        if has_database() and not options["dynamodb"]:
+            # Without a word if a program calls it: Django's tests do after each test.
+            if options["interactive"]:
+                self.stderr.write("DynamoDB is left out: give --dynamodb to empty its tables.")
+            super().handle(**options)
+            return
+        tables = all_tables()
+        names = ", ".join(table.name for table in tables)
+        question = f"This deletes ALL items at {client().meta.endpoint_url} of {names}."
+        if options["interactive"] and not is_confirmed(question):
+            raise CommandError("Nothing was deleted.")
+        with progress_bars() as progress:
+            count = 0
+            for table in tables:
+                for deleted in _emptied(table):
+                    progress("Items deleted", deleted)
+                    count += deleted
+        tables_emptied.send(None)
+        self.stdout.write(f"{quantity(count, 'item')} deleted, with guard items.")
+
+
+def _emptied(table: Table) -> Iterator[int]:
+    """Delete the items of `table`; how many, batch by batch."""
+    names = [name for name, _type in table.key]
+    write = partial(bulk.write_batches, table.name)
+    with CountingPool(THREADS) as pool:
+        for page in bulk.pages(table.name, names):
+            deletions = [{"DeleteRequest": {"Key": key}} for key in page]
+            starts = range(0, len(deletions), bulk.WRITE_MAX_ITEMS)
+            parts = [deletions[start : start + bulk.WRITE_MAX_ITEMS] for start in starts]
+            for part, _done in zip(parts, pool.map(write, parts), strict=True):
+                yield len(part)

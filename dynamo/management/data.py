@@ -1,0 +1,74 @@
+"""What the commands that read or write whole models share."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from dynamo.client import bulk
+from dynamo.client.plain import PlainModel, all_models
+from dynamo.wire.types import Item
+from dynamo.wire.values import decoded, encoded
+
+
+def dumpable() -> dict[str, type[PlainModel]]:
+    """The models whose items a dump has, by their label in small letters."""
+    models = [model for model in all_models() if not model._not_dumped]
+    tables = {model: model.table() for model in models}
+    return {
+        model._meta.label_lower: model
+        for model in sorted(models, key=lambda model: model._meta.label)
+        # A base has the items of its subclasses in the same table.
+        if not any(tables.get(base) == tables[model] for base in model.__mro__[1:])
+    }
+
+
+def add_state(parser: CommandParser) -> None:
+    parser.add_argument(
+        "--state",
+        metavar="FILE",
+        help="where to keep how far it came; the same command continues there after an end by "
+        "Ctrl-C or an error",
+    )
+
+
+class State:
+    """How far a command came, kept in `file` if one is named: the same call continues there."""
+
+    def __init__(self, file: str | None, asked: Sequence[str]) -> None:
+        self._file = file and Path(file)
+        self.values: dict[str, Any] = {"asked": [*asked]}
+        if self._file and self._file.exists():
+            try:
+                values = json.loads(self._file.read_text(encoding="utf-8"))
+                is_ours = values["asked"] == self.values["asked"]
+            except (LookupError, TypeError, ValueError):
+                is_ours = False
+            if not is_ours:
+                raise CommandError(f"{file} is of another call. Delete it to begin again.")
+            self.values = values
+
+    def save(self, **values: object) -> None:
+        """Keep `values`, with those that were kept before."""
+        self.values |= values
+        if self._file:
+            new = self._file.with_name(f"{self._file.name}.new")
+            new.write_text(json.dumps(self.values), encoding="utf-8")
+            new.replace(self._file)
+
+    def save_places(self, places: Sequence[Item | None], **values: object) -> None:
+        """Keep the `places` of `bulk.pages`."""
+        texts = [None if place is None else encoded(place) for place in places]
+        self.save(places=texts, **values)
+
+    def places(self) -> list[Item | None]:
+        """The places that were kept; else those before the first page."""
+        texts = self.values.get("places") or ["{}"] * bulk.SEGMENTS
+        return [None if text is None else decoded(json.loads(text)) for text in texts]
+
+    def end(self) -> None:
+        """Forget it: the command has done everything."""
+        if self._file:
+            self._file.unlink(missing_ok=True)
