@@ -11,6 +11,7 @@ from django.core.checks import run_checks
 from django.core.management import call_command
 
 from accounts.checks import check_settings
+from accounts.conf import LIMITS
 from project import settings as site
 from tests.commands import ROOT
 from tests.conftest import PATIENCE_SECONDS
@@ -173,6 +174,48 @@ assert "sername" not in refused("showuser", "nobody@example.org")
 ann.post("/accounts/delete/", {"password": PASSWORD})
 call_command("deleteuser", "bob@example.org", interactive=False)
 assert "sername" not in "".join(message.body + message.subject for message in mail.outbox)
+"""
+
+COSTS = """
+from dynamo.client.tally import counting
+
+def cost(flow, client, path, **typed):
+    where = path if path.startswith("/") else f"/accounts/{path}/"
+    with counting() as tally:
+        page = client.post(where, typed) if typed else client.get(where)
+    assert page.status_code in (200, 302), (flow, page.status_code, errors(page))
+    units = (f"{units or 0:g}" for units in (tally.write_units, tally.read_units))
+    print(flow, tally.requests, *units, sep=" | ")
+
+def mailed():
+    return re.search(r"http://[^/]+(/\\S+)", mail.outbox[-1].body)[1]
+
+ann, bob, other, reset = (Client() for _client in range(4))
+names = dict(username="ann", email="ann@example.org", password1=PASSWORD, password2=PASSWORD)
+passwords = {"new_password1": "another battery", "new_password2": "another battery"}
+cost("the form of a sign-up", ann, "signup")
+shown = hidden(ann.get("/accounts/signup/"), "request_id")
+cost("sign up", ann, "signup", request_id=shown, **names)
+cost("confirm the address", ann, mailed(), go="on")
+cost("sign in", other, "login", username="ann", password=PASSWORD)
+cost("a page for a signed-in user", ann, "profile")
+shown = hidden(ann.get("/accounts/profile/"), "version")
+cost("edit the profile", ann, "profile", version=shown, full_name="Ann")
+cost("change the username", ann, "username", username="anna", password=PASSWORD)
+cost("ask for a new address", ann, "email", email="new@example.org", password=PASSWORD)
+cost("confirm a new address", ann, mailed(), go="on")
+cost("change the password", ann, "password_change", old_password=PASSWORD, **passwords)
+cost("ask for a reset", Client(), "password_reset", email="new@example.org")
+where = reset.get(mailed(), follow=True).redirect_chain[-1][0]
+cost("set a new password", reset, where, new_password1=PASSWORD, new_password2=PASSWORD)
+cost("ask for the username", Client(), "username_reminder", email="new@example.org")
+ann.post("/accounts/login/", {"username": "anna", "password": PASSWORD})
+cost("the page of sessions", ann, "sessions")
+cost("end all other sessions", ann, "sessions/end_others", go="on")
+cost("export", ann, "export")
+cost("delete the account", ann, "delete", password=PASSWORD)
+sign_up(bob, username="bob", email="bob@example.org")
+cost("sign out", bob, "logout", go="on")
 """
 
 FRAME = """<!doctype html><title>{% block title %}{% endblock %}</title><p>The club</p>
@@ -357,6 +400,18 @@ MEMBERS = {"members/models.py": PAGE["members/models.py"]}
 
 def test_an_empty_project_gets_the_whole_story(tmp_path: Path, engine: str) -> None:
     run(tmp_path, engine, STORY)
+
+
+def test_the_flows_cost_what_the_page_says(tmp_path: Path, engine: str) -> None:
+    told = (ROOT / "docs" / "registration.md").read_text(encoding="utf-8")
+
+    # The windows of limits begin at any time.
+    off = f"\nACCOUNTS_LIMITS = dict.fromkeys({[*LIMITS]})\n"
+    printed = run(tmp_path, engine, COSTS, settings=off)
+    measured = [line for line in printed.splitlines() if " | " in line]
+    assert len(measured) == 18
+    for line in measured:
+        assert f"| {line} |" in re.sub(" +", " ", told)
 
 
 def test_a_user_of_ones_own_with_a_unique_value_of_two_attributes(
