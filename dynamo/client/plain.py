@@ -23,7 +23,7 @@ from dynamo.client.sending import CONSISTENT, read_item, send
 from dynamo.exceptions import AlreadyExists, ConditionFailed, DamagedItem
 from dynamo.wire.attributes import number_text
 from dynamo.wire.fields import Options
-from dynamo.wire.types import Address, Item
+from dynamo.wire.types import Address, Item, Typed
 from dynamo.wire.values import (
     UNUSABLE,
     as_hex,
@@ -179,13 +179,17 @@ class PlainModel(PynamoModel):
         Raises:
             ValueError: an item cannot have it.
         """
-        key: Item = {}
-        for (_name, stored_name, attribute), text in zip(cls._key_attributes(), texts, strict=True):
-            kind = attribute.attr_type
-            number = number_text(text) if kind == "N" else ""
-            value = number or (bytes.fromhex(text) if kind == "B" else text)
-            key[stored_name] = as_typed(kind, value)
-        return key
+        return {
+            name: cls.key_of_text(attribute, text)
+            for (_name, name, attribute), text in zip(cls._key_attributes(), texts, strict=True)
+        }
+
+    @staticmethod
+    def key_of_text(attribute: Attribute[Any], text: str) -> Typed:
+        """One part of the key of which `key_texts` made `text`. Raises ValueError."""
+        kind = attribute.attr_type
+        number = number_text(text) if kind == "N" else ""
+        return as_typed(kind, number or (bytes.fromhex(text) if kind == "B" else text))
 
     def refuse_raw_write(self, verb: str) -> None:
         """Raise TypeError if a write that the caller composes could break a promise of the model.

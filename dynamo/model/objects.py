@@ -31,7 +31,7 @@ VERSION = "version"
 WRITE_ID = "writeId"
 
 #: Names of attributes that may hold a secret, like those that Django's error pages hide.
-_SECRET = re.compile(
+SECRET = re.compile(
     "api|auth(?!or)|cookie|credential|hash|key|pass|salt|secret|signature|token|(^|_)(otp|pin)(_|$)"
 )
 #: How many characters of a text name an item in lists and titles.
@@ -141,7 +141,7 @@ class ItemObject(Keyed):
             and not field.choices
             and not getattr(field.attribute, "sensitive", False)
             and name not in keys
-            and not _SECRET.search(name.lower())
+            and not SECRET.search(name.lower())
         ]
 
     def _called(self) -> str:

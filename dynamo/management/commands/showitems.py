@@ -1,0 +1,97 @@
+"""`showitems`: print a page of the items of a model."""
+
+import json
+import shlex
+from itertools import islice
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from dynamo.client.bulk import query_pages
+from dynamo.client.plain import PlainModel
+from dynamo.exceptions import DamagedItem
+from dynamo.management.base import DynamoCommand, model_type, positive
+from dynamo.model.objects import SECRET
+from dynamo.runtime.terminal import printable
+from dynamo.wire.fields import ShownEncoder
+from dynamo.wire.types import Item
+
+#: How many letters of a value the table shows.
+WIDTH = 32
+
+
+class Command(DynamoCommand):
+    help = (
+        "Print the first items of a model, of the whole table in no order, or of a partition in "
+        "the order of its sort key. Values whose names tell that they are secret are hidden."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        kind = model_type(PlainModel, "stored")
+        parser.add_argument("model", metavar="APP.MODEL", type=kind, help="such as club.Member")
+        parser.add_argument("--partition", metavar="KEY", help="only items with this partition key")
+        parser.add_argument("--limit", type=positive, default=25, help="25 unless given")
+        parser.add_argument(
+            "--after", metavar="KEY", nargs="+", help="continue after the item with this key"
+        )
+        parser.add_argument("--json", action="store_true", help="one JSON object per line")
+
+    def handle(self, *args: object, **options: Any) -> None:
+        model, limit = options["model"], options["limit"]
+        (_name, partition, attribute), *_sort = model._key_attributes()
+        request: dict[str, Any] = {"TableName": model.table()}
+        try:
+            if (text := options["partition"]) is not None:
+                request["KeyConditionExpression"] = "#key = :key"
+                request["ExpressionAttributeNames"] = {"#key": partition}
+                value = model.key_of_text(attribute, text)
+                request["ExpressionAttributeValues"] = {":key": value}
+            if options["after"]:
+                request["ExclusiveStartKey"] = model.key_of_texts(options["after"])
+        except (ArithmeticError, ValueError) as error:
+            raise CommandError(
+                f"This is not a key: {', '.join(model.key_attribute_names())}."
+            ) from error
+        operation = "Scan" if options["partition"] is None else "Query"
+        pages = query_pages({**request, "Limit": limit}, operation)
+        found = (item for page, _has_more in pages for item in page if model._is_key_of(item))
+        page = list(islice(found, limit + 1))
+        self._print(model, page[:limit], as_json=options["json"])
+        if len(page) > limit:
+            after = shlex.join(model.key_texts(page[limit - 1]))
+            self.stderr.write(printable(f"There are more: --after {after}"), lambda line: line)
+
+    def _print(self, model: type[PlainModel], items: list[Item], *, as_json: bool) -> None:
+        names = [*model._meta.fields]
+        rows = [names]
+        for made in model._made(items, lambda _item, error: error):
+            if isinstance(made, DamagedItem):
+                self.stderr.write(printable(str(made)))
+                continue
+            values = {name: _shown(made, name) for name in names}
+            if as_json:
+                self.stdout.write(json.dumps(values, cls=ShownEncoder, ensure_ascii=False))
+            else:
+                rows.append([*map(_cell, values.values())])
+        if not as_json:
+            widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+            for row in rows:
+                cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+                self.stdout.write("  ".join(cells).rstrip())
+
+
+def _shown(item: Any, name: str) -> Any:
+    attribute = item.get_attributes()[name]
+    is_key = attribute.is_hash_key or attribute.is_range_key
+    hidden = not is_key and (getattr(attribute, "sensitive", False) or SECRET.search(name.lower()))
+    value = item.attribute_values.get(name)
+    return "***" if hidden and value is not None else value
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        value = json.dumps(value, cls=ShownEncoder, ensure_ascii=False).strip('"')
+    text = printable(value)
+    return text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"
