@@ -22,6 +22,7 @@ from tests import ownapp
 from tests.commands import ROOT
 from tests.environment import clean_environment
 from tests.production import PRODUCTION, checkout_in
+from tests.project.test_examples import RECIPES
 from tests.tutorial import CHAPTERS, type_session
 
 LIBRARY = ("dynamo", "locks", "sequences")
@@ -228,6 +229,17 @@ def test_the_tutorial_works_with_the_wheel_alone_in_less_than_100_mb(
 
 
 @fetches_packages
+def test_the_recipes_pass_with_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:
+    versions = locked(DEVELOPMENT_LOCK, tmp_path)
+    made = new_environment(tmp_path / "venv", *versions, f"{wheel}[accounts,local]")
+    take_engine(made)
+    for project in RECIPES:
+        folder = shutil.copytree(ROOT / "examples" / project, tmp_path / project)
+        for command in (["check", "--fail-level=WARNING"], ["test"]):
+            made.run("python", "manage.py", *command, folder=folder)
+
+
+@fetches_packages
 def test_the_tests_of_a_project_run_on_the_engine_that_the_extra_brings(
     wheel: Path, tmp_path: Path
 ) -> None:
@@ -256,7 +268,7 @@ def test_the_types_of_apps_that_use_the_library_pass_strict_checks(
     """Those of the tutorial, and what else the docs show."""
     tools = ["mypy", "django-stubs[compatible-mypy]"]
     versions = locked(DEVELOPMENT_LOCK, tmp_path)
-    made = new_environment(tmp_path / "venv", *versions, str(wheel), *tools)
+    made = new_environment(tmp_path / "venv", *versions, f"{wheel}[accounts]", *tools)
     library = ROOT / "tests" / "library"
     examples = shutil.copytree(ROOT / "examples", tmp_path / "examples")
     shutil.copy(library / "documented.py", examples / "admin")

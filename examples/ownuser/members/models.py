@@ -1,0 +1,17 @@
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import AbstractAccount
+from dynamo import TextAttribute, Unique
+
+
+class Member(AbstractAccount):
+    class Meta:
+        table_name = "members"
+
+    membership_number = TextAttribute(_("Membership number"), max_length=20)
+    club = TextAttribute(_("Club"))
+
+    unique_number = Unique("club", "membership_number")
+
+    sign_up_fields = ("username", "email", "club", "membership_number")
+    profile_fields = ("full_name", "club")

@@ -1,0 +1,50 @@
+"""The projects in `examples/` that bring tests of their own: recipes of docs/registration.md."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.commands import ROOT
+from tests.environment import clean_environment
+from tests.fork_server import fork_server
+from tests.tutorial import CHAPTERS, FILE
+
+EXAMPLES = ROOT / "examples"
+#: Those of the tutorial are compared with it (test_readme.py).
+RECIPES = sorted({folder.name for folder in EXAMPLES.iterdir()} - CHAPTERS.keys())
+PAGE = dict(FILE.findall((ROOT / "docs" / "registration.md").read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("project", RECIPES)
+def test_the_checks_find_nothing_and_the_tests_pass(project: str) -> None:
+    env = clean_environment(PATH=os.environ["PATH"], PYTHONPATH=str(ROOT))
+    for command in (["check", "--fail-level=WARNING"], ["test"]):
+        ended = fork_server.run("manage.py", *command, env=env, folder=EXAMPLES / project)
+        assert ended.returncode == 0, ended.stderr
+
+
+def lines(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize(
+    ("file", "example"),
+    [
+        ("club/settings.py", "registration"),
+        ("club/urls.py", "registration"),
+        ("members/models.py", "ownuser"),
+    ],
+)
+def test_the_page_shows_the_files_of_the_examples(file: str, example: str) -> None:
+    stored = lines(Path(EXAMPLES, example, file).read_text(encoding="utf-8"))
+    # Django's default, which replaces the database of `startproject`.
+    shown = [line for line in lines(PAGE[file]) if line != "DATABASES = {}"]
+
+    start = stored.index(shown[0])
+    assert stored[start : start + len(shown)] == shown
+
+
+def test_registration_takes_thirty_lines_and_a_user_of_ones_own_twelve_more() -> None:
+    assert len(lines(PAGE["club/settings.py"]) + lines(PAGE["club/urls.py"])) <= 30
+    assert len(lines(PAGE["members/models.py"])) <= 12
