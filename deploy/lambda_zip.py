@@ -29,7 +29,7 @@ _GLIBCS = ("manylinux2014", "manylinux_2_17", "manylinux_2_28", "manylinux_2_34"
 
 #: The site's code, its templates and its translations.
 SITE = (
-    *("accounts", "dynamo", "invoices", "locale", "locks", "project"),
+    *("accounts", "dynamo", "invoices", "locale", "locks", "outbox", "project"),
     *("sequences", "staff", "templates", "uploads"),
 )
 

@@ -99,6 +99,7 @@ INSTALLED_APPS = [
     "invoices",
     "accounts",
     "uploads",
+    "outbox",
     "sequences",
     "locks",
     "dynamo",

@@ -25,7 +25,7 @@ FOLDERS = {
     ROOT / "locale": ("invoices", "project", "staff"),
     # Part of the wheel.
     ROOT / "accounts/locale": ("accounts",),
-    ROOT / "dynamo/locale": ("dynamo", "locks", "sequences", "uploads"),
+    ROOT / "dynamo/locale": ("dynamo", "locks", "outbox", "sequences", "uploads"),
 }
 #: The templates of the site.
 TEMPLATES = ROOT / "templates"

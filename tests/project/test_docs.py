@@ -147,9 +147,11 @@ def test_the_picture_names_every_app_in_its_layer() -> None:
     heights = {name: int(y) for y, name in names}
 
     assert heights.keys() >= APPS
-    order = ("project", "staff", "invoices", "accounts", "uploads", "sequences", "locks", "dynamo")
+    order = ("project", "staff", "invoices", "accounts", "uploads", "outbox")
+    order = (*order, "sequences", "locks", "dynamo")
     assert sorted(order, key=heights.__getitem__) == list(order)
-    assert heights["accounts"] == heights["uploads"] < heights["sequences"] == heights["locks"]
+    assert heights["accounts"] == heights["uploads"] < heights["outbox"]
+    assert heights["sequences"] == heights["locks"]
 
 
 def test_every_page_of_docs_is_linked_from_the_index() -> None:
@@ -189,7 +191,7 @@ def test_the_page_of_errors_lists_every_error_of_the_library_and_all_have_one_ba
     listed = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
     errors = {
         name: thing
-        for package in ("dynamo", "sequences", "locks")
+        for package in ("dynamo", "sequences", "locks", "outbox")
         for name, thing in vars(import_module(f"{package}.exceptions")).items()
         if isinstance(thing, type)
         and issubclass(thing, BaseException)
@@ -203,7 +205,7 @@ def test_the_page_of_errors_lists_every_error_of_the_library_and_all_have_one_ba
 
 def test_the_page_of_stable_names_lists_every_exported_name() -> None:
     page = (ROOT / "docs" / "stable.md").read_text(encoding="utf-8")
-    for package in ("dynamo", "sequences", "locks"):
+    for package in ("dynamo", "sequences", "locks", "outbox"):
         for module in {package, "dynamo.auth"}:
             row = re.findall(rf"^\| `{module}` \| (.*) \|$", page, re.MULTILINE)[0]
             assert re.findall(r"`(\w+)`", row) == import_module(module).__all__

@@ -27,7 +27,7 @@ from tests.tutorial import CHAPTERS, type_session
 
 LIBRARY = ("dynamo", "locks", "sequences")
 #: With the apps that need an extra.
-PACKAGES = (*LIBRARY, "accounts", "uploads")
+PACKAGES = (*LIBRARY, "accounts", "outbox", "uploads")
 #: The library's dependencies, and what these always install.
 INSTALLED_WITH_IT = {"asgiref", "boto3", "botocore", "django", "pynamodb", "urllib3"}
 
@@ -40,6 +40,7 @@ OF_EXTRAS = {
     ROOT / "dynamo" / "management" / "progress.py": {"tqdm"},
     ROOT / "accounts" / "attributes.py": {"phonenumbers"},
     ROOT / "accounts" / "management" / "commands" / "importusers.py": {"tqdm"},
+    ROOT / "outbox" / "framework.py": {"django_tasks"},
     ROOT / "uploads" / "management" / "commands" / "uploadfiles.py": {"tqdm"},
 }
 #: Modules that import, for the type checker alone, what it brings.

@@ -13,7 +13,7 @@ import pytest
 
 from tests.commands import ROOT
 
-LIBRARY = ("accounts", "dynamo", "locks", "sequences", "uploads")
+LIBRARY = ("accounts", "dynamo", "locks", "outbox", "sequences", "uploads")
 SITE = ("invoices", "staff", "project")
 STABLE = (ROOT / "docs" / "stable.md").read_text(encoding="utf-8")
 

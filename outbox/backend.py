@@ -1,0 +1,136 @@
+"""The backends: tasks in DynamoDB, and tasks that the process itself runs at once."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.core import checks
+
+from dynamo import Transaction
+from dynamo.runtime.threads import in_thread
+from outbox import framework
+from outbox.framework import BaseTaskBackend, InvalidTask, base, signals
+from outbox.models import QUEUE_MAX_LENGTH
+from outbox.steps import find, result_of, store, task_of
+from outbox.tasks import Retry, Task, new_result
+
+OPTIONS = {"SHARDS", "KEEP_DAYS", "RETRY"}
+
+
+class TaskBackend(BaseTaskBackend):
+    """Tasks in the table `tasks`, which `manage.py runtasks` runs.
+
+    OPTIONS:
+
+    - `SHARDS`: over how many partitions each queue is spread, 8 by default. More can be set at any
+      time, fewer once the queues are empty.
+    - `KEEP_DAYS`: how long a finished task is kept, 7 days by default.
+    - `RETRY`: arguments of `outbox.Retry` by the path of a function, or for `*`, all others.
+    """
+
+    task_class = Task
+    supports_defer = True
+    supports_async_task = True
+    supports_get_result = True
+    supports_priority = True
+    #: A task with `write=` is stored by that transaction.
+    joins_transactions = True
+
+    def __init__(self, alias: str, params: dict[str, Any]) -> None:
+        super().__init__(alias, params)
+        self.shards: int = self.options.get("SHARDS", 8)
+        self._retries: Mapping[str, Mapping[str, Any]] = self.options.get("RETRY", {})
+
+    def validate_task(self, task: base.Task) -> None:
+        """Django's; the name of a queue has at most 30 characters.
+
+        Raises:
+            InvalidTask: this backend cannot run the task.
+        """
+        super().validate_task(task)
+        if not 1 <= len(task.queue_name) <= QUEUE_MAX_LENGTH:
+            raise InvalidTask(f"The name of a queue has 1 to {QUEUE_MAX_LENGTH} characters.")
+
+    def enqueue(self, task: base.Task, args: Any, kwargs: Any) -> base.TaskResult:
+        """Store the task. With `write` it exists if that transaction commits.
+
+        Costs 1 request and 1 write unit per KB, 2 in a transaction; 4 with a request id.
+
+        Raises:
+            TypeError: the arguments are not JSON.
+            TaskTooLarge: they do not fit into an item.
+            RequestIdReused: the request id enqueued the function with other arguments; with
+                `write` raised by the commit.
+            Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
+        """
+        self.validate_task(task)
+        result = new_result(task, "", args, kwargs)
+        write: Transaction | None = getattr(task, "write", None)
+        request_id: str | None = getattr(task, "request_id", None)
+        own = Transaction() if write is None else write
+        item = store(result, shards=self.shards, request_id=request_id, write=own)
+        values = {"id": item.id, "enqueued_at": item.enqueued_at}
+        for name, value in values.items():
+            object.__setattr__(result, name, value)
+
+        def tell(_stored: object) -> None:
+            if own.refusal_of(item) is None:
+                signals.task_enqueued.send_robust(type(self), task_result=result)
+
+        own.on_commit(item, tell)
+        if write is None:
+            own.commit()
+            if own.refusals:
+                return self.get_result(item.id)
+        return result
+
+    async def aenqueue(self, task: base.Task, args: Any, kwargs: Any) -> base.TaskResult:
+        """As `enqueue`."""
+        return await in_thread(self.enqueue, task, args, kwargs)
+
+    def get_result(self, result_id: str) -> base.TaskResult:
+        """The task with this id, as it is stored.
+
+        Costs 1 request and 1 read unit once it has finished, else 2 each.
+
+        Raises:
+            TaskResultDoesNotExist: there is none, or it was deleted after `KEEP_DAYS`.
+            UnknownTask: its function does not exist any more.
+        """
+        item, record = find(result_id)
+        return result_of(item, record, task_of(item))
+
+    async def aget_result(self, result_id: str) -> base.TaskResult:
+        """As `get_result`."""
+        return await in_thread(self.get_result, result_id)
+
+    def retry_of(self, function: str, task: base.Task | None = None) -> Retry:
+        """When failed attempts of the function are repeated: by OPTIONS, else by the task."""
+        options = self._retries.get(function)
+        if options is None and (own := getattr(task, "retry", None)) is not None:
+            return own
+        return Retry(**(options or self._retries.get("*", {})))
+
+    def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
+        """Django's system check."""
+        messages = [*super().check(**kwargs)]
+        if unknown := self.options.keys() - OPTIONS:
+            text = f"TASKS[{self.alias!r}] has unknown OPTIONS: {', '.join(sorted(unknown))}."
+            known = f"Known are {', '.join(sorted(OPTIONS))}."
+            messages.append(checks.Error(text, hint=known, id="outbox.E001"))
+        for function in self._retries:
+            try:
+                self.retry_of(function)
+            except (TypeError, ValueError) as error:
+                text = f"TASKS[{self.alias!r}]: RETRY of {function}: {error}"
+                messages.append(checks.Error(text, id="outbox.E002"))
+        return messages
+
+
+class ImmediateBackend(framework.ImmediateBackend):
+    """Django's, whose tasks can join transactions: the process runs them after the commit.
+
+    For tests, and for projects without a worker. A task whose process dies before it has run is
+    lost, and a request id does not prevent that it runs again.
+    """
+
+    task_class = Task

@@ -1,0 +1,54 @@
+"""Errors of tasks.
+
+OutboxError            a `dynamo.DynamoError`
+├── TaskTooLarge       the arguments do not fit into an item
+├── UnknownTask        the function of a stored task does not exist any more
+├── NotFinished        `context.finish` was called, but its transaction was not committed
+└── WorkerLost         a worker died, or stood still for too long, while it ran the task
+"""
+
+from dynamo.exceptions import DynamoError
+
+
+class OutboxError(DynamoError):
+    """Base of every error of tasks."""
+
+
+class TaskTooLarge(OutboxError):
+    """The arguments of a task do not fit into an item of DynamoDB (400 KB)."""
+
+    function: str
+    size: int
+    most: int
+
+    text = (
+        "The task {function} has {size:,} bytes with its arguments; at most {most:,} fit into an "
+        "item of DynamoDB. Store the data elsewhere, and give the task its key."
+    )
+
+
+class UnknownTask(OutboxError):
+    """There is no task under the stored path: the function was renamed or removed."""
+
+    function: str
+
+    text = "There is no task {function}. Was it renamed or removed?"
+
+
+class NotFinished(OutboxError):
+    """`context.finish` was called, but the transaction was not committed."""
+
+    function: str
+
+    text = (
+        "{function} called context.finish(write=…), but its transaction was not committed when "
+        "the function returned."
+    )
+
+
+class WorkerLost(OutboxError):
+    """A worker died, or did not renew its lease, while it ran the task."""
+
+    worker: str
+
+    text = "The worker {worker} died, or did not renew its lease in time."

@@ -1,0 +1,70 @@
+"""`runtasks`: the worker of background tasks."""
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from dynamo.management.base import DynamoCommand, positive
+from dynamo.management.progress import stop_on_signals
+from locks.lock import LEASE_SECONDS
+from outbox.worker import Ran, Worker, partitions
+
+
+class Command(DynamoCommand):
+    """Runs tasks until TERM or Ctrl-C, which lets those that run end, or gives them back."""
+
+    help = "Run background tasks, in any number of processes on any machines."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the options."""
+        parser.add_argument(
+            "--queue",
+            metavar="Q",
+            action="append",
+            default=[],
+            help="run only tasks of this queue; may be repeated",
+        )
+        parser.add_argument(
+            "--threads", metavar="N", type=positive, default=4, help="tasks at a time, default 4"
+        )
+        parser.add_argument(
+            "--lease",
+            metavar="S",
+            type=float,
+            default=LEASE_SECONDS,
+            help="seconds after which other workers take over the tasks of one that died",
+        )
+        parser.add_argument("--once", action="store_true", help="run what is due, and exit")
+        parser.add_argument("--json", action="store_true", help="print one JSON object per attempt")
+
+    def handle(self, *args: object, **options: Any) -> None:
+        """Run the worker. A line per attempt."""
+        queues: list[str] = options["queue"]
+        if not partitions(queues):
+            raise CommandError(
+                "No backend in TASKS is an outbox.TaskBackend with such a queue. Set TASKS = "
+                '{"default": {"BACKEND": "outbox.TaskBackend"}}, with the names of QUEUES.'
+            )
+        with stop_on_signals() as stop:
+            worker = Worker(
+                queues,
+                threads=options["threads"],
+                lease_seconds=options["lease"],
+                on_ran=self._print_json if options["json"] else self._print,
+                stop=stop,
+            )
+            worker.run(once=options["once"])
+
+    def _print_json(self, ran: Ran) -> None:
+        self.stdout.write(json.dumps(asdict(ran) | {"seconds": round(ran.seconds, 3)}))
+        sys.stdout.flush()
+
+    def _print(self, ran: Ran) -> None:
+        milliseconds = f"{ran.seconds * 1000:,.0f} ms"
+        error = f": {ran.error}" if ran.error else ""
+        self.stdout.write(
+            f"{ran.outcome:10} {ran.function}, attempt {ran.attempt}, {milliseconds}{error}"
+        )

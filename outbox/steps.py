@@ -1,0 +1,319 @@
+"""The steps in the life of a task, each one write or one transaction.
+
+store         put the task
+claim         name the worker in the task, under the version that was read
+succeed       write the record, and delete the task; in a caller's transaction both together
+place_again   move the task, with its record: repeated, given back, failed for good, or restarted
+recover       place a task again whose worker is gone; delete it if its record says that it ended
+
+All of them require that the task is as it was read. A worker that stood still beyond its lease
+cannot end its task once that was placed again: this wrote the record, which the worker needs to be
+as it was when it claimed the task. If it was faster, the task is not placed again.
+"""
+
+import random
+import uuid
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from traceback import format_exception
+from typing import Any
+
+from django.utils import timezone
+from django.utils.module_loading import import_string
+
+from dynamo import AlreadyDone, AlreadyExists, Refused, RequestIdReused, Stale, Transaction, joined
+from dynamo.model.creating import REQUEST_IDS
+from dynamo.wire.types import Item
+from dynamo.wire.values import ITEM_MAX_BYTES, item_bytes
+from locks import Lease
+from locks.holders import Holder
+from outbox.exceptions import TaskTooLarge, UnknownTask, WorkerLost
+from outbox.framework import TaskResultDoesNotExist, base, task_backends
+from outbox.models import FAILED, RECORD, TaskItem, id_of, now, partition_of, place_of, sort_of
+from outbox.tasks import Retry, new_result
+
+#: The rest of an item is for errors and the return value.
+MOST_BYTES = ITEM_MAX_BYTES - 80 * 1024
+#: The last errors that a record keeps, and the last characters of each traceback.
+MOST_ERRORS, ERROR_MAX_LENGTH = 10, 4_000
+
+#: How often a task is looked for that is moved between two reads.
+READS = 5
+
+#: The task has ended, was placed again, or was claimed by another worker.
+LOST = (Stale, AlreadyExists, AlreadyDone, Refused)
+
+
+def store(
+    result: base.TaskResult, *, shards: int, request_id: str | None, write: Transaction | None
+) -> TaskItem:
+    """Put the task of `result`, and give that its id. Returns the item that tells its id.
+
+    Costs 1 request and 1 write unit per KB, 2 in a caller's transaction; 4 with a request id.
+
+    Raises:
+        TaskTooLarge: it does not fit into an item.
+        RequestIdReused: the request id enqueued the function with other arguments.
+    """
+    task, at = result.task, now()
+    due = task.run_after
+    if due is not None and timezone.is_naive(due):
+        due = timezone.make_aware(due)
+    is_deferred = due is not None and due > at
+    partition = partition_of(task.queue_name, random.randrange(shards))  # noqa: S311 - no secret
+    sort = sort_of(task.priority, due if due and is_deferred else at, is_deferred=is_deferred)
+    item = TaskItem(
+        partition=partition,
+        sort=sort,
+        id=id_of(partition, sort),
+        function=task.module_path,
+        arguments=[result.args, result.kwargs],
+        queue=task.queue_name,
+        priority=task.priority,
+        backend=result.backend,
+        run_after=due,
+        status=base.TaskResultStatus.READY,
+        enqueued_at=at,
+    )
+    if (size := item_bytes(item.serialize())) > MOST_BYTES:
+        raise TaskTooLarge(item.function, size, MOST_BYTES)
+    if request_id is None:
+        return item.insert(write=write)
+    item.id = str(uuid.uuid5(REQUEST_IDS, f"{item.function}#{request_id}"))
+    item.moves = 1
+    record = item.copied(partition=item.id, sort=RECORD, place=[partition, sort])
+    asked = record.serialize()
+
+    def explained(stored: Item) -> Exception | None:
+        names = ("function", "arguments")
+        is_same = all(stored.get(name) == asked[name] for name in names)
+        return None if is_same else RequestIdReused(str(request_id), "task")
+
+    with joined(write) as write:
+        record.insert(write=write, explained=explained)
+        # Without a transaction around it, a repetition is told by the record alone.
+        alone = Transaction()
+        item.insert(write=alone)
+        write.add(*(replace(put, part_of=record) for put in alone))
+    return record
+
+
+def find(id_: str) -> tuple[TaskItem, TaskItem | None]:
+    """The task with this id, and its record if that is another item.
+
+    Costs 1 request and 1 read unit once it has finished, else 2 each.
+
+    Raises:
+        TaskResultDoesNotExist: there is none, or it was deleted by TTL.
+    """
+    for _read in range(READS):
+        record = TaskItem.get_or_none(id_, RECORD)
+        if record is not None and record.finished_at is not None:
+            return record, None
+        place: list[str] | None = place_of(id_) if record is None else record.place
+        item = TaskItem.get_or_none(*place) if place else None
+        if item is not None and item.id == id_:
+            return item, record
+        if record is None and TaskItem.get_or_none(id_, RECORD) is None:
+            break
+    raise TaskResultDoesNotExist(id_)
+
+
+def task_of(item: TaskItem) -> base.Task:
+    """The task as it was enqueued.
+
+    Raises:
+        UnknownTask: its function does not exist any more.
+        InvalidTask: its backend does not allow it any more.
+    """
+    try:
+        found = import_string(item.function)
+    except ImportError as error:
+        raise UnknownTask(item.function) from error
+    if not isinstance(found, base.Task):
+        raise UnknownTask(item.function)
+    return replace(
+        found,
+        priority=item.priority,
+        queue_name=item.queue,
+        run_after=item.run_after,
+        backend=item.backend,
+    )
+
+
+def result_of(item: TaskItem, record: TaskItem | None, task: base.Task) -> base.TaskResult:
+    args, kwargs = item.arguments
+    errors = (record or item).errors or []
+    values: dict[str, Any] = {
+        "status": base.TaskResultStatus(item.status),
+        "enqueued_at": item.enqueued_at,
+        "started_at": item.started_at,
+        "finished_at": item.finished_at,
+        "last_attempted_at": item.last_attempted_at,
+        "worker_ids": [*item.workers],
+        "errors": [task_error(*texts) for texts in errors],
+    }
+    result = replace(new_result(task, item.id, args, kwargs), **values)
+    object.__setattr__(result, "_return_value", item.return_value)
+    return result
+
+
+def error_texts(error: BaseException) -> tuple[str, str]:
+    """The path of the class, and the end of the traceback."""
+    kind = type(error)
+    text = "".join(format_exception(error))[-ERROR_MAX_LENGTH:]
+    return f"{kind.__module__}.{kind.__qualname__}", text
+
+
+def task_error(path: str, text: str) -> base.TaskError:
+    return base.TaskError(exception_class_path=path, traceback=text)
+
+
+@dataclass
+class Attempt:
+    """A task that this worker has claimed. `record` is that of a task that was placed again."""
+
+    item: TaskItem
+    record: TaskItem | None
+    #: The function has called `context.finish`.
+    ends_itself: bool = False
+    #: That transaction was committed.
+    has_ended: bool = False
+
+    def end(self, write: Transaction, value: object) -> None:
+        """For `TaskContext.finish`."""
+        self.ends_itself = True
+        _write_success(self, value, write)
+        self.item.delete(write=write)
+        write.on_commit(self, lambda _stored: setattr(self, "has_ended", True))
+
+
+def claim(item: TaskItem, lease: Lease) -> Attempt | None:
+    """Let this worker run `item`; None if another worker has it.
+
+    Costs 1 request and 1 write unit; 1 read unit more for a task that was placed again.
+    """
+    at = now()
+    try:
+        item.change(
+            status=base.TaskResultStatus.RUNNING,
+            started_at=at if item.started_at is None else item.started_at,
+            last_attempted_at=at,
+            workers=[*item.workers, lease.name],
+            lease=lease.name,
+            fence=lease.fence,
+        )
+    except Stale:
+        return None
+    record = TaskItem.get_or_none(item.id, RECORD) if item.moves else None
+    # Otherwise this worker stood still, and the task was placed again meanwhile.
+    return Attempt(item, record) if (record.moves if record else 0) == item.moves else None
+
+
+def succeed(attempt: Attempt, value: object) -> None:
+    """Record that the task has ended. Costs 2 requests and 2 write units.
+
+    Raises:
+        one of `LOST`: it was placed again.
+        Unavailable: no answer. It will be repeated if that is not recorded.
+    """
+    _write_success(attempt, value, None)
+    # If this is lost, `recover` does it.
+    attempt.item.delete()
+
+
+def was_recorded(attempt: Attempt) -> bool:
+    """Whether this attempt has ended, although a write of it was refused or got no answer.
+
+    Costs 1 request and 1 read unit.
+    """
+    record = TaskItem.get_or_none(attempt.item.id, RECORD)
+    if record is None or record.finished_at is None or record.workers != attempt.item.workers:
+        return False
+    attempt.item.delete()
+    return True
+
+
+def _write_success(attempt: Attempt, value: object, write: Transaction | None) -> None:
+    at = now()
+    values = {"status": base.TaskResultStatus.SUCCESSFUL, "finished_at": at, "return_value": value}
+    _write_record(attempt.item, attempt.record, values | _expiring(attempt.item, at), write)
+
+
+def place_again(
+    item: TaskItem,
+    record: TaskItem | None,
+    *,
+    due: datetime | None,
+    error: BaseException | None = None,
+    is_restart: bool = False,
+    write: Transaction | None = None,
+) -> None:
+    """Move the task to the time when it is `due`; with None it has failed for good.
+
+    An `error` is recorded and counts as a failed attempt. Costs 1 request and 6 write units.
+
+    Raises:
+        one of `LOST`: it changed since it was read.
+    """
+    at = now()
+    values: dict[str, Any] = {"moves": item.moves + 1, "failures": item.failures}
+    errors = [*((record and record.errors) or [])]
+    if is_restart:
+        values |= {"failures": 0, "finished_at": None, "expires": None}
+    if error is not None:
+        values["failures"] += 1
+        errors = [*errors, error_texts(error)][-MOST_ERRORS:]
+    if due is None:
+        partition, sort = f"{FAILED}#{item.queue}", sort_of(0, at, is_deferred=True)
+        values |= {"status": base.TaskResultStatus.FAILED, "finished_at": at}
+        values |= _expiring(item, at)
+    else:
+        is_deferred = due > at
+        shards = task_backends[item.backend].options.get("SHARDS", 8)
+        partition = partition_of(item.queue, random.randrange(shards))  # noqa: S311 - no secret
+        sort = sort_of(
+            item.priority, due if is_deferred else item.enqueued_at, is_deferred=is_deferred
+        )
+        values["status"] = base.TaskResultStatus.READY
+    with joined(write) as write:
+        item.delete(write=write)
+        item.copied(partition=partition, sort=sort, **values).insert(write=write)
+        own = {"errors": errors, "place": [partition, sort]}
+        _write_record(item, record, values | own, write)
+
+
+def _write_record(
+    item: TaskItem, record: TaskItem | None, values: dict[str, Any], write: Transaction | None
+) -> None:
+    """Write the record, which must be as it was read."""
+    if record is None:
+        item.copied(partition=item.id, sort=RECORD, **values).insert(write=write)
+        return
+    names = ("workers", "started_at", "last_attempted_at", "failures")
+    record.change(write=write, **({name: getattr(item, name) for name in names} | values))
+
+
+def _expiring(item: TaskItem, at: datetime) -> dict[str, int]:
+    days = task_backends[item.backend].options.get("KEEP_DAYS", 7)
+    return {"expires": round((at + timedelta(days=days)).timestamp())}
+
+
+def recover(item: TaskItem, retry: Retry) -> None:
+    """Place a task again whose worker is gone. Costs 1 read unit and one `place_again`.
+
+    Raises:
+        one of `LOST`: it changed since it was read.
+    """
+    record = TaskItem.get_or_none(item.id, RECORD)
+    if record is not None and record.finished_at is not None:
+        item.delete()
+    elif (record.moves if record else 0) == item.moves:
+        error = WorkerLost(item.lease)
+        pause = retry.pause(item.failures + 1, error)
+        due = None if pause is None else now() + timedelta(seconds=pause)
+        place_again(item, record, due=due, error=error)
+
+
+def holder_of(item: TaskItem) -> Holder | None:
+    return Holder(item.lease, item.fence or 0) if item.lease else None

@@ -1,0 +1,181 @@
+"""What a caller gives to a task: its options, and what it gets while it runs.
+
+    @task
+    def send_welcome(member_pk: str) -> None: …
+
+    with Transaction() as write:
+        ann = Member.create(email="ann@example.org", write=write)
+        send_welcome.using(write=write).enqueue(ann.pk)
+
+`task` is Django's decorator, for functions of any backend: with another backend than `TaskBackend`,
+a task with `write=` is enqueued when the transaction has been committed.
+"""
+
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, overload
+
+from django.utils.module_loading import import_string
+
+from dynamo import Transaction
+from outbox.framework import base
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retry:
+    """When an attempt that failed is repeated.
+
+    - `attempts`: how many there are at most; 1: none is repeated.
+    - `delay`: how many seconds the first repetition waits at most. Each further one may wait twice
+      as long. The time is random, from 0 on.
+    - `longest`: the limit of these times.
+    - `never`: errors after which nothing is repeated: classes, or their paths as texts.
+    """
+
+    attempts: int = 5
+    delay: float = 10.0
+    longest: float = 3600.0
+    never: Iterable[type[BaseException] | str] = ()
+
+    def __post_init__(self) -> None:
+        if not (self.attempts >= 1 and self.delay >= 0 and self.longest >= 0):
+            raise ValueError("Retry: attempts must be at least 1, and times not negative.")
+
+    def pause(self, failures: int, error: BaseException) -> float | None:
+        """How many seconds to wait after so many failed attempts; None: it has failed for good."""
+        never = tuple(import_string(kind) if isinstance(kind, str) else kind for kind in self.never)
+        if failures >= self.attempts or isinstance(error, never):
+            return None
+        # Full jitter: tasks that failed together are not repeated together.
+        return random.uniform(0, min(self.longest, self.delay * 2.0 ** (failures - 1)))  # noqa: S311 - no secret
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task(base.Task):
+    """Django's Task, which can join a transaction, and be enqueued once.
+
+    - `write`: the task is stored by this transaction, if that commits.
+    - `request_id`: the same function with the same id is enqueued once, until the finished task is
+      deleted; with other arguments it is RequestIdReused. Costs 4 write units.
+    - `retry`: when failed attempts are repeated. OPTIONS["RETRY"] of the backend has precedence.
+    """
+
+    write: Transaction | None = field(default=None, compare=False)
+    request_id: str | None = field(default=None, compare=False)
+    retry: Retry | None = None
+
+    def using(
+        self, *, write: Transaction | None = None, request_id: object = None, **changes: Any
+    ) -> "Task":
+        """Django's, with `write` and `request_id`."""
+        changed = base.Task.using(self, **changes)
+        if write is not None:
+            changed = replace(changed, write=write)
+        return changed if request_id is None else replace(changed, request_id=str(request_id))
+
+    def enqueue(self, *args: Any, **kwargs: Any) -> base.TaskResult:
+        """Django's. With `write` the task exists if the transaction commits."""
+        backend = self.get_backend()
+        write = self.write
+        if write is None or getattr(backend, "joins_transactions", False):
+            return backend.enqueue(self, args, kwargs)
+        result = new_result(self, "", args, kwargs)
+
+        def enqueue(_stored: object) -> None:
+            made = backend.enqueue(result.task, args, kwargs)
+            for name in {"id", *base.TASK_REFRESH_ATTRS}:
+                object.__setattr__(result, name, getattr(made, name))
+
+        write.on_commit(result, enqueue)
+        return result
+
+    async def aenqueue(self, *args: Any, **kwargs: Any) -> base.TaskResult:
+        """Django's. With `write` it sends nothing."""
+        if self.write is not None:
+            return self.enqueue(*args, **kwargs)
+        return await self.get_backend().aenqueue(self, args, kwargs)
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Django's, with our context also for other backends."""
+        if self.takes_context and not isinstance(args[0], TaskContext):
+            args = TaskContext(task_result=args[0].task_result), *args[1:]
+        return base.Task.call(self, *args, **kwargs)
+
+
+def new_result(task: base.Task, id_: str, args: Any, kwargs: Any) -> base.TaskResult:
+    """The result of a task that is to be enqueued.
+
+    Raises:
+        TypeError: the arguments are not JSON.
+    """
+    if isinstance(task, Task):
+        task = replace(task, write=None, request_id=None)
+    return base.TaskResult(
+        task=task,
+        id=id_,
+        status=base.TaskResultStatus.READY,
+        enqueued_at=None,
+        started_at=None,
+        finished_at=None,
+        last_attempted_at=None,
+        args=args,
+        kwargs=kwargs,
+        backend=task.backend,
+        errors=[],
+        worker_ids=[],
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskContext(base.TaskContext):
+    """Django's context, by which a task can end in the transaction of its effect."""
+
+    #: Adds the end of the task to a transaction; without a stored task there is nothing to add.
+    end: Callable[[Transaction, object], object] = lambda _write, _value: None
+
+    def finish(self, *, write: Transaction, return_value: object = None) -> None:
+        """End this task by the transaction `write`, which then also has the effect of the task.
+
+        So the effect happens once, however often the task is repeated. Commit the transaction
+        before the function returns. Adds 2 writes, 4 write units; the end of the task then costs
+        nothing more.
+
+        Raises (from the commit):
+            Stale, AlreadyExists, Refused: another worker has taken over the task. Nothing was
+                written.
+        """
+        self.end(write, return_value)
+
+
+#: Django's class has no defaults on 6.0.
+_DEFAULTS: dict[str, Any] = {
+    "priority": 0,
+    "queue_name": "default",
+    "backend": "default",
+    "run_after": None,
+}
+
+
+@overload
+def task(function: Callable[..., Any], /) -> Task: ...
+
+
+@overload
+def task(
+    *,
+    priority: int = 0,
+    queue_name: str = "default",
+    backend: str = "default",
+    takes_context: bool = False,
+    retry: Retry | None = None,
+) -> Callable[[Callable[..., Any]], Task]: ...
+
+
+def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Django's decorator, also with `retry`. The function can join transactions on any backend."""
+
+    def decorated(function: Callable[..., Any]) -> Task:
+        return Task(func=function, **(_DEFAULTS | options))
+
+    return decorated if function is None else decorated(function)

@@ -1,0 +1,76 @@
+"""Tasks of the tests. Each notes its calls in `CALLS`."""
+
+import threading
+from typing import Any
+
+from dynamo import Model, TextAttribute, Transaction
+from outbox import Retry, TaskContext, task
+
+CALLS: list[Any] = []
+#: `wait` runs until it is set.
+GO = threading.Event()
+
+
+class Bill(Model):
+    class Meta:
+        table_name = "test-bills"
+
+    order = TextAttribute()
+
+
+@task
+def note(*args: Any, **kwargs: Any) -> Any:
+    CALLS.append([*args, kwargs] if kwargs else [*args])
+    return args[0] if args else None
+
+
+@task
+def fail(message: str = "no") -> None:
+    CALLS.append(message)
+    raise ValueError(message)
+
+
+@task(retry=Retry(attempts=3, delay=0))
+def fail_twice(name: str) -> str:
+    CALLS.append(name)
+    if CALLS.count(name) < 3:
+        raise ValueError(name)
+    return name
+
+
+@task(retry=Retry(never=[ValueError]))
+def fail_for_good() -> None:
+    raise ValueError
+
+
+@task
+async def note_async(value: int) -> int:
+    CALLS.append(value)
+    return value
+
+
+@task(takes_context=True)
+def bill(context: TaskContext, order: str) -> None:
+    CALLS.append(order)
+    with Transaction() as write:
+        Bill.create(order=order, write=write)
+        context.finish(write=write, return_value=order)
+
+
+@task(takes_context=True)
+def forget_to_commit(context: TaskContext) -> None:
+    context.finish(write=Transaction())
+
+
+@task
+def enqueue_itself(left: int) -> None:
+    CALLS.append(left)
+    if left:
+        enqueue_itself.enqueue(left - 1)
+
+
+@task
+def wait(name: str = "") -> str:
+    CALLS.append(name)
+    GO.wait(60)
+    return name
