@@ -16,7 +16,7 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import Literal, Self, cast
 
-from dynamo.client.writes import Write
+from dynamo.client.writes import Write, write_one
 from dynamo.exceptions import Stale
 from dynamo.model.base import Model
 from dynamo.model.unique import GUARD_ATTRIBUTES, OWNER, SEPARATOR, UniqueKey
@@ -25,6 +25,7 @@ from dynamo.tables.damage import as_read
 from dynamo.tables.findings import Progress, Spool, confirmed, scanned, unseen
 from dynamo.transactions import Transaction, read_together
 from dynamo.wire.types import Address, Item, Request
+from dynamo.wire.updates import conditional
 from dynamo.wire.values import text_of
 
 #: What can be wrong with a guard item.
@@ -284,6 +285,34 @@ def check_guards(
             check.collect()
             check.confirm()
         yield report
+
+
+def delete_guards(model: type[Model], names: str, progress: Progress = unseen) -> int:
+    """Delete the guard items of a `Unique` that `model` no longer declares; how many.
+
+    `names` are the stored names of its attributes, joined by commas. Costs a scan, and 1 write unit
+    for each guard item.
+
+    Raises:
+        ValueError: the model declares it.
+    """
+    prefix = f"{names}{SEPARATOR}"
+    if prefix in model._guard_prefixes():
+        raise ValueError(f"{model.__name__} declares Unique({names}).")
+    guards = model._guard_table()
+    deleted = 0
+    for item in scanned(guards.name, (), progress):
+        key = text_of(item, guards.key_name)
+        is_guard = OWNER in item and item.keys() <= {guards.key_name, *GUARD_ATTRIBUTES}
+        if is_guard and key.startswith(prefix):
+            unchanged = conditional(
+                guards.address(key),
+                "#owner = :owner",
+                names={"#owner": OWNER},
+                values={":owner": item[OWNER]},
+            )
+            deleted += bool(write_one("DeleteItem", unchanged))
+    return deleted
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dynamo.management.base import DynamoCommand, model_type
 from dynamo.model.base import Model
 from dynamo.runtime.terminal import quantity
 from dynamo.tables.findings import Progress, unseen
-from dynamo.tables.guards import FAULTS, Report, check_guards
+from dynamo.tables.guards import FAULTS, Report, check_guards, delete_guards
 
 
 class Command(DynamoCommand):
@@ -56,10 +56,23 @@ class Command(DynamoCommand):
             "two items with the same value are not changed",
         )
         parser.add_argument("--json", action="store_true", help="one JSON object")
+        parser.add_argument(
+            "--removed",
+            metavar="NAMES",
+            help="only delete the guard items of a Unique that the model no longer declares; NAMES "
+            "are its attributes as stored, such as email or club,card",
+        )
 
     def handle(self, *args: object, **options: Any) -> None:
         """Check and print; exit with code 1 if something is still wrong."""
         self.model = options.get("model") or self.model
+        if options["removed"]:
+            try:
+                deleted = delete_guards(self.model, options["removed"])
+            except ValueError as error:
+                raise CommandError(f"{error} Release the code without it first.") from error
+            self.stdout.write(f"{quantity(deleted, 'guard')} deleted.")
+            return
         show = self._print_json if options["json"] else self._print_text
         with (
             self.progress(shown=not options["json"] and sys.stderr.isatty()) as progress,
