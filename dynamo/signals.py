@@ -17,3 +17,6 @@ request_sent = Signal()
 
 #: Sent by `dynamo.test` after it emptied the tables: forget what was read or written before.
 tables_emptied = Signal()
+
+#: Sent by `runserver` in the process that serves, before it does: for threads beside the pages.
+serving = Signal()

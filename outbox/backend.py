@@ -1,17 +1,22 @@
 """The backends: tasks in DynamoDB, and tasks that the process itself runs at once."""
 
+import logging
 from collections.abc import Mapping
+from contextlib import suppress
+from time import monotonic
 from typing import Any
 
 from django.core import checks
 
-from dynamo import Transaction
+from dynamo import DynamoError, Transaction
 from dynamo.runtime.threads import in_thread
 from outbox import framework
 from outbox.framework import BaseTaskBackend, InvalidTask, base, signals
 from outbox.models import QUEUE_MAX_LENGTH
-from outbox.steps import find, result_of, store, task_of
+from outbox.steps import LONG_SECONDS, find, result_of, store, task_of, waited_seconds
 from outbox.tasks import Retry, Task, new_result
+
+log = logging.getLogger(__name__)
 
 OPTIONS = {"SHARDS", "KEEP_DAYS", "RETRY"}
 
@@ -34,6 +39,8 @@ class TaskBackend(BaseTaskBackend):
     supports_priority = True
     #: A task with `write=` is stored by that transaction.
     joins_transactions = True
+    #: When the process looks next whether tasks wait for a worker.
+    _looks_at = monotonic() + LONG_SECONDS
 
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
         super().__init__(alias, params)
@@ -75,6 +82,7 @@ class TaskBackend(BaseTaskBackend):
         def tell(_stored: object) -> None:
             if own.refusal_of(item) is None:
                 signals.task_enqueued.send_robust(type(self), task_result=result)
+                self._look_for_workers(item.partition)
 
         own.on_commit(item, tell)
         if write is None:
@@ -82,6 +90,16 @@ class TaskBackend(BaseTaskBackend):
             if own.refusals:
                 return self.get_result(item.id)
         return result
+
+    def _look_for_workers(self, partition: str) -> None:
+        """Now and then, log a warning if tasks wait and nothing runs them."""
+        cls = type(self)
+        if monotonic() < cls._looks_at:
+            return
+        cls._looks_at = monotonic() + LONG_SECONDS
+        with suppress(DynamoError):
+            if (waits := waited_seconds(partition)) >= LONG_SECONDS:
+                log.warning("A task has waited for %d s. Does manage.py runtasks run?", waits)
 
     async def aenqueue(self, task: base.Task, args: Any, kwargs: Any) -> base.TaskResult:
         """As `enqueue`."""

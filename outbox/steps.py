@@ -29,13 +29,26 @@ from locks import Lease
 from locks.holders import Holder
 from outbox.exceptions import TaskTooLarge, UnknownTask, WorkerLost
 from outbox.framework import TaskResultDoesNotExist, base, task_backends
-from outbox.models import FAILED, RECORD, TaskItem, id_of, now, partition_of, place_of, sort_of
+from outbox.models import (
+    FAILED,
+    RECORD,
+    TaskItem,
+    bounds,
+    id_of,
+    now,
+    partition_of,
+    place_of,
+    sort_of,
+)
 from outbox.tasks import Retry, new_result
 
 #: The rest of an item is for errors and the return value.
 MOST_BYTES = ITEM_MAX_BYTES - 80 * 1024
 #: The last errors that a record keeps, and the last characters of each traceback.
 MOST_ERRORS, ERROR_MAX_LENGTH = 10, 4_000
+
+#: A task that has waited for so long shows that no worker runs, or too few.
+LONG_SECONDS = 300.0
 
 #: How often a task is looked for that is moved between two reads.
 READS = 5
@@ -299,8 +312,10 @@ def _expiring(item: TaskItem, at: datetime) -> dict[str, int]:
     return {"expires": round((at + timedelta(days=days)).timestamp())}
 
 
-def recover(item: TaskItem, retry: Retry) -> None:
-    """Place a task again whose worker is gone. Costs 1 read unit and one `place_again`.
+def recover(item: TaskItem, retry: Retry) -> bool:
+    """Place a task again whose worker is gone; False if there was nothing to do.
+
+    Costs 1 request and 1 read unit, and one `place_again`.
 
     Raises:
         one of `LOST`: it changed since it was read.
@@ -308,11 +323,26 @@ def recover(item: TaskItem, retry: Retry) -> None:
     record = TaskItem.get_or_none(item.id, RECORD)
     if record is not None and record.finished_at is not None:
         item.delete()
-    elif (record.moves if record else 0) == item.moves:
-        error = WorkerLost(item.lease)
-        pause = retry.pause(item.failures + 1, error)
-        due = None if pause is None else now() + timedelta(seconds=pause)
-        place_again(item, record, due=due, error=error)
+        return False
+    if (record.moves if record else 0) != item.moves:
+        return False
+    error = WorkerLost(item.lease)
+    pause = retry.pause(item.failures + 1, error)
+    due = None if pause is None else now() + timedelta(seconds=pause)
+    place_again(item, record, due=due, error=error)
+    return True
+
+
+def waited_seconds(partition: str) -> float:
+    """How long the first task of a shard has waited that could run at once; 0 if there is none.
+
+    Costs 1 request and half a read unit.
+    """
+    between = TaskItem.sort.between(*bounds(now()))
+    first = next(TaskItem.query(partition, between, limit=1, consistent_read=False), None)
+    if first is None or first.lease is not None:
+        return 0
+    return (now() - (first.run_after or first.enqueued_at)).total_seconds()
 
 
 def holder_of(item: TaskItem) -> Holder | None:

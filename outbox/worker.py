@@ -13,6 +13,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -62,7 +63,12 @@ class Ran:
     outcome: str
     attempt: int
     seconds: float
-    error: str = ""
+    error: BaseException | None = None
+
+    @property
+    def shown_error(self) -> str:
+        """The error in one line; empty without one."""
+        return f"{type(self.error).__name__}: {self.error}" if self.error else ""
 
 
 @dataclass
@@ -129,7 +135,14 @@ class Worker:
                 self._wake.clear()
                 # One that ends now may have enqueued another one after the look.
                 was_idle = not self._running
-                if self._hand_out(self._look(once=once)):
+                try:
+                    has_found = self._hand_out(self._look(once=once))
+                except Exception:
+                    if once:
+                        raise
+                    log.exception("The worker looks again later.")
+                    has_found = False
+                if has_found:
                     pause = SHORTEST_PAUSE
                     continue
                 if once and was_idle:
@@ -152,9 +165,10 @@ class Worker:
         """The tasks that can be claimed, the most urgent first."""
         found = Found()
         self._contended.clear()
+        running = {*self._running}
         looks = (partial(self._read, partition, found, once) for partition in self._partitions)
         together(*looks)
-        self._recover(found.held)
+        self._recover([item for item in found.held if item.id not in running])
         # In another order each time, so that workers meet less often.
         order = {partition: random.random() for partition in self._partitions}  # noqa: S311 - no secret
         return sorted(
@@ -229,8 +243,7 @@ class Worker:
         began = time.perf_counter()
         outcome, error = _run(attempt)
         seconds = time.perf_counter() - began
-        shown = f"{type(error).__name__}: {error}" if error else ""
-        self._on_ran(Ran(item.id, item.function, outcome, len(item.workers), seconds, shown))
+        self._on_ran(Ran(item.id, item.function, outcome, len(item.workers), seconds, error))
 
     def _recover(self, held: list[TaskItem]) -> None:
         """Place tasks again whose worker is gone. Costs one look at each other worker per lease."""
@@ -304,13 +317,10 @@ def _left_out(_stored: Item, error: DynamoError) -> None:
 
 
 def _recover(item: TaskItem) -> None:
-    try:
-        steps.recover(item, _backend(item).retry_of(item.function))
-    except LOST:
-        # Another worker did it.
-        pass
-    else:
-        log.warning("The task %s is repeated: the worker %s is gone.", item.id, item.lease)
+    # Otherwise another worker did it.
+    with suppress(*LOST):
+        if steps.recover(item, _backend(item).retry_of(item.function)):
+            log.warning("The worker %s of the task %s is gone.", item.lease, item.id)
 
 
 def _run(attempt: Attempt) -> tuple[str, BaseException | None]:

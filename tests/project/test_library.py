@@ -208,6 +208,8 @@ def test_the_wheel_has_the_library_and_nothing_else(wheel: Path) -> None:
     needed = {re.sub(r"[<>=][^;]*", "", package, count=1) for package in packages}
     extras = {
         'argon2-cffi; extra == "accounts"',
+        'cronsim; extra == "tasks"',
+        'django-tasks; extra == "tasks"',
         'idna; extra == "accounts"',
         'idna; extra == "idna"',
         'ministack; extra == "local"',
@@ -299,7 +301,7 @@ def test_the_tests_of_the_library_pass_without_the_site(
     if not (program := find_python(python)):
         pytest.skip(f"There is no Python {python} on this machine.")
     others = locked(DEVELOPMENT_LOCK, tmp_path, without="django")
-    wanted = [str(wheel), f"django~={django}.0", *TOOLS]
+    wanted = [f"{wheel}[tasks]", f"django~={django}.0", *TOOLS]
     made = new_environment(tmp_path / "venv", *others, *wanted, python=program)
     if not take_engine(made):
         pytest.skip("There is no dynoxide on this machine.")
@@ -310,7 +312,7 @@ def test_the_tests_of_the_library_pass_without_the_site(
     shutil.copytree(ROOT / "docs", project / "docs", ignore=shutil.ignore_patterns("samples"))
     shutil.copy(ROOT / "pyproject.toml", project)
 
-    folders = [f"tests/{package}" for package in LIBRARY]
+    folders = [f"tests/{package}" for package in (*LIBRARY, "outbox")]
     run = ["-m", "pytest", "-q", "-p", "without_site", "-n", "4", "--dist", "worksteal"]
     ended = subprocess.run(
         [made.programs / "python", *run, "-m", "not slow and not stress and not site", *folders],

@@ -8,6 +8,7 @@ from django.core.management.commands import runserver
 from django.utils.autoreload import DJANGO_AUTORELOAD_ENV
 
 from dynamo.management.base import DynamoCommand
+from dynamo.signals import serving
 from dynamo.tables.definitions import all_tables, create
 
 if apps.is_installed("django.contrib.staticfiles"):
@@ -23,4 +24,6 @@ class Command(DynamoCommand, runserver.Command):
             for table in all_tables():
                 for done in create(table):
                     self.stdout.write(done)
+        if serves:
+            serving.send(type(self))
         super().run(**options)

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -59,12 +58,13 @@ class Command(DynamoCommand):
             worker.run(once=options["once"])
 
     def _print_json(self, ran: Ran) -> None:
-        self.stdout.write(json.dumps(asdict(ran) | {"seconds": round(ran.seconds, 3)}))
+        shown = {"seconds": round(ran.seconds, 3), "error": ran.shown_error}
+        self.stdout.write(json.dumps(vars(ran) | shown))
         sys.stdout.flush()
 
     def _print(self, ran: Ran) -> None:
         milliseconds = f"{ran.seconds * 1000:,.0f} ms"
-        error = f": {ran.error}" if ran.error else ""
+        error = f": {ran.shown_error}" if ran.error else ""
         self.stdout.write(
             f"{ran.outcome:10} {ran.function}, attempt {ran.attempt}, {milliseconds}{error}"
         )

@@ -8,6 +8,7 @@ DEBUG = True
 SECRET_KEY = "of-the-tests-and-of-nothing-else-in-the-world-0123456789"
 ALLOWED_HOSTS = ["*"]
 INSTALLED_APPS = [
+    "outbox",
     "dynamo",
     "sequences",
     "locks",

@@ -1,0 +1,28 @@
+"""The outbox app."""
+
+import threading
+
+from django.apps import AppConfig
+
+from dynamo.signals import serving
+
+
+class OutboxConfig(AppConfig):
+    """Registers the system check, and lets `runserver` run tasks."""
+
+    name = "outbox"
+    #: Ends the thread of `runserver`.
+    stop = threading.Event()
+
+    def ready(self) -> None:
+        """Nothing here imports models."""
+        from outbox import checks  # noqa: F401
+
+        serving.connect(self._run_tasks)
+
+    def _run_tasks(self, **_signal: object) -> None:
+        from outbox.worker import Worker, partitions
+
+        if partitions():
+            run = Worker(stop=self.stop).run
+            threading.Thread(target=run, name="outbox", daemon=True).start()

@@ -1,0 +1,126 @@
+"""Backends without a worker, `run_tasks` in tests, and the warnings that nothing runs the tasks."""
+
+import logging
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core.checks import run_checks
+from pytest_django import Settings
+
+from dynamo import Transaction
+from dynamo.signals import serving
+from outbox import backend as backend_module, steps
+from outbox.backend import TaskBackend
+from outbox.framework import base
+from outbox.test import run_tasks
+from tests.outbox import functions
+from tests.outbox.functions import CALLS, Bill, bill, note
+from tests.waiting import wait_until
+
+_FRAMEWORK = base.__name__.removesuffix(".base")
+BACKENDS = {
+    "ours": {"default": {"BACKEND": "outbox.ImmediateBackend"}},
+    # As without TASKS.
+    "Django's": {
+        "default": {
+            "BACKEND": f"{base.__name__.removesuffix('.base')}.backends.immediate.ImmediateBackend"
+        }
+    },
+}
+
+
+@pytest.fixture(params=BACKENDS)
+def immediate(request: pytest.FixtureRequest, settings: Settings) -> None:
+    settings.TASKS = BACKENDS[request.param]
+
+
+@pytest.mark.usefixtures("immediate")
+def test_the_process_runs_a_task_after_the_commit_and_not_without_it() -> None:
+    with Transaction() as write:
+        Bill.create(order="1", write=write)
+        result = note.using(write=write).enqueue("one")
+        assert (CALLS, result.status) == ([], "READY")
+    assert CALLS == [["one"]]
+    assert (result.status, result.return_value) == ("SUCCESSFUL", "one")
+
+    note.using(write=Transaction()).enqueue("never")
+    assert note.enqueue("two").return_value == "two"
+    assert CALLS == [["one"], ["two"]]
+
+
+@pytest.mark.usefixtures("immediate")
+def test_the_process_runs_a_task_that_ends_in_a_transaction_and_a_failure_stops_no_page() -> None:
+    assert bill.enqueue("7").status == "SUCCESSFUL"
+    assert [item.order for item in Bill.scan()] == ["7"]
+    with Transaction() as write:
+        Bill.create(order="8", write=write)
+        result = functions.fail.using(write=write).enqueue("oh")
+
+    assert (result.status, result.errors[0].exception_class) == ("FAILED", ValueError)
+
+
+def test_a_test_runs_what_was_enqueued_when_it_says_so() -> None:
+    note.enqueue(1)
+    assert CALLS == []
+
+    [ran] = run_tasks()
+    assert (CALLS, ran.outcome) == ([[1]], "successful")
+
+    functions.fail.enqueue("oh")
+    with pytest.raises(ValueError, match="oh"):
+        run_tasks()
+    functions.fail_for_good.enqueue()
+    [ran] = run_tasks(raise_errors=False)
+    assert (ran.outcome, ran.shown_error) == ("failed", "ValueError: ")
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Moves the clock of tasks ahead."""
+
+    def move(seconds: float) -> None:
+        now = steps.now
+        monkeypatch.setattr(steps, "now", lambda: now() + timedelta(seconds=seconds))
+        monkeypatch.setattr(TaskBackend, "_looks_at", 0.0)
+
+    return move
+
+
+def test_check_and_a_log_line_say_that_tasks_wait_and_nothing_runs_them(
+    later: Callable[[float], None], backend: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    def warnings() -> list[str]:
+        return [
+            str(item.id) for item in run_checks(tags=["dynamodb"], include_deployment_checks=True)
+        ]
+
+    backend["SHARDS"] = 1
+    note.enqueue()
+    assert "outbox.W001" not in warnings()
+
+    later(600)
+
+    assert "outbox.W001" in warnings()
+    with caplog.at_level(logging.WARNING, backend_module.__name__):
+        note.enqueue()
+    assert "Does manage.py runtasks run?" in caplog.text
+    caplog.clear()
+    note.enqueue()
+    assert not caplog.text
+
+
+def test_runserver_runs_tasks_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    stop = threading.Event()
+    monkeypatch.setattr(apps.get_app_config("outbox"), "stop", stop)
+    serving.send(None)
+    note.enqueue("one")
+
+    wait_until(lambda: CALLS == [["one"]])
+
+    stop.set()
+    [thread] = [thread for thread in threading.enumerate() if thread.name == "outbox"]
+    thread.join()
