@@ -18,7 +18,7 @@ MYPY_ENV := DJANGO_DEBUG=on DJANGO_SECRET_KEY=read-by-the-type-checker-only
 # The types of an app that uses the library. It has the settings of an example.
 APP_ENV := PYTHONPATH=../../examples/admin MYPYPATH=../../examples/admin DJANGO_SETTINGS_MODULE=club.settings
 
-.PHONY: help run test compiled test-library lambda coverage test-slow torture engines bench scale lint size messages samples docs dist install lock
+.PHONY: help run test tested test-library lambda coverage test-slow torture engines bench scale lint size messages samples docs dist install lock
 .DELETE_ON_ERROR:
 
 # Each target with a comment after ##.
@@ -35,14 +35,15 @@ unexport PYTHONDONTWRITEBYTECODE
 # Some tests wait, so five workers use two cores better than two. Each imports all tests in four seconds.
 WORKERS := -n 5 --dist worksteal
 
+# mypy runs beside the tests, which wait now and then.
 test: install ## lint and test, as CI does first
-	@$(MAKE) --no-print-directory --jobs 2 lint compiled
-	$(BIN)/pytest $(WORKERS) -m "not slow"
+	@$(MAKE) --no-print-directory --jobs 2 --keep-going lint tested
 
-# After a change, one process compiles the tests while mypy runs, so that not each worker has to.
-# The test run itself reports what cannot be imported.
-compiled: install
+# After a change, one process compiles the tests, so that not each worker has to. The test run itself
+# reports what cannot be imported.
+tested: install
 	@$(BIN)/pytest --collect-only --quiet >/dev/null 2>&1 || true
+	$(BIN)/pytest $(WORKERS) -m "not slow"
 
 # Builds the wheel, installs it with pip into empty environments, runs the tutorial there, and the tests
 # of the library on each Python of this machine.
