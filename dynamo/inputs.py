@@ -124,7 +124,7 @@ class InputAttribute(FormAttribute[Value]):
         """The input element."""
         return forms.TextInput()
 
-    def form_field(self, **changes: Any) -> forms.Field:
+    def form_field(self, **changes: object) -> forms.Field:
         """A form field for the attribute, or for its `variant`."""
         return _FormField(self.variant(**changes))
 
@@ -147,7 +147,7 @@ class _FormField(forms.CharField):
         self.validators.clear()
         self._attribute = attribute
 
-    def clean(self, value: Any) -> Any:
+    def clean(self, value: object) -> Any:
         return self._attribute.clean(super().clean(value), in_form=True)
 
 

@@ -66,7 +66,7 @@ _PAGINATION = ("paginate_orphans", "get_paginate_orphans", "paginator_class", "g
 _View: Any = object
 
 
-def get_object_or_404(model: type[M], *key: Any, **values: Any) -> M:
+def get_object_or_404(model: type[M], *key: object, **values: object) -> M:
     """The item with this key, or with the values of a `Unique`; otherwise Http404.
 
         get_object_or_404(Member, pk)
@@ -117,7 +117,7 @@ def _converted(model: type[Model], values: Mapping[str, object]) -> dict[str, An
 class _ModelMixin(Generic[M], _View):  # type: ignore[misc]  # Any
     """What the pages share."""
 
-    def __class_getitem__(cls, types: Any) -> type[Self]:
+    def __class_getitem__(cls, types: object) -> type[Self]:
         # Generic's would need all types.
         return cls
 
@@ -155,7 +155,7 @@ class DetailMixin(_ModelMixin[M]):
     The arguments of the URL are named as the key attributes; a single one may be called `pk`.
     """
 
-    def get_object(self, queryset: Any = None) -> M:
+    def get_object(self, queryset: object = None) -> M:
         if queryset is not None:
             raise TypeError("get_object takes no queryset. Override it, and read the item there.")
         self._refuse(SingleObjectMixin, ("queryset", "get_queryset"), "override get_object")
@@ -241,7 +241,7 @@ class UpdateMixin(_FormMixin[M, F]):
     If the item was deleted meanwhile, the page shows what was typed; `object` has its key alone.
     """
 
-    def get_object(self, queryset: Any = None) -> M:
+    def get_object(self, queryset: object = None) -> M:
         try:
             return super().get_object(queryset)
         except Http404:
@@ -271,7 +271,7 @@ class DeleteMixin(UpdateMixin[M, F]):
     def get_form_kwargs(self) -> dict[str, Any]:
         return {**super().get_form_kwargs(), "instance": self.object}
 
-    def get_form(self, form_class: Any = None) -> F:
+    def get_form(self, form_class: object = None) -> F:
         """With a hidden field for the success URL, which an item that is gone cannot tell."""
         form = super().get_form(form_class)
         form.fields[SUCCESS_URL] = forms.CharField(widget=forms.HiddenInput, required=False)
@@ -344,7 +344,7 @@ class ListMixin(_ModelMixin[M]):
         self.page = self.get_page()
         return self.page.items
 
-    def paginate_queryset(self, queryset: Any, page_size: int) -> Any:
+    def paginate_queryset(self, queryset: object, page_size: int) -> Any:
         if isinstance(queryset, Page):
             self.page, queryset = queryset, queryset.items
         if self.page is not None:
@@ -358,7 +358,7 @@ class ListMixin(_ModelMixin[M]):
             )
         return super().paginate_queryset(queryset, page_size)
 
-    def get_context_object_name(self, object_list: Any) -> Any:
+    def get_context_object_name(self, object_list: object) -> Any:
         model = self._known_model()
         return self.context_object_name or (model and f"{model._meta.model_name}_list")
 

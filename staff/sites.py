@@ -117,17 +117,17 @@ class StaffSite(admin.AdminSite):
     def login(self, request: HttpRequest, extra_context: object = None) -> HttpResponse:
         return redirect_to_login(reverse("admin:index"))
 
-    def logout(self, request: HttpRequest, extra_context: Any = None) -> Any:
+    def logout(self, request: HttpRequest, extra_context: object = None) -> Any:
         """Sign out as on the other pages."""
         return LogoutView.as_view()(request)
 
-    def password_change(self, request: HttpRequest, extra_context: Any = None) -> Any:
+    def password_change(self, request: HttpRequest, extra_context: object = None) -> Any:
         return redirect("password_change")
 
-    def password_change_done(self, request: HttpRequest, extra_context: Any = None) -> Any:
+    def password_change_done(self, request: HttpRequest, extra_context: object = None) -> Any:
         return redirect("password_change_done")
 
-    def index(self, request: HttpRequest, extra_context: Any = None) -> Any:
+    def index(self, request: HttpRequest, extra_context: object = None) -> Any:
         """The models, and the last reports. Costs 2 requests."""
         return super().index(request, {"reports": last_reports(*KINDS.values())})
 

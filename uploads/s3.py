@@ -149,13 +149,13 @@ def _failures_of(operation: str) -> Iterator[None]:
         raise kind(operation, code, message, retries=retries) from error
 
 
-def _call(operation: str, bucket: str, **request: Any) -> dict[str, Any]:
+def _call(operation: str, bucket: str, **request: object) -> dict[str, Any]:
     with _failures_of(operation):
         answer: dict[str, Any] = getattr(client(), xform_name(operation))(Bucket=bucket, **request)
     return answer
 
 
-def _pages(operation: str, bucket: str, **request: Any) -> Iterator[dict[str, Any]]:
+def _pages(operation: str, bucket: str, **request: object) -> Iterator[dict[str, Any]]:
     with _failures_of(operation):
         paginator = client().get_paginator(xform_name(operation))
         yield from paginator.paginate(Bucket=bucket, **request)

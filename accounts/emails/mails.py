@@ -9,7 +9,6 @@ Each function returns whether a mail server took the mail.
 """
 
 import logging
-from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -35,7 +34,7 @@ _HEADERS = {"Auto-Submitted": "auto-generated"}
 logger = logging.getLogger(__name__)
 
 
-def send(kind: str, to: str, *, language: str | None = None, **context: Any) -> bool:
+def send(kind: str, to: str, *, language: str | None = None, **context: object) -> bool:
     """Send the mail `templates/accounts/mail/<kind>.txt`.
 
     The templates get `context` and `site`, the host of `ACCOUNTS_SITE_ORIGIN`. The mail begins with

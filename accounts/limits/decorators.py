@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import wraps
 from inspect import iscoroutinefunction
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from django.http import HttpRequest
 
@@ -42,7 +42,7 @@ def limited(
             raise TypeError("limited is for views that are not asynchronous.")
 
         @wraps(view)
-        def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> T:
+        def checked(request: HttpRequest, *args: object, **kwargs: object) -> T:
             if request.method in methods:
                 limit.take(str((key or counted_client)(request)))
             return view(request, *args, **kwargs)

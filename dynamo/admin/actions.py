@@ -51,19 +51,19 @@ def action(
     function: _Action,
     *,
     permissions: Sequence[str] | None = ...,
-    description: Any = ...,
+    description: object = ...,
     dangerous: bool = ...,
 ) -> _Action: ...
 
 
 @overload
 def action(
-    *, permissions: Sequence[str] | None = ..., description: Any = ..., dangerous: bool = ...
+    *, permissions: Sequence[str] | None = ..., description: object = ..., dangerous: bool = ...
 ) -> Callable[[_Action], _Action]: ...
 
 
 def action(
-    function: Any = None,
+    function: object = None,
     *,
     permissions: Sequence[str] | None = None,
     description: Any = None,
@@ -148,7 +148,7 @@ class ActionAdmin(ListAdmin[M]):
         user: Any = request.user
         return bool(has(request, *on) if has else user.has_perm(self.permission(permission)))
 
-    def _allowing(self, request: HttpRequest, function: Any, item: Any) -> list[str]:
+    def _allowing(self, request: HttpRequest, function: object, item: Any) -> list[str]:
         """Those permissions of an action that the user has; it needs one."""
         needed = getattr(function, "allowed_permissions", None) or ["change"]
         return [entry for entry in needed if self._may(request, entry, item)]

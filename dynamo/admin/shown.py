@@ -84,7 +84,7 @@ class Shown:
         return name_of(self._item)
 
 
-def is_sensitive(model: type[Model], name: Any) -> bool:
+def is_sensitive(model: type[Model], name: object) -> bool:
     """Whether the attribute is neither shown nor logged."""
     attribute = model.get_attributes().get(name) if isinstance(name, str) else None
     return bool(getattr(attribute, "sensitive", False))

@@ -270,7 +270,7 @@ class AdminSite(contribs.AdminSite):
         left_out = {"autocomplete", "view_on_site"}
         return [url for url in super().get_urls() if getattr(url, "name", "") not in left_out]
 
-    def i18n_javascript(self, request: HttpRequest, extra_context: Any = None) -> Any:
+    def i18n_javascript(self, request: HttpRequest, extra_context: object = None) -> Any:
         return JavaScriptCatalog.as_view(packages=["dynamo.admin"])(request)
 
     def get_log_entries(self, request: HttpRequest) -> Any:

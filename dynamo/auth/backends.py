@@ -24,7 +24,7 @@ class UserBackend(BaseBackend):
         request: HttpRequest | None,
         username: str | None = None,
         password: str | None = None,
-        **credentials: Any,
+        **credentials: object,
     ) -> Any:
         """The user with this username or email address, if password and user are right.
 

@@ -128,7 +128,7 @@ class UserManager(AltersData):
         return await in_thread(self.get, **values)
 
     def get_or_create(
-        self, defaults: Mapping[str, Any] | None = None, **values: Any
+        self, defaults: Mapping[str, Any] | None = None, **values: object
     ) -> tuple[Any, bool]:
         """The user with these `values` of one `Unique`, and whether this call made it.
 

@@ -73,7 +73,7 @@ class UserOptions(Options):
             fields[name].blank = False
         return fields
 
-    def get_field(self, name: Any) -> Any:
+    def get_field(self, name: str) -> Any:
         field: Any = super().get_field(name)
         if name == self.model.USERNAME_FIELD:
             field = copy(field)

@@ -84,7 +84,7 @@ def per_class(compute: Callable[[Any], _Value]) -> Callable[[Any], _Value]:
     """
     name = f"{compute.__name__} of this class"
 
-    def value_of(cls: Any) -> _Value:
+    def value_of(cls: object) -> _Value:
         value: _Value | None = vars(cls).get(name)
         if value is None:
             value = compute(cls)

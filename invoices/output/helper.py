@@ -82,7 +82,7 @@ class _Helper:
         self.process: subprocess.Popen[bytes] | None = None
         self._pipe: Any = None
 
-    def compute(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def compute(self, function: Callable[..., Any], *arguments: object) -> Any:
         """Inside `gate` only."""
         process = self.process
         if is_new := process is None or process.poll() is not None:
@@ -132,7 +132,7 @@ def compute_here() -> None:
     _is_here = True
 
 
-def run_in_helper(function: Callable[..., Result], *arguments: Any, account: str = "") -> Result:
+def run_in_helper(function: Callable[..., Result], *arguments: object, account: str = "") -> Result:
     """What `function`, which is named in a module, returns for `arguments`, in the helper.
 
     A page passes its turn on meanwhile. Accounts take turns; without one it is another account.

@@ -55,7 +55,7 @@ class OwnInvoicesMixin(LoginRequiredMixin):
         return answer
 
     def redirect(
-        self, text: str, *to: Any, level: int = messages.SUCCESS, **values: Any
+        self, text: str, *to: Any, level: int = messages.SUCCESS, **values: object
     ) -> HttpResponse:
         """Lead to the page `to`, as Django's `redirect`, which shows a message."""
         messages.add_message(self.request, level, text % values)

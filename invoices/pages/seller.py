@@ -15,7 +15,7 @@ from invoices.pages.base import OwnFormView, SellerMixin
 from invoices.store.sellers import open_profile
 
 
-def _form_field(field: Any, **_options: Any) -> forms.Field:
+def _form_field(field: Any, **_options: object) -> forms.Field:
     return SELLER_VALUES[field.name].form_field()
 
 
@@ -53,7 +53,7 @@ class SellerView(SellerMixin, KeepFormMixin, RedirectURLMixin, OwnFormView):
     def get_initial(self) -> dict[str, Any]:
         return {"iban": readable_iban(self.profile.iban or "")}
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, Any]:
         context = super().get_context_data(
             part=self.next_page, next=self.get_redirect_url(), **kwargs
         )
