@@ -15,11 +15,9 @@ import pytest
 
 from dynamo import ConditionFailed, Model, Transaction, Unavailable
 from dynamo.client import sending
-from dynamo.client.plain import PlainModel
 from dynamo.client.sending import send
 from dynamo.exceptions import TransactionCancelled
 from dynamo.runtime import deadline
-from locks import Lease
 from tests.clocks import StallProofClock, use_clock
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Fault, Meanwhile
 from tests.faults.proxy import NOWHERE, FaultProxy, through
@@ -32,12 +30,10 @@ from tests.operations import (
     Operation,
     Other,
     Stored,
-    nothing,
     plain,
     said,
     undisturbed,
 )
-from tests.templates import assert_templates_change_nothing
 
 # One for each way in which a request can fail: carried out or not, with an answer or without.
 # How the client sorts the codes of errors: tests/dynamo/test_client.py.
@@ -78,7 +74,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         # The others are sent once, and then recognized.
         "repeatable": [operation for operation in operations if not operation.counts],
         "joining": [operation for operation in operations if operation.joins],
-        "on_object": [operation for operation in operations if operation.given is not nothing],
     }
     for name in kinds.keys() & set(metafunc.fixturenames):
         metafunc.parametrize(
@@ -163,24 +158,6 @@ def test_an_operation_that_cannot_be_done_any_more_is_refused_and_writes_nothing
 
     assert (refused.stored() != before) == (outcome is DONE)
     refused.assert_sound()
-
-
-# A template does not await what an asynchronous read returns.
-@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
-def test_a_template_that_shows_the_object_of_an_operation_does_nothing_of_it(
-    engine: str, on_object: Operation
-) -> None:
-    wanted, *_ = undisturbed(on_object)
-    given = on_object.given()
-    before = on_object.stored()
-
-    for shown in given if isinstance(given, tuple) else (given,):
-        if isinstance(shown, (PlainModel, Lease)):
-            assert_templates_change_nothing(shown)
-
-    assert on_object.stored() == before
-    on_object.act(given)
-    assert plain(on_object.stored(), before) == wanted
 
 
 @pytest.mark.fault_of("moto", "ignores request tokens")
