@@ -182,7 +182,7 @@ class AbstractAccount(AbstractUser):
     @classmethod
     def own_fields(cls) -> dict[str, Any]:
         """The attributes that the project's model adds, as fields."""
-        common = AbstractAccount.get_attributes()
+        common = {"pk", *AbstractAccount.get_attributes()}
         return {name: one for name, one in cls._meta.fields.items() if name not in common}
 
     @classmethod

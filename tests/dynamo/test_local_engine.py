@@ -421,7 +421,7 @@ def test_the_command_is_rejected_if_the_site_has_an_endpoint(
     settings.DYNAMODB_LOCAL = False
 
     for action in ("start", "stop", "status"):
-        with pytest.raises(CommandError, match="DJANGO_DEBUG and no endpoint"):
+        with pytest.raises(CommandError, match="needs DEBUG and no endpoint"):
             run(action)
     assert not folder.exists()
 
