@@ -17,6 +17,12 @@ from sequences.exceptions import (
     ReservedName as ReservedName,
     SequenceError as SequenceError,
     SeriesError as SeriesError,
+    SeriesStarted as SeriesStarted,
 )
-from sequences.series import NumberedItem as NumberedItem, aissue as aissue, issue as issue
+from sequences.series import (
+    NumberedItem as NumberedItem,
+    aissue as aissue,
+    issue as issue,
+    start_series as start_series,
+)
 from sequences.signals import numbers_given as numbers_given

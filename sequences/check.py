@@ -1,4 +1,4 @@
-"""Checks that each series has the numbers 1..n, each on one item, and one item for each request id.
+"""Checks that each series has the numbers first..n, each on one item, and one per request id.
 
 The engine is `dynamo.tables.findings`. The counters are read first, then the items and
 guard items; each says to which series and number it belongs. Sorted by these, a series without
@@ -34,12 +34,14 @@ ABSENT_TOGETHER = READ_TOGETHER - 1
 
 # The kinds of entry, in the order in which those of one number are sorted. An entry is the series,
 # the position of the number, the kind, and:
-COUNTER = "counter"  # the last number it has given out; empty if it does not hold one
+COUNTER = "counter"  # the last number it has given out, empty if it does not hold one; the first
 ITEM = "item"  # its value of `count_by`, and its request id
 REQUEST = "request"  # the key of a guard item that names the number
 TWIN = "twin"  # series and number of another item, with the same request id
 
 _POSITION_DIGITS = 40
+
+_OF_COUNTERS = ("counterName", "currentValue", "firstValue", "lastDate")
 
 
 def position(number: str) -> str:
@@ -53,10 +55,12 @@ class SeriesReport:
 
     - `last`: the last number that its counter had given out when the check began; 0 without a
       counter, None if the counter does not hold a number.
-    - `counts`: how many items have which value of `count_by`. Without damage they add up to `last`.
-    - `gaps`: numbers up to `last` without an item.
+    - `first`: the number that the series begins with; see `start_series`.
+    - `counts`: how many items have which value of `count_by`. Without damage they add up to the
+      numbers from `first` to `last`.
+    - `gaps`: numbers from `first` to `last` without an item.
     - `duplicates`: numbers whose item has the same request id as another item.
-    - `beyond`: numbers of items that the counter has not given out.
+    - `beyond`: numbers of items that the counter has not given out, also those below `first`.
     - `guards`: keys of guard items that name an item that does not exist or has another request id,
       and of guard items that an item should have and that do not exist. A guard item that names no
       item is reported under its scope instead of a series.
@@ -65,6 +69,7 @@ class SeriesReport:
 
     series: str
     last: int | None = 0
+    first: int = 1
     counts: collections.Counter[str] = field(default_factory=collections.Counter)
     gaps: Findings[int] = field(default_factory=Findings)
     duplicates: Findings[int] = field(default_factory=Findings)
@@ -101,7 +106,7 @@ def check_series(
 
     Nothing is read before the first report is asked for: iterate, as `for report in …` does.
 
-    Proves for each series that its items have the numbers from 1 to the value of its counter, that
+    Proves for each series that its items have the numbers from its first one to its counter's, that
     no two items have the same request id, that each guard item names an item with its request id,
     and that each item with a request id has its guard item. Items may be issued meanwhile: what a
     report says is true of the moment when the check began. With `count_by`, a stored attribute such
@@ -121,7 +126,7 @@ def check_series(
     """
     attributes = ("series", "number", "requestId", "owner", *([count_by] if count_by else []))
     if series is None:
-        counters = scanned(Counter.table(), ("counterName", "currentValue", "lastDate"), unseen)
+        counters = scanned(Counter.table(), _OF_COUNTERS, unseen)
         items = scanned(model.table(), attributes, progress)
     else:
         names = list(dict.fromkeys(series))
@@ -177,7 +182,8 @@ def _claim_counter(model: type[NumberedModel], item: Item, claims: Spool) -> Non
     if name.startswith(model.counter_prefix()):
         series = name.removeprefix(model.counter_prefix())
         last = last_of(model, item)
-        claims.add(series, "", COUNTER, "" if last is None else str(last))
+        first = item.get("firstValue", {}).get("N", "")
+        claims.add(series, "", COUNTER, "" if last is None else str(last), first)
 
 
 def _claim(
@@ -246,17 +252,19 @@ class SeriesCheck:
         """The current number; None if it is not a whole number above 0."""
         return int(self._at) or None if self._at.isdigit() else None
 
-    def _take_counter(self, value: str) -> None:
+    def _take_counter(self, value: str, first: str = "") -> None:
         self._has_counter, self._last = True, int(value or 0)
+        if first.isdigit():
+            self._expected = self.report.first = int(first)
         self.report.last = int(value) if value else None
 
     def _take_item(self, status: str, request_id: str) -> None:
         self._guard_key = self._model.guard_key(self.report.series, request_id)
         number = self._number
-        if number is None:
+        if number is None or number < self.report.first:
             # We never write such a number, so there is no transaction to wait for.
             self.report.counts[status] += 1
-            self.report.beyond.add(self._at[1:] if self._at.startswith("-") else 0)
+            self.report.beyond.add(self._at[1:] if self._at.startswith("-") else number or 0)
         elif number <= self._last:
             self._suspect_gap(number)
             self._expected = number + 1

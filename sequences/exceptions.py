@@ -7,6 +7,7 @@ SequenceError            a `dynamo.DynamoError`
 └── SeriesError
     ├── RequestIdReused  the request id issued an item with other contents
     ├── OutOfOrder       the series has an item with a later value of `ordered_by`
+    ├── SeriesStarted    the series has items, or begins at another number
     ├── ItemTooLarge     the item does not fit into DynamoDB
     └── DamagedSeries    the counter and the items of a series contradict each other
 """
@@ -70,6 +71,14 @@ class OutOfOrder(SeriesError):
     last: str
 
     text = "The series already has {last}, which is after {value}."
+
+
+class SeriesStarted(SeriesError):
+    """The series has items already, or begins at another number. Nothing was written."""
+
+    series: str
+
+    text = "The series {series} has begun already."
 
 
 class ItemTooLarge(SeriesError):

@@ -4,6 +4,7 @@ The table `counters`:
 
     counterName (S)    a counter's name; `<table>#<series>` for the counter of a series
     currentValue (N)   the last number that was given out
+    firstValue (N)     of a series, the first number, if that is not 1
     lastDate (S or N)  in a series with `ordered_by`: that attribute of the last item
 
 The table of a `NumberedItem`:
@@ -61,12 +62,18 @@ class Counter(PlainModel):
         """
         values = {name: typed for name, typed in item.items() if name != "counterName"}
         address = cls.address(item["counterName"]["S"])
-        last = int(item["currentValue"]["N"])
-        if int((read_item(address) or {}).get("currentValue", {"N": "-1"})["N"]) >= last:
-            return False
-        is_behind = "attribute_not_exists(currentValue) OR currentValue < :last"
-        request = Update(values).request(address, is_behind, values={":last": typed_number(last)})
-        return bool(write_one("UpdateItem", request))
+        stored = read_item(address) or {}
+        last = int(values["currentValue"]["N"])
+        condition = "attribute_not_exists(currentValue) OR currentValue < :last"
+        if int(stored.get("currentValue", {"N": "-1"})["N"]) >= last:
+            if "firstValue" in stored or "firstValue" not in values:
+                return False
+            # Items of the series were loaded before.
+            values = {"firstValue": values["firstValue"]}
+            condition = "currentValue >= :last"
+        request = Update(values).request(address, condition, values={":last": typed_number(last)})
+        # If it is refused, the counter has come as far since it was read.
+        return bool(write_one("UpdateItem", request)) or cls.advance(item)
 
     @classmethod
     def address(cls, name: str) -> Address:
@@ -184,7 +191,7 @@ class NumberedModel(Model):
     @classmethod
     def dumped_first(cls) -> list[tuple[type[PlainModel], Item]]:
         prefix = cls.counter_prefix()
-        names = ("counterName", "currentValue", "lastDate")
+        names = ("counterName", "currentValue", "firstValue", "lastDate")
         return [
             (Counter, item)
             for page in bulk.pages(Counter.table(), names)

@@ -30,16 +30,17 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Self, TypeVar
 
-from dynamo.client.writes import Write
+from dynamo.client.writes import Refusal, Write
 from dynamo.exceptions import Rejected, TransactionConflict, Unavailable
 from dynamo.runtime.deadline import operation_ends_at
 from dynamo.runtime.processes import on_new_process
 from dynamo.runtime.threads import in_thread
 from dynamo.signals import tables_emptied
-from dynamo.transactions import Transaction
-from dynamo.wire.values import ITEM_MAX_BYTES, fits_key, item_bytes
+from dynamo.transactions import Transaction, joined
+from dynamo.wire.updates import Update
+from dynamo.wire.values import ITEM_MAX_BYTES, fits_key, item_bytes, typed_number
 from sequences.combining import Combiner
-from sequences.exceptions import DamagedSeries, ItemTooLarge
+from sequences.exceptions import DamagedSeries, ItemTooLarge, SeriesStarted
 from sequences.groups import Group, Head, ItemCaller, Unnumbered, choose, read_head
 from sequences.models import REQUEST_PREFIX, NumberedModel
 from sequences.pace import Pace
@@ -50,6 +51,8 @@ Key = tuple[type[NumberedModel], str]
 
 #: How many series a process remembers. A series that was forgotten costs one more read.
 REMEMBERED_SERIES = 10_000
+#: Where a series may begin, so that its numbers stay exact in every program.
+_LAST_START = 10**15 - 1
 #: A number in an item takes at most so many bytes more than the 0 that stands for it before.
 NUMBER_BYTES = 21
 
@@ -102,8 +105,9 @@ def issue(
 ) -> Numbered:
     """Store `item` under the next number of `series` and return it.
 
-    Sets `item.series`, `item.number` and `item.request_id`. The numbers of a series are 1, 2, 3 …
-    at every instant; no error, crash or race skips one or gives it twice.
+    Sets `item.series`, `item.number` and `item.request_id`. The numbers of a series are 1, 2, 3 …,
+    or begin where `start_series` said, at every instant; no error, crash or race skips one or gives
+    it twice.
 
     `request_id` makes the call repeatable: a later call with the same id and the same `contents`
     returns the item that is stored, as it is by then, and issues nothing. Take an id that the
@@ -154,6 +158,35 @@ def issue(
     if issued is item and isinstance(also, Transaction):
         also.tell_committed()
     return issued
+
+
+def start_series(
+    model: type[NumberedModel], series: str, *, at: int, write: Transaction | None = None
+) -> None:
+    """Let the first item of `series` get the number `at`: once, before there is an item.
+
+    For a series that continues numbers of another system. The counter stores the number, and checks
+    expect the numbers from it on. Repeated with the same number, it changes nothing. Costs 1
+    request and 1 write unit.
+
+    Raises:
+        SeriesStarted: the series has items, or begins at another number.
+        ValueError: `series` cannot be part of a key, or `at` is not a number of 1 to 15 digits.
+    """
+    _checked_guard_key(model, series, "start")
+    if not 0 < at <= _LAST_START:
+        raise ValueError(f"A series begins at a number from 1 to {_LAST_START}, not at {at}.")
+    counter = model.counter_of(series)
+    first = typed_number(at)
+    start = Update({"currentValue": typed_number(at - 1), "firstValue": first})
+    request = start.request(counter._address(), "attribute_not_exists(counterName)")
+
+    def otherwise(refusal: Refusal) -> Exception | None:
+        is_same = (refusal.stored or {}).get("firstValue") == first
+        return None if is_same else SeriesStarted(series)
+
+    with joined(write) as write:
+        write.add(Write(counter, {"Update": request}, otherwise))
 
 
 async def aissue(

@@ -152,12 +152,14 @@ def _counters(progress: Progress) -> Result:
     totals = dict.fromkeys(("series", "numbers", "count"), 0)
 
     def others() -> Iterator[tuple[int, str]]:
-        for item in scanned(Counter.table(), ("counterName", "currentValue"), progress):
+        for item in scanned(
+            Counter.table(), ("counterName", "currentValue", "firstValue"), progress
+        ):
             name = item["counterName"]["S"]
             value = _whole(item, "currentValue")
             if is_counter_of_series(name):
                 totals["series"] += 1
-                totals["numbers"] += value
+                totals["numbers"] += value - (_whole(item, "firstValue") or 1) + 1
             else:
                 totals["count"] += 1
                 yield value, _cut(name)

@@ -34,7 +34,7 @@ from locks.leases import Lease
 from locks.lock import claim_once
 from locks.models import LockItem
 from locks.registry import break_lock
-from sequences import DamagedSeries, RequestIdReused
+from sequences import DamagedSeries, RequestIdReused, SeriesStarted, start_series
 from sequences.models import Counter
 from tests.emptying import empty
 from tests.items import stored_items
@@ -46,6 +46,10 @@ TRANSACTION, UPDATE, PUT, DELETE = "TransactWriteItems", "UpdateItem", "PutItem"
 
 Stored = dict[tuple[str, str], Item]
 """Every item of some tables, by its table and key."""
+
+
+def _started(_none: object, *, at: int, write: Transaction | None = None) -> None:
+    start_series(Ticket, "tickets", at=at, write=write)
 
 
 def nothing() -> None:
@@ -513,6 +517,17 @@ LIBRARY = [
                 RequestIdReused,
             ),
             "the counter is lost": (_lose_counter, DamagedSeries),
+        },
+    ),
+    Operation(
+        "sequences.start_series",
+        UPDATE,
+        partial(_started, at=1001),
+        [Counter, Ticket],
+        refusals={
+            "an item since": (lambda _none: ticket("tickets"), SeriesStarted),
+            "another start": (partial(_started, at=2), SeriesStarted),
+            "the same start": (partial(_started, at=1001), None),
         },
     ),
     Operation(

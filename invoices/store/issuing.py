@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import AbstractAccount
 from dynamo.client.writes import Write
 from dynamo.inputs import SingleLine
-from dynamo.transactions import read_together
+from dynamo.transactions import Transaction, read_together
 from invoices.document.invoice import (
     CREDIT_PREFIX,
     DEFAULT_LANGUAGE,
@@ -24,12 +24,13 @@ from invoices.document.invoice import (
     check_dates,
     draw_up,
     label_of,
+    parse_label,
     series_of,
 )
 from invoices.exceptions import DateTooEarly, DateTooLate, InvoiceRequestReused
 from invoices.models import InvoiceItem
 from invoices.store.records import from_item, to_item
-from sequences import DamagedSeries, OutOfOrder, RequestIdReused, issue
+from sequences import DamagedSeries, OutOfOrder, RequestIdReused, issue, start_series
 
 
 def _not_reserved(request_id: str) -> str:
@@ -102,6 +103,20 @@ def issue_invoice(
                 continue
             raise DateTooEarly(invoice.issued_at, date.fromisoformat(error.last)) from error
         return from_item(issued.stored)
+
+
+def start_numbers(account: str, label: str, *, write: Transaction | None = None) -> None:
+    """Let the first invoice of a year have the number `label`, such as `2026-001001`.
+
+    For an account that numbered earlier invoices of the year in another system. Costs as
+    `sequences.start_series`.
+
+    Raises:
+        SeriesStarted: there are invoices of the year, or they begin at another number.
+        UnknownInvoice: `label` is not a number of an invoice.
+    """
+    year, number = parse_label(label)
+    start_series(InvoiceItem, series_of(account, year), at=number, write=write)
 
 
 def label_issued_with(request_id: str, account: str) -> str | None:

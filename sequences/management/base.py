@@ -65,6 +65,8 @@ class SeriesCheckCommand(DynamoCommand):
             name: finding for name, finding in report.findings.items() if finding or name in always
         }
         shown: dict[str, object] = {"series": report.series, "last": report.last}
+        if report.first != 1:
+            shown["first"] = report.first
         shown |= self.counts(report) | {name: value.listed for name, value in found.items()}
         more = {name: value.more for name, value in found.items() if value.more}
         return json.dumps(shown | ({"more": more} if more else {}), ensure_ascii=False)

@@ -20,7 +20,7 @@ from dynamo.wire.types import Item
 from dynamo.wire.values import canonical, digest_of, encoded
 from locks import claim_once
 from locks.models import LockItem
-from sequences import last_value, next_values
+from sequences import last_value, next_values, start_series
 from sequences.check import check_series
 from tests.commands import run
 from tests.dynamo.bands import Band, Singer
@@ -92,6 +92,7 @@ def make_items() -> None:
         )
         ticket("one", request_id=f"t{number}", photo=b"\0\xff", tags={"x"}, details={"y": "z"})
         entry("days", f"2026-01-0{number + 1}")
+    start_series(Ticket, "two", at=31)
     ticket("two")
     Ticket.get("one", 2).change(subject="Mended")
     next_values(7, "visits")

@@ -326,3 +326,16 @@ def test_the_invoices_of_a_deleted_account_are_found_voided_paid_and_credited_by
     text = run("showinvoice", *of_first)
     assert f"paid on:     {DAY}" in text
     assert f"credited by: {shown['number']}" in text
+
+
+def test_invoices_continue_the_numbers_of_another_system(ann: User) -> None:
+    start = ("startinvoices", "--user", "ann")
+    for _repeated in range(2):
+        assert "2026-001001" in run(*start, "2026-001001")
+
+    assert [issued(ann.pk).label, issued(ann.pk).label] == ["2026-001001", "2026-001002"]
+
+    assert "has begun already" in run(*start, "2026-002000", code=1)
+    assert "not a number such as" in run(*start, "1001", code=1)
+    [report] = map(json.loads, run("checkinvoices", "--user", "ann", "--json").splitlines())
+    assert (report["first"], report["last"], report["issued"]) == (1001, 1002, 2)

@@ -12,7 +12,7 @@ from dynamo.client.plain import PlainModel
 from dynamo.client.writes import Write
 from dynamo.runtime import deadline
 from dynamo.wire.values import ITEM_MAX_BYTES
-from sequences import series as issuing
+from sequences import check_series, series as issuing, start_series
 from sequences.exceptions import DamagedSeries, ItemTooLarge, OutOfOrder, RequestIdReused
 from sequences.series import issue
 from tests.dynamo.desk.models import Customer
@@ -565,3 +565,31 @@ def test_a_guard_that_does_not_name_its_requests_item_is_damage(series: str, own
     with pytest.raises(DamagedSeries, match=series):
         damaged.result()
     assert_whole(Ticket, series, 3)
+
+
+# Series that continue another system --------------------------------------------------------------
+
+
+def test_a_series_begins_where_it_was_told_and_its_check_expects_that() -> None:
+    started, plain = new_series(), new_series()
+    start_series(Ticket, started, at=1001)
+    assert [report.is_sound for report in check_series(Ticket, series=[started])] == [True]
+
+    assert [ticket(started).number for _count in range(3)] == [1001, 1002, 1003]
+    assert ticket(plain).number == 1
+    put_item(Ticket, stored_items(Ticket, started)[0], number={"N": "7"}, requestId={"S": "x"})
+    remove_item(Ticket, started, 1002)
+
+    reports = {report.series: report for report in check_series(Ticket)}
+    assert [reports[plain].first, reports[plain].is_sound] == [1, True]
+    report = reports[started]
+    assert (report.first, report.last, report.items) == (1001, 1003, 3)
+    assert (report.gaps.listed, report.beyond.listed) == ([1002], [7])
+
+
+@pytest.mark.parametrize("at", [0, -1, 10**15])
+def test_a_series_cannot_begin_at_such_a_number(at: int) -> None:
+    series = new_series()
+    with pytest.raises(ValueError, match="begins at a number"):
+        start_series(Ticket, series, at=at)
+    assert stored_counter(Ticket, series) is None

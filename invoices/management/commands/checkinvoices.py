@@ -16,9 +16,9 @@ class Command(SeriesCheckCommand):
     """Safe while invoices are issued. Costs: see `store.check.check_invoices`."""
 
     help = (
-        "Check that the numbers of each series are 1, 2, 3 … up to its counter, each on one "
-        "invoice, that each request id has one invoice, and that each credit note and the state of "
-        "its invoice name each other. Exits 1 if something is wrong."
+        "Check that the numbers of each series go from 1, or where it began, to its counter, each "
+        "on one invoice, that each request id has one invoice, and that each credit note and the "
+        "state of its invoice name each other. Exits 1 if something is wrong."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -15,9 +15,9 @@ class Command(SeriesCheckCommand):
     """Items may be issued meanwhile. For its costs see `check.check_series`."""
 
     help = (
-        "Check that the numbers of each series of a model are 1, 2, 3 … up to its counter, each "
-        "on one item, and that no two items have the same request id. Reads two whole tables. "
-        "Exits 1 if a series is damaged."
+        "Check that the numbers of each series of a model go from 1, or where it began, to its "
+        "counter, each on one item, and that no two items have the same request id. Reads two "
+        "whole tables. Exits 1 if a series is damaged."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
