@@ -18,7 +18,7 @@ MYPY_ENV := DJANGO_DEBUG=on DJANGO_SECRET_KEY=read-by-the-type-checker-only
 # The types of an app that uses the library. It has the settings of an example.
 APP_ENV := PYTHONPATH=../../examples/admin MYPYPATH=../../examples/admin DJANGO_SETTINGS_MODULE=club.settings
 
-.PHONY: help run test tested test-library lambda coverage test-slow torture engines bench scale lint size messages samples docs dist install lock
+.PHONY: help run test tested test-library lambda coverage test-slow torture engines bench scale lint size messages samples screenshots docs dist install lock
 .DELETE_ON_ERROR:
 
 # Each target with a comment after ##.
@@ -106,6 +106,10 @@ messages: install ## update and compile the translations
 # Writes the PDFs of docs/samples/.
 samples: install ## write the PDFs of docs/samples/
 	$(MYPY_ENV) DJANGO_SETTINGS_MODULE=project.settings $(BIN)/python -m tests.sample_invoices
+
+# Needs Chromium.
+screenshots: install ## take the pictures of docs/screenshots.md
+	SCREENSHOTS=$(CURDIR)/docs/images $(BIN)/pytest -q -n 0 tests/browser/test_screenshots.py
 
 docs: install ## make a site of the docs in build/docs/
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env docs build/docs
