@@ -483,7 +483,7 @@ class AccountAdmin(admin.ModelAdmin):
         names: Iterable[str] | None = self.shown_fields
         if names is None:
             names = self.model.typed_attributes().keys() - {"username", "email"}
-        fields = self.model._meta.fields.items()
+        fields = self.model._meta.by_name.items()
         return [
             (capfirst(field.verbose_name), getattr(user, name))
             for name, field in fields

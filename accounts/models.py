@@ -183,7 +183,7 @@ class AbstractAccount(AbstractUser):
     def own_fields(cls) -> dict[str, Any]:
         """The attributes that the project's model adds, as fields."""
         common = {"pk", *AbstractAccount.get_attributes()}
-        return {name: one for name, one in cls._meta.fields.items() if name not in common}
+        return {name: one for name, one in cls._meta.by_name.items() if name not in common}
 
     @classmethod
     def uniques(cls) -> list[tuple[str, ...]]:

@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 from django import forms
 from django.core import signing
 from django.core.exceptions import NON_FIELD_ERRORS, FieldError, ValidationError as Invalid
-from django.core.validators import MaxLengthValidator
 from django.db.models import Model as DjangosModel
 from django.forms import models as djangos
 from django.http import QueryDict
@@ -130,7 +129,7 @@ class ModelFormMetaclass(djangos.ModelFormMetaclass):
         opts, form.model_fields = form._meta, {}
         if opts.model is None:
             return form
-        known = opts.model._meta.fields
+        known = opts.model._meta.by_name
         left_out = set(opts.exclude or ())
         form.model_fields = {
             name: known[name]
@@ -174,14 +173,8 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
         was_edit = has_key and self.add_prefix(VERSION) in self.data
         self._is_edit = bool(self.instance.stored) or was_edit
         for name, value in self.model_fields.items():
-            field = self.fields[name]
-            attribute = value.attribute
-            field.validators += getattr(attribute, "validators", [])
-            max_length = getattr(attribute, "max_length", None)
-            if max_length and getattr(field, "max_length", None) is None:
-                field.validators.append(MaxLengthValidator(max_length))
-            if self._is_edit and (attribute.is_hash_key or attribute.is_range_key):
-                field.disabled = True
+            if self._is_edit and (value.attribute.is_hash_key or value.attribute.is_range_key):
+                self.fields[name].disabled = True
         self._hidden = VERSION if self._is_edit else REQUEST_ID
         if not self._is_edit:
             model.check_request_ids()
@@ -222,11 +215,16 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
                 field = self.fields[name]
                 if _as_returned(field, stored) == _as_returned(field, self.cleaned_data[name]):
                     self.cleaned_data[name] = stored
-        # First, because it compares with what was typed.
-        self._check_hidden()
         for name in self.model_fields:
             if name in self.cleaned_data and not self.fields[name].disabled:
                 self._take_value(name, self.cleaned_data[name])
+        others = self.instance._meta.by_name.keys() - self.model_fields.keys()
+        try:
+            # Unique values are checked by the write.
+            self.instance.full_clean(others | self.errors.keys(), False, False)
+        except Invalid as error:
+            self._update_errors(error)  # type: ignore[attr-defined]  # absent from the stubs
+        self._check_hidden()
         self._check_item()
 
     def _check_hidden(self) -> None:

@@ -97,7 +97,7 @@ def _converted(model: type[Model], values: Mapping[str, object]) -> dict[str, An
     Raises:
         Http404: no item can have them.
     """
-    fields = model._meta.fields
+    fields = model._meta.by_name
     converted = dict(values)
     for name, value in values.items():
         if name not in fields:

@@ -107,7 +107,7 @@ def _reason(error: AccountError | Refused | ValidationError) -> str:
     errors = error.exceptions if isinstance(error, Refused) else [error]
     taken = [name for error in errors if isinstance(error, ValueTaken) for name in error.attributes]
     if taken:
-        fields = account_model()._meta.fields
+        fields = account_model()._meta.by_name
         names = ", ".join(str(capfirst(fields[name].verbose_name)) for name in taken)
         return _("Another account now has the same: %(names)s.") % {"names": names}
     if any(isinstance(error, StaleUser) for error in errors):

@@ -114,7 +114,7 @@ class ModelAdmin(ActionAdmin[M]):
         if self.fields:
             return self.fields
         own = self.form._meta
-        names = own.fields or [name for name, field in self.opts.fields.items() if field.editable]
+        names = own.fields or [name for name, field in self.opts.by_name.items() if field.editable]
         readonly = self.get_readonly_fields(request, obj)
         left_out = self.get_exclude(request, obj) or own.exclude or ()
         return [
@@ -260,7 +260,7 @@ class ModelAdmin(ActionAdmin[M]):
             and not LinesField.can_show(getattr(obj, name, None))
         ]
         fields = [name for name in names if name not in readonly]
-        known = [field for field in fields if field in self.opts.fields]
+        known = [field for field in fields if field in self.opts.by_name]
         form = self.get_form(request, obj, change=obj is not None, fields=known)
         # What no form field can show without loss.
         left = [field for field in fields if field not in form.base_fields]

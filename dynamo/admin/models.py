@@ -30,7 +30,7 @@ from dynamo.client.plain import PlainModel, all_models
 from dynamo.client.writes import Refusal, Write
 from dynamo.exceptions import DamagedItem
 from dynamo.model.base import Model
-from dynamo.model.reading import Results
+from dynamo.model.pages import Results
 from dynamo.transactions import Transaction
 from dynamo.wire.attributes import TextAttribute
 from dynamo.wire.types import Item
@@ -188,5 +188,5 @@ def list_entries(journal: str, *, before: str | None = None, limit: int = PAGE_S
     """A page of a journal, from below the id `before`. Costs 1 request, 1 read unit per 4 KB."""
     below = LogEntry.id < before[:ID_MAX_LENGTH] if before else None
     stored = LogEntry.query(journal, below, scan_index_forward=False, limit=limit + 1)
-    found = list(Results(LogEntry, stored, _damaged_entry))
+    found: list[LogEntry] = list(Results(LogEntry, stored, _damaged_entry))
     return Entries(found[:limit], found[limit - 1].id if len(found) > limit else None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Never, Self
 
 from django.contrib.auth.models import BaseUserManager
@@ -11,7 +10,6 @@ from django.views.decorators.debug import sensitive_variables
 
 from dynamo.auth.passwords import check_new_password
 from dynamo.auth.usernames import as_uuid
-from dynamo.exceptions import Refused
 from dynamo.runtime.altering import AltersData
 from dynamo.runtime.threads import in_thread
 from dynamo.transactions import Transaction
@@ -130,24 +128,8 @@ class UserManager(AltersData):
     def get_or_create(
         self, defaults: Mapping[str, Any] | None = None, **values: object
     ) -> tuple[Any, bool]:
-        """The user with these `values` of one `Unique`, and whether this call made it.
-
-        A new one is made as by `create_user`, with `defaults` as well. Of calls at the same time
-        one makes it, and the others return it. Costs 2 requests and 2 read units if it exists, else
-        1 and those of `create_user`.
-
-        Raises:
-            Taken: another user has a value of `defaults`.
-            ValidationError, ValueError, TypeError, Busy: as `create_user`.
-        """
-        with suppress(self.model.DoesNotExist):
-            return self.model.find(**values), False
-        try:
-            return self.create_user(**{**(defaults or {}), **values}), True
-        except (self.model.Taken, Refused):
-            with suppress(self.model.DoesNotExist):
-                return self.model.find(**values), False
-            raise
+        """As of the model, which makes a new user by `create_user`."""
+        return self.model.get_or_create(defaults, **values)
 
     async def aget_or_create(self, *args: Any, **values: Any) -> tuple[Any, bool]:
         """As `get_or_create`."""

@@ -66,9 +66,9 @@ class UserOptions(Options):
     """Of a user model."""
 
     @cached_property
-    def fields(self) -> dict[str, AttributeField]:
+    def by_name(self) -> dict[str, AttributeField]:
         """As of every model, but forms require what REQUIRED_FIELDS names."""
-        fields = super().fields
+        fields = super().by_name
         for name in self.model.REQUIRED_FIELDS:
             fields[name].blank = False
         return fields
@@ -253,6 +253,10 @@ class AbstractUser(AbstractBaseUser):
         setattr(self, self.USERNAME_FIELD, self.normalize_username(self.get_username()))
         if address := getattr(self, self.EMAIL_FIELD, None):
             setattr(self, self.EMAIL_FIELD, UserManager.normalize_email(address))
+
+    @classmethod
+    def _make(cls, **values: Any) -> Any:
+        return cls.objects.create_user(**values)
 
     @classmethod
     def needed(cls) -> tuple[str, ...]:

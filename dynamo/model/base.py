@@ -41,6 +41,7 @@ from dynamo.model.declarations import (
 )
 from dynamo.model.keys import new_key
 from dynamo.model.objects import VERSION, WRITE_ID
+from dynamo.model.orm import Habitual
 from dynamo.model.pages import Page, complete_index
 from dynamo.model.unique import (
     REQUEST_DIGEST,
@@ -51,7 +52,6 @@ from dynamo.model.unique import (
     Unique,
     UniqueKey,
 )
-from dynamo.model.writing import Writable
 from dynamo.runtime.altering import AltersData
 from dynamo.runtime.threads import in_thread
 from dynamo.transactions import Transaction
@@ -123,6 +123,10 @@ class ModelMeta(MetaModel):
         super().__init__(name, bases, namespace, **options)
         with _named(name):
             check_indexes(cls)
+        for attribute, item in cls.get_attributes().items():
+            display = f"get_{attribute}_display"
+            if getattr(item, "choices", None) and not hasattr(cls, display):
+                setattr(cls, display, partialmethod(cls._display, name=attribute))
         cls._unique_keys = list[Any]()
         # A base without a table may be incomplete: its subclasses are checked.
         if getattr(getattr(cls, "Meta", None), "table_name", None):
@@ -139,7 +143,7 @@ def _named(name: str) -> Iterator[None]:
         raise TypeError(f"{name}: {error}") from error
 
 
-class Model(AltersData, Writable, metaclass=ModelMeta):
+class Model(AltersData, Habitual, metaclass=ModelMeta):
     """The items of a table, with unique attributes and versions; see the module.
 
     `Meta.table_name` names the table, without the prefix. A model that declares no key has the
@@ -151,6 +155,9 @@ class Model(AltersData, Writable, metaclass=ModelMeta):
 
     _alters_data: ClassVar[tuple[str, ...]] = (
         "create",
+        "create_many",
+        "get_or_create",
+        "update_or_create",
         "insert",
         "insert_for",
         "save",
@@ -158,6 +165,7 @@ class Model(AltersData, Writable, metaclass=ModelMeta):
         "require",
         "delete",
         "refresh",
+        "refresh_from_db",
         "deserialize",
         "expect_version",
         "insert_once",

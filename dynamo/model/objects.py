@@ -135,7 +135,7 @@ class ItemObject(Keyed):
         keys = (cls._hash_keyname, cls._range_keyname)
         return [
             name
-            for name, field in cls._meta.fields.items()
+            for name, field in cls._meta.by_name.items()
             if field.get_internal_type() == "CharField"
             and field.editable
             and not field.choices

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from types import MethodType
 from typing import Any, Generic, Self, TypeVar, cast
@@ -45,6 +45,7 @@ from dynamo.wire.values import PARTITION_KEY_MAX_BYTES, SORT_KEY_MAX_BYTES, as_h
 logger = logging.getLogger(__name__)
 
 M = TypeVar("M", bound="Paged")
+Value = TypeVar("Value")
 
 #: The most requests that a page sends. It needs more than one only if a filter leaves items out, or
 #: if its items have more than 1 MB together.
@@ -71,6 +72,43 @@ class Page(Generic[M]):
         return iter(self.items)
 
 
+class Results(ResultIterator[Value]):
+    """The items of a query or a scan, read page by page. In a coroutine, use `async for`.
+
+    With `damaged`, what it makes of damaged items.
+    """
+
+    def __init__(self, model: type[Any], found: Any, damaged: Damaged | None) -> None:
+        vars(self).update(vars(found))
+        if damaged is not None:
+            make = found._map_fn
+            self._map_fn = lambda item: next(model._made([item], damaged, make), None)
+
+    def __next__(self) -> Value:
+        while (item := super().__next__()) is None:
+            pass
+        return item
+
+    async def __aiter__(self) -> AsyncIterator[Value]:
+        while found := await in_thread(self._next_items):
+            for item in found:
+                if isinstance(item, DamagedItem):
+                    raise item
+                yield item
+
+    def _next_items(self) -> list[Value | DamagedItem]:
+        """What the next request returns, up to a damaged item."""
+        found: list[Value | DamagedItem] = []
+        try:
+            for item in self:
+                found.append(item)
+                if self._index == self._count:
+                    break
+        except DamagedItem as error:
+            found.append(error)
+        return found
+
+
 class GlobalSecondaryIndex(PynamoIndex[M]):
     """PynamoDB's, with types, and with all attributes as the projection if there is no `Meta`."""
 
@@ -91,15 +129,17 @@ class GlobalSecondaryIndex(PynamoIndex[M]):
         """As `page`, asynchronously."""
         return await in_thread(self.page, hash_key, *args, **options)
 
-    def query(self, hash_key: Any, *args: Any, **options: Any) -> ResultIterator[M]:
+    def query(self, hash_key: Any, *args: Any, **options: Any) -> Results[M]:
         """As `Model.query`, of the items with this value of the index's partition key."""
         options["index_name"] = self.Meta.index_name
-        return self._model.query(hash_key, *args, **options)
+        model: Any = self._model
+        return cast(Results[M], model.query(hash_key, *args, **options))
 
-    def scan(self, *args: Any, **options: Any) -> ResultIterator[M]:
+    def scan(self, *args: Any, **options: Any) -> Results[M]:
         """As `Model.scan`, of all items of the index."""
         options["index_name"] = self.Meta.index_name
-        return self._model.scan(*args, **options)
+        model: Any = self._model
+        return cast(Results[M], model.scan(*args, **options))
 
 
 def complete_index(model: type[Paged], index: Any) -> dict[str, int]:

@@ -9,9 +9,9 @@ from pynamodb.expressions.operand import Path
 from pynamodb.pagination import ResultIterator
 
 from dynamo.client import bulk
-from dynamo.client.plain import Damaged, PlainModel
+from dynamo.client.plain import Damaged
 from dynamo.client.sending import read_item
-from dynamo.model.pages import Paged
+from dynamo.model.pages import Paged, Results
 from dynamo.model.unique import OWNER
 from dynamo.wire.types import Item
 from dynamo.wire.updates import with_defaults
@@ -171,7 +171,7 @@ class Readable(Paged):
         *,
         damaged: Damaged | None = None,
         **options: Any,
-    ) -> ResultIterator[Self]:
+    ) -> Results[Self]:
         """PynamoDB's: the items of a partition, or of an index. Guard items are left out.
 
         `damaged` is that of `scan`.
@@ -189,7 +189,7 @@ class Readable(Paged):
         *,
         damaged: Damaged | None = None,
         **options: object,
-    ) -> ResultIterator[Self]:
+    ) -> Results[Self]:
         """PynamoDB's: all items of the table. Guard items are left out, but read and paid for.
 
         At a damaged item the result raises DamagedItem, and can be read on. With `damaged` it has
@@ -242,11 +242,11 @@ class Readable(Paged):
     @classmethod
     def _results(
         cls, found: ResultIterator[Self], options: Mapping[str, object], damaged: Damaged | None
-    ) -> ResultIterator[Self]:
+    ) -> Results[Self]:
         """What `found` gives. Results that were read in part are marked: they cannot be written."""
         if options.get("attributes_to_get") is not None or not cls._is_whole(options):
             found._map_fn = cls._from_part
-        return found if damaged is None else Results(cls, found, damaged)
+        return Results(cls, found, damaged)
 
     @classmethod
     def _is_whole(cls, options: Mapping[str, object]) -> bool:
@@ -262,23 +262,4 @@ class Readable(Paged):
         for name, stored_name, _attribute in item._named_attributes():
             if stored_name not in data:
                 item.attribute_values.pop(name, None)
-        return item
-
-
-class Results(ResultIterator[Any]):
-    """The results of `found`, with what `damaged` makes of the damaged items."""
-
-    def __init__(
-        self, model: type[PlainModel], found: ResultIterator[Any], damaged: Damaged
-    ) -> None:
-        make = found._map_fn
-
-        def made(item: Item) -> Any:
-            return next(model._made([item], damaged, make), None)
-
-        vars(self).update(vars(found), _map_fn=made)
-
-    def __next__(self) -> Any:
-        while (item := super().__next__()) is None:
-            pass
         return item

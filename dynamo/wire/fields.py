@@ -9,7 +9,7 @@ from django import forms
 from django.apps import AppConfig, apps
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.core.serializers.json import DjangoJSONEncoder
-from django.core.validators import EMPTY_VALUES
+from django.core.validators import EMPTY_VALUES, MaxValueValidator, MinValueValidator
 from django.db import models
 from django.forms.utils import from_current_timezone
 from django.utils import formats
@@ -73,6 +73,23 @@ class AttributeField(models.Field):
         }
         return super().formfield(*args, **own | options)
 
+    def clean(self, value: Any, model_instance: Any) -> Any:
+        """As Django's, but the value, which has its type, is not converted."""
+        self.validate(value, model_instance)
+        self.run_validators(value)
+        return value
+
+    def save_form_data(self, instance: Any, data: Any) -> None:
+        raise TypeError(
+            f"Django's ModelForm cannot write a {type(instance).__name__}, because it knows no "
+            "version and no request id. Derive the form from dynamo.forms.ModelForm."
+        )
+
+
+class _Integer(models.IntegerField):
+    # Without the limits of SQL databases.
+    validators = models.Field.validators
+
 
 class _Number(models.FloatField):
     def formfield(self, *args: Any, **options: Any) -> Any:
@@ -100,7 +117,7 @@ class _NotEditable(_JSON):
 #: The first class of an attribute that is a key here decides.
 _KINDS: dict[type, type[models.Field]] = {
     own.TextAttribute: models.CharField,
-    own.IntegerAttribute: models.IntegerField,
+    own.IntegerAttribute: _Integer,
     own.DecimalAttribute: models.DecimalField,
     own.BooleanAttribute: models.BooleanField,
     own.DateAttribute: models.DateField,
@@ -119,6 +136,7 @@ _KINDS = {
     attribute: type(kind.__name__, (AttributeField, kind), {}) for attribute, kind in _KINDS.items()
 }
 
+_LIMITS = {"min_value": MinValueValidator, "max_value": MaxValueValidator}
 #: Options that our attributes and Django's fields have in common.
 _OPTIONS = (
     "choices",
@@ -128,7 +146,6 @@ _OPTIONS = (
     "help_text",
     "max_digits",
     "max_length",
-    "validators",
 )
 
 
@@ -143,6 +160,14 @@ def field_of(
             option: getattr(attribute, option) for option in _OPTIONS if hasattr(attribute, option)
         }
         options["verbose_name"] = attribute.label and _in_sentences(attribute.label)
+    options["validators"] = [
+        *getattr(attribute, "validators", ()),
+        *(
+            limit(value)
+            for name, limit in _LIMITS.items()
+            if (value := getattr(attribute, name, None)) is not None
+        ),
+    ]
     # A MapAttribute has neither.
     defaults = (getattr(attribute, name, None) for name in ("default", "default_for_new"))
     default = next((default for default in defaults if default is not None), models.NOT_PROVIDED)
@@ -171,7 +196,7 @@ class Options:
 
     abstract = is_composite_pk = False
     swapped = None
-    private_fields = many_to_many = ()
+    private_fields = many_to_many = local_many_to_many = ()
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -208,9 +233,13 @@ class Options:
         named = getattr(self.model.Meta, "verbose_name_plural", None)
         return named or format_lazy("{}s", self.verbose_name)
 
+    @property
+    def concrete_model(self) -> Any:
+        return self.model
+
     @cached_property
-    def fields(self) -> dict[str, AttributeField]:
-        """By name, the attributes in the order of their declaration."""
+    def by_name(self) -> dict[str, AttributeField]:
+        """The attributes by name, in the order of their declaration."""
         attributes = self.model.get_attributes()
         # PynamoDB sorts them by name.
         declared = dict.fromkeys(name for base in self.model.__mro__[::-1] for name in vars(base))
@@ -222,8 +251,13 @@ class Options:
         }
 
     @property
-    def concrete_fields(self) -> list[AttributeField]:
-        return list(self.fields.values())
+    def fields(self) -> list[AttributeField]:
+        return [*self.by_name.values()]
+
+    concrete_fields = local_fields = fields
+
+    def get_fields(self, include_parents: bool = True, include_hidden: bool = False) -> Any:
+        return tuple(self.fields)
 
     @cached_property
     def pk(self) -> Any:
@@ -233,6 +267,6 @@ class Options:
         return field
 
     def get_field(self, name: Any) -> AttributeField:
-        if name not in self.fields:
+        if name not in self.by_name:
             raise FieldDoesNotExist(f"{self.object_name} has no attribute {name!r}.")
-        return self.fields[name]
+        return self.by_name[name]

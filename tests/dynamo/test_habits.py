@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from django.core.exceptions import ValidationError
 
 from dynamo import (
     BooleanAttribute,
+    DamagedItem,
     DateAttribute,
     DateTimeAttribute,
     DecimalAttribute,
@@ -17,12 +19,18 @@ from dynamo import (
     IntegerAttribute,
     Model,
     Refused,
+    Rejected,
     TextAttribute,
     Transaction,
+    Unavailable,
     Unique,
     casefolded,
 )
 from dynamo.forms import modelform_factory
+from tests.faults.kinds import DropReply
+from tests.faults.proxy import FaultProxy
+from tests.items import overwrite
+from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -233,3 +241,215 @@ def test_an_independent_transaction_is_committed_even_if_the_one_around_it_fails
         raise KeyError
 
     assert [pet.name for pet in Pet.scan()] == ["Kit"]
+
+
+# Methods of models --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "values", [{"chip": "A1"}, {"pk": "tom"}], ids=["by a Unique", "by the key"]
+)
+def test_calls_at_once_get_or_create_one_item(
+    values: dict[str, Any], at_once: Callable[..., list[Any]]
+) -> None:
+    found = at_once(
+        lambda number: Pet.get_or_create({"name": "Tom", "note": lambda: f"{number}"}, **values), 16
+    )
+
+    assert sorted(is_new for _pet, is_new in found) == [False] * 15 + [True]
+    [tom] = Pet.scan()
+    assert {(pet.pk, pet.note) for pet, _is_new in found} == {(tom.pk, tom.note)}
+    assert Pet.get_or_create(**values) == (tom, False)
+
+
+@pytest.mark.parametrize(
+    "values", [{"chip": "A1"}, {"pk": "tom"}], ids=["by a Unique", "by the key"]
+)
+def test_calls_at_once_update_or_create_one_item_and_undo_nothing(
+    values: dict[str, Any], at_once: Callable[..., list[Any]]
+) -> None:
+    def call(number: int) -> tuple[Pet, bool]:
+        which = "note" if number % 2 else "owner"
+        return Pet.update_or_create({which: f"{number}", "name": "Tom"}, **values)
+
+    found = at_once(call, 16)
+
+    assert sorted(is_new for _pet, is_new in found) == [False] * 15 + [True]
+    [tom] = Pet.scan()
+    assert int(tom.note) % 2 == 1
+    assert int(tom.owner) % 2 == 0
+    new = {"name": "Kit", "note": "new"}
+    assert Pet.update_or_create({"note": "old"}, new, **values)[0].note == "old"
+    tom.refresh()
+    tom.delete()
+    kit, is_new = Pet.update_or_create({"note": "old"}, new, **values)
+    assert (is_new, kit.note) == (True, "new")
+
+
+@pytest.mark.parametrize("values", [{"chip": "A1"}, {"pk": "tom"}])
+def test_a_lost_reply_changes_no_answer(values: dict[str, Any], proxy: FaultProxy) -> None:
+    for operation in ("PutItem", "TransactWriteItems"):
+        proxy.plan(operation, DropReply())
+    tom, is_new = Pet.get_or_create({"name": "Tom"}, **values)
+    assert is_new
+
+    proxy.forget()
+    proxy.plan("UpdateItem", DropReply())
+    assert Pet.update_or_create({"name": "Kit"}, **values) == (tom, False)
+    assert Pet.get(tom.pk).name == "Kit"
+
+
+def test_get_or_create_says_what_it_cannot_do() -> None:
+    Pet.create(name="Tom", chip="A1")
+
+    with pytest.raises(Pet.Taken):
+        Pet.get_or_create({"name": "Kit", "chip": "A1"}, pk="kit")
+    with pytest.raises(TypeError, match=r"the key .* or one Unique"):
+        Pet.get_or_create(name="Tom")
+    assert len([*Pet.scan()]) == 1
+
+
+def test_many_items_are_created_with_one_report() -> None:
+    Pet.create(name="Tom", chip="7")
+    pets = [Pet(name=f"{number}", chip=f"{number}") for number in range(300)]
+    wrong = [Pet(name="A", chip="7"), Pet(), Pet(name=1), Pet(name="x" * 500_000)]
+    progress: list[int] = []
+
+    report = Pet.create_many(iter(pets + wrong), workers=4, progress=progress.append)
+
+    assert report.stored == 299
+    assert [item for item, _error in report.refused] == [pets[7], *wrong]
+    kinds = [type(error) for _item, error in report.refused]
+    assert kinds[:2] == [Pet.Taken, Pet.Taken]
+    assert issubclass(kinds[2], ValueError)
+    assert kinds[3:] == [TypeError, Rejected]
+    assert sum(progress) == 304
+    assert pets[8].stored
+    assert len([*Pet.scan()]) == 300
+    # What was stored is left as it is.
+    assert Pet.create_many(pets).stored == 299
+    with pytest.raises(TypeError, match="inside of"), Transaction():
+        Pet.create_many(pets)
+
+
+def test_what_was_not_stored_while_dynamodb_was_down_is_stored_by_the_same_call(
+    proxy: FaultProxy, impatient: None
+) -> None:
+    pets = [Pet(name=f"{number}") for number in range(8)]
+    proxy.plan("PutItem", DropReply(), times=100)
+    with pytest.raises(Unavailable):
+        Pet.create_many(pets)
+    proxy.forget()
+
+    assert Pet.create_many(pets).refused == []
+    assert len([*Pet.scan()]) == 8
+
+
+def test_refresh_from_db_is_refresh() -> None:
+    pet = Pet.create(name="Tom")
+    Pet.get(pet.pk).change(name="Kit")
+
+    pet.refresh_from_db()
+
+    assert pet.name == "Kit"
+    with pytest.raises(TypeError, match="the whole item"):
+        pet.refresh_from_db(fields=["name"])  # type: ignore[arg-type]
+
+
+def test_every_method_has_an_asynchronous_form() -> None:
+    async def life() -> None:
+        tom, is_new = await Pet.aget_or_create({"name": "Tom"}, chip="A1")
+        assert is_new
+        assert (await Pet.aupdate_or_create({"name": "Kit"}, chip="A1"))[0] == tom
+        await tom.arefresh()
+        await tom.arefresh_from_db()
+        assert tom.name == "Kit"
+        assert await Pet.aget_or_none("nobody") is None
+        assert await Pet.aget_or_none(tom.pk) == tom
+        assert (await Pet.acreate_many([Pet(name="Leo"), Pet(name="Max")])).stored == 2
+
+    asyncio.run(life())
+
+
+def test_async_for_reads_page_by_page(requests_sent: Requests) -> None:
+    pets = [Pet.create(name=f"{number}") for number in range(5)]
+    overwrite(pets[0], visits={"S": "damaged"})
+    requests_sent.clear()
+
+    async def read(found: Any) -> list[Any]:
+        return [item async for item in found]
+
+    async def names() -> None:
+        errors: list[Any] = []
+        scanned = await read(Pet.scan(page_size=2, damaged=lambda *args: errors.append(args)))
+        assert {pet.name for pet in scanned} == {"1", "2", "3", "4"}
+        assert len(errors) == 1
+        assert len(requests_sent.operations) >= 3
+        assert await read(Pet.query(pets[1].pk)) == [pets[1]]
+        found = Pet.scan(page_size=2)
+        seen = []
+        for _part in range(2):
+            with suppress(DamagedItem):
+                async for pet in found:
+                    seen.append(pet.name)
+        assert sorted(seen) == ["1", "2", "3", "4"]
+
+    asyncio.run(names())
+
+
+def test_a_choice_is_shown_by_its_label() -> None:
+    pet: Any = Pet(name="Rex", kind="dog")
+
+    assert pet.get_kind_display() == "Dog of any size"
+    pet.kind = "cow"
+    assert pet.get_kind_display() == "cow"
+    assert not hasattr(pet, "get_name_display")
+
+
+class Visit(Model):
+    class Meta:
+        table_name = "tests-habits-visits"
+
+    pet = TextAttribute(max_length=10)
+    begins = DateAttribute()
+    ends = DateAttribute()
+    room = IntegerAttribute(null=True, max_value=9)
+
+    unique_place = Unique("begins", "room")
+
+    def clean(self) -> None:
+        self.pet = self.pet.title()
+        if self.ends < self.begins:
+            raise ValidationError({"ends": "It ends before it begins."})
+
+
+def test_clean_of_a_model_checks_its_forms_and_full_clean() -> None:
+    form_class = modelform_factory(Visit, fields="__all__")
+
+    def form(instance: Visit | None = None, **values: object) -> Any:
+        blank = form_class(instance=instance)
+        shown = {name: blank[name].value() for name in blank.fields}
+        day = {"pet": "tom", "begins": "2026-11-21", "ends": "2026-11-22", "room": "1"}
+        return form_class({**shown, **day, **values}, instance=instance)
+
+    assert form(ends="2026-11-20").errors == {"ends": ["It ends before it begins."]}
+    assert form(ends="2026-11-20", room="10").errors.keys() == {"ends", "room"}
+    visit = form().save()
+    assert visit.pet == "Tom"
+    edited = form(visit, pet="kit")
+    assert edited.save().pet == "Kit"
+
+    day = {"begins": visit.begins, "ends": visit.begins}
+    new = Visit(pet="a name that is too long", room=10, **day)
+    with pytest.raises(ValidationError) as refused:
+        new.full_clean()
+    assert refused.value.message_dict.keys() == {"pet", "room"}
+    new = Visit(pet="leo", room=1, **day)
+    with pytest.raises(ValidationError, match="already exists"):
+        new.full_clean()
+    new.full_clean(validate_unique=False)
+    assert new.pet == "Leo"
+    new.full_clean(exclude=["room"])
+    visit.full_clean()
+    new.room = 2
+    new.full_clean()

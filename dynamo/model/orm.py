@@ -1,0 +1,229 @@
+"""Calls that Django's ORM has as well, made of those of `writing`, `creating` and `reading`."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.db.models import Model as DjangosModel
+from django.db.models.utils import resolve_callables
+
+from dynamo.client.tally import CountingPool
+from dynamo.exceptions import ErrorWithValues, Refused, TableMissing, Unavailable
+from dynamo.model.writing import Writable
+from dynamo.runtime.threads import in_thread
+from dynamo.transactions import Transaction
+
+M = TypeVar("M")
+
+#: How many items `create_many` takes at once from what may be endless, for each worker.
+_AHEAD = 25
+
+
+@dataclass
+class Created(Generic[M]):
+    """What `create_many` did: how many items are stored, and why the `refused` ones are not."""
+
+    stored: int = 0
+    refused: list[tuple[M, Exception]] = field(default_factory=list)
+
+
+class Habitual(Writable):
+    """Django's calls, for `Model`."""
+
+    _default_manager: ClassVar[Any]
+
+    @classmethod
+    def _get_by(cls, **values: Any) -> Self:
+        """The item with this key, or with these values of one `Unique`. Costs as `get` or `find`.
+
+        Raises:
+            DoesNotExist: no item has them.
+            TypeError: neither the key nor the attributes of one `Unique`.
+        """
+        key = [name for name, *_rest in cls._key_attributes()]
+        if values.keys() == {*key}:
+            return cls.get(*(values[name] for name in key))
+        try:
+            return cls.find(**values)
+        except TypeError as error:
+            raise TypeError(f"Give the key ({', '.join(key)}) or one Unique. {error}") from error
+
+    @classmethod
+    def get_or_create(
+        cls, defaults: Mapping[str, Any] | None = None, **values: Any
+    ) -> tuple[Self, bool]:
+        """The item with these `values`, and whether this call made it, with `defaults` as well.
+
+        `values` are the key, or those of one `Unique`. Of calls at the same time one makes the
+        item, and the others return it. Costs those of `get` or `find`, and of `create` if there is
+        no such item.
+
+        Raises:
+            Taken: another item has a unique value of `defaults`.
+            TypeError: neither the key nor the attributes of one `Unique`.
+            Others as `create`.
+        """
+        try:
+            return cls._get_by(**values), False
+        except cls.DoesNotExist:
+            pass
+        try:
+            return cls._make(**{**dict(resolve_callables(defaults or {})), **values}), True
+        except (cls.Taken, cls.AlreadyExists, Refused) as error:
+            try:
+                return cls._get_by(**values), False
+            except cls.DoesNotExist:
+                raise error from None
+
+    @classmethod
+    def _make(cls, **values: Any) -> Self:
+        """`create`, for `get_or_create`."""
+        return cls.create(**values)
+
+    @classmethod
+    def update_or_create(
+        cls,
+        defaults: Mapping[str, Any] | None = None,
+        create_defaults: Mapping[str, Any] | None = None,
+        **values: Any,
+    ) -> tuple[Self, bool]:
+        """Give the item with these `values` the `defaults`; if there is none, make it.
+
+        Returns the item, and whether this call made it, with `create_defaults` if they are given.
+        Others may change the item meanwhile: then it is read again, and only `defaults` are
+        written. Costs and raises as `get_or_create` and `change`.
+        """
+        new = defaults if create_defaults is None else create_defaults
+        while True:
+            item, is_new = cls.get_or_create(new, **values)
+            if is_new:
+                return item, True
+            try:
+                item.change(**dict(resolve_callables(defaults or {})))
+            except cls.Stale:
+                continue
+            return item, False
+
+    @classmethod
+    def create_many(
+        cls,
+        items: Iterable[Self],
+        *,
+        workers: int = 8,
+        progress: Callable[[int], object] | None = None,
+    ) -> Created[Self]:
+        """Store new objects, each in a transaction of its own, in `workers` threads.
+
+        `items` may be a generator. `progress` is called with how many more were tried. An object
+        that is stored already is left as it is, so the same list can be given again after an error.
+        Costs 1 request for each item, and the units of `create`.
+
+        Raises:
+            Unavailable, TableMissing: an item could not be stored. Items under way were tried.
+        """
+        with Transaction():
+            # Refused inside of another one, which these would not join.
+            pass
+
+        def refusal(item: Self) -> Exception | None:
+            try:
+                if not item.stored:
+                    item.insert()
+            except (Unavailable, TableMissing):
+                raise
+            except (ErrorWithValues, TypeError, ValueError) as error:
+                return error
+            return None
+
+        report = Created[Self]()
+        left = iter(items)
+        with CountingPool(workers) as pool:
+            while batch := [*islice(left, workers * _AHEAD)]:
+                for item, error in zip(batch, pool.map(refusal, batch), strict=True):
+                    if error is None:
+                        report.stored += 1
+                    else:
+                        report.refused.append((item, error))
+                if progress:
+                    progress(len(batch))
+        return report
+
+    def refresh_from_db(self, using: str | None = None, fields: None = None) -> None:
+        """`refresh`, which reads the whole item: other attributes lose what was assigned."""
+        if fields is not None:
+            raise TypeError("refresh_from_db reads the whole item: call it without fields.")
+        self.refresh()
+
+    # Validation -----------------------------------------------------------------------------------
+
+    #: Check the values of attributes by their options, then `clean`, then unique values.
+    full_clean: Any = DjangosModel.full_clean
+    clean_fields: Any = DjangosModel.clean_fields
+
+    def clean(self) -> None:
+        """Check the values together, for subclasses. Forms and `full_clean` call it.
+
+        Raises:
+            ValidationError: of the item, or of attributes: `ValidationError({"name": …})`.
+        """
+
+    def validate_unique(self, exclude: Iterable[str] | None = None) -> None:
+        """Check that no other item has the unique values now; only a write decides.
+
+        Costs 1 request and 1 read unit for each `Unique` whose values were set.
+
+        Raises:
+            ValidationError
+        """
+        item, errors = self.serialize(null_check=False), dict[str, list[ValidationError]]()
+        for unique in self._unique_keys:
+            key = unique.usable_key(item)
+            if key is None or not set(exclude or ()).isdisjoint(unique.names):
+                continue
+            if key != unique.usable_key(self.stored) and self._read_guard(key):
+                model: Any = self
+                error = DjangosModel.unique_error_message(model, type(model), unique.names)
+                place = NON_FIELD_ERRORS if len(unique.names) > 1 else unique.names[0]
+                errors.setdefault(place, []).append(error)
+        if errors:
+            raise ValidationError(errors)
+
+    def validate_constraints(self, exclude: object = None) -> None:
+        """Nothing: `Unique` is checked by `validate_unique`."""
+
+    def _display(self, *, name: str) -> str:
+        """`get_<name>_display()`: the label of the choice that is the value of `name`."""
+        shown: Any = DjangosModel
+        return str(shown._get_FIELD_display(self, self._meta.get_field(name)))
+
+    # Asynchronously -------------------------------------------------------------------------------
+
+    @classmethod
+    async def aget_or_none(cls, hash_key: object, range_key: object = None) -> Self | None:
+        """As `get_or_none`."""
+        return await in_thread(cls.get_or_none, hash_key, range_key)
+
+    @classmethod
+    async def aget_or_create(cls, *args: Any, **values: Any) -> tuple[Self, bool]:
+        """As `get_or_create`."""
+        return await in_thread(cls.get_or_create, *args, **values)
+
+    @classmethod
+    async def aupdate_or_create(cls, *args: Any, **values: Any) -> tuple[Self, bool]:
+        """As `update_or_create`."""
+        return await in_thread(cls.update_or_create, *args, **values)
+
+    @classmethod
+    async def acreate_many(cls, items: Iterable[Self], **options: Any) -> Created[Self]:
+        """As `create_many`."""
+        return await in_thread(cls.create_many, items, **options)
+
+    async def arefresh(self, consistent_read: bool = True) -> None:
+        """As `refresh`."""
+        await in_thread(self.refresh, consistent_read)
+
+    async def arefresh_from_db(self, using: str | None = None, fields: None = None) -> None:
+        """As `refresh_from_db`."""
+        await in_thread(self.refresh_from_db, using, fields)
