@@ -36,7 +36,7 @@ class Room(Model):
     """It has a key of its own, values of many types, and request ids."""
 
     class Meta:
-        table_name = "tests-rooms"
+        table_name = "tests-dumped-rooms"
 
     house = TextAttribute(hash_key=True)
     number = IntegerAttribute(range_key=True)

@@ -12,7 +12,7 @@ from tests.fork_server import fork_server
 
 class Parcel(Model):
     class Meta:
-        table_name = "tests-parcels"
+        table_name = "tests-shown-parcels"
 
     town = TextAttribute(hash_key=True)
     number = IntegerAttribute(range_key=True)
