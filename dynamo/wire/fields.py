@@ -74,7 +74,9 @@ class AttributeField(models.Field):
         return super().formfield(*args, **own | options)
 
     def clean(self, value: Any, model_instance: Any) -> Any:
-        """As Django's, but the value, which has its type, is not converted."""
+        """As Django's, but the value of an object, which has its type, is not converted."""
+        if model_instance is None:
+            value = self.to_python(value)
         self.validate(value, model_instance)
         self.run_validators(value)
         return value

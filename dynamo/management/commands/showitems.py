@@ -62,7 +62,7 @@ class Command(DynamoCommand):
             self.stderr.write(printable(f"There are more: --after {after}"), lambda line: line)
 
     def _print(self, model: type[PlainModel], items: list[Item], *, as_json: bool) -> None:
-        names = [*model._meta.fields]
+        names = [*model._meta.by_name]
         rows = [names]
         for made in model._made(items, lambda _item, error: error):
             if isinstance(made, DamagedItem):
