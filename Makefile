@@ -18,7 +18,7 @@ MYPY_ENV := DJANGO_DEBUG=on DJANGO_SECRET_KEY=read-by-the-type-checker-only
 # The types of an app that uses the library. It has the settings of an example.
 APP_ENV := PYTHONPATH=../../examples/admin MYPYPATH=../../examples/admin DJANGO_SETTINGS_MODULE=club.settings
 
-.PHONY: help run test tested test-library lambda coverage test-slow torture engines bench scale lint size messages samples screenshots docs dist install lock
+.PHONY: help run test tested test-library lambda coverage test-slow torture engines aws bench scale lint size messages samples screenshots docs dist install lock
 .DELETE_ON_ERROR:
 
 # Each target with a comment after ##.
@@ -75,6 +75,10 @@ engines: install ## run the tests on ministack and moto (TESTS=…)
 		$(BIN)/pytest $(WORKERS) --engine=$$engine \
 			-m "not stress and not browser and not slow" $(TESTS) || exit 1; \
 	done
+
+# At most 200 tests and 20,000 requests, on tables with the prefix, which are deleted at the end. Asks first.
+aws: install ## test the library on real tables of your AWS account (PREFIX=…)
+	@$(BIN)/python -m tests.aws "$(PREFIX)"
 
 # Measures what each operation costs, simulates hot keys, and writes docs/scale.md.
 scale: install ## measure what operations cost, and write docs/scale.md

@@ -11,12 +11,13 @@ from dynamo.client.sending import send
 from dynamo.runtime.clock import now
 from dynamo.wire.types import Item
 from locks import Lease, LeaseLost, Lock, leases
+from locks.models import LockItem
 from tests.requests import told
 
 
 def stored(name: str) -> Item:
     """The item as on the wire; empty if there is none."""
-    item: Item = send("GetItem", {"TableName": "locks", "Key": {"key": {"S": name}}}).get(
+    item: Item = send("GetItem", {"TableName": LockItem.table(), "Key": {"key": {"S": name}}}).get(
         "Item", {}
     )
     return item
@@ -24,7 +25,7 @@ def stored(name: str) -> Item:
 
 def put(name: str, **attributes: dict[str, Any]) -> None:
     """Put an item, as another client might."""
-    send("PutItem", {"TableName": "locks", "Item": {"key": {"S": name}, **attributes}})
+    send("PutItem", {"TableName": LockItem.table(), "Item": {"key": {"S": name}, **attributes}})
 
 
 def taken(name: str, *, lease_seconds: float = 600, **settings: Any) -> Lease:
