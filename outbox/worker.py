@@ -9,11 +9,11 @@ longer. If it dies, other workers see that the lock is not renewed, and place it
 """
 
 import logging
+import math
 import random
 import threading
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -77,6 +77,8 @@ class Found:
 
     waiting: list[TaskItem] = field(default_factory=list)
     held: list[TaskItem] = field(default_factory=list)
+    #: Whether some of these were placed again, because their worker is gone.
+    has_recovered: bool = False
 
 
 class Worker:
@@ -120,6 +122,9 @@ class Worker:
     def run(self, *, once: bool = False) -> None:
         """Run tasks until `stop` is set; with `once` until no more are due.
 
+        With `once` it also waits until it knows of each other worker that has tasks whether that is
+        alive, for at most a lease.
+
         An idle worker costs half a read unit per look and shard. See `steps` for what tasks cost.
 
         Raises:
@@ -136,7 +141,8 @@ class Worker:
                 # One that ends now may have enqueued another one after the look.
                 was_idle = not self._running
                 try:
-                    has_found = self._hand_out(self._look(once=once))
+                    found = self._look(once=once)
+                    has_found = self._hand_out(found.waiting) or found.has_recovered
                 except Exception:
                     if once:
                         raise
@@ -145,7 +151,7 @@ class Worker:
                 if has_found:
                     pause = SHORTEST_PAUSE
                     continue
-                if once and was_idle:
+                if once and was_idle and all(item.has_renewed for item in self._watches.values()):
                     break
                 self._release_unused()
                 pause = SHORTEST_PAUSE if self._wait(pause) else min(2 * pause, LONGEST_PAUSE)
@@ -161,19 +167,18 @@ class Worker:
                 return True
         return False
 
-    def _look(self, *, once: bool) -> list[TaskItem]:
-        """The tasks that can be claimed, the most urgent first."""
+    def _look(self, *, once: bool) -> Found:
+        """What can be claimed, the most urgent first."""
         found = Found()
         self._contended.clear()
         running = {*self._running}
         looks = (partial(self._read, partition, found, once) for partition in self._partitions)
         together(*looks)
-        self._recover([item for item in found.held if item.id not in running])
+        self._recover(found, running, once)
         # In another order each time, so that workers meet less often.
         order = {partition: random.random() for partition in self._partitions}  # noqa: S311 - no secret
-        return sorted(
-            found.waiting, key=lambda item: (rank_of(item.sort), order[item.partition], item.sort)
-        )
+        found.waiting.sort(key=lambda item: (rank_of(item.sort), order[item.partition], item.sort))
+        return found
 
     def _read(self, partition: str, found: Found, is_consistent: bool) -> None:
         between = TaskItem.sort.between(
@@ -245,30 +250,33 @@ class Worker:
         seconds = time.perf_counter() - began
         self._on_ran(Ran(item.id, item.function, outcome, len(item.workers), seconds, error))
 
-    def _recover(self, held: list[TaskItem]) -> None:
-        """Place tasks again whose worker is gone. Costs one look at each other worker per lease."""
+    def _recover(self, found: Found, running: set[str], at_once: bool) -> None:
+        """Place tasks again whose worker is gone.
+
+        Costs one look at each other worker per lease, or `at_once` one each time.
+        """
         by_holder: dict[Holder, list[TaskItem]] = {}
-        for item in held:
-            if (holder := holder_of(item)) and item.id not in self._running:
+        for item in found.held:
+            if (holder := holder_of(item)) and item.id not in running | self._running.keys():
                 by_holder.setdefault(holder, []).append(item)
         self._watches = {
             holder: self._watches.get(holder) or HolderWatch(*holder) for holder in by_holder
         }
         for holder, items in by_holder.items():
             try:
-                if self._is_gone(holder):
+                if self._is_gone(holder, at_once):
                     for item in items:
-                        _recover(item)
+                        found.has_recovered |= _recover(item)
             except DynamoError as error:
                 log.warning("The worker %s cannot be watched: %s", holder.lease, error)
 
-    def _is_gone(self, holder: Holder) -> bool:
+    def _is_gone(self, holder: Holder, at_once: bool) -> bool:
         if holder == self._holder:
             # A claim or an end of this worker got no answer.
             return True
         watch = self._watches[holder]
-        is_due = watch.ends_at == float("inf") or clock_now() >= watch.ends_at
-        return is_due and watch.is_gone()
+        is_new = watch.ends_at == math.inf
+        return (at_once or is_new or clock_now() >= watch.ends_at) and watch.is_gone()
 
     def _release_unused(self) -> None:
         """An idle worker does not renew a lease."""
@@ -316,11 +324,15 @@ def _left_out(_stored: Item, error: DynamoError) -> None:
     log.error("A task is left out: %s", error)
 
 
-def _recover(item: TaskItem) -> None:
-    # Otherwise another worker did it.
-    with suppress(*LOST):
-        if steps.recover(item, _backend(item).retry_of(item.function)):
-            log.warning("The worker %s of the task %s is gone.", item.lease, item.id)
+def _recover(item: TaskItem) -> bool:
+    try:
+        is_placed = steps.recover(item, _backend(item).retry_of(item.function))
+    except LOST:
+        # Another worker did it.
+        return False
+    if is_placed:
+        log.warning("The worker %s of the task %s is gone.", item.lease, item.id)
+    return is_placed
 
 
 def _run(attempt: Attempt) -> tuple[str, BaseException | None]:

@@ -1,10 +1,12 @@
 """Tasks of the tests. Each notes its calls in `CALLS`."""
 
 import threading
+from pathlib import Path
 from typing import Any
 
 from dynamo import Model, TextAttribute, Transaction
 from outbox import Retry, TaskContext, task
+from tests.waiting import wait_until
 
 CALLS: list[Any] = []
 #: `wait` runs until it is set.
@@ -74,3 +76,9 @@ def wait(name: str = "") -> str:
     CALLS.append(name)
     GO.wait(60)
     return name
+
+
+@task
+def touch_and_wait(begun: str, go: str) -> None:
+    Path(begun).touch()
+    wait_until(Path(go).exists)

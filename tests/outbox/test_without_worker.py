@@ -16,6 +16,7 @@ from dynamo.signals import serving
 from outbox import backend as backend_module, steps
 from outbox.backend import TaskBackend
 from outbox.framework import base
+from outbox.models import now
 from outbox.test import run_tasks
 from tests.outbox import functions
 from tests.outbox.functions import CALLS, Bill, bill, note
@@ -83,7 +84,6 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Moves the clock of tasks ahead."""
 
     def move(seconds: float) -> None:
-        now = steps.now
         monkeypatch.setattr(steps, "now", lambda: now() + timedelta(seconds=seconds))
         monkeypatch.setattr(TaskBackend, "_looks_at", 0.0)
 

@@ -1,0 +1,284 @@
+"""Attempts that fail, workers that are stopped, killed or slow, and tasks that cannot run."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from locks import Lock
+from outbox import steps, worker
+from outbox.exceptions import NotFinished, UnknownTask, WorkerLost
+from outbox.framework import signals
+from outbox.models import TaskItem, now
+from outbox.tasks import Retry
+from outbox.worker import Ran, Worker
+from tests.commands import ROOT
+from tests.outbox import functions
+from tests.outbox.conftest import RunTasks
+from tests.outbox.functions import CALLS, GO, bill, note, wait
+from tests.requests import Requests
+from tests.waiting import wait_until
+
+
+def until_done(run_tasks: RunTasks) -> list[str]:
+    """The outcomes of all attempts."""
+    outcomes: list[str] = []
+    while ran := run_tasks():
+        outcomes += [attempt.outcome for attempt in ran]
+    return outcomes
+
+
+def test_a_task_that_fails_is_repeated_and_keeps_its_errors(run_tasks: RunTasks) -> None:
+    result = functions.fail_twice.enqueue("a")
+
+    assert until_done(run_tasks) == ["repeated", "repeated", "successful"]
+
+    result.refresh()
+    assert (result.status, result.return_value, result.attempts) == ("SUCCESSFUL", "a", 3)
+    assert [error.exception_class for error in result.errors] == [ValueError] * 2
+    assert "ValueError: a" in result.errors[0].traceback
+
+
+@pytest.mark.fault_of("moto", "counts other units")
+def test_what_a_repetition_costs(requests_sent: Requests) -> None:
+    item, _record = steps.find(functions.fail_twice.enqueue("a").id)
+    attempt = steps.claim(item, Lock("w").acquire())
+    assert attempt
+    requests_sent.clear()
+
+    steps.place_again(attempt.item, None, due=now(), error=ValueError())
+
+    assert (requests_sent.operations, requests_sent.units) == (["TransactWriteItems"], 6)
+
+
+@pytest.mark.parametrize(
+    ("retry", "task", "attempts"),
+    [
+        ({"*": {"attempts": 2, "delay": 0}}, functions.fail, 2),
+        ({functions.fail.module_path: {"attempts": 3, "delay": 0}}, functions.fail, 3),
+        ({"*": {"never": ["builtins.ValueError"]}}, functions.fail, 1),
+        ({"*": {"never": ["builtins.KeyError"], "attempts": 2, "delay": 0}}, functions.fail, 2),
+        # The task's own, which the settings of its path overrule.
+        ({"*": {"attempts": 2, "delay": 0}}, functions.fail_for_good, 1),
+        (
+            {functions.fail_for_good.module_path: {"attempts": 2, "delay": 0}},
+            functions.fail_for_good,
+            2,
+        ),
+    ],
+)
+def test_a_task_fails_for_good_after_its_attempts_and_can_be_seen(
+    backend: dict[str, Any], run_tasks: RunTasks, retry: Any, task: Any, attempts: int
+) -> None:
+    told: list[str] = []
+
+    def tell(task_result: Any, **_signal: object) -> None:
+        told.append(task_result.status)
+
+    backend["RETRY"].update(retry)
+    result = task.enqueue()
+    signals.task_finished.connect(tell)
+
+    assert until_done(run_tasks) == ["repeated"] * (attempts - 1) + ["failed"]
+
+    signals.task_finished.disconnect(tell)
+    assert told == ["FAILED"]
+    result.refresh()
+    assert (result.status, len(result.errors)) == ("FAILED", attempts)
+    assert [item.id for item in TaskItem.query("failed#default")] == [result.id]
+
+
+def test_times_of_repetitions_are_random_and_twice_as_long_each_time() -> None:
+    retry = Retry(delay=10, longest=60, attempts=9)
+    for failures, most in [(1, 10), (2, 20), (3, 40), (4, 60), (8, 60)]:
+        pauses = [retry.pause(failures, ValueError()) or 0 for _try in range(500)]
+        assert 0 <= min(pauses) < most * 0.1
+        assert most * 0.9 < max(pauses) <= most
+    assert retry.pause(9, ValueError()) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "error"),
+    [
+        ({"function": "tests.outbox.functions.removed"}, UnknownTask),
+        ({"function": "tests.outbox.functions.CALLS"}, UnknownTask),
+        ({"function": "no.such.module"}, UnknownTask),
+        ({"arguments": [[], {"unknown": 1}]}, TypeError),
+        ({"function": functions.forget_to_commit.module_path}, NotFinished),
+    ],
+)
+def test_a_task_that_cannot_run_is_repeated_and_the_next_ones_run(
+    run_tasks: RunTasks, values: dict[str, Any], error: type[Exception]
+) -> None:
+    result = functions.wait.enqueue()
+    # As another version of the program stored it.
+    steps.find(result.id)[0].change(**values)
+    note.enqueue("next")
+
+    ran = {attempt.id: attempt for attempt in run_tasks()}
+
+    assert (ran[result.id].outcome, type(ran[result.id].error)) == ("repeated", error)
+    assert CALLS == [["next"]]
+
+
+def test_a_damaged_task_is_left_out_and_the_next_ones_run(run_tasks: RunTasks) -> None:
+    from dynamo.client.sending import send
+
+    item, _record = steps.find(note.enqueue("damaged").id)
+    broken = {**item.serialize(), "arguments": {"N": "1"}}
+    send("PutItem", {"TableName": TaskItem.table(), "Item": broken})
+    note.enqueue("next")
+
+    assert len(run_tasks()) == 1
+    assert CALLS == [["next"]]
+
+
+# Other workers ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def running() -> Iterator[Callable[..., threading.Event]]:
+    """Starts a worker in a thread; returns the event that stops it."""
+    started: list[tuple[threading.Event, threading.Thread]] = []
+
+    def start(**options: Any) -> threading.Event:
+        stop = threading.Event()
+        thread = threading.Thread(target=Worker(stop=stop, **options).run)
+        thread.start()
+        started.append((stop, thread))
+        return stop
+
+    yield start
+    GO.set()
+    for stop, thread in started:
+        stop.set()
+        thread.join()
+
+
+def test_many_tasks_are_run_once_by_several_workers(
+    running: Callable[..., threading.Event],
+) -> None:
+    for number in range(60):
+        note.enqueue(number)
+
+    for _worker in range(3):
+        running(threads=2)
+
+    wait_until(lambda: len(CALLS) >= 60)
+    assert sorted(call[0] for call in CALLS) == list(range(60))
+
+
+def test_a_worker_that_is_stopped_lets_tasks_end_and_claims_no_more(
+    running: Callable[..., threading.Event],
+) -> None:
+    ran: list[Ran] = []
+    stop = running(threads=1, on_ran=ran.append)
+    first = wait.enqueue("first")
+    wait_until(lambda: CALLS)
+
+    stop.set()
+    second = wait.enqueue("second")
+    GO.set()
+
+    wait_until(lambda: ran)
+    assert first.status == "READY"  # as it was when it was enqueued
+    first.refresh()
+    second.refresh()
+    assert (first.status, second.status) == ("SUCCESSFUL", "READY")
+
+
+def test_a_worker_that_is_stopped_gives_back_what_does_not_end_in_time(
+    running: Callable[..., threading.Event], run_tasks: RunTasks
+) -> None:
+    ran: list[Ran] = []
+    stop = running(threads=1, grace_seconds=0, on_ran=ran.append)
+    result = wait.enqueue("long")
+    wait_until(lambda: CALLS)
+
+    stop.set()
+    wait_until(lambda: wait.get_result(result.id).status == "READY")
+    GO.set()
+    # The thread of the old worker cannot end it any more.
+    wait_until(lambda: ran)
+    assert ran[0].outcome == "lost"
+
+    assert until_done(run_tasks) == ["successful"]
+    result.refresh()
+    assert (result.status, result.errors, result.attempts) == ("SUCCESSFUL", [], 2)
+
+
+def test_a_worker_that_stood_still_cannot_end_what_another_has_taken_over(
+    run_tasks: RunTasks, backend: dict[str, Any]
+) -> None:
+    backend["RETRY"]["*"] = {"delay": 0}
+    result = bill.enqueue("7")
+    lease = Lock("slow", lease_seconds=600).acquire()
+    attempt = steps.claim(steps.find(result.id)[0], lease)
+    assert attempt
+    lease.release(remove=True)
+
+    assert until_done(run_tasks) == ["successful"]
+
+    outcome, error = worker._run(attempt)
+    assert (outcome, bool(error)) == ("lost", True)
+    assert [item.order for item in functions.Bill.scan()] == ["7"]
+    result.refresh()
+    assert (result.status, result.attempts) == ("SUCCESSFUL", 2)
+    assert result.errors[0].exception_class is WorkerLost
+
+
+def test_a_task_that_kills_its_workers_fails_for_good(
+    run_tasks: RunTasks, backend: dict[str, Any]
+) -> None:
+    backend["RETRY"]["*"] = {"attempts": 3, "delay": 0}
+    result = note.enqueue("poison")
+
+    for number in range(3):
+        lease = Lock(f"w{number}").acquire()
+        [item] = [item for item in TaskItem.scan() if item.sort != "record"]
+        assert steps.claim(item, lease)
+        lease.release(remove=True)
+        worker._recover(TaskItem.get(item.partition, item.sort))
+
+    result.refresh()
+    assert (result.status, result.attempts) == ("FAILED", 3)
+    assert [error.exception_class for error in result.errors] == [WorkerLost] * 3
+    assert run_tasks() == []
+
+
+PROGRAM = """
+import django, os
+django.setup()
+from django.test import override_settings
+from django.core.management import call_command
+options = {"RETRY": {"*": {"delay": 0}}}
+tasks = {"default": {"BACKEND": "outbox.TaskBackend", "OPTIONS": options}}
+with override_settings(TASKS=tasks):
+    call_command("runtasks", threads=1, lease=0.5)
+"""
+
+
+@pytest.mark.parametrize(("number", "outcome"), [(signal.SIGKILL, 2), (signal.SIGTERM, 1)])
+def test_no_task_is_lost_when_its_process_is_killed_or_ended(
+    tmp_path: Path, run_tasks: RunTasks, backend: dict[str, Any], number: int, outcome: int
+) -> None:
+    backend["RETRY"]["*"] = {"delay": 0}
+    begun, go = tmp_path / "begun", tmp_path / "go"
+    result = functions.touch_and_wait.enqueue(str(begun), str(go))
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM], cwd=ROOT, env={**os.environ})
+    wait_until(begun.exists)
+
+    process.send_signal(number)
+    go.touch()
+
+    assert process.wait() == (-number if number == signal.SIGKILL else 0)
+    run_tasks()
+    result.refresh()
+    assert result.status == "SUCCESSFUL"
+    assert result.attempts == outcome
