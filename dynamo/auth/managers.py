@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Never, Self
+from typing import Any
 
 from django.contrib.auth.models import BaseUserManager
 from django.views.decorators.debug import sensitive_variables
 
 from dynamo.auth.passwords import check_new_password
 from dynamo.auth.usernames import as_uuid
-from dynamo.runtime.altering import AltersData
+from dynamo.model.managers import Manager
 from dynamo.runtime.threads import in_thread
 from dynamo.transactions import Transaction
 
 
-class UserManager(AltersData):
+class UserManager(Manager[Any]):
     """The manager of an `AbstractUser`: what contrib.auth calls of a model's manager."""
 
     _alters_data = ("create_user", "create_superuser")
-
-    model: type[Any]
-
-    def __get__(self, instance: object, user_model: type[object]) -> Self:
-        manager = type(self)()
-        manager.model = user_model
-        return manager
-
-    def using(self, alias: str | None) -> Self:
-        return self
-
-    db_manager = using
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Never:
-            model = self.__class__.__name__ if name == "model" else self.model.__name__
-            raise AttributeError(
-                f"The manager of {model} has no {name!r}. Make users with create_user(…), find "
-                f"them with get(…) or {model}.named(…), and read all of them with {model}.scan()."
-            )
 
     @sensitive_variables()
     def create_user(
@@ -102,6 +80,10 @@ class UserManager(AltersData):
         """As `create_superuser`."""
         return await in_thread(self.create_superuser, *args, **values)
 
+    def create(self, **values: Any) -> Any:
+        """As `create_user`."""
+        return self.create_user(**values)
+
     def get(self, **values: object) -> Any:
         """The user with this `pk`, or with these values of one `Unique`.
 
@@ -121,20 +103,6 @@ class UserManager(AltersData):
             return self.model.named(values[self.model.USERNAME_FIELD])
         return self.model.find(**values)
 
-    async def aget(self, **values: object) -> Any:
-        """As `get`."""
-        return await in_thread(self.get, **values)
-
-    def get_or_create(
-        self, defaults: Mapping[str, Any] | None = None, **values: object
-    ) -> tuple[Any, bool]:
-        """As of the model, which makes a new user by `create_user`."""
-        return self.model.get_or_create(defaults, **values)
-
-    async def aget_or_create(self, *args: Any, **values: Any) -> tuple[Any, bool]:
-        """As `get_or_create`."""
-        return await in_thread(self.get_or_create, *args, **values)
-
     def get_by_natural_key(self, username: str) -> Any:
         return self.model.find(**{self.model.USERNAME_FIELD: username})
 
@@ -144,7 +112,7 @@ class UserManager(AltersData):
 
     normalize_email = staticmethod(BaseUserManager.normalize_email)
 
-    def filter(self, **values: Any) -> list[Any]:
+    def filter(self, **values: Any) -> list[Any]:  # type: ignore[override]  # see there
         """The user with the email address, in a list: for Django's PasswordResetForm."""
         model = self.model
         name = self.model.EMAIL_FIELD

@@ -159,8 +159,7 @@ class AbstractUser(AbstractBaseUser):
     unique_email = Unique("email", normalize=comparable_email)
 
     _meta: ClassVar[Any] = classproperty(per_class(UserOptions))
-    _default_manager = UserManager()
-    objects = UserManager()
+    _default_manager = objects = UserManager()
 
     #: The model of the groups that `groups` names; None: users cannot be in groups.
     group_model: ClassVar[type[AbstractGroup] | None] = None
@@ -253,10 +252,6 @@ class AbstractUser(AbstractBaseUser):
         setattr(self, self.USERNAME_FIELD, self.normalize_username(self.get_username()))
         if address := getattr(self, self.EMAIL_FIELD, None):
             setattr(self, self.EMAIL_FIELD, UserManager.normalize_email(address))
-
-    @classmethod
-    def _make(cls, **values: Any) -> Any:
-        return cls.objects.create_user(**values)
 
     @classmethod
     def needed(cls) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 `base`: what does a declaration make? `declarations` refuses what would have no effect.
 `orm`: which calls of Django's ORM are made of the others?
+`managers`: what do Django's shortcuts and forms call of `objects`?
 `writing`: what does a change, a save or a deletion write, and under which condition?
 `creating`: how is an item created, and what does a request id do?
 `reading`: how is an item got or found? `pages`: how is a list read page by page, and by an index?

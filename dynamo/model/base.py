@@ -195,7 +195,7 @@ class Model(AltersData, Habitual, metaclass=ModelMeta):
         stored_names = [str(attribute.attr_name) for attribute in attributes.values()]
         for name, attribute in attributes.items():
             stored_name = str(attribute.attr_name)
-            if name in cls._parameters or hasattr(Model, name):
+            if name in cls._parameters or (hasattr(Model, name) and name != "pk"):
                 raise cannot_be_called(name)
             marks = {REQUEST_DIGEST, WRITE_ID}
             if name != "request_id":

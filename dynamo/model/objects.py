@@ -70,6 +70,13 @@ class ItemObject(Keyed):
     if TYPE_CHECKING:
         pk = TextAttribute()
         version = IntegerAttribute()
+    else:
+
+        @property
+        def pk(self):
+            """The key of an item that has no attribute `pk`; of two parts, a tuple."""
+            key = [self.attribute_values.get(name) for name, *_rest in self._key_attributes()]
+            return tuple(key) if len(key) > 1 else key[0]
 
     Taken: ClassVar[type[exceptions.Taken]]
     Stale: ClassVar[type[exceptions.Stale]]

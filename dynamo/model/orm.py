@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db.models import Model as DjangosModel
@@ -11,6 +11,7 @@ from django.db.models.utils import resolve_callables
 
 from dynamo.client.tally import CountingPool
 from dynamo.exceptions import ErrorWithValues, Refused, TableMissing, Unavailable
+from dynamo.model.managers import Manager
 from dynamo.model.writing import Writable
 from dynamo.runtime.threads import in_thread
 from dynamo.transactions import Transaction
@@ -32,7 +33,8 @@ class Created(Generic[M]):
 class Habitual(Writable):
     """Django's calls, for `Model`."""
 
-    _default_manager: ClassVar[Any]
+    objects = Manager[Any]()
+    _default_manager = objects
 
     @classmethod
     def _get_by(cls, **values: Any) -> Self:
@@ -43,6 +45,17 @@ class Habitual(Writable):
             TypeError: neither the key nor the attributes of one `Unique`.
         """
         key = [name for name, *_rest in cls._key_attributes()]
+        if values.keys() == {"pk"}:
+            # The whole key, as the attribute `pk`, or a text of it.
+            parts = values["pk"] if len(key) > 1 else [values["pk"]]
+            fields = (cls._meta.get_field(name) for name in key)
+            try:
+                values = {
+                    item.name: item.to_python(part)
+                    for item, part in zip(fields, parts, strict=True)
+                }
+            except (TypeError, ValueError, ValidationError) as error:
+                raise cls.DoesNotExist from error
         if values.keys() == {*key}:
             return cls.get(*(values[name] for name in key))
         try:
@@ -70,17 +83,13 @@ class Habitual(Writable):
         except cls.DoesNotExist:
             pass
         try:
-            return cls._make(**{**dict(resolve_callables(defaults or {})), **values}), True
+            new = {**dict(resolve_callables(defaults or {})), **values}
+            return cls.objects.create(**new), True
         except (cls.Taken, cls.AlreadyExists, Refused) as error:
             try:
                 return cls._get_by(**values), False
             except cls.DoesNotExist:
                 raise error from None
-
-    @classmethod
-    def _make(cls, **values: Any) -> Self:
-        """`create`, for `get_or_create`."""
-        return cls.create(**values)
 
     @classmethod
     def update_or_create(

@@ -1,13 +1,24 @@
 """What a Django developer types from habit works, or is refused with the right call."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
+from django import forms
+from django.core import serializers
 from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.db.models.manager import BaseManager
+from django.forms import modelform_factory as djangos_factory, modelformset_factory
+from django.http import Http404
+from django.shortcuts import get_list_or_404, get_object_or_404
+from django.views.generic import UpdateView
 
 from dynamo import (
     BooleanAttribute,
@@ -453,3 +464,140 @@ def test_clean_of_a_model_checks_its_forms_and_full_clean() -> None:
     visit.full_clean()
     new.room = 2
     new.full_clean()
+
+
+# Managers -----------------------------------------------------------------------------------------
+
+
+class Basket(Model):
+    """A key of two parts, and a searchable value."""
+
+    class Meta:
+        table_name = "tests-habits-baskets"
+        verbose_name = "basket"
+
+    shop = TextAttribute(hash_key=True)
+    number = IntegerAttribute(range_key=True)
+    label = TextAttribute(null=True)
+    unique_label = Unique("label", searchable=True)
+
+
+class Shelf(Model):
+    class Meta:
+        table_name = "tests-habits-shelves"
+
+    number = IntegerAttribute(hash_key=True)
+
+
+def test_shortcuts_and_managers_read_by_key_and_unique() -> None:
+    tom = Pet.objects.create(name="Tom", chip="A1")
+    basket = Basket.create(shop="north", number=7)
+    shelf = Shelf.create(number=3)
+
+    assert get_object_or_404(Pet, pk=tom.pk) == get_object_or_404(Pet, chip="A1") == tom
+    assert get_object_or_404(Pet.objects, chip="A1") == tom
+    assert get_object_or_404(Basket, shop="north", number=7) == basket
+    assert (basket.pk, shelf.pk) == (("north", 7), 3)
+    assert Basket.objects.get(pk=("north", "7")) == basket
+    assert get_object_or_404(Shelf, pk="3") == Shelf.objects.get(number=3) == shelf
+    for model, values in (
+        (Pet, {"pk": "nobody"}),
+        (Pet, {"chip": "A2"}),
+        (Shelf, {"pk": "x"}),
+        (Basket, {"pk": "north"}),
+    ):
+        with pytest.raises(Http404):
+            get_object_or_404(model, **values)
+    assert Pet.objects.get_or_create(chip="A1") == (tom, False)
+    assert Pet.objects.update_or_create({"name": "Kit"}, chip="A1") == (tom, False)
+    assert [*Pet.objects.all()] == [tom]
+    assert Pet.objects.all().exists()
+    assert not Pet.objects.none().exists()
+
+    async def read() -> None:
+        assert await Pet.objects.aget(chip="A1") == tom
+        assert await Pet.objects.acreate(name="Leo") != tom
+        assert not (await Pet.objects.aget_or_create(chip="A1"))[1]
+        assert not (await Pet.objects.aupdate_or_create(chip="A1"))[1]
+        assert len([item async for item in Pet.objects.all()]) == 2
+
+    asyncio.run(read())
+
+
+#: What querysets and managers of Django have, and `objects` has as well.
+MANAGED = {
+    *("aget", "all", "create", "acreate", "db_manager", "exists", "get", "get_queryset", "none"),
+    *("get_or_create", "aget_or_create", "update_or_create", "aupdate_or_create", "iterator"),
+    *("model", "using"),
+}
+
+
+def test_other_calls_of_querysets_name_the_right_one() -> None:
+    names = {name for name in dir(QuerySet) + dir(BaseManager) if not name.startswith("_")}
+
+    for name in names - MANAGED:
+        for objects in (Pet.objects, Pet.objects.all()):
+            with pytest.raises(
+                AttributeError, match=rf"Pet.objects has no '{name}'. Use .*"
+            ) as error:
+                getattr(objects, name)()
+            said = str(error.value)
+            assert any(word in said for word in ("Pet.", "item.", "formset_factory")), said
+    for shortcut in (partial(get_list_or_404, Pet), partial(Pet.objects.filter, name="Tom")):
+        with pytest.raises(AttributeError, match=r"page.*find.*search"):
+            shortcut()
+
+
+def test_a_field_of_a_form_has_the_items_of_a_page_or_a_search() -> None:
+    north, south = (Basket.create(shop="north", number=n, label=f"ba{n}") for n in (1, 2))
+    shelf = Shelf.create(number=3)
+    Shelf.create(number=4)
+
+    class MoveForm(forms.Form):
+        near = forms.ModelChoiceField(Shelf.objects.all())
+        page = forms.ModelChoiceField(Basket.objects.page("north", limit=1), to_field_name="label")
+        found = forms.ModelChoiceField(
+            Basket.objects.search("label", "ba2"), to_field_name="label", required=False
+        )
+        no = forms.ModelChoiceField(Shelf.objects.none(), required=False)
+
+    form = MoveForm({"near": "3", "page": "ba1", "found": "ba2"})
+
+    assert form.is_valid(), form.errors
+    assert form.cleaned_data == {"near": shelf, "page": north, "found": south, "no": None}
+    assert '<option value="3" selected>' in str(form["near"])
+    assert "ba1" in str(form["page"])
+    assert "ba2" not in str(form["page"])
+    for wrong in ({"page": "ba2"}, {"near": "5"}, {"near": "x"}, {"no": "3"}, {"found": "ba1"}):
+        refused = MoveForm({"near": "3", "page": "ba1", **wrong})
+        assert refused.errors.keys() == wrong.keys()
+
+
+def test_items_are_serialized() -> None:
+    tom = Pet.create(name="Tom", chip="A1", price=Decimal("1.5"))
+    Basket.create(shop="north", number=7)
+
+    [found] = json.loads(serializers.serialize("json", Pet.scan()))
+    assert found["pk"] == tom.pk
+    assert found["model"] == "tests.dynamo.test_habits.pet"
+    assert found["fields"]["price"] == "1.5"
+    for kind in ("python", "xml", "jsonl"):
+        assert "north" in str(serializers.serialize(kind, Basket.objects.all()))
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: modelformset_factory(Pet, fields="__all__")().forms, r"Use formset_factory"),
+        (
+            lambda: djangos_factory(Pet, fields=["name"])({"name": "Tom"}).is_valid(),
+            r"Derive the form from dynamo\.forms\.ModelForm",
+        ),
+        (lambda: UpdateView(model=Pet).get_queryset().order_by("x"), "Use Pet.page"),
+    ],
+)
+def test_forms_and_views_of_django_that_cannot_keep_a_models_promises_say_so(
+    call: Callable[[], Any], said: str
+) -> None:
+    with pytest.raises((TypeError, AttributeError), match=said):
+        call()

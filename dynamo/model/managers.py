@@ -1,0 +1,165 @@
+"""`Model.objects`: what Django's shortcuts, forms and serializers call of a manager or a queryset.
+
+    get_object_or_404(Member, email="ann@example.org")      # Django's own
+    ModelChoiceField(Member.objects.page("chess"))          # or search(…), or all(): a whole table
+
+It reads by key, by a `Unique`, and page by page. All other calls of querysets are refused.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, TypeVar
+
+from dynamo.runtime.altering import AltersData
+from dynamo.runtime.threads import in_thread
+
+M = TypeVar("M")
+N = TypeVar("N")
+
+_PAGES = (
+    "{model}.page(…) of a partition or an index, {model}.find(…) by a Unique, {model}.search(…)"
+)
+_EACH = "a loop over {model}.scan() or a page, with {verb} of each item, or manage.py {command}"
+_LAST = "{model}.page(partition, scan_index_forward=False, limit=1).items"
+_PART = "{model}.query(partition, attributes_to_get=[…])"
+#: What to use instead of calls of querysets; for others it is `_PAGES`.
+_INSTEAD = {
+    "bulk_create": "{model}.create_many(…)",
+    "bulk_update": _EACH.format(model="{model}", verb="change(…)", command="rewrite"),
+    "count": "{model}.count(partition)",
+    "defer": _PART,
+    "delete": _EACH.format(model="{model}", verb="delete()", command="flush"),
+    "earliest": "{model}.page(partition, limit=1).items",
+    "first": "{model}.page(partition, limit=1).items",
+    "in_bulk": "{model}.batch_get(keys)",
+    "last": _LAST,
+    "latest": _LAST,
+    "only": _PART,
+    "ordered": "formset_factory(…) with a form of dynamo.forms: it needs no list in an order",
+    "prefetch_related": "{model}.batch_get(keys)",
+    "select_for_update": "item.change(…), which raises Stale if the item changed since it was read",
+    "select_related": "{model}.batch_get(keys)",
+    "update": _EACH.format(model="{model}", verb="change(…)", command="rewrite"),
+    "values": _PART,
+    "values_list": _PART,
+}
+
+
+class Items(Generic[M]):
+    """Items that are read when they are needed, each time anew, for what takes a queryset."""
+
+    _prefetch_related_lookups = ()
+
+    def __init__(self, model: type[Any], read: Callable[[], Iterable[M]] | None = None) -> None:
+        self.model = model
+        self._read = read
+
+    def __iter__(self) -> Iterator[M]:
+        return iter((self._read or self.model.scan)())
+
+    async def __aiter__(self) -> AsyncIterator[M]:
+        for item in await in_thread(list, self):
+            yield item
+
+    def iterator(self, chunk_size: int | None = None) -> Iterator[M]:
+        return iter(self)
+
+    def all(self) -> "Items[M]":
+        return self
+
+    def exists(self) -> bool:
+        return next(iter(self), None) is not None
+
+    def get(self, **values: Any) -> M:
+        """The item with these values: the key, also as `pk`, or those of one `Unique`.
+
+        Costs as `get` and `find`; of some items, and to read these.
+
+        Raises:
+            DoesNotExist: no item has them, or it is not among these items.
+            TypeError: neither the key nor the attributes of one `Unique`.
+        """
+        found: M = self.model._get_by(**values)
+        if self._read and found not in [*self]:
+            raise self.model.DoesNotExist
+        return found
+
+    async def aget(self, **values: Any) -> M:
+        """As `get`."""
+        return await in_thread(self.get, **values)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Never:
+            raise AttributeError(self._refusal(name))
+
+    def filter(self, *conditions: Never, **values: Never) -> Never:
+        raise AttributeError(self._refusal("filter"))
+
+    def _refusal(self, name: str) -> str:
+        model = getattr(vars(self).get("model"), "__name__", "Model")
+        instead = _INSTEAD.get(name) or _INSTEAD.get(name.removeprefix("a")) or _PAGES
+        return f"{model}.objects has no {name!r}. Use {instead.format(model=model)}."
+
+
+class Manager(AltersData, Items[M]):
+    """The manager of a model, `objects`. A subclass can have further methods, as in Django."""
+
+    _alters_data: ClassVar[tuple[str, ...]] = ("create", "get_or_create", "update_or_create")
+
+    def __init__(self) -> None:
+        # The class that it is read from is its model.
+        self._read = None
+
+    def __get__(self, instance: object, model: type[N]) -> "Manager[N]":
+        manager: Any = type(self)()
+        manager.model = model
+        return manager
+
+    def all(self) -> Items[M]:
+        """All items, in no order: each use reads the whole table."""
+        return Items(self.model)
+
+    get_queryset = all
+
+    def using(self, alias: str | None) -> "Manager[M]":
+        return self
+
+    db_manager = using
+
+    def none(self) -> Items[M]:
+        return Items(self.model, tuple)
+
+    def page(self, *args: Any, **options: Any) -> Items[M]:
+        """The items of `Model.page`."""
+        return Items(self.model, partial(self.model.page, *args, **options))
+
+    def search(self, name: str, letters: str, **options: Any) -> Items[M]:
+        """The items of `Model.search`."""
+        return Items(self.model, partial(self.model.search, name, letters, **options))
+
+    def create(self, **values: Any) -> M:
+        """As of the model."""
+        return self.model.create(**values)
+
+    async def acreate(self, **values: Any) -> M:
+        """As `create`."""
+        return await in_thread(self.create, **values)
+
+    def get_or_create(
+        self, defaults: Mapping[str, Any] | None = None, **values: Any
+    ) -> tuple[M, bool]:
+        """As of the model."""
+        return self.model.get_or_create(defaults, **values)
+
+    async def aget_or_create(self, *args: Any, **values: Any) -> tuple[M, bool]:
+        """As `get_or_create`."""
+        return await in_thread(self.get_or_create, *args, **values)
+
+    def update_or_create(self, *args: Any, **values: Any) -> tuple[M, bool]:
+        """As of the model."""
+        return self.model.update_or_create(*args, **values)
+
+    async def aupdate_or_create(self, *args: Any, **values: Any) -> tuple[M, bool]:
+        """As `update_or_create`."""
+        return await in_thread(self.update_or_create, *args, **values)
