@@ -1,3 +1,4 @@
+from dynamo.client.tally import Tally as Tally, collect as collect
 from dynamo.exceptions import (
     AlreadyDone as AlreadyDone,
     AlreadyExists as AlreadyExists,

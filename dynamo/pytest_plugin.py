@@ -1,4 +1,4 @@
-"""The pytest plugin: the fixtures `dynamodb` and `max_requests`; see `dynamo.test`.
+"""The pytest plugin: the fixtures `dynamodb`, `max_requests` and faults; see `dynamo.test`.
 
 pytest loads it before it measures coverage, so everything else is imported later.
 """
@@ -40,3 +40,19 @@ def max_requests() -> Callable[[int], AbstractContextManager[Any]]:
     from dynamo.test import max_requests
 
     return max_requests
+
+
+def _fault(name: str) -> Any:
+    @pytest.fixture(name=name)
+    def fixture() -> Any:
+        from dynamo import test
+
+        return getattr(test, name)
+
+    fixture.__doc__ = f"`with {name}(…): …`; see `dynamo.test.{name}`."
+    return fixture
+
+
+lost_reply, throttled, conflict, unavailable, late = map(
+    _fault, ("lost_reply", "throttled", "conflict", "unavailable", "late")
+)

@@ -18,12 +18,17 @@ the engine of development do not count. Outside of tests with tables it is empty
 RuntimeError. Child processes inherit it.
 """
 
+import itertools
+import math
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 from unittest import TestResult
 
+from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
 from django.test import SimpleTestCase
 from django.test.runner import DiscoverRunner
 from django.test.testcases import TestData  # type: ignore[attr-defined]  # absent from the stubs
@@ -31,7 +36,10 @@ from django.test.testcases import TestData  # type: ignore[attr-defined]  # abse
 from dynamo.client import engine, sending
 from dynamo.client.bulk import query_pages, write_batches
 from dynamo.client.endpoints import TEST_ENDPOINT
-from dynamo.client.tally import Tally
+from dynamo.client.plain import PlainModel
+from dynamo.client.retries import is_read
+from dynamo.client.tally import Tally, table_names
+from dynamo.runtime import deadline
 from dynamo.runtime.processes import PerProcess
 from dynamo.signals import request_sent, tables_emptied
 from dynamo.tables.definitions import Table, all_tables, create
@@ -148,6 +156,131 @@ def max_requests(most: int) -> Iterator[Tally]:
     if tally.requests > most:
         calls = "".join(f"\n{call.operation} {call.table} {call.asked_by}" for call in tally.calls)
         raise AssertionError(f"{tally}; at most {most} expected:{calls}")
+
+
+# Faults -------------------------------------------------------------------------------------------
+
+#: Makes an attempt, or fails, for the operation and the request; the call is the real attempt.
+_Fault = Callable[[Callable[[], dict[str, Any]], str, Mapping[str, Any]], dict[str, Any]]
+
+
+@contextmanager
+def _failing(
+    fault: _Fault, times: float, model: type[PlainModel] | None, *, reads: bool = True
+) -> Iterator[list[str]]:
+    hit: list[str] = []
+    count = itertools.count()
+    perform = sending._perform
+
+    def failing(shared: Any, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        real = partial(perform, shared, operation, request)
+        concerns = model is None or model.table() in table_names(request).split("+")
+        if not concerns or not (reads or not is_read(operation)) or next(count) >= times:
+            return real()
+        hit.append(operation)
+        return fault(real, operation, request)
+
+    sending._perform = failing
+    try:
+        yield hit
+    finally:
+        sending._perform = perform
+        if shared := sending._shared.made():
+            # Or pages would go on to fail fast after it.
+            shared.breaker.note(0.0, None)
+    if not hit:
+        raise AssertionError("No request met the fault.")
+
+
+def lost_reply(
+    times: float = 1, *, model: type[PlainModel] | None = None
+) -> AbstractContextManager[list[str]]:
+    """Carry out the next `times` writes, but lose the replies: the library sends them again.
+
+    As the other faults it yields the list of the operations that it hit, and fails if it hit none.
+    It concerns the requests of all threads, or only those to the table of `model`.
+    """
+    return _failing(_lose, times, model, reads=False)
+
+
+def _lose(real: Callable[[], dict[str, Any]], *_request: object) -> dict[str, Any]:
+    real()
+    raise ReadTimeoutError(endpoint_url="")
+
+
+def throttled(
+    times: float = 1, *, model: type[PlainModel] | None = None
+) -> AbstractContextManager[list[str]]:
+    """Throttle the next `times` requests: the library sends them again."""
+
+    def fault(_real: object, operation: str, _request: object) -> dict[str, Any]:
+        raise _error("ThrottlingException", operation)
+
+    return _failing(fault, times, model)
+
+
+def conflict(
+    times: float = 1, *, model: type[PlainModel] | None = None
+) -> AbstractContextManager[list[str]]:
+    """Let the next `times` writes meet another transaction: the library sends them again."""
+
+    def fault(_real: object, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        if operation != "TransactWriteItems":
+            raise _error("TransactionConflictException", operation)
+        reasons = [{"Code": "None"} for _item in request["TransactItems"]]
+        reasons[0] = {"Code": "TransactionConflict"}
+        raise _error("TransactionCanceledException", operation, CancellationReasons=reasons)
+
+    return _failing(fault, times, model, reads=False)
+
+
+@contextmanager
+def unavailable(
+    *, maybe_written: bool = False, model: type[PlainModel] | None = None
+) -> Iterator[list[str]]:
+    """Let all requests fail, without repetition: each call raises `Unavailable` at once.
+
+    With `maybe_written` writes are carried out, and only their replies are lost.
+    """
+
+    def fault(
+        real: Callable[[], dict[str, Any]], operation: str, _request: object
+    ) -> dict[str, Any]:
+        if maybe_written and not is_read(operation):
+            _lose(real)
+        raise ConnectTimeoutError(endpoint_url="")
+
+    before = deadline.OPERATION_SECONDS
+    deadline.OPERATION_SECONDS = 0.0
+    try:
+        with _failing(fault, math.inf, model) as hit:
+            yield hit
+    finally:
+        deadline.OPERATION_SECONDS = before
+
+
+def late(
+    seconds: float, times: float = math.inf, *, model: type[PlainModel] | None = None
+) -> AbstractContextManager[list[str]]:
+    """Let the replies to the next `times` requests come `seconds` later.
+
+    After 3 seconds the library does not wait any longer, and sends what may be repeated again.
+    """
+
+    def fault(real: Callable[[], dict[str, Any]], *_request: object) -> dict[str, Any]:
+        answer = real()
+        time.sleep(min(seconds, sending.READ_SECONDS))
+        if seconds > sending.READ_SECONDS:
+            raise ReadTimeoutError(endpoint_url="")
+        return answer
+
+    return _failing(fault, times, model)
+
+
+def _error(code: str, operation: str, **members: Any) -> ClientError:
+    error = {"Code": code, "Message": "injected by dynamo.test"}
+    answer: Any = {"Error": error, "ResponseMetadata": {"HTTPStatusCode": 400}, **members}
+    return ClientError(answer, operation)
 
 
 if TYPE_CHECKING:

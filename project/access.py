@@ -18,7 +18,7 @@ from django.http.response import HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
 
 from accounts.sessions.visitor import address, known_account
-from dynamo.client.tally import Tally, counted_on, counting
+from dynamo.client.tally import Tally, collect, counted_on
 from dynamo.runtime.terminal import printable
 from project.logs import hiding
 
@@ -47,13 +47,13 @@ class AccessMiddleware(MiddlewareMixin):
         if self.async_mode:
             return self.__acall__(request)
         began = time.perf_counter()
-        with counting() as tally:
+        with collect() as tally:
             response = cast(HttpResponseBase, self.get_response(request))
         return _logged(request, response, tally, began)
 
     async def __acall__(self, request: HttpRequest) -> HttpResponseBase:
         began = time.perf_counter()
-        with counting() as tally:
+        with collect() as tally:
             response = await cast(Awaitable[HttpResponseBase], self.get_response(request))
         return _logged(request, response, tally, began)
 

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from dynamo.client.tally import counting
+from dynamo.client.tally import collect
 
 #: A proxy adds them: then the connection is from this machine, but the visitor is not.
 _FORWARDED = {"HTTP_FORWARDED", "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_HOST", "HTTP_VIA"}
@@ -35,7 +35,7 @@ class DynamoPanel(Panel):
         return str(self.get_stats().get("summary", ""))
 
     def process_request(self, request: HttpRequest) -> HttpResponseBase:
-        with counting(keep_calls=True) as tally:
+        with collect(keep_calls=True) as tally:
             response: HttpResponseBase = super().process_request(request)
         # The toolbar keeps it as JSON.
         self.record_stats(

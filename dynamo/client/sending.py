@@ -264,10 +264,7 @@ def _attempt(
     try:
         shared.credentials.wait(ends_at)
         sent_at = time.monotonic()
-        if shared.lean is not None and operation in OPERATIONS:
-            response = shared.lean.send(operation, request)
-        else:
-            response = getattr(shared.botocore, xform_name(operation))(**request)
+        response = _perform(shared, operation, request)
     except BaseException as error:
         failure = error
         raise
@@ -284,6 +281,14 @@ def _attempt(
             seconds=seconds,
         )
     return response
+
+
+def _perform(shared: _Shared, operation: str, request: dict[str, Any]) -> dict[str, object]:
+    """Send the request once; `dynamo.test` lets it fail."""
+    if shared.lean is not None and operation in OPERATIONS:
+        return shared.lean.send(operation, request)
+    answer: dict[str, object] = getattr(shared.botocore, xform_name(operation))(**request)
+    return answer
 
 
 def _final(

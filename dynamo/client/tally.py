@@ -1,6 +1,6 @@
 """Counts the requests to DynamoDB that something sends: a page, a command, a block of code.
 
-    with counting() as tally:
+    with collect() as tally:
         register(…)
     tally.requests, tally.write_units       1, 6.0
 
@@ -156,7 +156,7 @@ def _listen() -> None:
 
 
 @contextmanager
-def counting(*, keep_calls: bool = False) -> Iterator[Tally]:
+def collect(*, keep_calls: bool = False) -> Iterator[Tally]:
     """Yield a tally of the requests of the body."""
     _listen()
     tally = Tally(_current.get(), keep_calls=keep_calls)

@@ -18,7 +18,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import translation
 
 from dynamo.client.plain import PlainModel, all_models
-from dynamo.client.tally import Tally, counting
+from dynamo.client.tally import Tally, collect
 from dynamo.exceptions import ErrorWithValues
 from dynamo.runtime.terminal import printable, quantity
 
@@ -75,7 +75,7 @@ class DynamoCommand(BaseCommand):
                 a value that breaks a rule; input that has ended.
         """
         began = time.perf_counter()
-        with translation.override(LANGUAGE), counting() as tally:
+        with translation.override(LANGUAGE), collect() as tally:
             try:
                 return super().execute(*args, **options)
             except ValidationError as error:

@@ -144,11 +144,11 @@ assert "sername" not in "".join(message.body + message.subject for message in ma
 """
 
 COSTS = """
-from dynamo.client.tally import counting
+from dynamo.client.tally import collect
 
 def cost(flow, client, path, **typed):
     where = path if path.startswith("/") else f"/accounts/{path}/"
-    with counting() as tally:
+    with collect() as tally:
         page = client.post(where, typed) if typed else client.get(where)
     assert page.status_code in (200, 302), (flow, page.status_code, errors(page))
     units = (f"{units or 0:g}" for units in (tally.write_units, tally.read_units))

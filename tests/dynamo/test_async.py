@@ -10,7 +10,7 @@ from django.core.cache import cache
 from django.core.exceptions import SynchronousOnlyOperation
 
 from dynamo import Unavailable
-from dynamo.client.tally import counting
+from dynamo.client.tally import collect
 from dynamo.runtime.deadline import page
 from dynamo.sessions import SessionStore
 from tests.dynamo.desk.models import Customer
@@ -56,7 +56,7 @@ def test_calls_of_many_tasks_run_at_the_same_time(proxy: FaultProxy) -> None:
 
 def test_calls_count_on_the_tally_of_their_task_and_keep_its_deadline() -> None:
     async def create(number: int, seconds: float) -> int:
-        with counting() as tally, page(seconds):
+        with collect() as tally, page(seconds):
             await Customer.acreate(club="chess", email=f"{number}@example.org")
         return tally.requests
 

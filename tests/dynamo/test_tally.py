@@ -10,7 +10,7 @@ import pytest
 
 from dynamo.client import bulk
 from dynamo.client.sending import send
-from dynamo.client.tally import MOST_CALLS, CountingPool, Tally, counting, current
+from dynamo.client.tally import MOST_CALLS, CountingPool, Tally, collect, current
 from dynamo.runtime.deadline import page
 from dynamo.transactions import read_together
 from locks import Lock, leases
@@ -33,12 +33,12 @@ def counted(tally: Tally) -> tuple[int, float, float]:
 
 @pytest.mark.fault_of("moto", "names no units of a transaction")
 def test_reads_and_writes_are_counted_separately() -> None:
-    with counting() as writes:
+    with collect() as writes:
         band = Band.create(pk="1", name="Tommy", site="tommy.example")
-    with counting() as reads:
+    with collect() as reads:
         Band.get("1")
         read_together([band])
-    with counting() as change:
+    with collect() as change:
         band.change(name="The Who")
 
     assert counted(writes) == (1, 0, 6)
@@ -50,9 +50,9 @@ def test_reads_and_writes_are_counted_separately() -> None:
 
 @pytest.mark.usefixtures("path", "own_client")
 def test_a_request_counts_once_on_each_of_two_nested_tallies() -> None:
-    with counting() as outer:
+    with collect() as outer:
         send("GetItem", GET)
-        with counting() as inner:
+        with collect() as inner:
             send("GetItem", GET)
             send("DescribeTable", {"TableName": Band.table()})
 
@@ -67,7 +67,7 @@ def test_retries_and_conflicts_are_counted(proxy: FaultProxy) -> None:
     proxy.plan("PutItem", Answer(400, "TransactionConflictException"))
     proxy.plan("PutItem", DropReply())
 
-    with counting() as tally:
+    with collect() as tally:
         send("GetItem", GET)
         send("PutItem", {"TableName": Band.table(), "Item": {"pk": {"S": "a"}}})
 
@@ -80,17 +80,17 @@ def test_an_interrupted_request_counts_as_unanswered(proxy: FaultProxy) -> None:
     interrupt = Meanwhile(lambda: os.kill(os.getpid(), signal.SIGINT))
     proxy.plan("GetItem", interrupt)
 
-    with counting(keep_calls=True) as tally, pytest.raises(KeyboardInterrupt):
+    with collect(keep_calls=True) as tally, pytest.raises(KeyboardInterrupt):
         send("GetItem", GET)
 
     assert [call.outcome for call in tally.calls] == ["unanswered"]
 
 
 def test_a_pool_as_that_of_a_scan_counts_on_the_tally_of_the_caller_without_its_deadline() -> None:
-    with counting() as scan, page(-1):
+    with collect() as scan, page(-1):
         assert [*bulk.pages(Band.table(), ["pk"])] == [[]] * bulk.SEGMENTS
     with CountingPool(2) as pool:
-        with counting() as other:
+        with collect() as other:
             pool.submit(send, "GetItem", GET).result()
         pool.submit(send, "GetItem", GET).result()
 
@@ -102,7 +102,7 @@ def test_callers_that_share_a_request_count_it_once(
 ) -> None:
     def draw(_number: int) -> Tally:
         barrier.wait()
-        with counting() as tally:
+        with collect() as tally:
             next_value("tickets")
         return tally
 
@@ -119,9 +119,9 @@ def test_renewals_of_a_lease_count_on_the_tally_of_its_acquirer(
 ) -> None:
     # The lease is renewed soon, but lasts longer than a stall of the machine.
     monkeypatch.setattr(leases, "RENEWED_AFTER", 0.002)
-    with counting() as tally:
+    with collect() as tally:
         lease = Lock("report", lease_seconds=60).acquire()
-    with counting() as other:
+    with collect() as other:
         wait_until(lambda: tally.requests >= 3)
     lease.release()
 
@@ -130,7 +130,7 @@ def test_renewals_of_a_lease_count_on_the_tally_of_its_acquirer(
 
 @pytest.mark.fault_of("moto", "counts half a unit for an update")
 def test_a_call_has_the_line_of_code_that_made_it() -> None:
-    with counting(keep_calls=True) as tally, counting():
+    with collect(keep_calls=True) as tally, collect():
         Lock("report").try_acquire()
         send("GetItem", GET)
 
@@ -143,7 +143,7 @@ def test_a_call_has_the_line_of_code_that_made_it() -> None:
 
 
 def test_a_limited_number_of_calls_is_kept() -> None:
-    with counting(keep_calls=True) as tally:
+    with collect(keep_calls=True) as tally:
         tally.calls.extend([object()] * (MOST_CALLS - 1))  # type: ignore[list-item]  # only counted
         send("GetItem", GET)
         send("GetItem", GET)

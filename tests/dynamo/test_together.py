@@ -8,7 +8,7 @@ import pytest
 
 from dynamo import Unavailable
 from dynamo.client.sending import send
-from dynamo.client.tally import counting
+from dynamo.client.tally import collect
 from dynamo.runtime.deadline import page, page_seconds_left
 from dynamo.runtime.threads import THREADS, together
 from tests.faults.kinds import Delay
@@ -31,7 +31,7 @@ def test_the_results_are_in_order_also_of_nested_calls() -> None:
 
 
 def test_calls_share_the_tally_and_the_deadline(engine: str) -> None:
-    with counting() as tally, page(100):
+    with collect() as tally, page(100):
         _one, _two, left = together(read, read, page_seconds_left)
 
     assert tally.requests == 2

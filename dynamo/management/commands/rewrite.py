@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils.module_loading import import_string
 
 from dynamo.client import bulk
-from dynamo.client.tally import CountingPool, counting
+from dynamo.client.tally import CountingPool, collect
 from dynamo.exceptions import DamagedItem, Taken
 from dynamo.management.base import DynamoCommand, model_type, positive
 from dynamo.management.data import State, add_state
@@ -64,7 +64,7 @@ class Command(DynamoCommand):
         places = state.places()
         began = time.monotonic()
         pages = bulk.pages(model.table(), places=places, page_limit=findings.PAGE_LIMIT)
-        with CountingPool(THREADS) as pool, progress_bars() as progress, counting() as tally:
+        with CountingPool(THREADS) as pool, progress_bars() as progress, collect() as tally:
             for page in pages:
                 state.save_places(places)
                 items = [item for item in page if is_item(item)]
