@@ -18,7 +18,7 @@ from outbox.tasks import Retry, Task, new_result
 
 log = logging.getLogger(__name__)
 
-OPTIONS = {"SHARDS", "KEEP_DAYS", "RETRY"}
+OPTIONS = {"SHARDS", "KEEP_DAYS", "RETRY", "SCHEDULE"}
 
 
 class TaskBackend(BaseTaskBackend):
@@ -30,6 +30,7 @@ class TaskBackend(BaseTaskBackend):
       time, fewer once the queues are empty.
     - `KEEP_DAYS`: how long a finished task is kept, 7 days by default.
     - `RETRY`: arguments of `outbox.Retry` by the path of a function, or for `*`, all others.
+    - `SCHEDULE`: see `outbox.schedules`.
     """
 
     task_class = Task
@@ -141,6 +142,11 @@ class TaskBackend(BaseTaskBackend):
             except (TypeError, ValueError) as error:
                 text = f"TASKS[{self.alias!r}]: RETRY of {function}: {error}"
                 messages.append(checks.Error(text, id="outbox.E002"))
+        if schedule := self.options.get("SCHEDULE"):
+            # It needs cronsim.
+            from outbox import schedules
+
+            messages += schedules.check(self.alias, schedule)
         return messages
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from queue import SimpleQueue
+from typing import Any
 
 from dynamo import DynamoError, Rejected
 from dynamo.runtime.clock import now as clock_now
@@ -117,6 +118,7 @@ class Worker:
         self._watches: dict[Holder, HolderWatch] = {}
         self._wake = threading.Event()
         self._stopping = stop or threading.Event()
+        self._schedules = _schedules()
         self._used_at = clock_now()
 
     def run(self, *, once: bool = False) -> None:
@@ -141,6 +143,8 @@ class Worker:
                 # One that ends now may have enqueued another one after the look.
                 was_idle = not self._running
                 try:
+                    for schedules in self._schedules:
+                        schedules.enqueue_due()
                     found = self._look(once=once)
                     has_found = self._hand_out(found.waiting) or found.has_recovered
                 except Exception:
@@ -302,13 +306,26 @@ class Worker:
         self._lease.release()
 
 
+def own_backends() -> list[TaskBackend]:
+    return [backend for backend in task_backends.all() if isinstance(backend, TaskBackend)]
+
+
+def _schedules() -> list[Any]:
+    scheduled = [item for item in own_backends() if item.options.get("SCHEDULE")]
+    if not scheduled:
+        return []
+    # It needs cronsim.
+    from outbox.schedules import Schedules
+
+    return [Schedules(backend.alias, backend.options["SCHEDULE"]) for backend in scheduled]
+
+
 def partitions(queues: Iterable[str] = ()) -> list[str]:
     """The partitions of `queues`, by default of all queues of all `TaskBackend`s."""
-    backends = [backend for backend in task_backends.all() if isinstance(backend, TaskBackend)]
     wanted = {*queues}
     found = {
         partition_of(queue, shard)
-        for backend in backends
+        for backend in own_backends()
         for queue in wanted or backend.queues
         if not backend.queues or queue in backend.queues
         for shard in range(backend.shards)

@@ -41,6 +41,7 @@ OF_EXTRAS = {
     ROOT / "accounts" / "attributes.py": {"phonenumbers"},
     ROOT / "accounts" / "management" / "commands" / "importusers.py": {"tqdm"},
     ROOT / "outbox" / "framework.py": {"django_tasks"},
+    ROOT / "outbox" / "schedules.py": {"cronsim"},
     ROOT / "uploads" / "management" / "commands" / "uploadfiles.py": {"tqdm"},
 }
 #: Modules that import, for the type checker alone, what it brings.

@@ -1,0 +1,104 @@
+"""Schedules: tasks that are enqueued at the times of cron expressions.
+
+    "SCHEDULE": {"nightly": {"task": "staff.tasks.report", "cron": "0 3 * * *", "args": ["all"]}}
+
+Each worker looks at its clock and enqueues what is due. An item for each schedule has the time that
+was enqueued last; it changes in the transaction that stores the task, so each time is enqueued
+once. Of times that no worker saw only the latest is enqueued. A new schedule begins with its next
+time. Times are in TIME_ZONE.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from cronsim import CronSim, CronSimError
+from django.core.checks import CheckMessage, Error
+from django.utils import timezone
+from django.utils.module_loading import import_string
+
+from dynamo import AlreadyExists, Refused, Stale, Transaction
+from outbox.framework import base
+from outbox.models import TaskItem, now
+from outbox.tasks import Task
+
+#: The option: for each name the path of a task, a cron expression, and perhaps arguments.
+Schedule = Mapping[str, Mapping[str, Any]]
+
+#: The sort key of the item of a schedule.
+SLOT = "slot"
+
+
+class Schedules:
+    """The schedules of one backend, and when each is due next by this worker's clock."""
+
+    def __init__(self, alias: str, schedule: Schedule) -> None:
+        self._alias = alias
+        self._schedule = schedule
+        self._due: dict[str, datetime] = {}
+
+    def enqueue_due(self) -> None:
+        """Enqueue what is due. For each time, costs 1 read unit, and 4 write units once.
+
+        Raises:
+            ImportError: the function of a schedule does not exist.
+        """
+        at = timezone.localtime(now())
+        for name, options in self._schedule.items():
+            if name in self._due and at < self._due[name]:
+                continue
+            # A time that is now counts.
+            until = at.replace(microsecond=1)
+            self._enqueue(name, options, next(CronSim(options["cron"], until, reverse=True)))
+            self._due[name] = next(CronSim(options["cron"], at))
+
+    def _enqueue(self, name: str, options: Mapping[str, Any], slot: datetime) -> None:
+        """Enqueue the task of a time, unless that was done."""
+        partition = f"schedule#{name}"
+        item = TaskItem.get_or_none(partition, SLOT)
+        task = _task_of(options, self._alias)
+        args, kwargs = options.get("args", []), options.get("kwargs", {})
+        try:
+            if item is None:
+                TaskItem.create(
+                    partition=partition,
+                    sort=SLOT,
+                    id=partition,
+                    function=options["task"],
+                    arguments=[args, kwargs],
+                    queue=task.queue_name,
+                    backend=self._alias,
+                    status=base.TaskResultStatus.READY,
+                    enqueued_at=now(),
+                    run_after=slot,
+                )
+            elif item.run_after < slot:
+                with Transaction() as write:
+                    item.change(run_after=slot, write=write)
+                    task.using(write=write).enqueue(*args, **kwargs)
+        except (AlreadyExists, Stale, Refused):
+            # Another worker was faster.
+            pass
+
+
+def _task_of(options: Mapping[str, Any], alias: str) -> Task:
+    task = import_string(options["task"])
+    if not isinstance(task, Task):
+        raise ImportError(f"{options['task']} is not a task of outbox.TaskBackend.")
+    return task.using(backend=alias)
+
+
+def check(alias: str, schedule: Schedule) -> list[CheckMessage]:
+    """The system check of the option SCHEDULE."""
+    messages: list[CheckMessage] = []
+    for name, options in schedule.items():
+        try:
+            CronSim(options["cron"], now())
+            _task_of(options, alias)
+            if unknown := options.keys() - {"task", "cron", "args", "kwargs"}:
+                raise KeyError(*unknown)
+        except (CronSimError, ImportError, KeyError) as error:
+            text = f"TASKS[{alias!r}]: the schedule {name} cannot be used: {error}"
+            hint = 'For example {"task": "app.tasks.report", "cron": "0 3 * * *"}'
+            messages.append(Error(text, hint=hint, id="outbox.E003"))
+    return messages

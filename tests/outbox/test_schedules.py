@@ -1,0 +1,119 @@
+"""Tasks that are enqueued at the times of a cron expression."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from outbox import schedules
+from outbox.framework import task_backends
+from outbox.models import TaskItem
+from outbox.schedules import Schedules
+from tests.outbox.conftest import RunTasks
+from tests.outbox.functions import CALLS, note
+from tests.requests import Requests
+
+At = Callable[[str], None]
+NIGHTLY = {"task": note.module_path, "cron": "0 3 * * *", "args": ["report"]}
+
+
+@pytest.fixture
+def at(monkeypatch: pytest.MonkeyPatch) -> At:
+    """Sets the clock of schedules, in UTC."""
+
+    def set_clock(text: str) -> None:
+        time = datetime.fromisoformat(text).replace(tzinfo=UTC)
+        monkeypatch.setattr(schedules, "now", lambda: time)
+
+    return set_clock
+
+
+def test_a_schedule_begins_with_its_next_time_and_runs_a_missed_one_once(
+    at: At, backend: dict[str, Any], run_tasks: RunTasks
+) -> None:
+    backend["SCHEDULE"] = {"nightly": NIGHTLY}
+    ran = []
+    for time in (
+        "2026-11-27 10:00",
+        "2026-11-28 02:59:59",
+        "2026-11-28 03:00",
+        "2026-11-28 03:00:01",
+        "2026-11-29 02:59",
+        # Nothing ran for some days.
+        "2026-12-05 01:00",
+        "2026-12-05 03:00:00.5",
+    ):
+        at(time)
+        ran.append(len(run_tasks()))
+
+    assert ran == [0, 0, 1, 0, 0, 1, 1]
+    assert CALLS == [["report"]] * 3
+
+
+def test_each_time_is_enqueued_once_however_many_workers_there_are(
+    at: At, requests_sent: Requests
+) -> None:
+    workers = [Schedules("default", {"nightly": NIGHTLY}) for _worker in range(3)]
+    for time in ("2026-11-27 10:00", "2026-11-28 03:00", "2026-11-28 03:00:05"):
+        at(time)
+        for worker in workers:
+            worker.enqueue_due()
+        if time == "2026-11-28 03:00":
+            assert requests_sent.operations[-4:-2] == ["GetItem", "TransactWriteItems"]
+            requests_sent.clear()
+
+    # Each worker knows when the next time is.
+    assert requests_sent.operations == []
+    assert len([item for item in TaskItem.scan() if item.sort != "slot"]) == 1
+
+
+def test_times_are_those_of_the_time_zone(
+    at: At, backend: dict[str, Any], run_tasks: RunTasks, settings: Any
+) -> None:
+    settings.TIME_ZONE = "Asia/Tokyo"
+    backend["SCHEDULE"] = {"nightly": NIGHTLY}
+    ran = []
+    for time in ("2026-11-27 10:00", "2026-11-27 17:59", "2026-11-27 18:00"):
+        at(time)
+        ran.append(len(run_tasks()))
+
+    assert ran == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"cron": "every night"},
+        {"task": "tests.outbox.functions.removed"},
+        {"task": "tests.outbox.functions.CALLS"},
+        {"at": "03:00"},
+    ],
+)
+def test_check_reports_a_schedule_that_cannot_be_used(
+    backend: dict[str, Any], changes: dict[str, str]
+) -> None:
+    backend["SCHEDULE"] = {"nightly": NIGHTLY}
+    assert task_backends["default"].check() == []
+
+    backend["SCHEDULE"]["other"] = NIGHTLY | changes
+
+    [error] = task_backends["default"].check()
+    assert (error.id, "other" in error.msg) == ("outbox.E003", True)
+
+
+@pytest.mark.parametrize(
+    ("options", "id_"),
+    [
+        ({"SHARD": 8}, "outbox.E001"),
+        ({"RETRY": {"*": {"tries": 3}}}, "outbox.E002"),
+        ({"RETRY": {"*": {"attempts": 0}}}, "outbox.E002"),
+    ],
+)
+def test_check_reports_options_that_cannot_be_used(
+    backend: dict[str, Any], options: dict[str, Any], id_: str
+) -> None:
+    backend.update(options)
+
+    [error] = task_backends["default"].check()
+    assert error.id == id_
