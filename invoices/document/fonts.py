@@ -9,14 +9,11 @@ This module reads the characters from the files, so that a form can reject a cha
 starting Typst.
 """
 
-import atexit
-import fcntl
+import hashlib
 import os
 import re
-import shutil
 import struct
 import tempfile
-import time
 import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
@@ -101,10 +98,6 @@ _REQUIRED = FAMILIES[:2]
 #: Printed in place of a character that no font has.
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
-#: How the folders of links are called, and how long one may be without a lock.
-_PREFIX = "invoice-fonts-"
-_NEW_SECONDS = 60
-
 _LINE_ENDS_AND_TABS = "\n\r\t"
 # Invisible characters of `invoices.document.money`, and variation selectors. They are left out, so
 # that text copied from the PDF is what people read.
@@ -139,7 +132,7 @@ def font_folders() -> list[Path]:
     """The folders of the font files.
 
     Debian has all its fonts in one folder, and some would print what the wheels should. So the
-    files needed from there are linked into a folder of this process.
+    files needed from there are linked into a folder.
     """
     folders = dict.fromkeys(path.parent for item in installed() for path in item.from_wheels())
     linked = [path for item in installed() if not item.from_wheels() for path in item.files()]
@@ -147,35 +140,20 @@ def font_folders() -> list[Path]:
 
 
 def _folder_of_links(files: list[Path]) -> Path:
-    _remove_folders_left()
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-    process = os.getpid()
+    """A folder with links to `files`. The processes of a system user share it.
+
+    Raises:
+        PermissionError: another user made a folder of this name.
+    """
+    digest = hashlib.sha256("\n".join(map(str, files)).encode()).hexdigest()
+    folder = Path(tempfile.gettempdir(), f"invoice-fonts-{os.getuid()}-{digest[:32]}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.lstat().st_uid != os.getuid():
+        raise PermissionError(f"{folder} belongs to another user of this machine: delete it.")
     for path in files:
-        (folder / path.name).symlink_to(path)
-    # Held until this process and its forked children end, however they end.
-    fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_SH)
-
-    def remove() -> None:
-        # A forked child ends earlier than this process.
-        if os.getpid() == process:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(remove)
+        with suppress(FileExistsError):
+            (folder / path.name).symlink_to(path)
     return folder
-
-
-def _remove_folders_left() -> None:
-    """Remove the folders of processes that were killed: nothing holds the lock of such a folder."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        with suppress(OSError):
-            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            try:
-                # A new one may not be locked yet.
-                if os.fstat(handle).st_mtime < time.time() - _NEW_SECONDS:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(folder)
-            finally:
-                os.close(handle)
 
 
 def missing_characters(text: str) -> str:

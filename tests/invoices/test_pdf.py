@@ -1,7 +1,6 @@
 """An invoice as a PDF, read back by another library."""
 
 import io
-import os
 import re
 import subprocess
 import sys
@@ -159,30 +158,19 @@ def test_an_error_names_the_packages_that_would_add_the_characters(other_fonts: 
     ]
 
 
-def test_the_folder_of_a_killed_process_is_removed_by_the_next_one(
+def test_processes_share_a_folder_of_links_and_refuse_that_of_another_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "temporary"
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     file = tmp_path / "font.ttf"
-    folder.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(folder))
-    program = (
-        "import os, pathlib, sys, tempfile; from invoices.document import fonts; "
-        "tempfile.tempdir = sys.argv[1]; fonts._folder_of_links([pathlib.Path(sys.argv[2])]); "
-        "os.kill(os.getpid(), 9)"
-    )
-    subprocess.run([sys.executable, "-c", program, folder, file], cwd=ROOT)
-    [killed] = folder.iterdir()
-    alive = fonts._folder_of_links([file])
-    # It may still be at work on it.
-    assert killed.exists()
 
-    for item in (killed, alive):
-        os.utime(item, (0, 0))
-    new = fonts._folder_of_links([file])
+    folder = fonts._folder_of_links([file])
 
-    assert {*folder.iterdir()} == {alive, new}
-    assert (alive / file.name).is_symlink()
+    assert fonts._folder_of_links([file]) == folder != fonts._folder_of_links([tmp_path / "b.ttf"])
+    assert (folder / file.name).readlink() == file
+    monkeypatch.setattr("os.getuid", lambda: folder.stat().st_uid + 1)
+    with pytest.raises(PermissionError):
+        fonts._folder_of_links([file])
 
 
 def test_fonts_of_debian_are_found_and_change_nothing_else(other_fonts: Path) -> None:
