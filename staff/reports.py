@@ -354,7 +354,7 @@ class LastReport:
         return list(self.result["accounts"]["newest"]) if self.result else []
 
     @property
-    def signups(self) -> dict[str, Any]:
+    def signups(self) -> dict[str, object]:
         """In statistics: pairs of a day and its sign-ups, their largest number and their sum."""
         days = self.result["accounts"]["days"] if self.result else []
         counts = [count for _day, count in days]

@@ -43,7 +43,7 @@ class ReportView(TemplateView):
 
     template_name = "staff/report.html"
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: Any) -> dict[str, object]:
         if kwargs["kind"] not in BY_KEY:
             raise Http404
         [report] = last_reports(BY_KEY[kwargs["kind"]])
@@ -55,7 +55,7 @@ class AuditLogView(TemplateView):
 
     template_name = "staff/audit_log.html"
 
-    def get_context_data(self, **kwargs: object) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, object]:
         this_month = month_of(datetime.now(UTC))
         month = self.request.GET.get("month", this_month)
         match = _MONTH.fullmatch(month)
@@ -111,7 +111,7 @@ class AccountInvoicesView(AccountInvoicesMixin, InvoiceListView):
 class AccountInvoiceView(AccountInvoicesMixin, TemplateView):
     template_name = "staff/account_invoice.html"
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: Any) -> dict[str, object]:
         return super().get_context_data(invoice=self.opened(kwargs["label"]), **kwargs)
 
 
@@ -161,7 +161,7 @@ class LockView(SignedInFormMixin, FormPageMixin, FormView):
         initial = {"holder": self._holder}
         return {**super().get_form_kwargs(), "request": self.request, "initial": initial}
 
-    def get_context_data(self, **kwargs: object) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, object]:
         is_silent = self.lock.is_silent(datetime.now(UTC))
         return super().get_context_data(lock=self.lock, is_silent=is_silent, **kwargs)
 

@@ -92,7 +92,7 @@ class LogEntry(PlainModel):
         return self.on_name or self.what or self.action
 
     @property
-    def content_type(self) -> Any:
+    def content_type(self) -> object:
         """What index pages show below the item: the project's action, or else the model."""
         options: Any = (getattr(model, "_meta", None) for model in all_models())
         label = self.model_label
@@ -119,7 +119,7 @@ class LogEntry(PlainModel):
         return None
 
 
-def label_of(action: str) -> Any:
+def label_of(action: str) -> object:
     """What pages call an action, by its stored name."""
     own = {"add": _("Added"), "change": _("Changed"), "delete": _("Deleted")}
     return LogEntry.labels.get(action) or own.get(action, action)

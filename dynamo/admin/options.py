@@ -71,10 +71,10 @@ class Options(cast(Any, BaseModelAdmin), Generic[M]):  # type: ignore[misc]  # A
 
         def has_view_permission(self, request: HttpRequest, obj: M | None = None) -> bool: ...
 
-    def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
+    def get_list_display(self, request: HttpRequest) -> Sequence[object]:
         return self.list_display
 
-    def get_list_display_links(self, request: HttpRequest, list_display: Sequence[Any]) -> Any:
+    def get_list_display_links(self, request: HttpRequest, list_display: Sequence[Any]) -> object:
         """The columns that lead to an item: by default the first."""
         links = self.list_display_links
         return links if links or links is None else list(list_display)[:1]
@@ -91,7 +91,7 @@ class Options(cast(Any, BaseModelAdmin), Generic[M]):  # type: ignore[misc]  # A
         return {name: getattr(self, f"has_{name}_permission")(request) for name in names}
 
     @property
-    def urls(self) -> list[Any]:
+    def urls(self) -> list[object]:
         return self.get_urls()
 
     @property

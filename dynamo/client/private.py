@@ -6,7 +6,7 @@ sends everything through botocore.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ class _ServiceModel(Protocol):
 
 
 class _Exceptions(Protocol):
-    def from_code(self, code: str) -> Callable[[dict[str, Any], str], ClientError]: ...
+    def from_code(self, code: str) -> Callable[[dict[str, object], str], ClientError]: ...
 
 
 class _Config(Protocol):

@@ -226,7 +226,7 @@ def field(attribute: InputAttribute[Any], **options: Any) -> Any:
     return dataclasses.field(**options, metadata={"attribute": attribute})
 
 
-def _declared(document: Any) -> tuple[InputAttribute[Any], ...]:
+def _declared(document: Any) -> tuple[InputAttribute[object], ...]:
     declared = []
     for item in dataclasses.fields(document):
         if attribute := item.metadata.get("attribute"):

@@ -50,10 +50,10 @@ class SellerView(SellerMixin, KeepFormMixin, RedirectURLMixin, OwnFormView):
         self.profile = open_profile(self.user, self.profile)
         return super().get_form_kwargs() | {"instance": self.profile}
 
-    def get_initial(self) -> dict[str, Any]:
+    def get_initial(self) -> dict[str, object]:
         return {"iban": readable_iban(self.profile.iban or "")}
 
-    def get_context_data(self, **kwargs: object) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, object]:
         context = super().get_context_data(
             part=self.next_page, next=self.get_redirect_url(), **kwargs
         )

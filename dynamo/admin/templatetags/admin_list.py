@@ -16,7 +16,7 @@ _contribs: Any = contribs
 
 
 @register.inclusion_tag("admin/change_list_results.html")
-def result_list(cl: ChangeList) -> dict[str, Any]:
+def result_list(cl: ChangeList) -> dict[str, object]:
     """As contrib's, with a row for each damaged item."""
     row = '<td colspan="{}" class="errors">{}</td>'
     return {
@@ -33,5 +33,5 @@ def result_list(cl: ChangeList) -> dict[str, Any]:
 
 
 @register.inclusion_tag("dynamo/admin/pagination.html")
-def pagination(cl: ChangeList) -> dict[str, Any]:
+def pagination(cl: ChangeList) -> dict[str, object]:
     return {"cl": cl}
