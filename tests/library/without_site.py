@@ -1,4 +1,4 @@
-"""Skips the tests of the library that import the site, which is not here (a pytest plugin)."""
+"""Skips the tests of the library that import the site or an extra, which are not here."""
 
 import sys
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from importlib.abc import MetaPathFinder
 
 import pytest
 
-SITE = {"accounts", "invoices", "staff", "uploads", "web"}
+SITE = {"accounts", "invoices", "staff", "uploads", "web", "opentelemetry", "rest_framework"}
 
 
 class NoSite(MetaPathFinder):
