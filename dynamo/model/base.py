@@ -24,7 +24,7 @@ commit.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partialmethod
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 from pynamodb.attributes import TTLAttribute
 from pynamodb.models import MetaModel
@@ -85,6 +85,11 @@ class ModelMeta(MetaModel):
         metas = [vars(item).get("Meta") for base in bases for item in base.__mro__]
         check_meta(f"{name}: Meta", meta, MODEL_OPTIONS, metas)
         names_table = bool(getattr(meta, "table_name", None))
+        if getattr(meta, "abstract", False):
+            if names_table:
+                raise TypeError(f"{name}: an abstract model has no table. Remove table_name.")
+            # As in Django, its subclasses are not abstract.
+            cast(Any, meta).abstract = False
         if meta and not names_table and any(getattr(meta, "table_name", None) for meta in metas):
             raise TypeError(f"{name}: its Meta names no table. Derive it: class Meta(Base.Meta).")
         inherited = [item for base in bases for item in getattr(base, "_attributes", {}).items()]

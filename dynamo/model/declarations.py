@@ -1,7 +1,7 @@
 """Declarations of Django's ORM and of PynamoDB that have no effect here: they are refused."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from django import forms
@@ -12,9 +12,17 @@ from pynamodb.attributes import Attribute, MapAttribute
 from pynamodb.indexes import Index
 
 from dynamo.model.unique import Unique
+from dynamo.wire.attributes import nearest
 
 #: What `Meta` of a model, and of an index, can have.
-MODEL_OPTIONS = ("table_name", "guard_table", "verbose_name", "verbose_name_plural", "permissions")
+MODEL_OPTIONS = (
+    "table_name",
+    "guard_table",
+    "verbose_name",
+    "verbose_name_plural",
+    "permissions",
+    "abstract",
+)
 INDEX_OPTIONS = ("projection", "index_name")
 #: What PynamoDB adds to that of an index.
 _ADDED = "attributes"
@@ -24,17 +32,26 @@ _UNIQUE = "Unique(…) in the class"
 _BILLING = "manage.py createtables, whose tables are billed on demand"
 _CREDENTIALS = "AWS's usual variables and profiles"
 _TEMPLATE = "the template of manage.py cloudformation"
+_METHODS = "class methods of the model"
 #: What to use instead of options of Django's `Meta`.
 _DJANGOS_OPTIONS = {
-    "abstract": "a base without table_name",
     "app_label": "the app that contains the module",
+    "base_manager_name": _METHODS,
     "constraints": _UNIQUE,
     "db_table": "table_name",
+    "db_table_comment": "a docstring",
+    "db_tablespace": _TEMPLATE,
+    "default_manager_name": _METHODS,
     "default_permissions": "permissions, which adds to the four of each model",
+    "default_related_name": "GlobalSecondaryIndex in the class, and its page(…)",
     "get_latest_by": _SORT_KEY,
+    "index_together": "GlobalSecondaryIndex in the class",
     "indexes": "GlobalSecondaryIndex in the class",
+    "managed": _TEMPLATE,
     "order_with_respect_to": _SORT_KEY,
     "ordering": _SORT_KEY,
+    "proxy": "a subclass with the same table_name",
+    "swappable": "another class, which the project imports",
     "unique_together": _UNIQUE,
 }
 #: What to use instead of PynamoDB's, if there is something. They are warnings only, because models
@@ -84,7 +101,7 @@ _DECLARATIONS: tuple[type, ...] = (Attribute, Unique, Index)
 
 
 def check_meta(
-    noun: str, meta: object, options: Iterable[str], others: Iterable[object] = ()
+    noun: str, meta: object, options: Collection[str], others: Iterable[object] = ()
 ) -> None:
     """Check the names in the class `meta`, called `noun`, and in its bases except `others`.
 
@@ -95,8 +112,7 @@ def check_meta(
     for name in {name: None for part in parts for name in vars(part)}:
         if name in options or name.startswith("__") or name == _ADDED:
             continue
-        listed = f"one of its options: {', '.join(options)}"
-        instead = (_DJANGOS_OPTIONS | _PYNAMODBS_OPTIONS).get(name) or listed
+        instead = (_DJANGOS_OPTIONS | _PYNAMODBS_OPTIONS).get(name) or nearest(name, options)
         text = f"{noun}.{name} has no effect. Use {instead}."
         if name not in _PYNAMODBS_OPTIONS:
             raise TypeError(text)

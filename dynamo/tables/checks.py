@@ -1,6 +1,6 @@
 """System checks of the tables, the engine and the commands, under the tag `dynamodb`.
 
-All but E007, E008, W003 and W005 need a connection, so a plain `check`, `runserver` and other
+All but E007, E008, W003, W005 and W006 need a connection, so a plain `check`, `runserver` and other
 commands leave them out, as they do Django's deployment checks. `check --deploy` and
 `check --tag dynamodb` run them.
 
@@ -16,6 +16,7 @@ commands leave them out, as they do Django's deployment checks. `check --deploy`
     dynamo.W002   a table has no point-in-time recovery
     dynamo.W003   an app before `dynamo` replaces one of its commands
     dynamo.W005   a package of the project hides one of the library
+    dynamo.W006   a model overrides `save`, which `create` and `change` do not call
     dynamo.W004   some of the items that a table returns first are damaged, or could not be read
 """
 
@@ -55,6 +56,8 @@ from dynamo.tables.definitions import (
 
 TAG = "dynamodb"
 
+_PACKAGES = ("accounts", "locks", "outbox", "sequences", "uploads")
+
 #: How many items of a table are read. Guard items count.
 SAMPLE = 100
 
@@ -72,6 +75,8 @@ _HINTS = {
     "W002": "Run manage.py createtables, which also completes existing tables.",
     "W003": "Put dynamo first.",
     "W005": "Rename your package, unless you meant to replace that of the library.",
+    "W006": "Put rules into clean(), values that follow from others into a property, and further "
+    "writes into a function that calls create(…, write=write).",
     "W004": "Run manage.py checkitems APP.MODEL: it lists all and can delete one.",
 }
 
@@ -100,6 +105,19 @@ def check_declarations(app_configs: object, **kwargs: object) -> list[CheckMessa
     return []
 
 
+@register(Tags.models, TAG)
+def check_overrides(app_configs: object, **kwargs: object) -> list[CheckMessage]:
+    """Check that no model overrides `save` alone. Costs no request."""
+    homes = {
+        next(base for base in model.__mro__ if "save" in vars(base)): None for model in all_models()
+    }
+    return [
+        _finding("W006", f"create and change do not call {home.__module__}.{home.__name__}.save.")
+        for home in homes
+        if home.__module__.partition(".")[0] not in ("dynamo", *_PACKAGES)
+    ]
+
+
 @register(Tags.caches, TAG)
 def check_caches(app_configs: object, **kwargs: object) -> list[CheckMessage]:
     """Check the options of each cache, and that sessions are in a `DynamoCache`. No request."""
@@ -121,7 +139,7 @@ def check_packages(app_configs: object, **kwargs: object) -> list[CheckMessage]:
     """Check that the installed apps of the library are its own, not a project's of that name."""
     home = Path(apps.get_app_config("dynamo").path).parent
     found = []
-    for name in ("accounts", "locks", "sequences", "uploads"):
+    for name in _PACKAGES:
         folder = Path(apps.get_app_config(name).path) if apps.is_installed(name) else home / name
         if folder.parent != home and (home / name).is_dir():
             found.append(_finding("W005", f"{folder} hides the library's package {name}."))

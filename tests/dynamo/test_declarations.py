@@ -224,7 +224,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "an index of which there is only the class": (A | {"ByA": type(index_on(hash_on("a")))}, "ByA"),
     "a misspelled option of an index": (
         A | {"i": index_on(hash_on("a"), projecton=AllProjection())},
-        "the index by_this: Meta.projecton .*projection, index_name",
+        "the index by_this: Meta.projecton .*Use projection",
     ),
     "a class of an attribute": ({"a": TextAttribute}, r"Write a = TextAttribute\("),
     "the class of uniques": (A | {"unique": Unique}, r"Write unique = Unique\("),
@@ -341,7 +341,7 @@ SHARED = {"verbose_name", "verbose_name_plural", "permissions"}
 
 
 def test_an_option_of_meta_that_has_no_effect_is_refused() -> None:
-    for option in {*DEFAULT_NAMES, "gaurd_table", "index_together"} - SHARED:
+    for option in {*DEFAULT_NAMES, "gaurd_table", "index_together"} - {*SHARED, "abstract"}:
         mixin = type("Mixin", (), {option: ()})
         for meta in (mixin, type("Meta", (mixin,), {})):
             namespace = {"Meta": meta, "__module__": __name__, "__qualname__": "Thing"}
@@ -358,7 +358,10 @@ def test_an_option_of_meta_that_has_no_effect_is_refused() -> None:
         ("indexes", "GlobalSecondaryIndex"),
         ("ordering", "range_key=True"),
         ("db_table", "table_name"),
-        ("gaurd_table", "table_name, guard_table, verbose_name"),
+        ("gaurd_table", "Use guard_table"),
+        ("nonsense", "table_name, guard_table, verbose_name"),
+        ("default_manager_name", "class methods"),
+        ("proxy", "subclass"),
     ],
 )
 def test_the_error_of_an_option_names_what_to_use(option: str, instead: str) -> None:

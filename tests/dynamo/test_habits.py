@@ -37,7 +37,9 @@ from dynamo import (
     Unique,
     casefolded,
 )
+from dynamo.client.plain import all_models
 from dynamo.forms import modelform_factory
+from dynamo.tables.checks import check_overrides
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
 from tests.items import overwrite
@@ -601,3 +603,41 @@ def test_forms_and_views_of_django_that_cannot_keep_a_models_promises_say_so(
 ) -> None:
     with pytest.raises((TypeError, AttributeError), match=said):
         call()
+
+
+# Meta ---------------------------------------------------------------------------------------------
+
+
+class Animal(Model):
+    class Meta:
+        abstract = True
+        verbose_name = "animal"
+
+    name = TextAttribute(unique=True)
+
+
+class Cow(Animal):
+    class Meta(Animal.Meta):  # type: ignore[name-defined]
+        table_name = "tests-habits-cows"
+
+
+def test_an_abstract_model_has_no_table_and_its_subclasses_have_their_own() -> None:
+    cow = Cow.create(name="Bella")
+
+    assert Cow.find(name="Bella") == cow
+    assert str(Cow._meta.verbose_name) == "animal"
+    assert Animal not in all_models()
+    meta = type("Meta", (), {"abstract": True, "table_name": "tests-habits-sheep"})
+    with pytest.raises(TypeError, match="Sheep: an abstract model has no table"):
+        type(Model)("Sheep", (Model,), {"Meta": meta, "__module__": __name__})
+
+
+def test_a_check_finds_a_save_that_create_does_not_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Animal, "save", lambda _self, **_options: None)
+
+    found = [item for item in check_overrides(None) if "test_habits" in item.msg]
+
+    assert [(item.id, item.msg) for item in found] == [
+        ("dynamo.W006", f"create and change do not call {__name__}.Animal.save.")
+    ]
+    assert "clean()" in str(found[0].hint)
