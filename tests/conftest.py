@@ -6,12 +6,12 @@ import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import boto3
 import hypothesis
 import pytest
+from django.conf import settings
 from django.template.base import Template
 from django.test import override_settings
 
@@ -21,7 +21,6 @@ from dynamo.client.endpoints import TEST_ENDPOINT
 from dynamo.runtime import deadline
 from dynamo.test import Tables
 from locks import leases
-from project import settings as site_settings
 from tests import botocore_files, engines
 from tests.clocks import StallProofClock, use_clock
 from tests.faults.proxy import FaultProxy, through
@@ -30,9 +29,9 @@ from tests.parameters import Parameter
 from tests.requests import Requests, told
 from tests.written_tables import WrittenTables, recorded
 
-# The tests of the library also run in a project without the site (`tests/library/`).
-_HAS_SITE = (Path(__file__).resolve().parent.parent / "accounts").exists()
-pytest_plugins = ["tests.site"] if _HAS_SITE else []
+# Tests also run in projects without the site (`tests/library/`, `tests/own_user.py`).
+_PLUGINS = {"accounts": "tests.registration", "invoices": "tests.site"}
+pytest_plugins = [plugin for app, plugin in _PLUGINS.items() if app in settings.INSTALLED_APPS]
 
 # The plugin refuses requests. This suite also tests how clients find an engine, so no variable may
 # lead past that; `tests.environment` keeps them from real tables.
@@ -56,8 +55,9 @@ hypothesis.settings.load_profile("suite")
 # Until all tests are collected.
 gc.disable()
 
-#: The client's own time-outs, which are longer in the suite.
+#: Time-outs and a deadline, which are longer in the suite.
 CONNECT_SECONDS, READ_SECONDS = sending.CONNECT_SECONDS, sending.READ_SECONDS
+PAGE_SECONDS = settings.DYNAMODB_PAGE_SECONDS
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -239,7 +239,7 @@ def _no_lease_is_left_behind() -> Iterator[None]:
 @pytest.fixture
 def real_patience(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The time-outs and deadlines of the site."""
-    settings.DYNAMODB_PAGE_SECONDS = site_settings.DYNAMODB_PAGE_SECONDS
+    settings.DYNAMODB_PAGE_SECONDS = PAGE_SECONDS
     monkeypatch.setattr(sending, "CONNECT_SECONDS", CONNECT_SECONDS)
     monkeypatch.setattr(sending, "READ_SECONDS", READ_SECONDS)
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.conf import settings
+from django.contrib.auth import get_user_model
 
 from dynamo import Transaction
 from dynamo.client.plain import PlainModel
@@ -24,8 +24,8 @@ def scanned(table: str) -> list[Item]:
 
 
 def stored_items(table: str | None = None) -> dict[str, Item]:
-    """Every item of the table `users` (or `table`) by its pk, as on the wire."""
-    items = scanned(table or f"{settings.DYNAMODB_TABLE_PREFIX}users")
+    """Every item of the table of accounts (or `table`) by its pk, as on the wire."""
+    items = scanned(table or get_user_model().table())
     return {item["pk"]["S"]: item for item in items}
 
 

@@ -5,16 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.conf import settings
-from django.test import override_settings
 
-from accounts.emails import mailserver
-from accounts.models import User
-from dynamo.auth import passwords
 from invoices.output import helper
 from invoices.pages import downloads
 from tests.conftest import PATIENCE_SECONDS
-from tests.factories import make_user
 from tests.fonts import with_fonts
 
 
@@ -29,29 +23,16 @@ def _site_suited() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         # As `fork_server`, also where a test sets the whole environment of a program.
         patch.setattr(subprocess.Popen, "__init__", start_with_fonts)
-        # A slow machine does not look busy; tests of waiting set their own.
-        patch.setattr(passwords, "WAIT_SECONDS", PATIENCE_SECONDS)
-        patch.setattr(mailserver, "WAIT_SECONDS", PATIENCE_SECONDS)
         # The helper is nicer than all other processes of the machine.
         patch.setattr(helper, "SECONDS", 10 * PATIENCE_SECONDS)
         # As on a server, though tests import the module of AWS Lambda.
         patch.setattr(helper, "_is_here", False)
-        # Argon2 is slow on purpose; tests of hashes set their own.
-        cheap = "django.contrib.auth.hashers.MD5PasswordHasher"
-        with override_settings(PASSWORD_HASHERS=[cheap, *settings.PASSWORD_HASHERS]):
-            yield
-
-
-@pytest.fixture
-def ann(engine: str) -> User:
-    """An account."""
-    return make_user(username="ann", email="ann@example.org")
+        yield
 
 
 @pytest.fixture(autouse=True)
 def _nothing_is_left_behind() -> Iterator[None]:
-    """Neither an open download, nor a mail server that hangs, nor the module of AWS Lambda."""
+    """Neither an open download nor the module of AWS Lambda."""
     yield
     downloads._gate.reset()
-    mailserver._of_process.reset()
     helper._is_here = False

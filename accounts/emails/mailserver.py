@@ -22,6 +22,9 @@ AT_ONCE = 4
 #: How long a mail waits while so many are being sent, and how many wait: as many as pages do.
 WAIT_SECONDS, WAITING = 3.0, 96
 
+#: Django's default has no end, and a page would wait for a mail server that hangs.
+TIMEOUT_SECONDS = 10.0
+
 #: How long no mail is sent after a time-out.
 FAILING_FAST_SECONDS = 30.0
 
@@ -58,9 +61,10 @@ _of_process = PerProcess(_Mails)
 def mail_connection() -> Iterator[BaseEmailBackend]:
     """A connection to the mail server, not open yet, on which the body sends a mail.
 
-    Each step of the body waits for `EMAIL_TIMEOUT` at most. Meanwhile another page has this one's
-    turn; after that the page goes on, because the mail cannot be undone. The time does not count
-    for the page's deadline. The body must let errors of the mail server pass.
+    Each step of the body waits for `EMAIL_TIMEOUT` at most, or for `TIMEOUT_SECONDS`. Meanwhile
+    another page has this one's turn; after that the page goes on, because the mail cannot be
+    undone. The time does not count for the page's deadline. The body must let errors of the mail
+    server pass.
 
     Raises:
         MailServerHangs: a mail of this process timed out within `FAILING_FAST_SECONDS`.
@@ -68,6 +72,7 @@ def mail_connection() -> Iterator[BaseEmailBackend]:
     """
     mails = _of_process()
     mails.check()
+    seconds = settings.EMAIL_TIMEOUT or TIMEOUT_SECONDS
     try:
         with (
             turn_passed_on(waits_after=False),
@@ -75,7 +80,7 @@ def mail_connection() -> Iterator[BaseEmailBackend]:
             mails.gate.inside(object(), WAIT_SECONDS),
         ):
             mails.check()
-            yield get_connection(timeout=uncounted_seconds(settings.EMAIL_TIMEOUT))
+            yield get_connection(timeout=uncounted_seconds(seconds))
     except GateFull as error:
         raise TooManyMails from error
     except OSError as error:

@@ -61,7 +61,7 @@ class SignInView(FormPageMixin, NextPageMixin, auth_views.LoginView):
             raise
         keptforms.keep(self.request, self._kept_form, user.pk)
         remembered = form.cleaned_data["remember_me"]
-        self.request.session.set_expiry(settings.SESSION_COOKIE_AGE if remembered else None)
+        self.request.session.set_expiry(settings.SESSION_COOKIE_AGE if remembered else 0)
         notices.remember(self.request, response, user)
         if not is_known:
             notices.tell(self.request, "signed_in", user)

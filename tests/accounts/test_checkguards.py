@@ -91,6 +91,7 @@ def test_findings_are_listed_and_exit_with_1_until_all_are_repaired(wrong: Any) 
     assert run("--repair")[1] == ""
 
 
+@pytest.mark.site
 def test_a_finding_that_cannot_be_repaired_is_explained(wrong: Any) -> None:
     _carl, twin = twins()
     shared = f"foreign   email#carl@example.com  {twin.pk}  (shared)"

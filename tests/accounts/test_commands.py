@@ -76,6 +76,7 @@ def test_createuser_creates_an_account_with_its_rights_and_the_first_line_as_its
     assert_guards_match_users()
 
 
+@pytest.mark.site
 @pytest.mark.parametrize("option", ["--password-stdin", "--unusable-password"])
 def test_an_account_is_the_same_json_for_each_command_and_a_request_id_creates_one(
     option: str,

@@ -596,6 +596,7 @@ def test_a_stopped_import_begins_no_further_row(file: Path, engine: str) -> None
     assert users().keys() == {"user0", "user1"}
 
 
+@pytest.mark.site
 @pytest.mark.fault_of("moto", "reports no capacity for transactions")
 @pytest.mark.fault_of("ministack", "counts no units of an index")
 def test_rows_share_a_request_also_when_they_are_imported_again(
@@ -611,6 +612,7 @@ def test_rows_share_a_request_also_when_they_are_imported_again(
     assert requests_sent.operations == ["TransactWriteItems"] * 2
 
 
+@pytest.mark.site
 @pytest.mark.fault_of("moto", "answers 500 to transactions that meet")
 def test_an_import_stops_if_dynamodb_does_and_the_next_run_continues(
     file: Path, engine: str, monkeypatch: pytest.MonkeyPatch

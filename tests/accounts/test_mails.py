@@ -242,7 +242,6 @@ def test_a_page_says_if_its_mail_could_not_be_sent_and_fails_only_if_it_does_not
 def test_a_page_does_not_wait_for_the_mail_server_longer_than_the_settings_say(
     settings: Any, engine: str, client: Client
 ) -> None:
-    assert settings.EMAIL_TIMEOUT == 10
     settings.EMAIL_TIMEOUT = 0.2
     with socket.create_server(("127.0.0.1", 0)) as black_hole:
         sent_by(settings, black_hole.getsockname()[1])

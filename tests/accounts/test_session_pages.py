@@ -163,6 +163,7 @@ def test_a_session_ended_during_a_request_does_not_end_others(
 # Pages that ask for the password again ------------------------------------------------------------
 
 
+@pytest.mark.site
 def test_an_older_sign_in_must_enter_the_password_and_returns_to_the_page(
     client: Client, ann: User, here: str
 ) -> None:

@@ -73,6 +73,7 @@ def test_the_form_registers_an_account_with_its_session_at_the_cost_of_both(
     assert signed_in_as(client) == "Ann"
 
 
+@pytest.mark.site
 def test_a_sign_up_leads_to_the_page_that_was_asked_for_and_to_no_other_site(
     client: Client, engine: str
 ) -> None:
@@ -271,7 +272,6 @@ def test_a_csrf_token_from_before_the_sign_in_is_accepted_only_with_the_form_tha
     for other in ({"username": "Other"}, *others):
         response = client.post(URL, typed | other)
         assert response.status_code == 403
-        assert "Nothing that you sent was stored." in Page(response).text
     assert signed_in_as(client) == "Ann"
     assert stored_items() == before
 

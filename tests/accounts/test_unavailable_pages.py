@@ -104,6 +104,7 @@ FORMS: dict[str, dict[str, str]] = {
 }
 
 
+@pytest.mark.site
 def test_a_page_that_cannot_read_the_account_signs_nobody_out_and_keeps_the_form(
     engine: str, ann: User
 ) -> None:

@@ -308,19 +308,44 @@ def test_the_tests_of_the_library_pass_without_the_site(
     others = locked(DEVELOPMENT_LOCK, tmp_path, without="django")
     wanted = [f"{wheel}[tasks]", f"django~={django}.0", *TOOLS]
     made = new_environment(tmp_path / "venv", *others, *wanted, python=program)
+
+    project = copied(tmp_path, ROOT / "tests" / "library")
+    run_tests(made, project, "without_site", "not stress", *LIBRARY, "outbox")
+
+
+@fetches_packages
+def test_the_tests_of_accounts_pass_with_the_wheel_and_a_user_model_of_ones_own(
+    wheel: Path, tmp_path: Path
+) -> None:
+    """In the project `examples/ownuser`, without the site."""
+    versions = locked(DEVELOPMENT_LOCK, tmp_path)
+    wanted = [f"{wheel}[accounts,phone]", *TOOLS]
+    made = new_environment(tmp_path / "venv", *versions, *wanted)
+    example = ROOT / "examples" / "ownuser"
+    project = copied(tmp_path, example)
+    shutil.copytree(example, project / "examples" / "ownuser")
+
+    run_tests(made, project, "tests.own_user", "not slow", "accounts")
+
+
+def copied(folder: Path, project: Path) -> Path:
+    """A copy of the project, with the tests and what they read."""
+    copy = shutil.copytree(project, folder / "project")
+    unread = shutil.ignore_patterns("__pycache__", "library")
+    shutil.copytree(ROOT / "tests", copy / "tests", ignore=unread)
+    shutil.copytree(ROOT / "docs", copy / "docs", ignore=shutil.ignore_patterns("samples"))
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    return copy
+
+
+def run_tests(made: Environment, project: Path, plugin: str, chosen: str, *apps: str) -> None:
+    """Run the `chosen` tests of apps in the project, which does not have the site."""
     if not take_engine(made):
         pytest.skip("There is no dynoxide on this machine.")
-    project = tmp_path / "project"
-    shutil.copytree(ROOT / "tests" / "library", project)
-    unread = shutil.ignore_patterns("__pycache__", "library")
-    shutil.copytree(ROOT / "tests", project / "tests", ignore=unread)
-    shutil.copytree(ROOT / "docs", project / "docs", ignore=shutil.ignore_patterns("samples"))
-    shutil.copy(ROOT / "pyproject.toml", project)
-
-    folders = [f"tests/{package}" for package in (*LIBRARY, "outbox")]
-    run = ["-m", "pytest", "-q", "-p", "without_site", "-n", "4", "--dist", "worksteal"]
+    run = ["-m", "pytest", "-q", "-p", plugin, "-n", "4", "--dist", "worksteal"]
+    folders = [f"tests/{app}" for app in apps]
     ended = subprocess.run(
-        [made.programs / "python", *run, "-m", "not slow and not stress and not site", *folders],
+        [made.programs / "python", *run, "-m", f"not slow and not site and {chosen}", *folders],
         cwd=project,
         check=False,
         timeout=1800,

@@ -8,10 +8,10 @@ class Member(AbstractAccount):
     class Meta:
         table_name = "members"
 
-    membership_number = TextAttribute(_("Membership number"), max_length=20)
-    club = TextAttribute(_("Club"))
+    membership_number = TextAttribute(_("Membership number"), max_length=20, null=True)
+    club = TextAttribute(_("Club"), null=True)
 
     unique_number = Unique("club", "membership_number")
 
-    sign_up_fields = ("username", "email", "club", "membership_number")
-    profile_fields = ("full_name", "club")
+    sign_up_fields = (*AbstractAccount.sign_up_fields, "club", "membership_number")
+    profile_fields = (*AbstractAccount.profile_fields, "club")

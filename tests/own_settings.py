@@ -1,0 +1,18 @@
+"""The settings of examples/ownuser, with those that tests of accounts expect (`tests.own_user`)."""
+
+from club.settings import *  # noqa: F403 - as settings that derive from others
+
+ACCOUNTS_PREFIX_SEARCH = True
+ACCOUNTS_SITE_NAME = "Dynamo Ledger"
+ACCOUNTS_SITE_ORIGIN = "http://testserver"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}Validator"}
+    for name in ("UserAttributeSimilarity", "MinimumLength", "CommonPassword", "NumericPassword")
+]
+AWS_REGION = "us-east-1"
+DYNAMODB_PAGE_SECONDS = 3.0
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("ja", "日本語")]
+LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "home"
+ROOT_URLCONF = "tests.own_urls"
+TIME_ZONE = "UTC"
