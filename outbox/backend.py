@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core import checks
 
-from dynamo import DynamoError, Transaction
+from dynamo import DynamoError, Transaction, joined
 from dynamo.runtime.threads import in_thread
 from outbox import framework
 from outbox.framework import BaseTaskBackend, InvalidTask, base, signals
@@ -64,7 +64,8 @@ class TaskBackend(BaseTaskBackend):
         Costs 1 request and 1 write unit per KB, 2 in a transaction; 4 with a request id.
 
         Raises:
-            TypeError: the arguments are not JSON.
+            TypeError: the arguments are not JSON, or it is called in the block of a transaction
+                without `write`.
             TaskTooLarge: they do not fit into an item.
             RequestIdReused: the request id enqueued the function with other arguments; with
                 `write` raised by the commit.
@@ -74,23 +75,19 @@ class TaskBackend(BaseTaskBackend):
         result = new_result(task, "", args, kwargs)
         write: Transaction | None = getattr(task, "write", None)
         request_id: str | None = getattr(task, "request_id", None)
-        own = Transaction() if write is None else write
-        item = store(result, shards=self.shards, request_id=request_id, write=own)
-        values = {"id": item.id, "enqueued_at": item.enqueued_at}
-        for name, value in values.items():
-            object.__setattr__(result, name, value)
+        with joined(write) as own:
+            item = store(result, shards=self.shards, request_id=request_id, write=own)
+            for name, value in {"id": item.id, "enqueued_at": item.enqueued_at}.items():
+                object.__setattr__(result, name, value)
 
-        def tell(_stored: object) -> None:
-            if own.refusal_of(item) is None:
-                signals.task_enqueued.send_robust(type(self), task_result=result)
-                self._look_for_workers(item.partition)
+            def tell(_stored: object) -> None:
+                if own.refusal_of(item) is None:
+                    signals.task_enqueued.send_robust(type(self), task_result=result)
+                    self._look_for_workers(item.partition)
 
-        own.on_commit(item, tell)
-        if write is None:
-            own.commit()
-            if own.refusals:
-                return self.get_result(item.id)
-        return result
+            own.on_commit(item, tell)
+        # A request id that was used before, or a lost reply.
+        return self.get_result(item.id) if write is None and own.refusals else result
 
     def _look_for_workers(self, partition: str) -> None:
         """Now and then, log a warning if tasks wait and nothing runs them."""

@@ -3,6 +3,7 @@
 OutboxError            a `dynamo.DynamoError`
 ├── TaskTooLarge       the arguments do not fit into an item
 ├── UnknownTask        the function of a stored task does not exist any more
+├── NotFailed          a task that is to be restarted or discarded has not failed for good
 ├── NotFinished        `context.finish` was called, but its transaction was not committed
 └── WorkerLost         a worker died, or stood still for too long, while it ran the task
 """
@@ -33,6 +34,14 @@ class UnknownTask(OutboxError):
     function: str
 
     text = "There is no task {function}. Was it renamed or removed?"
+
+
+class NotFailed(OutboxError):
+    """No task with this id has failed for good, so none can be restarted or discarded."""
+
+    id: str
+
+    text = "No task with the id {id!r} has failed for good."
 
 
 class NotFinished(OutboxError):

@@ -120,6 +120,12 @@ def id_of(partition: str, sort: str) -> str:
     return f"{sort}.{shard}.{queue}"
 
 
+def place_time(sort: str) -> datetime:
+    """When the task with this place was enqueued, is due, or has failed."""
+    digits = sort.removeprefix(rank_of(sort))[:15]
+    return datetime.fromtimestamp(int(digits, 16) / 1_000_000, UTC)
+
+
 def _time_text(at: datetime) -> str:
     return f"{round(at.timestamp() * 1_000_000):015x}"
 

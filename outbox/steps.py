@@ -27,7 +27,7 @@ from dynamo.wire.types import Item
 from dynamo.wire.values import ITEM_MAX_BYTES, item_bytes
 from locks import Lease
 from locks.holders import Holder
-from outbox.exceptions import TaskTooLarge, UnknownTask, WorkerLost
+from outbox.exceptions import NotFailed, TaskTooLarge, UnknownTask, WorkerLost
 from outbox.framework import TaskResultDoesNotExist, base, task_backends
 from outbox.models import (
     FAILED,
@@ -331,6 +331,43 @@ def recover(item: TaskItem, retry: Retry) -> bool:
     due = None if pause is None else now() + timedelta(seconds=pause)
     place_again(item, record, due=due, error=error)
     return True
+
+
+def find_failed(id_: str) -> tuple[TaskItem, TaskItem]:
+    """A task that has failed for good, and its record. Costs 2 requests and 2 read units.
+
+    Raises:
+        NotFailed: there is none with this id, or it has not failed for good.
+    """
+    record = TaskItem.get_or_none(id_, RECORD)
+    is_failed = record is not None and record.status == base.TaskResultStatus.FAILED
+    item = TaskItem.get_or_none(*record.place) if record is not None and is_failed else None
+    if record is None or item is None:
+        raise NotFailed(id_)
+    return item, record
+
+
+def restart(id_: str, *, write: Transaction | None = None) -> None:
+    """Let a task that has failed for good run again, with all its attempts.
+
+    Costs 3 requests, 2 read and 6 write units.
+
+    Raises:
+        NotFailed: there is none with this id, or it has not failed for good.
+        one of `LOST`: another call restarted or discarded it.
+    """
+    item, record = find_failed(id_)
+    place_again(item, record, due=now(), is_restart=True, write=write)
+
+
+def discard(id_: str, *, write: Transaction | None = None) -> None:
+    """Delete a task that has failed for good. Costs 3 requests, 2 read and 4 write units.
+
+    Raises: as `restart`.
+    """
+    with joined(write) as write:
+        for item in find_failed(id_):
+            item.delete(write=write)
 
 
 def waited_seconds(partition: str) -> float:

@@ -18,7 +18,7 @@ from typing import Any, overload
 
 from django.utils.module_loading import import_string
 
-from dynamo import Transaction
+from dynamo import Transaction, joined
 from outbox.framework import base
 
 
@@ -75,10 +75,13 @@ class Task(base.Task):
         return changed if request_id is None else replace(changed, request_id=str(request_id))
 
     def enqueue(self, *args: Any, **kwargs: Any) -> base.TaskResult:
-        """Django's. With `write` the task exists if the transaction commits."""
+        """Django's. With `write` the task exists if the transaction commits.
+
+        Raises:
+            TypeError: it is called in the block of a transaction without `write`.
+        """
         backend = self.get_backend()
-        write = self.write
-        if write is None or getattr(backend, "joins_transactions", False):
+        if getattr(backend, "joins_transactions", False):
             return backend.enqueue(self, args, kwargs)
         result = new_result(self, "", args, kwargs)
 
@@ -87,7 +90,8 @@ class Task(base.Task):
             for name in {"id", *base.TASK_REFRESH_ATTRS}:
                 object.__setattr__(result, name, getattr(made, name))
 
-        write.on_commit(result, enqueue)
+        with joined(self.write) as write:
+            write.on_commit(result, enqueue)
         return result
 
     async def aenqueue(self, *args: Any, **kwargs: Any) -> base.TaskResult:

@@ -31,7 +31,8 @@ from outbox import steps
 from outbox.backend import TaskBackend
 from outbox.exceptions import NotFinished
 from outbox.framework import base, normalize_json, signals, task_backends
-from outbox.models import TaskItem, bounds, now, partition_of, rank_of
+from outbox.models import TaskItem, bounds, now, partition_of, place_time, rank_of
+from outbox.signals import task_ran, tasks_looked_for
 from outbox.steps import LOST, Attempt, holder_of
 from outbox.tasks import TaskContext
 
@@ -142,9 +143,8 @@ class Worker:
                 self._wake.clear()
                 # One that ends now may have enqueued another one after the look.
                 was_idle = not self._running
+                self._enqueue_scheduled()
                 try:
-                    for schedules in self._schedules:
-                        schedules.enqueue_due()
                     found = self._look(once=once)
                     has_found = self._hand_out(found.waiting) or found.has_recovered
                 except Exception:
@@ -163,6 +163,13 @@ class Worker:
             signals.task_enqueued.disconnect(wake)
             self._end()
 
+    def _enqueue_scheduled(self) -> None:
+        for schedules in self._schedules:
+            try:
+                schedules.enqueue_due()
+            except Exception:
+                log.exception("A schedule cannot be enqueued.")
+
     def _wait(self, seconds: float) -> bool:
         """Wait until this process enqueues a task; whether it did."""
         ends_at = clock_now() + seconds
@@ -179,6 +186,9 @@ class Worker:
         looks = (partial(self._read, partition, found, once) for partition in self._partitions)
         together(*looks)
         self._recover(found, running, once)
+        waits = (now() - place_time(item.sort) for item in found.waiting)
+        oldest = max((wait.total_seconds() for wait in waits), default=0.0)
+        tasks_looked_for.send_robust(Worker, seconds=oldest)
         # In another order each time, so that workers meet less often.
         order = {partition: random.random() for partition in self._partitions}  # noqa: S311 - no secret
         found.waiting.sort(key=lambda item: (rank_of(item.sort), order[item.partition], item.sort))
@@ -252,7 +262,9 @@ class Worker:
         began = time.perf_counter()
         outcome, error = _run(attempt)
         seconds = time.perf_counter() - began
-        self._on_ran(Ran(item.id, item.function, outcome, len(item.workers), seconds, error))
+        ran = Ran(item.id, item.function, outcome, len(item.workers), seconds, error)
+        task_ran.send_robust(Worker, ran=ran)
+        self._on_ran(ran)
 
     def _recover(self, found: Found, running: set[str], at_once: bool) -> None:
         """Place tasks again whose worker is gone.

@@ -17,6 +17,7 @@ from prometheus_client import (
     REGISTRY,
     CollectorRegistry,
     Counter,
+    Gauge,
     Histogram,
     disable_created_metrics,
     generate_latest,
@@ -28,6 +29,7 @@ from dynamo import request_sent
 from dynamo.client.retries import cancellation_codes, outcome_of
 from dynamo.client.tally import consumed_units, table_names
 from locks import lease_lost, lock_awaited
+from outbox.signals import task_ran, tasks_looked_for
 from project.access import page_answered
 from sequences import numbers_given
 from uploads.signals import file_done
@@ -58,6 +60,17 @@ DYNAMODB_SECONDS = Histogram(
 )
 FILES = Counter("uploads_files", "Files by outcome.", ["outcome"])
 BYTES = Counter("uploads_bytes", "Bytes of uploaded files.")
+ATTEMPTS = Histogram(
+    "outbox_attempt_seconds",
+    "How long an attempt at a task took.",
+    ["outcome"],
+    buckets=(0.01, 0.05, 0.25, 1, 2.5, 5, 10, 30, 60, 300),
+)
+OLDEST = Gauge(
+    "outbox_oldest_seconds",
+    "How long the oldest task that a worker found last has waited.",
+    multiprocess_mode="livemax",
+)
 UNITS = Counter("dynamodb_units", "Capacity units that answers named.", ["table", "kind"])
 RETRIES = Counter("dynamodb_retries", "Requests that were retries.", ["operation"])
 REASONS = Counter(
@@ -175,5 +188,7 @@ RECEIVERS: dict[Signal, Callable[..., None]] = {
     request_sent: _count_request,
     numbers_given: _count_numbers,
     lock_awaited: lambda outcome, seconds, **_signal: WAITS.labels(outcome).observe(seconds),
+    task_ran: lambda ran, **_signal: ATTEMPTS.labels(ran.outcome).observe(ran.seconds),
+    tasks_looked_for: lambda seconds, **_signal: OLDEST.set(seconds),
     lease_lost: lambda reason, **_signal: LOST.labels(reason).inc(),
 }

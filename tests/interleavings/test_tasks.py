@@ -94,7 +94,12 @@ RACES = {
         partial(bill.enqueue, "7"), [work, take_over], None, DEATH, once=True
     ),
     "a task that fails while it is taken over": Race(
-        partial(functions.fail_twice.enqueue, "a"), [work, take_over], {}, DEATH
+        partial(functions.fail_twice.enqueue, "a"),
+        [work, take_over],
+        {},
+        DEATH,
+        # A worker that dies uses up an attempt.
+        ends={"SUCCESSFUL", "FAILED"},
     ),
     "a task that fails for good while it is taken over": Race(
         partial(functions.fail_for_good.using(priority=1).enqueue),
@@ -150,7 +155,7 @@ def test_no_task_is_lost_none_runs_without_its_transaction_and_finish_happens_on
             assert outcomes[0] == DEAD or isinstance(outcomes[0], DynamoError) or records
             return
         if outcomes[0] != DEAD or len(outcomes) > 1:
-            assert {str(item.status) for item in records} == race.ends
+            assert {str(item.status) for item in records} <= race.ends
             assert len(records) == 1
         if race.once:
             assert len(list(Bill.scan())) == 1

@@ -112,6 +112,17 @@ def test_a_task_exists_if_its_transaction_commits(run_tasks: RunTasks) -> None:
     assert CALLS == [["once"]]
 
 
+@pytest.mark.parametrize("backend_name", ["TaskBackend", "ImmediateBackend"])
+def test_a_task_is_not_enqueued_past_the_transaction_around_it(
+    settings: Any, backend_name: str
+) -> None:
+    settings.TASKS = {"default": {"BACKEND": f"outbox.{backend_name}"}}
+    with Transaction(), pytest.raises(TypeError, match="Pass write=write"):
+        note.enqueue("forgotten")
+
+    assert (stored(), CALLS) == ([], [])
+
+
 @pytest.mark.parametrize("joins", [False, True])
 def test_a_request_id_enqueues_a_function_once(joins: bool, run_tasks: RunTasks) -> None:
     def enqueue(function: Task, *args: Any) -> Any:

@@ -19,6 +19,7 @@ from dynamo.client.sending import send
 from dynamo.exceptions import DynamoError, Refused
 from locks.exceptions import LeaseLost
 from locks.lock import Lock
+from outbox.test import run_tasks
 from project import metrics
 from sequences.counters import next_value, next_values
 from tests.commands import ROOT
@@ -27,6 +28,7 @@ from tests.faults.kinds import Answer, CloseBefore
 from tests.faults.proxy import FaultProxy
 from tests.fork_server import fork_server
 from tests.invoice_factories import issued, new_account
+from tests.outbox import functions
 from tests.requests import Requests
 from uploads.run import upload_files
 from uploads.sources import Destination, Unusable
@@ -249,9 +251,23 @@ def test_each_app_counts_what_it_does(rise: Rise) -> None:
     assert rise("uploads_bytes_total") == 0
 
 
+@pytest.mark.usefixtures("engine")
+def test_workers_count_their_attempts(rise: Rise, settings: Any) -> None:
+    settings.TASKS = {"default": {"BACKEND": "outbox.TaskBackend"}}
+    functions.note.enqueue()
+    functions.fail.enqueue()
+    run_tasks(raise_errors=False)
+
+    assert rise("outbox_attempt_seconds_count", outcome="successful") == 1
+    assert rise("outbox_attempt_seconds_count", outcome="repeated") == 1
+    assert metrics.OLDEST.collect()
+
+
 def test_the_docs_list_exactly_these_metrics() -> None:
     text = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `([a-z_]+)` \| (counter|histogram) \|([^|]*)\|", text, re.MULTILINE)
+    rows = re.findall(
+        r"^\| `([a-z_]+)` \| (counter|gauge|histogram) \|([^|]*)\|", text, re.MULTILINE
+    )
 
     told = {name: (kind, set(re.findall(r"`(\w+)`", labels))) for name, kind, labels in rows}
 

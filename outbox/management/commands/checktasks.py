@@ -1,0 +1,62 @@
+"""`checktasks`: find tasks that wait for long, cannot run, or are damaged."""
+
+import json
+import sys
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from dynamo.management.base import DynamoCommand
+from locks.exceptions import UnknownLock
+from locks.registry import look
+from outbox.exceptions import UnknownTask
+from outbox.framework import InvalidTask, base
+from outbox.management.base import as_json, stored_tasks
+from outbox.models import TaskItem
+from outbox.steps import LONG_SECONDS, task_of
+
+
+class Command(DynamoCommand):
+    """Prints what is wrong. Exit code 1 if something is."""
+
+    help = "Find tasks that wait for long, have failed, cannot run, or are damaged."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add `--json`."""
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+    def handle(self, *args: object, **options: Any) -> None:
+        """Read all tasks that have not ended."""
+        found: dict[str, list[str]] = {
+            kind: [] for kind in ("waiting", "stuck", "failed", "unknown", "damaged")
+        }
+        for item in stored_tasks(damaged=lambda _stored, error: found["damaged"].append(error.key)):
+            for kind in _faults(item):
+                found[kind].append(item.id)
+        if options["json"]:
+            self.stdout.write(json.dumps(found))
+        else:
+            for kind, ids in found.items():
+                for id_ in ids:
+                    self.stdout.write(f"{kind:8} {id_}")
+        if any(found.values()):
+            sys.exit(1)
+
+
+def _faults(item: TaskItem) -> list[str]:
+    faults = []
+    if item.status == base.TaskResultStatus.FAILED:
+        faults.append("failed")
+    elif item.lease is None and as_json(item)["seconds"] > LONG_SECONDS:
+        faults.append("waiting")
+    elif item.lease is not None:
+        try:
+            look(item.lease)
+        except UnknownLock:
+            # Its worker is gone, and no other one has noticed it.
+            faults.append("stuck")
+    try:
+        task_of(item)
+    except (UnknownTask, InvalidTask):
+        faults.append("unknown")
+    return faults

@@ -1,0 +1,27 @@
+"""`listtasks`: list the tasks that wait, run or have failed for good."""
+
+import json
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from dynamo.management.base import DynamoCommand
+from outbox.management.base import as_json, stored_tasks
+
+
+class Command(DynamoCommand):
+    """Prints one line per task, those of each shard in the order in which they run."""
+
+    help = "List the tasks that wait, run or have failed for good."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the options."""
+        parser.add_argument("--queue", metavar="Q", action="append", default=[])
+        parser.add_argument("--json", action="store_true", help="print one JSON object per line")
+
+    def handle(self, *args: object, **options: Any) -> None:
+        """Print each task as soon as it is read."""
+        for item in stored_tasks(options["queue"]):
+            task = as_json(item)
+            text = "{status:8} {seconds:>12,.0f} s  {id}  {function}, {attempts} attempts"
+            self.stdout.write(json.dumps(task) if options["json"] else text.format(**task))

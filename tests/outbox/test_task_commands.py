@@ -1,0 +1,144 @@
+"""The commands for tasks, and what operators do with failed ones."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dynamo import Transaction
+from dynamo.client.sending import send
+from locks import Lock
+from outbox import steps
+from outbox.exceptions import NotFailed
+from outbox.framework import task_backends
+from outbox.models import TaskItem
+from tests.commands import run
+from tests.outbox import functions
+from tests.outbox.conftest import RunTasks
+from tests.outbox.functions import CALLS, note
+
+
+def printed(*arguments: str) -> list[dict[str, Any]]:
+    out, _log, _code = run(*arguments, "--json")
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def failed(run_tasks: RunTasks) -> Any:
+    result = functions.fail_for_good.enqueue()
+    run_tasks()
+    return result
+
+
+def test_runtasks_prints_a_line_for_each_attempt() -> None:
+    note.enqueue(1)
+    functions.fail.enqueue("oh")
+
+    lines, _err, code = run("runtasks", "--once", "--threads", "1")
+
+    assert code == 0
+    assert sorted(line.split(",")[0] for line in lines.splitlines()) == [
+        "repeated   tests.outbox.functions.fail",
+        "successful tests.outbox.functions.note",
+    ]
+    note.enqueue(2)
+    [ran] = printed("runtasks", "--once", "--queue", "default")
+    assert (ran["outcome"], ran["attempt"], ran["error"]) == ("successful", 1, "")
+
+
+def test_runtasks_without_a_queue_of_this_backend_says_what_to_set(settings: Any) -> None:
+    assert "No backend in TASKS" in run("runtasks", "--once", "--queue", "unknown")[1]
+    settings.TASKS = {"default": {"BACKEND": "outbox.ImmediateBackend"}}
+    assert "No backend in TASKS" in run("runtasks", "--once")[1]
+
+
+def test_listtasks_lists_what_waits_runs_and_has_failed(run_tasks: RunTasks) -> None:
+    ended = failed(run_tasks)
+    waiting = note.enqueue(1)
+    runs = note.using(queue_name="mails").enqueue(2)
+    assert steps.claim(steps.find(runs.id)[0], Lock("w").acquire())
+
+    listed = {task["id"]: task for task in printed("listtasks")}
+
+    assert {id_: task["status"] for id_, task in listed.items()} == {
+        ended.id: "FAILED",
+        waiting.id: "READY",
+        runs.id: "RUNNING",
+    }
+    assert (listed[runs.id]["worker"], listed[runs.id]["queue"]) == ("w", "mails")
+    assert 0 <= listed[waiting.id]["seconds"] < 3600
+    assert [task["id"] for task in printed("listtasks", "--queue", "mails")] == [runs.id]
+    assert f"FAILED   {0:>12} s  {ended.id}" in run("listtasks")[0]
+
+
+def test_a_failed_task_runs_again_after_retrytask_and_a_discarded_one_is_gone(
+    run_tasks: RunTasks, backend: dict[str, Any]
+) -> None:
+    result = failed(run_tasks)
+    out, _err, code = run("retrytask", result.id)
+    assert (out, code) == (f"The task {result.id} runs again.\n", 0)
+    result.refresh()
+    assert (result.status, result.finished_at) == ("READY", None)
+
+    [again] = run_tasks()
+    assert (again.outcome, again.attempt) == ("failed", 2)
+    result.refresh()
+    assert len(result.errors) == 2
+
+    steps.discard(result.id)
+    assert list(TaskItem.scan()) == []
+
+
+@pytest.mark.parametrize("operation", [steps.restart, steps.discard])
+def test_only_a_failed_task_is_restarted_or_discarded_and_only_once(
+    operation: Callable[..., None], run_tasks: RunTasks
+) -> None:
+    ready, ended = note.enqueue(1), note.enqueue(2)
+    run_tasks()
+    ready = note.enqueue(3)
+    for id_ in (ready.id, ended.id, "unknown", ""):
+        with pytest.raises(NotFailed):
+            operation(id_)
+    assert "has failed for good" in run("retrytask", ready.id)[1]
+
+    result = failed(run_tasks)
+    write = Transaction()
+    operation(result.id, write=write)
+    # Another call is faster.
+    operation(result.id)
+    with pytest.raises(steps.LOST):
+        write.commit()
+    with pytest.raises(NotFailed):
+        operation(result.id)
+
+
+def test_checktasks_names_what_is_wrong(
+    run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("checktasks") == ("", "", 0)
+    ended = failed(run_tasks)
+    note.enqueue(1)
+    item, _record = steps.find(note.enqueue("x").id)
+    item.change(function="tests.outbox.functions.removed")
+    stuck = note.enqueue(2)
+    lease = Lock("w").acquire()
+    assert steps.claim(steps.find(stuck.id)[0], lease)
+    lease.release(remove=True)
+    damaged, _record = steps.find(note.enqueue("damaged").id)
+    broken = {**damaged.serialize(), "arguments": {"N": "1"}}
+    send("PutItem", {"TableName": TaskItem.table(), "Item": broken})
+
+    [found] = printed("checktasks")
+
+    key = f"{damaged.partition}#{damaged.sort}"
+    assert found == {
+        "waiting": [],
+        "stuck": [stuck.id],
+        "failed": [ended.id],
+        "unknown": [item.id],
+        "damaged": [key],
+    }
+    out, _err, code = run("checktasks")
+    assert (f"stuck    {stuck.id}\n" in out, code) == (True, 1)
+    assert CALLS == []
+    assert task_backends["default"].check() == []
