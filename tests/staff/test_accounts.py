@@ -9,7 +9,6 @@ from django.test import Client
 
 from accounts.emails.links import request_change
 from accounts.models import User
-from accounts.services import delete
 from invoices.document.invoice import Customer
 from invoices.store.customers import add_customer, list_customers
 from tests.factories import assert_guards_match_users, make_user, stored_items
@@ -245,15 +244,6 @@ def test_a_form_that_is_sent_twice_adds_one_account_and_sends_one_mail(
     assert (len(mailoutbox), logged_actions()) == (1, ["add"])
 
 
-def test_values_that_others_have_are_refused_at_their_fields(
-    client: Any, bob: User, mailoutbox: Any
-) -> None:
-    page = Page(send(client, ADD, username="BOB", email="BOB@example.org"))
-
-    assert sorted(page.errors) == ["email", "username"]
-    assert (mailoutbox, stored_entries()) == ([], [])
-
-
 @pytest.mark.parametrize("page", ["add", "email", "delete"])
 def test_an_actor_who_lost_the_rights_writes_nothing(page: str, bob: User, mailoutbox: Any) -> None:
     staff = make_staff()
@@ -267,14 +257,3 @@ def test_an_actor_who_lost_the_rights_writes_nothing(page: str, bob: User, mailo
     assert client.post(path, form).status_code == 404
 
     assert (stored_items(), stored_entries(), mailoutbox) == (before, [], [])
-
-
-def test_a_deleted_account_has_no_form(client: Any, bob: User) -> None:
-    forms = {page: fill(client, f"{below(bob)}{page}/") for page in ("email", "delete")}
-    delete(again(bob))
-
-    for page, form in forms.items():
-        assert client.get(f"{below(bob)}{page}/").status_code == 302
-        assert client.post(f"{below(bob)}{page}/", form).status_code in {200, 302}
-
-    assert stored_entries() == []

@@ -318,18 +318,6 @@ def messages(client: Any, bob: User) -> list[str]:
     return Page(client.get(page_of(bob))).messages
 
 
-def test_an_account_is_deactivated_and_activated_on_its_page(client: Any, bob: User) -> None:
-    theirs = let_in(bob)
-
-    assert act(client, bob, "deactivate").url == page_of(bob)
-
-    assert messages(client, bob) == ["Deactivated the account: “Bob”"]
-    assert theirs.get("/accounts/profile/").status_code == 302
-    act(client, bob, "activate")
-    assert messages(client, bob) == ["Activated the account: “Bob”"]
-    assert logged_actions() == ["deactivate", "activate"]
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
