@@ -200,6 +200,9 @@ class AbstractAccount(AbstractUser):
         field.validators += getattr(attribute, "validators", [])
         return field
 
+    def clean(self) -> None:
+        """Nothing more: each attribute has cleaned its value, and keeps the spelling as typed."""
+
     @classmethod
     def cleaned(cls, **typed: object) -> dict[str, Any]:
         """The values as stored, by attribute name. Raises ValidationError."""
