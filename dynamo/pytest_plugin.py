@@ -56,3 +56,37 @@ def _fault(name: str) -> Any:
 lost_reply, throttled, conflict, unavailable, late = map(
     _fault, ("lost_reply", "throttled", "conflict", "unavailable", "late")
 )
+
+
+class _WithoutDatabase:
+    """What pytest-django needs of a relational database, in a project that has none."""
+
+    @pytest.fixture
+    def _django_db_helper(self, dynamodb: None) -> None:
+        """For `db`, `transactional_db`, `admin_user`, `live_server` and the mark `django_db`."""
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        from django.core.exceptions import ImproperlyConfigured
+
+        from dynamo.test import check_case
+
+        try:
+            for case in {getattr(item, "cls", None) for item in items}:
+                check_case(case)
+        except ImproperlyConfigured as error:
+            raise pytest.UsageError(str(error)) from error
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Register fixtures after those of pytest-django, so that they take their place."""
+    from django.conf import settings
+
+    plugins = session.config.pluginmanager
+    if plugins.has_plugin("django") and (
+        os.environ.get("DJANGO_SETTINGS_MODULE") or settings.configured
+    ):
+        from dynamo.management.commands.migrate import has_database
+
+        if not has_database():
+            plugins.register(_WithoutDatabase())

@@ -29,9 +29,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from unittest import TestResult
 
 from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
-from django.test import SimpleTestCase
+from django.core.exceptions import ImproperlyConfigured
+from django.test import SimpleTestCase, testcases
 from django.test.runner import DiscoverRunner
 from django.test.testcases import TestData  # type: ignore[attr-defined]  # absent from the stubs
+from django.test.utils import iter_test_cases  # type: ignore[attr-defined]  # absent from the stubs
 
 from dynamo.client import engine, sending
 from dynamo.client.bulk import query_pages, write_batches
@@ -39,6 +41,7 @@ from dynamo.client.endpoints import TEST_ENDPOINT
 from dynamo.client.plain import PlainModel
 from dynamo.client.retries import is_read
 from dynamo.client.tally import Tally, table_names
+from dynamo.management.commands.migrate import has_database
 from dynamo.runtime import deadline
 from dynamo.runtime.processes import PerProcess
 from dynamo.signals import request_sent, tables_emptied
@@ -303,6 +306,8 @@ class TablesMixin(_Base):
     @classmethod
     def setUpClass(cls) -> None:
         cls._made = None
+        if not has_database():
+            cls.databases = set()
         # Here an error of the engine belongs to the class; in `run` it would end the whole run.
         cls.enterClassContext(tables_of_process().open())
         super().setUpClass()
@@ -338,8 +343,30 @@ class TestCase(TablesMixin, SimpleTestCase):
         """
 
 
+class LiveServerTestCase(TablesMixin, testcases.LiveServerTestCase):
+    """Django's, with DynamoDB instead of a database."""
+
+
+def check_case(case: Any) -> None:
+    """Raise ImproperlyConfigured for a test case that needs a database, if there is none."""
+    is_djangos = isinstance(case, type) and issubclass(case, testcases.TransactionTestCase)
+    if is_djangos and not issubclass(case, TablesMixin) and not has_database():
+        is_live = issubclass(case, testcases.LiveServerTestCase)
+        name = "LiveServerTestCase" if is_live else "TestCase"
+        raise ImproperlyConfigured(
+            f"{case.__module__}.{case.__qualname__} needs a relational database. Derive it from "
+            f"dynamo.test.{name}; another class takes dynamo.test.TablesMixin as its first base."
+        )
+
+
 class Runner(DiscoverRunner):
     """For `manage.py test`: tests of other test cases cannot reach DynamoDB."""
+
+    def build_suite(self, *args: Any, **options: Any) -> Any:
+        suite = super().build_suite(*args, **options)
+        for case in {type(test) for test in iter_test_cases(suite)}:
+            check_case(case)
+        return suite
 
     def setup_test_environment(self, **options: object) -> None:
         super().setup_test_environment(**options)

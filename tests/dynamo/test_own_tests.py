@@ -1,6 +1,7 @@
 """Projects test their own apps: pytest's plugin, and the test case and runner of `dynamo.test`."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -251,3 +252,113 @@ def test_an_engine_ends_with_its_process_even_if_that_is_killed(tmp_path: Path) 
     process.communicate()
 
     wait_until(lambda: not is_listening(port))
+
+
+FIXTURES = """
+import urllib.request
+
+import pytest
+from members.models import Member
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("number", [1, 2])
+def test_the_mark_gives_tables(number):
+    Member.objects.create_user("ann", "ann@example.org")
+
+
+def test_db_and_the_client(db, client, django_user_model):
+    django_user_model.objects.create_user("ann", "ann@example.org", "pw")
+    assert client.login(username="ann", password="pw")
+    assert b"ann" in client.get("/").content
+
+
+def test_an_administrator(admin_client, admin_user, transactional_db):
+    assert admin_user.is_superuser
+    assert b"admin" in admin_client.get("/").content
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_live_server(live_server, admin_client, number):
+    cookie = admin_client.cookies["sessionid"].value
+    headers = {"Cookie": f"sessionid={cookie}"}
+    page = urllib.request.urlopen(urllib.request.Request(f"{live_server}/", headers=headers))
+    assert b"admin" in page.read()
+    assert len(list(Member.scan())) == 1
+
+
+def test_without_them_requests_are_refused(client):
+    with pytest.raises(RuntimeError, match="fixture `dynamodb`"):
+        Member.objects.create_user("ann", "ann@example.org")
+"""
+
+LIVE = """
+import urllib.request
+
+from dynamo.test import LiveServerTestCase
+from members.models import Member
+
+
+class Live(LiveServerTestCase):
+    def test_one(self):
+        Member.objects.create_user("ann", "ann@example.org", "pw")
+        self.assertEqual(len(list(Member.scan())), 1)
+        with urllib.request.urlopen(f"{self.live_server_url}/login/") as page:
+            self.assertEqual(page.status, 200)
+
+    test_two = test_one
+"""
+
+WRONG = """
+import django.test
+
+
+class Wrong(django.test.{0}):
+    def test_one(self):
+        pass
+"""
+
+
+@pytest.fixture
+def users(tmp_path: Path) -> Path:
+    """The tutorial's project with users."""
+    project = shutil.copytree(ownapp.ROOT / "examples" / "users", tmp_path / "users")
+    (project / "pytest.ini").write_text("[pytest]\nDJANGO_SETTINGS_MODULE = club.settings\n")
+    (project / "members" / "tests.py").unlink()
+    settings = project / "club" / "settings.py"
+    # Django's live server needs it.
+    settings.write_text(f'{settings.read_text()}STATIC_URL = "static/"\n')
+    return Path(project)
+
+
+def tried(project: Path, command: tuple[str, ...], **files: str) -> str:
+    """What a command says of these tests."""
+    for name, text in files.items():
+        (project / "members" / f"{name}.py").write_text(text)
+    environment = ownapp.environment(project, PROGRAMS) | CHECKOUT
+    done = fork_server.run(*command, env=environment, folder=project)
+    return done.stdout + done.stderr
+
+
+def test_the_fixtures_of_pytest_django_work_without_a_database(users: Path) -> None:
+    assert "9 passed" in tried(users, PYTEST, test_fixtures=FIXTURES, test_live=LIVE)
+
+
+def test_a_live_server_works_in_the_runner(users: Path) -> None:
+    said = tried(users, RUNNER, test_live=LIVE)
+
+    assert "Ran 2 tests" in said
+    assert "OK" in said
+
+
+@pytest.mark.parametrize("command", [PYTEST, RUNNER], ids=["pytest", "runner"])
+@pytest.mark.parametrize("case", ["TestCase", "LiveServerTestCase"])
+def test_a_test_case_that_needs_a_database_names_ours(
+    users: Path, command: tuple[str, ...], case: str
+) -> None:
+    said = tried(users, command, test_wrong=WRONG.format(case))
+
+    assert (
+        f"members.test_wrong.Wrong needs a relational database. Derive it from dynamo.test.{case}"
+        in said
+    )
