@@ -45,8 +45,6 @@ from dynamo.transactions import read_together
 from dynamo.wire.types import Address, Item
 from dynamo.wire.values import PARTITION_KEY_MAX_BYTES, text_of
 
-NOT_SENT = _("The mail could not be sent. Please try again later.")
-
 #: How many entries of the audit log the page of an account shows. Its history has all.
 SHOWN_ENTRIES = 5
 
@@ -165,7 +163,9 @@ class AccountAdmin(admin.ModelAdmin):
         self, request: HttpRequest, user: AbstractAccount, write: Transaction
     ) -> None:
         if user.is_active and user.has_usable_password():
-            self._mail(request, user, write, "reset", lambda: mails.send_reset(user.email))
+            _count_mail(request, "reset", user.email)
+            write.check(user, user.same_account(), otherwise=StaleUser(user.pk, deleted=True))
+            mails.send_reset(user.email, write=write)
 
     @_action(
         "sendConfirmation", _("Send the confirmation again…"), _("Sent the confirmation again")
@@ -174,25 +174,9 @@ class AccountAdmin(admin.ModelAdmin):
         self, request: HttpRequest, user: AbstractAccount, write: Transaction
     ) -> None:
         if not user.is_confirmed:
-            self._mail(request, user, write, "confirm", lambda: mails.send_confirmation(user))
-
-    def _mail(
-        self,
-        request: HttpRequest,
-        user: AbstractAccount,
-        write: Transaction,
-        kind: str,
-        sent: Callable[[], object],
-    ) -> None:
-        """Count a mail to `user`, and send it by `sent` as soon as its entries are stored."""
-
-        def send(_stored: object) -> None:
-            if not sent():
-                raise ValidationError(NOT_SENT)
-
-        _count_mail(request, kind, user.email)
-        write.check(user, user.same_account(), otherwise=StaleUser(user.pk, deleted=True))
-        write.on_commit(user, send)
+            _count_mail(request, "confirm", user.email)
+            write.check(user, user.same_account(), otherwise=StaleUser(user.pk, deleted=True))
+            mails.send_confirmation(user, write=write)
 
     actions: Sequence[Any] = (
         deactivate,
@@ -307,16 +291,15 @@ class AccountAdmin(admin.ModelAdmin):
                 write=write,
             )
 
-        def send(_stored: object) -> None:
-            if old:
-                notices.tell(request, "email_changed", user, to=old, by_staff=True)
-            is_sent = mails.send_confirmation(user) if change else mails.send_reset(email)
-            if not is_sent:
-                messages.warning(request, NOT_SENT)
-
-        if is_other:
-            _count_mail(request, kind, email)
-            write.on_commit(user, send)
+        if not is_other:
+            return
+        _count_mail(request, kind, email)
+        if old:
+            notices.tell(request, "email_changed", user, to=old, by_staff=True, write=write)
+        if change:
+            mails.send_confirmation(user, write=write)
+        else:
+            mails.send_reset(email, write=write)
 
     def delete_model(self, request: HttpRequest, obj: Any, write: Transaction) -> None:
         def finish(_stored: object) -> None:

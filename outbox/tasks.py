@@ -135,6 +135,8 @@ def new_result(task: base.Task, id_: str, args: Any, kwargs: Any) -> base.TaskRe
 class TaskContext(base.TaskContext):
     """Django's context, by which a task can end in the transaction of its effect."""
 
+    #: No attempt follows if this one fails.
+    is_last: bool = True
     #: Adds the end of the task to a transaction; without a stored task there is nothing to add.
     end: Callable[[Transaction, object], object] = lambda _write, _value: None
 

@@ -372,8 +372,12 @@ def _run(attempt: Attempt) -> tuple[str, BaseException | None]:
         task = steps.task_of(item)
         result = steps.result_of(item, attempt.record, task)
         signals.task_started.send_robust(_sender(item), task_result=result)
-        context = [TaskContext(task_result=result, end=attempt.end)] if task.takes_context else []
-        value = normalize_json(task.call(*context, *result.args, **result.kwargs))
+        arguments = result.args
+        if task.takes_context:
+            is_last = item.failures + 1 >= _backend(item).retry_of(item.function, task).attempts
+            context = TaskContext(task_result=result, is_last=is_last, end=attempt.end)
+            arguments = [context, *arguments]
+        value = normalize_json(task.call(*arguments, **result.kwargs))
         if attempt.ends_itself and not attempt.has_ended:
             raise NotFinished(item.function)
     except BaseException as error:

@@ -201,7 +201,7 @@ class PagesAtOnceMiddleware(MiddlewareMixin):
     The server has more threads than that, so health checks and static files, which do not come
     here, are answered while pages wait for DynamoDB. A page waits no longer than its deadline.
 
-    A page that waits for a password hash or a mail does not count (`turn_passed_on`),
+    A page that waits for a password hash does not count (`turn_passed_on`),
     except in the number of pages that wait. Why this is not a `Gate`: see `dynamo.runtime.gates`.
     """
 

@@ -21,7 +21,6 @@ _MODULES = (
     "sequences.combining",
     "sequences.counters",
     "sequences.series",
-    "accounts.emails.mailserver",
 )
 
 

@@ -19,8 +19,6 @@ from django.contrib.auth.tokens import PasswordResetTokenGenerator
 from django.core import mail
 from django.core.mail import EmailMessage
 
-from accounts.emails import mailserver
-
 _LINK = re.compile(r"https?://\S+")
 _TOKEN = re.compile(r"[\w:-]{40,}")
 
@@ -71,6 +69,8 @@ class MailServer:
     """
 
     answer: str = "250 OK"
+    #: How many recipients are told first that it is too busy.
+    busy: int = 0
     verdict: str = "250 OK"
     #: Recipient and bytes of each mail that it accepted.
     taken: list[tuple[str, bytes]] = field(default_factory=list)
@@ -118,7 +118,8 @@ class _Conversation(socketserver.StreamRequestHandler):
                     self._say("235 OK")
                 case b"RCPT":
                     recipient = line.decode().strip().removeprefix("rcpt TO:")
-                    self._say(server.answer)
+                    server.busy -= 1
+                    self._say("421 too busy" if server.busy >= 0 else server.answer)
                 case b"DATA":
                     self._say("354 go on")
                     server.taken.append((recipient, self._text()))
@@ -146,7 +147,6 @@ SMTP = "django.core.mail.backends.smtp.EmailBackend"
 
 def sent_by(settings: Any, port: int = 25, backend: str = SMTP) -> None:
     """Let the site send its mails to an SMTP server on `port`, as after its restart."""
-    mailserver._of_process.reset()
     settings.EMAIL_BACKEND = backend
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", port
     settings.EMAIL_USE_TLS = settings.EMAIL_USE_SSL = False

@@ -1,14 +1,15 @@
 """Fixtures of the tests that need accounts."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from django.conf import settings
 from django.test import override_settings
 
 from accounts import models
-from accounts.emails import mailserver
 from dynamo.auth import passwords
+from outbox.worker import Ran, Worker
 from tests.conftest import PATIENCE_SECONDS
 
 if not hasattr(models, "User"):
@@ -24,10 +25,12 @@ def _accounts_suited() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         # A slow machine does not look busy; tests of waiting set their own.
         patch.setattr(passwords, "WAIT_SECONDS", PATIENCE_SECONDS)
-        patch.setattr(mailserver, "WAIT_SECONDS", PATIENCE_SECONDS)
         # Argon2 is slow on purpose; tests of hashes set their own.
         cheap = "django.contrib.auth.hashers.MD5PasswordHasher"
-        with override_settings(PASSWORD_HASHERS=[cheap, *settings.PASSWORD_HASHERS]):
+        hashers = [cheap, *settings.PASSWORD_HASHERS]
+        # Mails are sent at once, after the commit; tests of tasks use `worker`.
+        tasks = {"default": {"BACKEND": "outbox.ImmediateBackend"}}
+        with override_settings(PASSWORD_HASHERS=hashers, TASKS=tasks):
             yield
 
 
@@ -37,7 +40,18 @@ def ann(engine: str) -> models.User:
     return make_user(username="ann", email="ann@example.org")
 
 
-@pytest.fixture(autouse=True)
-def _no_mail_server_is_left_behind() -> Iterator[None]:
-    yield
-    mailserver._of_process.reset()
+RunTasks = Callable[[], list[Ran]]
+
+
+@pytest.fixture
+def worker(settings: Any, engine: str) -> RunTasks:
+    """From now on tasks are stored, as on a site with a worker. The result runs those that wait."""
+    repeated = {"RETRY": {"*": {"delay": 0}}}
+    settings.TASKS = {"default": {"BACKEND": "outbox.TaskBackend", "OPTIONS": repeated}}
+
+    def run() -> list[Ran]:
+        ran: list[Ran] = []
+        Worker(threads=1, on_ran=ran.append).run(once=True)
+        return ran
+
+    return run

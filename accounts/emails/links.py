@@ -30,7 +30,7 @@ VALID_DAYS = 3
 VALID_SECONDS = VALID_DAYS * 24 * 60 * 60
 
 #: What a link is for.
-CONFIRM, CHANGE = "confirm", "email_change"
+CONFIRM, CHANGE, SIGN_UP = "confirm", "email_change", "signup"
 
 #: How often a link's write is attempted while other requests change the account.
 ATTEMPTS = 5

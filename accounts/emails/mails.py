@@ -1,11 +1,9 @@
 """The mails about accounts, each to one address. Subject and text come from templates.
 
-A mail is sent after the write that it reports, in the same request. So a mail server that is down
-does not prevent the write, and a user who misses a link requests another one. A mail to an address
-that is not confirmed contains no text that a user typed; otherwise anybody could send their words
-to anybody.
-
-Each function returns whether a mail server took the mail.
+A mail is a task (`outbox`): a page enqueues it, in the transaction of the write that it reports,
+and waits for no mail server. What a task stores has no link: that is made when the mail is sent. A
+mail to an address that is not confirmed contains no text that a user typed; otherwise anybody could
+send their words to anybody.
 """
 
 import logging
@@ -13,7 +11,8 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth.tokens import default_token_generator
-from django.core.mail import EmailMessage
+from django.core.exceptions import ImproperlyConfigured
+from django.core.mail import EmailMessage, get_connection
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import translation
@@ -23,10 +22,12 @@ from django.utils.translation import gettext
 
 from accounts.attributes import deliverable_email, is_deliverable
 from accounts.emails import links
-from accounts.emails.mailserver import mail_connection
 from accounts.languages import language_of
 from accounts.models import AbstractAccount, account_model
+from dynamo import Transaction
 from dynamo.auth.usernames import comparable_username
+from dynamo.runtime.deadline import uncounted, uncounted_seconds
+from outbox import task
 
 #: Prevents automatic replies, such as out-of-office messages (RFC 3834).
 _HEADERS = {"Auto-Submitted": "auto-generated"}
@@ -34,20 +35,22 @@ _HEADERS = {"Auto-Submitted": "auto-generated"}
 logger = logging.getLogger(__name__)
 
 
-def send(kind: str, to: str, *, language: str | None = None, **context: object) -> bool:
-    """Send the mail `templates/accounts/mail/<kind>.txt`.
+def deliver(kind: str, to: str, language: str | None, **context: object) -> None:
+    """Send the mail `templates/accounts/mail/<kind>.txt` now.
 
     The templates get `context` and `site`, the host of `ACCOUNTS_SITE_ORIGIN`. The mail begins with
-    a greeting, and subject and last line name the site by `ACCOUNTS_SITE_NAME`. The default
-    `language` is that of the page. If the mail cannot be sent, the log reports it, without the
-    address and the text.
+    a greeting, and subject and last line name the site by `ACCOUNTS_SITE_NAME`. An address to which
+    no mail can be sent gets none; the log says so without the address.
+
+    Raises:
+        ImproperlyConfigured: `ACCOUNTS_SITE_ORIGIN` is not set.
+        OSError: the mail server did not take the mail.
     """
     if not settings.ACCOUNTS_SITE_ORIGIN:
-        logger.error("A mail (%s) was not sent: set ACCOUNTS_SITE_ORIGIN.", kind)
-        return False
+        raise ImproperlyConfigured("Set ACCOUNTS_SITE_ORIGIN: mails name the site.")
     host = urlsplit(settings.ACCOUNTS_SITE_ORIGIN).netloc
     name = settings.ACCOUNTS_SITE_NAME or host
-    with translation.override(language or translation.get_language()):
+    with translation.override(language):
         subject = render_to_string(f"accounts/mail/{kind}_subject.txt", {"site": name})
         body = render_to_string(f"accounts/mail/{kind}.txt", context | {"site": host})
         hello = gettext("Hello,")
@@ -57,18 +60,46 @@ def send(kind: str, to: str, *, language: str | None = None, **context: object) 
     one_line = " ".join(subject.split())
     try:
         message = EmailMessage(one_line, text, to=[deliverable_email(to)], headers=_HEADERS)
-        with mail_connection() as message.connection:
-            return message.send() == 1
-    except (OSError, ValueError) as error:
-        # All errors of mail servers and connections are OSErrors. A ValueError is an address that
-        # no mail can be sent to.
-        logger.warning("A mail (%s) was not sent: %s.", kind, type(error).__name__)
-        return False
+        # Without a worker a page sends it, after its commit: its other requests keep their time.
+        with uncounted():
+            message.connection = get_connection(timeout=uncounted_seconds(settings.EMAIL_TIMEOUT))
+            message.send()
+    except ValueError:
+        logger.warning("A mail (%s) was not sent: its address takes no mails.", kind)
 
 
-def send_to(user: AbstractAccount, kind: str, *, to: str = "", **context: object) -> bool:
-    """Send a mail in the language of `user`, to the account's address or to another one."""
-    return send(kind, to or user.email, language=language_of(user), **context)
+@task
+def deliver_later(kind: str, to: str, language: str | None, context: dict[str, object]) -> None:
+    """The task of `send`."""
+    deliver(kind, to, language, **context)
+
+
+def send(
+    kind: str,
+    to: str,
+    *,
+    language: str | None = None,
+    write: Transaction | None = None,
+    **context: object,
+) -> None:
+    """Enqueue a mail whose `context` is JSON. The default `language` is that of the page.
+
+    Costs 1 request and 1 write unit, 2 in a transaction, as does every function below.
+    """
+    language = language or translation.get_language()
+    deliver_later.using(write=write).enqueue(kind, to, language, context)
+
+
+def send_to(
+    user: AbstractAccount,
+    kind: str,
+    *,
+    to: str = "",
+    write: Transaction | None = None,
+    **context: object,
+) -> None:
+    """Enqueue a mail in the language of `user`, to the account's address or to another one."""
+    send(kind, to or user.email, language=language_of(user), write=write, **context)
 
 
 def url(url_name: str, *parts: str) -> str:
@@ -80,63 +111,97 @@ def url(url_name: str, *parts: str) -> str:
     return f"{settings.ACCOUNTS_SITE_ORIGIN}{reverse(url_name, args=parts)}"
 
 
-def send_confirmation(user: AbstractAccount) -> bool:
-    """Send the link that confirms the address of `user`. See its token for cost and errors."""
-    link = url("email_confirm", links.confirmation_token(user))
-    return send_to(user, "confirm", link=link, days=links.VALID_DAYS)
+def send_confirmation(user: AbstractAccount, *, write: Transaction | None = None) -> None:
+    """Send the link that confirms the address of `user`, in their language or that of the page."""
+    confirm.using(write=write).enqueue(user.pk, _language(user))
 
 
-def send_email_change(user: AbstractAccount) -> bool:
-    """Send the link that makes an email change to the new address."""
-    link = url("email_change_confirm", links.change_token(user))
-    new = str(user.pending_email)
-    return send_to(user, "email_change_confirm", to=new, link=link, days=links.VALID_DAYS)
+@task
+def confirm(pk: str, language: str | None) -> None:
+    """The task of `send_confirmation`. Costs 1 read unit."""
+    user = account_model().get_or_none(pk)
+    if user is not None and not user.is_confirmed:
+        link = url("email_confirm", links.confirmation_token(user))
+        deliver("confirm", user.email, language, link=link, days=links.VALID_DAYS)
 
 
-def send_sign_up_link(address: str, token: str | None) -> bool:
-    """Send the link that makes the account. Without a `token`: that an account has the address."""
-    if token is None:
-        reset = url("password_reset")
-        return send("signup_known", address, link=reset, days=links.VALID_DAYS)
-    link = url("signup_confirm", token)
-    return send("signup_link", address, link=link, days=links.VALID_DAYS)
+def send_email_change(user: AbstractAccount, *, write: Transaction | None = None) -> None:
+    """Send the link that makes the email change of `user` to the new address."""
+    confirm_change.using(write=write).enqueue(user.pk, _language(user))
 
 
-# Forgotten passwords and usernames. The page answers the same for every address, and each address
-# gets one mail. Only the owner of the address learns whether an account has it.
+@task
+def confirm_change(pk: str, language: str | None) -> None:
+    """The task of `send_email_change`. Costs 1 read unit."""
+    user = account_model().get_or_none(pk)
+    if user is not None and user.awaited_email:
+        link = url("email_change_confirm", links.change_token(user))
+        days = links.VALID_DAYS
+        deliver("email_change_confirm", user.awaited_email, language, link=link, days=days)
 
 
-def send_reset(address: str) -> bool:
-    """Send the link that sets a new password, or that no account has the address.
+def send_sign_up_link(address: str, key: str | None) -> None:
+    """Send the link that makes the sign-up stored under `key`. None: an account has the address."""
+    sign_up.enqueue(address, key, translation.get_language())
 
-    Costs 2 requests and 2 read units in either case.
-    """
+
+@task
+def sign_up(address: str, key: str | None, language: str | None) -> None:
+    """The task of `send_sign_up_link`."""
+    if key is None:
+        kind, link = "signup_known", url("password_reset")
+    else:
+        kind, link = "signup_link", url("signup_confirm", links.make(links.SIGN_UP, key))
+    deliver(kind, address, language, link=link, days=links.VALID_DAYS)
+
+
+# Forgotten passwords and usernames. The page only enqueues, whatever the address. Each address gets
+# one mail, and only its owner learns whether an account has it.
+
+
+def send_reset(address: str, *, write: Transaction | None = None) -> None:
+    """Send the link that sets a new password, or that no account has the address."""
+    reset.using(write=write).enqueue(address, translation.get_language())
+
+
+@task
+def reset(address: str, language: str | None) -> None:
+    """The task of `send_reset`. Costs 2 requests and 2 read units in either case."""
     user = _recipient(address)
     # Also made without an account, because it takes time.
     token = default_token_generator.make_token(
         user or account_model()(pk="", email="", password="")
     )
     if user is None:
-        return send("reset_unknown", address, sign_up=url("signup"))
-    uid = urlsafe_base64_encode(force_bytes(user.pk))
-    return send_to(
-        user, "reset", link=url("password_reset_confirm", uid, token), days=links.VALID_DAYS
-    )
+        deliver("reset_unknown", address, language, sign_up=url("signup"))
+        return
+    link = url("password_reset_confirm", urlsafe_base64_encode(force_bytes(user.pk)), token)
+    language = language_of(user) or language
+    deliver("reset", user.email, language, link=link, days=links.VALID_DAYS)
 
 
-def send_reminder(address: str) -> bool:
-    """Send the username of the account with this address, or that no account has it.
+def send_reminder(address: str) -> None:
+    """Send the username of the account with this address, or that no account has it."""
+    remind.enqueue(address, translation.get_language())
 
-    Costs 2 requests and 2 read units in either case.
-    """
+
+@task
+def remind(address: str, language: str | None) -> None:
+    """The task of `send_reminder`. Costs 2 requests and 2 read units in either case."""
     user = _recipient(address)
     if user is None:
-        return send("reminder_unknown", address, sign_up=url("signup"))
+        deliver("reminder_unknown", address, language, sign_up=url("signup"))
+        return
     # Mail programs make a link of `win.prize.example`. Somebody who signs up with another person's
     # address must not send it there.
     is_harmless = user.is_confirmed or "." not in comparable_username(user.username)
     username = user.username if is_harmless else ""
-    return send_to(user, "reminder", username=username, sign_in=url("login"))
+    language = language_of(user) or language
+    deliver("reminder", user.email, language, username=username, sign_in=url("login"))
+
+
+def _language(user: AbstractAccount) -> str | None:
+    return language_of(user) or translation.get_language()
 
 
 def _recipient(address: str) -> AbstractAccount | None:

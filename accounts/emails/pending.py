@@ -27,9 +27,6 @@ from dynamo import Refused, Transaction, joined
 from dynamo.auth import make_password
 from dynamo.wire.types import Item
 
-#: What their links are for.
-SIGN_UP = "signup"
-
 
 @sensitive_variables()
 def hold_sign_up(
@@ -37,7 +34,7 @@ def hold_sign_up(
 ) -> str | None:
     """Store a sign-up, with values as `services.register` takes them, and the page to go to then.
 
-    Returns the token of the link that makes the account, or None if an account has the address.
+    Returns the key of the link that makes the account, or None if an account has the address.
     Costs 3 requests, 2 read units and 1 write unit per KB in either case; 1 request and 1 read unit
     more for each further unique attribute.
 
@@ -69,8 +66,7 @@ def hold_sign_up(
         "next_page": next_page,
     }
     cache.set(_cache_key(key), held, links.VALID_SECONDS)
-    token = links.make(SIGN_UP, key)
-    return None if is_known else token
+    return None if is_known else key
 
 
 @sensitive_variables()
@@ -91,10 +87,10 @@ def complete_sign_up(
         AccountRequestReused: another link of the same form made the account, with other values or
             another password.
     """
-    [key] = links.read(SIGN_UP, token, 1)
+    [key] = links.read(links.SIGN_UP, token, 1)
     held: dict[str, Any] | None = cache.get(_cache_key(key))
     if held is None:
-        raise BadLink(SIGN_UP)
+        raise BadLink(links.SIGN_UP)
     next_page: str = held.pop("next_page", "")
     if "made" in held:
         return _made_before(held), next_page
@@ -122,19 +118,19 @@ def address_of(token: str) -> str:
         UsedLink: the link made its account.
         BadLink: the link is too old, or its account was deleted.
     """
-    [key] = links.read(SIGN_UP, token, 1)
+    [key] = links.read(links.SIGN_UP, token, 1)
     held: dict[str, Any] = cache.get(_cache_key(key)) or {}
     if "made" in held:
         _made_before(held)
-        raise UsedLink(SIGN_UP)
+        raise UsedLink(links.SIGN_UP)
     return str(held.get("email", ""))
 
 
 def _made_before(held: dict[str, Any]) -> AbstractAccount:
-    user = links.account_of(SIGN_UP, held["made"])
+    user = links.account_of(links.SIGN_UP, held["made"])
     # If the account was deleted, another link of the same form can make one with the same key.
     if held["joined_at"] != str(user.date_joined):
-        raise BadLink(SIGN_UP)
+        raise BadLink(links.SIGN_UP)
     return user
 
 

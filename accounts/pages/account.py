@@ -1,6 +1,7 @@
 """The pages of the account itself, the start page and the language switch."""
 
 from copy import copy
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -34,6 +35,7 @@ from accounts.pages.base import (
     KeepFormMixin,
     PasswordConfirmedView,
     SignedInFormMixin,
+    change_and_mail,
     sign_in_page,
     signed_in,
     start_page,
@@ -98,10 +100,12 @@ class UsernameChangeView(PasswordConfirmedView):
         return {"username": signed_in(self.request).username}
 
     def change(self, user: AbstractAccount, form: PasswordConfirmedForm) -> None:
-        before = user.username
-        services.change_username(user, form.cleaned_data["username"])
-        if user.username != before:
-            notices.tell(self.request, "username_changed", user)
+        username = services.another_username(user, form.cleaned_data["username"])
+        told = partial(notices.tell, self.request, "username_changed", user)
+        change_and_mail(
+            partial(services.change_username, user, username),
+            *([told] if username != user.username else []),
+        )
 
 
 class AccountDeleteView(PasswordConfirmedView):

@@ -1,7 +1,7 @@
 """What the account's pages share: each calls one operation and shows its errors at the fields."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
@@ -37,7 +37,7 @@ from accounts.exceptions import (
 from accounts.forms import PasswordConfirmedForm, SignInForm
 from accounts.models import AbstractAccount
 from accounts.pages import keptforms
-from dynamo import Busy, Refused
+from dynamo import Busy, Refused, Transaction
 
 CHANGED_MEANWHILE = gettext_lazy(
     "This account was changed meanwhile, and nothing was stored. Please try again."
@@ -94,10 +94,17 @@ def stale_text(error: StaleUser) -> Any:
     return _("This account was deleted meanwhile.") if error.deleted else CHANGED_MEANWHILE
 
 
-def show_not_sent(view: FormView, form: forms.BaseForm) -> HttpResponse:
-    """Show the form again because its mail could not be sent."""
-    form.add_error(None, _("The mail could not be sent. Please try again later."))
-    return view.form_invalid(form)
+def change_and_mail(change: Callable[..., object], *enqueue: Callable[..., object]) -> None:
+    """Make a change of an account and enqueue its mails, in one transaction.
+
+    A form that is sent twice is a success both times, and its mails are sent once.
+    """
+    try:
+        with Transaction() as write:
+            for operation in (change, *enqueue):
+                operation(write=write)
+    except StaleUser:
+        change()  # a success if the account is already as wanted
 
 
 def start_page() -> str:

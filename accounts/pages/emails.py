@@ -3,7 +3,7 @@
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -35,7 +35,13 @@ from accounts.limits import attempts
 from accounts.limits.clients import counted_client
 from accounts.models import AbstractAccount, account_model
 from accounts.pages import notices
-from accounts.pages.base import CHANGED_MEANWHILE, PasswordConfirmedView, signed_in, start_page
+from accounts.pages.base import (
+    CHANGED_MEANWHILE,
+    PasswordConfirmedView,
+    change_and_mail,
+    signed_in,
+    start_page,
+)
 from dynamo import Refused
 from dynamo.middleware import logged
 
@@ -141,13 +147,8 @@ class ConfirmationSendView(LoginRequiredMixin, View):
             messages.info(request, _("Your email address is already confirmed."))
             return redirect("profile")
         attempts.begin_mail("confirm", user.email, counted_client(request))
-        is_sent = False
-        with suppress(StaleUser):
-            is_sent = mails.send_confirmation(user)
-        if is_sent:
-            messages.success(request, _("The link was sent. Check your email."))
-        else:
-            messages.error(request, _("The mail could not be sent. Please try again later."))
+        mails.send_confirmation(user)
+        messages.success(request, _("We are sending the link. Check your email."))
         return redirect("profile")
 
 
@@ -174,23 +175,20 @@ class EmailChangeView(PasswordConfirmedView):
             self._send_link(user, email)
             return
         old, was_confirmed = user.email, user.is_confirmed
-        services.change_email(user, email)
-        if was_confirmed:
-            notices.tell(self.request, "email_changed", user, to=old)
-        mails.send_confirmation(user)
+        told = partial(notices.tell, self.request, "email_changed", user, to=old)
+        change_and_mail(
+            partial(services.change_email, user, email),
+            *([told] if was_confirmed else []),
+            partial(mails.send_confirmation, user),
+        )
 
     def _send_link(self, user: AbstractAccount, email: str) -> None:
-        links.request_change(user, email)
-        if mails.send_email_change(user):
-            self.success_message = gettext_lazy(
-                "We sent a link to your new email address. Follow it to make the change."
-            )
-        else:
-            self.success_message = ""
-            messages.error(
-                self.request,
-                _("The mail could not be sent. Please request the change again later."),
-            )
+        change_and_mail(
+            partial(links.request_change, user, email), partial(mails.send_email_change, user)
+        )
+        self.success_message = gettext_lazy(
+            "We are sending a link to your new email address. Follow it to make the change."
+        )
 
 
 class EmailChangeConfirmView(LinkView):

@@ -1,7 +1,7 @@
 """Mails that tell the owner of an account what was done with it: when, from where, what to do.
 
-They are sent as other mails (`accounts.emails.mails`), after the change. If one cannot be sent, the
-page succeeds nevertheless. Commands send none.
+Like other mails (`accounts.emails.mails`) they are enqueued, in the transaction of the change where
+that has one. Commands send none.
 
 A browser is known to an account if a cookie names the account. The cookie has the signed keys of up
 to `MOST_ACCOUNTS` accounts that signed in there. Each is valid for a year, or until the password is
@@ -21,6 +21,7 @@ from accounts.languages import language_of, zone_of
 from accounts.limits.clients import browser_name
 from accounts.models import AbstractAccount
 from accounts.sessions import services as sessions, visitor
+from dynamo import Transaction
 
 MOST_ACCOUNTS = 5
 _KNOWN_SECONDS = 365 * 24 * 60 * 60
@@ -28,15 +29,21 @@ _SALT = "accounts.pages.notices"
 
 
 def tell(
-    request: HttpRequest, kind: str, user: AbstractAccount, *, to: str = "", by_staff: bool = False
-) -> bool:
-    """Send the mail `kind` about what the visitor did, to the account's address or to another.
+    request: HttpRequest,
+    kind: str,
+    user: AbstractAccount,
+    *,
+    to: str = "",
+    by_staff: bool = False,
+    write: Transaction | None = None,
+) -> None:
+    """Enqueue the mail `kind` about what the visitor does, to the account's address or to another.
 
     What staff did is not told with a browser and an address.
     An address that was never confirmed gets none: it may be that of a stranger.
     """
     if not to and not user.is_confirmed:
-        return False
+        return
     with translation.override(language_of(user) or translation.get_language()):
         now = timezone.localtime(timezone.now(), zone_of(user))
         context = {
@@ -46,7 +53,7 @@ def tell(
             "by_staff": by_staff,
             "reset": mails.url("password_reset"),
         }
-        return mails.send_to(user, kind, to=to, **context)
+        mails.send_to(user, kind, to=to, write=write, **context)
 
 
 def is_known(request: HttpRequest, user: AbstractAccount) -> bool:

@@ -28,7 +28,7 @@ from accounts.limits import attempts
 from accounts.limits.clients import browser_name, counted_client
 from accounts.models import account_model
 from accounts.pages import keptforms, notices
-from accounts.pages.base import FormPageMixin, NextPageMixin, show_not_sent, signed_in
+from accounts.pages.base import FormPageMixin, NextPageMixin, signed_in
 from accounts.sessions import services as sessions, visitor
 from dynamo.auth.addresses import clean_email
 
@@ -161,12 +161,13 @@ class ForgottenView(FormPageMixin, FormView):
     form_class = AddressForm
     #: What is limited, and what sends the mail.
     kind: str
-    send: Callable[[str], bool]
+    send: Callable[[str], None]
 
     def form_valid(self, form: AddressForm) -> HttpResponse:
         email = form.cleaned_data["email"]
         attempts.begin_mail(self.kind, email, counted_client(self.request))
-        return super().form_valid(form) if self.send(email) else show_not_sent(self, form)
+        self.send(email)
+        return super().form_valid(form)
 
 
 class PasswordResetView(ForgottenView):

@@ -19,16 +19,10 @@ from accounts.forms import SignUpForm
 from accounts.limits import attempts
 from accounts.limits.clients import counted_client
 from accounts.pages import notices
-from accounts.pages.base import (
-    FormPageMixin,
-    KeepFormMixin,
-    NextPageMixin,
-    show_not_sent,
-    start_page,
-)
+from accounts.pages.base import FormPageMixin, KeepFormMixin, NextPageMixin, start_page
 from accounts.pages.emails import LinkView
 from accounts.sessions import visitor
-from dynamo import Busy, Refused
+from dynamo import AlreadyDone, Busy, Refused, Transaction
 
 
 @method_decorator(never_cache, name="dispatch")
@@ -62,18 +56,26 @@ class SignUpView(KeepFormMixin, FormPageMixin, NextPageMixin, FormView):
             raise
 
     def _register(self, form: SignUpForm) -> HttpResponse:
-        """Make the account and sign in. A form that is sent again signs in to the same account."""
-        user = visitor.register_signed_in(self.request, **form.account_values())
+        """Make the account and its mail together, and sign in.
+
+        A form that is sent again signs in to the same account, without another mail.
+        """
+        values = form.account_values()
+        try:
+            with Transaction() as write:
+                user = visitor.register_signed_in(self.request, **values, write=write)
+                mails.send_confirmation(user, write=write)
+        except AlreadyDone:
+            user = visitor.register_signed_in(self.request, **values)
         if not user.is_active:
             raise AccountRequestReused(form.cleaned_data["request_id"])
         visitor.leave_as_another(self.request, user)
         login(self.request, cast(Any, user))
         message = _("Welcome! Your account is ready.")
-        # A repeated form sends it again, because the process may have ended before the first mail.
-        if not user.is_confirmed and mails.send_confirmation(user):
+        if not user.is_confirmed:
             message = _(
-                "Welcome! Your account is ready. We sent a link to %(email)s. Follow it to confirm "
-                "the address."
+                "Welcome! Your account is ready. We are sending a link to %(email)s. Follow it to "
+                "confirm the address."
             ) % {"email": user.email}
         messages.success(self.request, message)
         response = redirect(self.get_success_url())
@@ -82,11 +84,10 @@ class SignUpView(KeepFormMixin, FormPageMixin, NextPageMixin, FormView):
 
     def _hold(self, form: SignUpForm) -> HttpResponse:
         """Store the sign-up and send its link. The answer does not tell if the address is known."""
-        token = pending.hold_sign_up(**form.account_values(), next_page=self.get_redirect_url())
+        key = pending.hold_sign_up(**form.account_values(), next_page=self.get_redirect_url())
         email = form.cleaned_data["email"]
-        if not mails.send_sign_up_link(email, token):
-            return show_not_sent(self, form)
-        messages.success(self.request, _("We sent a link to %(email)s.") % {"email": email})
+        mails.send_sign_up_link(email, key)
+        messages.success(self.request, _("We are sending a link to %(email)s.") % {"email": email})
         return redirect("signup_sent")
 
 

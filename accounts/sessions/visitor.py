@@ -17,6 +17,7 @@ from accounts.limits.clients import client_address, counted_client
 from accounts.models import AbstractAccount, account_model
 from accounts.services import register
 from accounts.sessions import services as sessions
+from dynamo import Transaction, joined
 
 _ID = "accounts.session"
 _CHECKED_AT = "accounts.checked_at"
@@ -55,7 +56,9 @@ def note_sign_in(user: AbstractAccount, request: HttpRequest | None, **_signal: 
     note_password_checked(request)
 
 
-def register_signed_in(request: HttpRequest, **values: Any) -> AbstractAccount:
+def register_signed_in(
+    request: HttpRequest, *, write: Transaction | None = None, **values: Any
+) -> AbstractAccount:
     """`accounts.services.register`, with the visitor's session. Saves the write of `begin`.
 
     The account's `session_id` is that of the session, for `login`. If the form was sent before, it
@@ -65,10 +68,15 @@ def register_signed_in(request: HttpRequest, **values: Any) -> AbstractAccount:
     """
     signing_in = sessions.first_session(**from_where(request))
     is_password = partial(attempts.is_password_of, client=counted_client(request))
-    user = register(**values, sign_in=signing_in, is_password=is_password)
     [begun] = signing_in["sessions"]
-    if sessions.find(user, begun):
-        user.session_id = begun
+
+    def note(_stored: object) -> None:
+        if sessions.find(user, begun):
+            user.session_id = begun
+
+    with joined(write) as write:
+        user = register(**values, sign_in=signing_in, is_password=is_password, write=write)
+        write.on_commit(user, note)
     return user
 
 

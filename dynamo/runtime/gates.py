@@ -41,9 +41,9 @@ class _Turn:
         self._turns = turns
         self.is_held = False
 
-    def take(self, *, waits: bool = True) -> None:
-        self.is_held = self._turns.acquire(waits, page_seconds_left() if waits else None)
-        if waits and not self.is_held:
+    def take(self) -> None:
+        self.is_held = self._turns.acquire(timeout=page_seconds_left())
+        if not self.is_held:
             raise TooManyPages
 
     def end(self) -> None:
@@ -74,11 +74,8 @@ def in_turn(turns: threading.Semaphore) -> Iterator[None]:
 
 
 @contextmanager
-def turn_passed_on(*, waits_after: bool = True) -> Iterator[None]:
+def turn_passed_on() -> Iterator[None]:
     """Let another page have this one's turn while the body waits; then wait for a turn again.
-
-    Without `waits_after` the page goes on in any case, with a turn if one is free. This is for a
-    body that cannot be undone, after which a 503 would be wrong.
 
     Do not hold a lock meanwhile: the other page may need it. Does nothing outside a page, and in
     the body of another call.
@@ -94,7 +91,7 @@ def turn_passed_on(*, waits_after: bool = True) -> Iterator[None]:
     try:
         yield
     finally:
-        turn.take(waits=waits_after)
+        turn.take()
 
 
 def threads_after_pages(count: int, name: str) -> ThreadPoolExecutor:

@@ -1,8 +1,8 @@
 """Sending an invoice to a customer by email, at most once for each request id.
 
-Before the mail server is asked, the state of the invoice gets an entry with the outcome "unknown":
-the claim, which only one call can make. Then the entry gets its outcome. So a process that is
-killed in between leaves an entry whose outcome is unknown, and no other call sends the mail again.
+A page stores an entry in the state of the invoice, "waiting", together with the task that sends
+the mail. Before the task hands the mail over, the entry becomes "unknown", and then gets its
+outcome. A process that is killed in between leaves it unknown, and no other attempt sends the mail.
 
 All headers are made of checked values, and the subject is one line, so that nobody can add a header
 or a recipient.
@@ -22,31 +22,39 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.mail import EmailMessage
+from django.core.mail import EmailMessage, get_connection
 from django.template.loader import render_to_string
 from django.utils import translation
 from django.utils.translation import gettext_lazy as _
+from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
 
 from accounts.attributes import Email, deliverable_email, is_deliverable
-from accounts.emails.mailserver import mail_connection
 from accounts.limits.attempts import begin_mail_to_others
-from accounts.models import AbstractAccount
-from dynamo import Busy, Transaction, Unavailable
+from accounts.models import AbstractAccount, account_model
+from dynamo import Busy, Transaction
 from dynamo.auth.addresses import clean_email
 from dynamo.inputs import MultiLine, SingleLine
+from dynamo.runtime.deadline import uncounted, uncounted_seconds
 from invoices.document.invoice import Invoice
-from invoices.exceptions import AlreadyVoided, InvoiceError, SendingReused, TooManySendings
+from invoices.exceptions import (
+    AlreadyVoided,
+    InvoiceError,
+    SendingReused,
+    TooManySendings,
+    UnknownInvoice,
+)
 from invoices.models import InvoiceItem, InvoiceState
 from invoices.output.pdf import pdf_of
 from invoices.store.issuing import check_confirmed
 from invoices.store.records import Record, find_record
 from invoices.store.sendings import Outcome, Sending, same_sendings, sendings_of, stored_sendings
+from outbox import TaskContext, task
 
 #: Why the mail did not go out.
 NOT_SENT = {
     "refused": _("The mail server refused the mail to %(to)s. Check the address."),
-    "failed": _("The mail server cannot be reached, so nothing was sent. Try again later."),
+    "failed": _("The mail server could not be reached, so nothing was sent. Try again later."),
     "unknown": _(
         "It is not known whether the mail to %(to)s was sent. If you send it again, it may arrive "
         "twice."
@@ -96,23 +104,23 @@ def send_invoice(
     request_id: str | None = None,
     client: str | None = None,
 ) -> Sending:
-    """Send the invoice of `record`, which `user` has just read, by email.
+    """Let a task send the invoice of `record`, which `user` has just read, by email.
 
     `to`, `message` and `subject` are clean values of `TO`, `MESSAGE` and `SUBJECT`. If one of the
     last two is empty, that of `texts_of` is sent. `request_id` names this sending of
-    this invoice (a random one if none is given). A later call with the same id sends nothing and
+    this invoice (a random one if none is given). A later call with the same id enqueues nothing and
     returns what is known about the first one; an id is remembered for two days at least. For
     `client` see `accounts.limits.attempts.begin_mail_to_others`.
 
-    Costs 2 requests and 5 write units for an invoice of up to 1 KB, and those of the limits.
+    Costs 1 request and 6 write units for an invoice of up to 1 KB, and those of the limits.
 
-    Raises (nothing was sent):
+    Raises (nothing will be sent):
         AlreadyVoided: the invoice is voided.
         SendingReused: the request id was used for another address.
         TooManySendings: the invoice was sent too often within two days.
         TooManyAttempts: the account or the recipient has reached a limit.
         ValidationError: the account has no confirmed address, or the request id is not allowed.
-        Unavailable: the database did not answer. The claim may be made, so the request id is used.
+        Unavailable: the database did not answer. The mail may be enqueued: use the same id again.
     """
     request_id = str(uuid.uuid4()) if request_id is None else clean_request_id(request_id)
     if known := _known_sending(record, request_id, to):
@@ -121,16 +129,11 @@ def send_invoice(
     # First, because it also bounds how many PDFs an account lets be made.
     slots = begin_mail_to_others(user, to, client)
     try:
-        mail = _mail_of(record.invoice, user, to, message, subject)
-        sending, is_first = _claim_sending(record, request_id, to)
+        sending, is_first = _enqueue(record, request_id, to, message, subject)
     except (Busy, InvoiceError):
         slots.was_not_made()
         raise
-    if is_first:
-        outcome, error = _deliver(mail)
-        sending = replace(sending, outcome=outcome, error=error)
-        _store_outcome(record, sending)
-    if not is_first or sending.outcome == "failed":
+    if not is_first:
         slots.was_not_made()
     return sending
 
@@ -169,8 +172,10 @@ def _known_sending(record: Record, request_id: str, to: str) -> Sending | None:
     return known
 
 
-def _claim_sending(record: Record, request_id: str, to: str) -> tuple[Sending, bool]:
-    """The sending with this request id, and whether this call made its entry.
+def _enqueue(
+    record: Record, request_id: str, to: str, message: str, subject: str
+) -> tuple[Sending, bool]:
+    """The sending with this request id, and whether this call made its entry and its task.
 
     The loop ends, because each further round means that another call has changed the entries.
     """
@@ -178,23 +183,29 @@ def _claim_sending(record: Record, request_id: str, to: str) -> tuple[Sending, b
     while True:
         if known := _known_sending(record, request_id, to):
             return known, False
-        claim = Sending(request_id, to, datetime.now(UTC), "unknown")
+        sending = Sending(request_id, to, datetime.now(UTC), "waiting")
         before = stored_sendings(record.state)
-        kept = _with_room(sendings_of(record.state), claim.at, invoice.label)
+        kept = _with_room(sendings_of(record.state), sending.at, invoice.label)
         stored = {item.request_id: before[item.request_id] for item in kept}
-        stored[request_id] = {"to": to, "at": claim.at.isoformat(), "outcome": claim.outcome}
+        stored[request_id] = {"to": to, "at": sending.at.isoformat(), "outcome": sending.outcome}
         write = Transaction()
-        issued = InvoiceItem(invoice.series, invoice.number)
-        write.check(issued, Path("status") == "issued", otherwise=InvoiceError())
+        write.check(*_issued(invoice), otherwise=InvoiceError())
         write.update(
             record.state,
             [InvoiceState.sendings.set(stored)],
             same_sendings(record.state),
             otherwise=InvoiceError(),
         )
+        task = deliver_invoice.using(write=write)
+        task.enqueue(invoice.account, invoice.label, request_id, message, subject)
         if not write.try_commit():
-            return claim, True
+            return sending, True
         record = find_record(invoice.account, invoice.label)
+
+
+def _issued(invoice: Invoice) -> tuple[InvoiceItem, Condition]:
+    """The stored invoice, and the condition that it is not voided."""
+    return InvoiceItem(invoice.series, invoice.number), Path("status") == "issued"
 
 
 def _with_room(sendings: Sequence[Sending], now: datetime, label: str) -> list[Sending]:
@@ -210,20 +221,76 @@ def _with_room(sendings: Sequence[Sending], now: datetime, label: str) -> list[S
     return [sending for sending in sendings if sending not in removable[:excess]]
 
 
-def _store_outcome(record: Record, sending: Sending) -> None:
-    """Store the outcome. If the database does not answer, it stays unknown."""
-    entry = InvoiceState.sendings[sending.request_id]
+# The task -----------------------------------------------------------------------------------------
+
+
+@task(takes_context=True)
+def deliver_invoice(
+    context: TaskContext, account: str, label: str, request_id: str, message: str, subject: str
+) -> None:
+    """Send a mail whose entry is "waiting": at most once, whatever becomes of this process.
+
+    A mail server that cannot be reached is tried again. Before the mail is handed over, the entry
+    becomes "unknown"; only one attempt can do that. The entry gets its outcome together with the
+    end of the task.
+    """
     try:
-        with Transaction() as write:
-            write.update(
-                record.state,
-                [entry["outcome"].set(sending.outcome)],
-                entry["at"] == sending.at.isoformat(),
-                # Removed, because the mail server took two days.
-                otherwise=lambda refusal: None,
-            )
-    except Unavailable as error:
-        logger.error("The outcome of a mail (%s) was not stored: %s", sending.outcome, error)
+        record = find_record(account, label)
+    except UnknownInvoice:
+        return
+    waiting = {item.request_id: item for item in sendings_of(record.state)}.get(request_id)
+    if waiting is None or waiting.outcome != "waiting":
+        return
+    sender = account_model().get_or_none(account)
+    outcome: Outcome = "failed"
+    if sender is not None and is_deliverable(sender.email) and not record.invoice.is_voided:
+        mail = _mail_of(record.invoice, sender, waiting.to, message, subject)
+        try:
+            outcome = _deliver(mail, record, waiting)
+        except OSError:
+            if not context.is_last:
+                raise
+    before: Outcome = "waiting" if outcome == "failed" else "unknown"
+    with Transaction() as write:
+        _store_outcome(record, replace(waiting, outcome=outcome), before, write)
+        context.finish(write=write)
+
+
+def _deliver(mail: EmailMessage, record: Record, sending: Sending) -> Outcome:
+    """Hand `mail` over to the mail server. Each step waits for `EMAIL_TIMEOUT` at most.
+
+    Raises:
+        OSError: the mail server cannot be reached.
+        InvoiceError: the invoice was voided meanwhile, or another attempt sends the mail.
+    """
+    # Without a worker a page sends it, after its commit: its other requests keep their time.
+    with uncounted():
+        connection = get_connection(timeout=uncounted_seconds(settings.EMAIL_TIMEOUT))
+        connection.open()
+        try:
+            with Transaction() as write:
+                write.check(*_issued(record.invoice), otherwise=InvoiceError())
+                _store_outcome(record, replace(sending, outcome="unknown"), "waiting", write)
+            return "sent" if connection.send_messages([mail]) == 1 else "unknown"
+        except OSError as error:  # all errors of mail servers and connections are
+            logger.warning("An invoice may not have been sent: %s", type(error).__name__)
+            # The answer to the last step may be missing.
+            return "refused" if isinstance(error, _REFUSALS) else "unknown"
+        finally:
+            # The outcome stands, whatever the mail server answers to the goodbye.
+            with suppress(OSError):
+                connection.close()
+
+
+def _store_outcome(record: Record, sending: Sending, before: Outcome, write: Transaction) -> None:
+    """Give the entry its outcome, if it has the outcome `before`."""
+    entry = InvoiceState.sendings[sending.request_id]
+    write.update(
+        record.state,
+        [entry["outcome"].set(sending.outcome)],
+        (entry["at"] == sending.at.isoformat()) & (entry["outcome"] == before),
+        otherwise=InvoiceError(),
+    )
 
 
 # The mail -----------------------------------------------------------------------------------------
@@ -273,27 +340,3 @@ def _one_line(text: str) -> str:
     """`text` for a header: without control characters, and without encoded words (RFC 2047)."""
     kept = (" " if unicodedata.category(char) in {"Cc", "Cs"} else char for char in text)
     return " ".join("".join(kept).replace("=?", "= ?").split())
-
-
-def _deliver(mail: EmailMessage) -> tuple[Outcome, str]:
-    """Hand `mail` over to the mail server; the outcome, and the name of the error if there is one.
-
-    Each step waits for `EMAIL_TIMEOUT` at most.
-    """
-    is_open = False
-    try:
-        with mail_connection() as connection:
-            connection.open()
-            is_open = True
-            try:
-                return ("sent" if connection.send_messages([mail]) == 1 else "unknown"), ""
-            finally:
-                # The outcome stands, whatever the mail server answers to the goodbye.
-                with suppress(OSError):
-                    connection.close()
-    except OSError as error:  # all errors of mail servers and connections are
-        name = type(error).__name__
-        if not is_open:
-            return "failed", name
-        # The answer to the last step may be missing.
-        return ("refused" if isinstance(error, _REFUSALS) else "unknown"), name

@@ -1,6 +1,5 @@
 """The pages that change what became of an invoice: it is voided, credited, paid, or sent."""
 
-import logging
 from typing import Any
 
 from django.conf import settings
@@ -36,7 +35,6 @@ from invoices.store.settlement import (
 )
 
 # Logs a line for each mail that was not sent, and nothing else: `deploy/lambda.yaml` counts them.
-logger = logging.getLogger(__name__)
 
 
 class VoidForm(Form):
@@ -205,15 +203,11 @@ class InvoiceSendView(ChangeView):
             sending = send_invoice(self.user, self.record, **form.cleaned_data, client=client)
         except TooManyAttempts as error:
             return self.too_many(form, error)
-        if sending.outcome == "sent":
-            text = _("%(number)s was sent to %(to)s.")
+        if sending.outcome in {"waiting", "sent"}:
+            text = _("%(number)s is being sent to %(to)s.")
+            if sending.outcome == "sent":
+                text = _("%(number)s was sent to %(to)s.")
             return self.redirect(text, "invoice", label, number=label, to=sending.to)
-        if sending.may_be_under_way:
-            # A second click on the button: the browser dropped the first request.
-            text = _("The mail is still being sent. Load this page again to see the outcome.")
-            return self.redirect(text, "invoice", label, level=messages.INFO)
-        # Without the address and the text.
-        logger.warning("An invoice was not sent: %s. %s", sending.outcome, sending.error)
         form.add_error(None, NOT_SENT[sending.outcome] % {"to": sending.to})
         form.renew_request_id()
         return self.form_invalid(form)

@@ -1,7 +1,7 @@
 """The mails that brought an invoice to its customer, or were to: what its state keeps of them."""
 
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
 from pynamodb.expressions.condition import Condition
@@ -9,12 +9,10 @@ from pynamodb.expressions.condition import Condition
 from dynamo import DamagedItem
 from invoices.models import InvoiceState
 
-#: What became of a mail: the mail server accepted it, refused it, was not reached; or unknown.
-#: Only a mail that is "sent" or "unknown" can arrive.
-Outcome = Literal["sent", "refused", "failed", "unknown"]
+#: What became of a mail: its task waits; the mail server accepted it, refused it, or was not
+#: reached; or unknown. A mail that was "refused" or "failed" cannot arrive.
+Outcome = Literal["waiting", "sent", "refused", "failed", "unknown"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-#: Longer than a working mail server takes.
-UNDER_WAY = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
@@ -25,14 +23,6 @@ class Sending:
     to: str
     at: datetime
     outcome: Outcome
-    #: The name of the mail server's error, known to the call that sent the mail. Not stored.
-    error: str = field(default="", compare=False)
-
-    @property
-    def may_be_under_way(self) -> bool:
-        """Whether another call, which began a moment ago, may still be sending the mail."""
-        is_young = datetime.now(UTC) - self.at < UNDER_WAY
-        return self.outcome == "unknown" and not self.error and is_young
 
 
 def sendings_of(state: InvoiceState) -> list[Sending]:
@@ -60,7 +50,7 @@ def sendings_of(state: InvoiceState) -> list[Sending]:
 
 def may_have_arrived(state: InvoiceState) -> bool:
     """Whether the customer may have a mail with the invoice."""
-    return any(item.outcome in {"sent", "unknown"} for item in sendings_of(state))
+    return any(item.outcome in {"waiting", "sent", "unknown"} for item in sendings_of(state))
 
 
 def stored_sendings(state: InvoiceState) -> dict[str, Any]:

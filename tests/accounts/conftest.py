@@ -1,13 +1,11 @@
 """Fixtures of the tests about accounts."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.contrib.auth.hashers import MD5PasswordHasher
 
 from accounts.conf import LIMITS
-from tests.mailbox import MailServer, sent_by
 from tests.pages import sign_in
 
 
@@ -44,12 +42,3 @@ def limits(settings: Any) -> dict[str, tuple[int, int] | None]:
     settings.ACCOUNTS_LIMITS = dict.fromkeys(LIMITS)
     chosen: dict[str, tuple[int, int] | None] = settings.ACCOUNTS_LIMITS
     return chosen
-
-
-@pytest.fixture
-def no_mail(settings: Any) -> Iterator[None]:
-    """A mail server that refuses every mail."""
-    with MailServer(answer="550 no such user") as server:
-        sent_by(settings, server.port)
-        yield
-        assert server.taken == []

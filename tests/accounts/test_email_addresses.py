@@ -225,7 +225,7 @@ def test_the_button_sends_another_link_until_the_address_is_confirmed(
 
     assert (response.status_code, response["Location"]) == (302, PROFILE)
     page = Page(client.get(PROFILE))
-    assert page.messages == ["The link was sent. Check your email."]
+    assert page.messages == ["We are sending the link. Check your email."]
     assert "Not confirmed" in page.text
     assert the_mail().to == ["ann@example.org"]
     assert whole_link().startswith("http://testserver/accounts/confirm/")
@@ -271,7 +271,7 @@ def test_a_change_is_mailed_to_the_new_address_and_shown_as_waiting_even_if_anot
     assert not re.search(r"\bann\b(?!@)", told_by(the_mail()))
     page = Page(client.get(PROFILE))
     assert page.messages == [
-        "We sent a link to your new email address. Follow it to make the change."
+        "We are sending a link to your new email address. Follow it to make the change."
     ]
     assert f"It becomes {NEW} when you follow the link" in " ".join(page.text.split())
     assert "Cancel this change" in page.text

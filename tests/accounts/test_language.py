@@ -9,6 +9,7 @@ from django.test import Client
 from django.utils import timezone, translation
 
 from accounts.emails import mails
+from accounts.emails.links import request_change
 from accounts.emails.mails import send_reminder, send_reset
 from accounts.models import User
 from accounts.services import edit_profile
@@ -220,9 +221,12 @@ def test_every_time_is_local_and_names_its_zone(
 @pytest.mark.usefixtures("engine")
 def test_a_mail_has_the_language_of_its_account_or_else_that_of_the_page() -> None:
     user = make_user(username="ann", email="ann@example.org", email_confirmed=True)
-    edit_profile(user, language="ja")
+    other = make_user()
+    for each in (user, other):
+        edit_profile(each, language="ja")
+    request_change(user, "new@example.org")
 
-    mails.send_confirmation(user)
+    mails.send_confirmation(other)
     mails.send_email_change(user)
     send_reset(user.email)
     send_reminder(user.email)

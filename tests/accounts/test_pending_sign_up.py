@@ -66,7 +66,7 @@ def held() -> list[dict[str, Any]]:
 
 def cache_key(path: str) -> str:
     """Where the sign-up of a link is stored."""
-    [key] = links.read(pending.SIGN_UP, path.split("/")[-2], 1)
+    [key] = links.read(links.SIGN_UP, path.split("/")[-2], 1)
     return pending._cache_key(key)
 
 
@@ -270,9 +270,9 @@ def test_of_two_links_of_one_form_the_first_that_is_followed_makes_the_account(
 def test_a_used_link_does_not_lead_to_the_account_of_another_link_of_the_same_form() -> None:
     def token(username: str) -> str:
         values = {"username": username, "email": f"{username}@example.org"}
-        held = pending.hold_sign_up(password=PASSWORD, request_id="form", **values)
-        assert held is not None
-        return held
+        key = pending.hold_sign_up(password=PASSWORD, request_id="form", **values)
+        assert key is not None
+        return links.make(links.SIGN_UP, key)
 
     first = token("ann")
     second = token("bea")
@@ -286,10 +286,11 @@ def test_a_used_link_does_not_lead_to_the_account_of_another_link_of_the_same_fo
 
 
 def test_a_pending_sign_up_joins_a_transaction() -> None:
-    token = pending.hold_sign_up(
+    key = pending.hold_sign_up(
         username="ann", email="ann@example.org", password=PASSWORD, request_id="form"
     )
-    assert token
+    assert key
+    token = links.make(links.SIGN_UP, key)
 
     with Transaction() as write:
         user, _page = pending.complete_sign_up(token, write=write)

@@ -27,6 +27,7 @@ from tests.pages import (
     signed_in_as,
     stored_sessions,
 )
+from tests.registration import RunTasks
 from tests.requests import Requests
 from tests.session_maps import stored_ids
 
@@ -51,7 +52,7 @@ def kept(page: Page) -> dict[str, str]:
 
 
 def test_the_form_registers_an_account_with_its_session_at_the_cost_of_both(
-    client: Client, typed: dict[str, Any], requests_sent: Requests
+    client: Client, typed: dict[str, Any], requests_sent: Requests, worker: RunTasks
 ) -> None:
     response = client.post(URL, typed, HTTP_USER_AGENT="A browser", REMOTE_ADDR="192.0.2.7")
 
@@ -67,7 +68,7 @@ def test_the_form_registers_an_account_with_its_session_at_the_cost_of_both(
     assert_guards_match_users()
     page = Page(client.get(response["Location"]))
     assert page.messages == [
-        "Welcome! Your account is ready. We sent a link to ann@example.org. Follow it to "
+        "Welcome! Your account is ready. We are sending a link to ann@example.org. Follow it to "
         "confirm the address."
     ]
     assert signed_in_as(client) == "Ann"

@@ -10,16 +10,13 @@ import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
-from accounts.emails import mails
 from dynamo.auth import passwords
 from dynamo.runtime.deadline import page
 from dynamo.runtime.gates import turn_passed_on
 from project import middleware
 from project.middleware import PagesAtOnceMiddleware
 from tests.accounts.test_passwords import Blocking
-from tests.mailbox import MailServer, sent_by
 from tests.pages import Page
-from tests.waiting import wait_until
 
 REQUEST = RequestFactory().get("/")
 PASSING_ON = RequestFactory().get("/passing-on/")
@@ -122,29 +119,14 @@ def _hash(_settings: Any, stack: ExitStack) -> tuple[Callable[[], object], Calla
     return lambda: passwords.make_password("blocks"), lambda: Blocking.entered.acquire(timeout=60)
 
 
-def _mail(settings: Any, stack: ExitStack) -> tuple[Callable[[], object], Callable[[], object]]:
-    server = stack.enter_context(MailServer())
-    sent_by(settings, server.port)
-    server.may_answer.clear()
-    stack.callback(server.may_answer.set)
-
-    def send() -> None:
-        assert mails.send("confirm", "ann@example.org", link="http://testserver/", days=3)
-
-    return send, lambda: wait_until(lambda: bool(server.taken))
-
-
-@pytest.mark.parametrize("prepare", [_hash, _mail])
-def test_a_page_does_not_wait_for_those_that_wait_for_a_password_hash_or_a_mail(
-    settings: Any, prepare: Callable[..., tuple[Callable[[], object], Callable[[], object]]]
-) -> None:
+def test_a_page_does_not_wait_for_those_that_wait_for_a_password_hash(settings: Any) -> None:
     settings.PAGES_AT_ONCE = 1
     settings.PASSWORD_HASHERS = ["tests.accounts.test_passwords.Blocking"]
     reached = threading.Event()
     may_answer = threading.Event()
 
     with ThreadPoolExecutor(2) as pool, ExitStack() as stack:
-        block, has_begun = prepare(settings, stack)
+        block, has_begun = _hash(settings, stack)
 
         def view(request: HttpRequest) -> HttpResponse:
             if request is REQUEST:
@@ -161,9 +143,6 @@ def test_a_page_does_not_wait_for_those_that_wait_for_a_password_hash_or_a_mail(
         assert reached.wait(60)
         assert not blocked.done()
         stack.close()
-        if prepare is _mail:
-            # A mail cannot be undone, so its page goes on without a turn.
-            assert blocked.result(60).status_code == 200
         may_answer.set()
 
         assert (blocked.result().status_code, other.result().status_code) == (200, 200)

@@ -14,6 +14,7 @@ from tests.faults.kinds import Delay
 from tests.faults.proxy import FaultProxy
 from tests.invoices.forms import NEW, typed
 from tests.pages import new_account
+from tests.registration import RunTasks
 from tests.requests import Requests, round_trips
 
 #: Longer than the time between two requests that threads send together, also on a busy machine.
@@ -80,7 +81,12 @@ BUDGETS: dict[str, tuple[Callable[[Client], None], int]] = {
 
 @pytest.mark.parametrize("name", BUDGETS)
 def test_an_operation_takes_its_number_of_round_trips(
-    proxy: FaultProxy, client: Client, ann: User, requests_sent: Requests, name: str
+    proxy: FaultProxy,
+    client: Client,
+    ann: User,
+    requests_sent: Requests,
+    worker: RunTasks,
+    name: str,
 ) -> None:
     act, budget = BUDGETS[name]
     client.force_login(ann)  # not by the form, whose limits would have begun to count

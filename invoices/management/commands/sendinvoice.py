@@ -40,6 +40,5 @@ class Command(InvoiceCommand):
             self.stdout.write(json.dumps(shown, ensure_ascii=False))
         else:
             self.stdout.write(f"{at:%Y-%m-%d %H:%M:%S}  {to}  {outcome}")
-        if outcome != "sent":
-            cause = f" ({sending.error})" if sending.error else ""
-            raise CommandError(NOT_SENT[outcome] % {"to": to} + cause)
+        if outcome in NOT_SENT:
+            raise CommandError(NOT_SENT[outcome] % {"to": to})
