@@ -70,6 +70,10 @@ class Items(Generic[M]):
     def exists(self) -> bool:
         return next(iter(self), None) is not None
 
+    async def aexists(self) -> bool:
+        """As `exists`."""
+        return await in_thread(self.exists)
+
     def get(self, **values: Any) -> M:
         """The item with these values: the key, also as `pk`, or those of one `Unique`.
 

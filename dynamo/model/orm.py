@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Generic, Self, TypeVar
 
-from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.core.exceptions import NON_FIELD_ERRORS, MultipleObjectsReturned, ValidationError
 from django.db.models import Model as DjangosModel
 from django.db.models.utils import resolve_callables
 
@@ -33,6 +33,7 @@ class Created(Generic[M]):
 class Habitual(Writable):
     """Django's calls, for `Model`."""
 
+    MultipleObjectsReturned = MultipleObjectsReturned
     objects = Manager[Any]()
     _default_manager = objects
 

@@ -16,7 +16,7 @@ commands leave them out, as they do Django's deployment checks. `check --deploy`
     dynamo.W002   a table has no point-in-time recovery
     dynamo.W003   an app before `dynamo` replaces one of its commands
     dynamo.W005   a package of the project hides one of the library
-    dynamo.W006   a model overrides `save`, which `create` and `change` do not call
+    dynamo.W006   an overridden `save`, or a receiver of a model's signal, is not called
     dynamo.W004   some of the items that a table returns first are damaged, or could not be read
 """
 
@@ -32,6 +32,7 @@ from django.core.cache import caches
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import find_commands, get_commands
+from django.db.models import signals
 
 from dynamo.cache import DynamoCache
 from dynamo.cache.items import CacheItem
@@ -56,6 +57,11 @@ from dynamo.tables.definitions import (
 
 TAG = "dynamodb"
 
+#: What Django's models send.
+_SIGNALS = (
+    *("pre_init", "post_init", "pre_save", "post_save", "pre_delete", "post_delete"),
+    "m2m_changed",
+)
 _PACKAGES = ("accounts", "locks", "outbox", "sequences", "uploads")
 
 #: How many items of a table are read. Guard items count.
@@ -107,15 +113,16 @@ def check_declarations(app_configs: object, **kwargs: object) -> list[CheckMessa
 
 @register(Tags.models, TAG)
 def check_overrides(app_configs: object, **kwargs: object) -> list[CheckMessage]:
-    """Check that no model overrides `save` alone. Costs no request."""
-    homes = {
-        next(base for base in model.__mro__ if "save" in vars(base)): None for model in all_models()
-    }
-    return [
-        _finding("W006", f"create and change do not call {home.__module__}.{home.__name__}.save.")
-        for home in homes
-        if home.__module__.partition(".")[0] not in ("dynamo", *_PACKAGES)
-    ]
+    """Check that no model overrides `save` alone or has receivers of signals. Costs no request."""
+    found = dict[str, None]()
+    for model in all_models():
+        home = next(base for base in model.__mro__ if "save" in vars(base))
+        if home.__module__.partition(".")[0] not in ("dynamo", *_PACKAGES):
+            found[f"create and change do not call {home.__module__}.{home.__name__}.save."] = None
+        for name in _SIGNALS:
+            if any(key[1] == id(model) for key, *_rest in getattr(signals, name).receivers):
+                found[f"{name} is not sent for {model.__module__}.{model.__name__}."] = None
+    return [_finding("W006", text) for text in found]
 
 
 @register(Tags.caches, TAG)

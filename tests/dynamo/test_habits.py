@@ -522,13 +522,25 @@ def test_shortcuts_and_managers_read_by_key_and_unique() -> None:
         assert not (await Pet.objects.aget_or_create(chip="A1"))[1]
         assert not (await Pet.objects.aupdate_or_create(chip="A1"))[1]
         assert len([item async for item in Pet.objects.all()]) == 2
+        assert await Pet.objects.all().aexists()
 
     asyncio.run(read())
 
 
 #: What querysets and managers of Django have, and `objects` has as well.
 MANAGED = {
-    *("aget", "all", "create", "acreate", "db_manager", "exists", "get", "get_queryset", "none"),
+    *(
+        "aexists",
+        "aget",
+        "all",
+        "create",
+        "acreate",
+        "db_manager",
+        "exists",
+        "get",
+        "get_queryset",
+        "none",
+    ),
     *("get_or_create", "aget_or_create", "update_or_create", "aupdate_or_create", "iterator"),
     *("model", "using"),
 }
