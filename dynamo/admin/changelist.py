@@ -39,11 +39,18 @@ class Source:
 
 
 def sources(model: type[Model]) -> list[Source]:
-    """The table and its indexes; those that have all attributes first."""
+    """The table and its indexes; those that have all attributes first.
+
+    Left out are indexes whose partition key has several attributes.
+    """
     indexes = sorted(
         model._indexes.values(), key=lambda index: index.Meta.projection.projection_type != "ALL"
     )
-    listed = (Source(str(index.Meta.index_name), *key_names(model, index)) for index in indexes)
+    listed = (
+        Source(str(index.Meta.index_name), *key_names(model, index)[:2])
+        for index in indexes
+        if sum(bool(part.is_hash_key) for part in index.Meta.attributes.values()) == 1
+    )
     return [Source(None, *key_names(model)), *listed]
 
 

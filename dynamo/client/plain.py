@@ -69,6 +69,16 @@ class SharedConnection(Connection):
         return send(operation_name, operation_kwargs)
 
 
+class Described(MetaTable):
+    """PynamoDB's, which knows one partition and one sort attribute of an index."""
+
+    def get_key_names(self, index_name: str | None = None) -> list[str]:
+        schemas = [self.data["KeySchema"]]
+        for index in self.data["GlobalSecondaryIndexes"]:
+            schemas += [index["KeySchema"]] if index["IndexName"] == index_name else []
+        return [*dict.fromkeys(part["AttributeName"] for schema in schemas for part in schema)]
+
+
 def not_supported(advice: str) -> Any:
     def method(*args: object, **kwargs: object) -> object:
         raise TypeError(advice)
@@ -203,7 +213,7 @@ class PlainModel(PynamoModel):
         if cached is None or cached.table_name != cls.table():
             cached = TableConnection(cls.table())
             cached.connection = SharedConnection(cls._may_miss_writes)
-            cached.connection.add_meta_table(MetaTable(cls._description()))
+            cached.connection.add_meta_table(Described(cls._description()))
             cls._connection = cached
         return cached
 

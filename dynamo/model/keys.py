@@ -6,7 +6,11 @@
 import json
 import uuid
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from functools import reduce
+from operator import and_
+from typing import Any, ClassVar
+
+from pynamodb.expressions.condition import Condition
 
 from dynamo.client.plain import PlainModel, per_class
 from dynamo.model.unique import REQUESTS, GuardTable, UniqueKey
@@ -44,7 +48,24 @@ class Keyed(PlainModel):
             and isinstance(hash_key, str)
             and hash_key.startswith(cls._guard_prefixes())
         )
-        return not is_guard and fits_key(hash_key)
+        parts = hash_key if isinstance(hash_key, tuple) else (hash_key,)
+        return not is_guard and all(map(fits_key, parts))
+
+    @classmethod
+    def _key_condition(
+        cls, hash_key: Any, condition: Condition | None, index_name: object
+    ) -> tuple[Any, Condition | None]:
+        """The first part of a partition key, and the condition with its other parts."""
+        index = cls._indexes.get(str(index_name))
+        attributes: Any = () if index is None else index.Meta.attributes.values()
+        first, *others = [item for item in attributes if item.is_hash_key] or [None]
+        if not others:
+            return hash_key, condition
+        if not isinstance(hash_key, tuple) or len(hash_key) != 1 + len(others):
+            names = ", ".join(item.attr_name for item in (first, *others))
+            raise TypeError(f"The index {index_name} takes a tuple of values: ({names}).")
+        parts = [item == value for item, value in zip(others, hash_key[1:], strict=True)]
+        return hash_key[0], reduce(and_, [*parts, *([] if condition is None else [condition])])
 
     @classmethod
     def _is_key_of(cls, item: Item) -> bool:

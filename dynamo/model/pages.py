@@ -50,6 +50,9 @@ Value = TypeVar("Value")
 #: The most requests that a page sends. It needs more than one only if a filter leaves items out, or
 #: if its items have more than 1 MB together.
 MOST_REQUESTS = 5
+#: How many attributes the partition key of an index can have, and its sort key.
+#: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.DesignPattern.MultiAttributeKeys.html
+MOST_PARTS = 4
 #: The most that a page of a whole table sends, which leaves out guard items.
 MOST_SCANS = 3
 
@@ -116,9 +119,19 @@ class GlobalSecondaryIndex(PynamoIndex[M]):
         if cls.Meta is None:
             cls.Meta = type("Meta", (), {"projection": AllProjection()})
         super().__init_subclass__(**options)  # type: ignore[no-untyped-call]  # PynamoDB's
+        # PynamoDB sorts them by name, but the order of a key's parts matters.
+        order = [name for base in cls.__mro__[::-1] for name in vars(base)]
+        cls.Meta.attributes = dict(
+            sorted(
+                cls.Meta.attributes.items(),
+                key=lambda item: (not item[1].is_hash_key, order.index(item[0])),
+            )
+        )
 
     def page(self, hash_key: Any, *conditions: Condition | None, **options: Any) -> Page[M]:
         """A page of the items with this value of the index's partition key; as `Model.page`.
+
+        If the partition key has several attributes, `hash_key` is a tuple of their values.
 
         Items that were written within the last second may be missing. Objects of an index whose
         projection is not ALL cannot be written before `refresh`.
@@ -173,6 +186,9 @@ def complete_index(model: type[Paged], index: Any) -> dict[str, int]:
                 f"the index {name}: the model has no attribute of its type with the stored name "
                 f"{stored_name}."
             )
+    partitions = sum(part.is_hash_key for part in parts)
+    if max(partitions, len(parts) - partitions) > MOST_PARTS:
+        raise TypeError(f"the index {name}: a key has at most {MOST_PARTS} attributes of a kind.")
     others = set(key) - set(model.key_attribute_names())
     if not model._guard_table().is_own and (not others or others & set(GUARD_ATTRIBUTES)):
         raise TypeError(

@@ -179,7 +179,8 @@ class Readable(Paged):
         if not cls.is_partition(hash_key, options.get("index_name")):
             options["limit"] = 0
         given = cls._read_options(options | {"filter_condition": filter_condition})
-        found = super().query(hash_key, range_key_condition, **given)
+        key = cls._key_condition(hash_key, range_key_condition, options.get("index_name"))
+        found = super().query(*key, **given)
         return cls._results(found, options, damaged)
 
     @classmethod
@@ -220,7 +221,8 @@ class Readable(Paged):
         if not cls.is_partition(hash_key, options.get("index_name")):
             return 0
         given = cls._read_options(options | {"filter_condition": filter_condition})
-        return super().count(hash_key, range_key_condition, **given)
+        key = cls._key_condition(hash_key, range_key_condition, options.get("index_name"))
+        return super().count(*key, **given)
 
     @classmethod
     def _read_options(cls, options: dict[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ commands leave them out, as they do Django's deployment checks. `check --deploy`
     dynamo.W003   an app before `dynamo` replaces one of its commands
     dynamo.W005   a package of the project hides one of the library
     dynamo.W006   an overridden `save`, or a receiver of a model's signal, is not called
+    dynamo.W007   the engine refuses queries of an index with several partition or sort attributes
     dynamo.W004   some of the items that a table returns first are damaged, or could not be read
 """
 
@@ -50,6 +51,8 @@ from dynamo.tables.definitions import (
     RECOVERY,
     TTL,
     UNKNOWN_OPERATION,
+    Index,
+    Table,
     all_tables,
     features_of,
     verify,
@@ -67,6 +70,7 @@ _PACKAGES = ("accounts", "locks", "outbox", "sequences", "uploads")
 #: How many items of a table are read. Guard items count.
 SAMPLE = 100
 
+_VALUES = {"S": {"S": "0"}, "N": {"N": "0"}, "B": {"B": b"0"}}
 _WARNINGS = {TTL: "W001", RECOVERY: "W002"}
 
 #: What to do about each finding.
@@ -81,6 +85,7 @@ _HINTS = {
     "W002": "Run manage.py createtables, which also completes existing tables.",
     "W003": "Put dynamo first.",
     "W005": "Rename your package, unless you meant to replace that of the library.",
+    "W007": "dynoxide is such an engine; use AWS or ministack.",
     "W006": "Put rules into clean(), values that follow from others into a property, and further "
     "writes into a function that calls create(…, write=write).",
     "W004": "Run manage.py checkitems APP.MODEL: it lists all and can delete one.",
@@ -194,9 +199,36 @@ def _check_tables() -> Iterator[CheckMessage]:
                 if feature.name in _WARNINGS and feature.is_off():
                     text = f"The table {table.name} has no {feature.name}."
                     yield _finding(_WARNINGS[feature.name], text)
+            for declared in table.indexes:
+                if declared.name not in unready and not _is_queried(table, declared):
+                    name = f"{declared.name} of {table.name}"
+                    text = f"The engine refuses queries of the index {name}."
+                    yield _finding("W007", text)
             yield from _check_items(table.name)
     if CacheItem.table() in correct:
         yield from _check_transactions()
+
+
+def _is_queried(table: Table, index: Index) -> bool:
+    """Whether the engine answers a query of an index with several attributes of a kind."""
+    if len(index.key) - index.partitions < 2 and index.partitions < 2:
+        return True
+    names = {f"#{place}": name for place, (name, _type) in enumerate(index.key)}
+    values = {f":{place}": _VALUES[kind] for place, (_name, kind) in enumerate(index.key)}
+    request = {
+        "TableName": table.name,
+        "IndexName": index.name,
+        "KeyConditionExpression": " AND ".join(
+            f"{name} = {value}" for name, value in zip(names, values, strict=True)
+        ),
+        "ExpressionAttributeNames": names,
+        "ExpressionAttributeValues": values,
+    }
+    try:
+        send("Query", request)
+    except Rejected:
+        return False
+    return True
 
 
 def _check_items(table: str) -> Iterator[CheckMessage]:

@@ -55,15 +55,21 @@ Key = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Index:
-    """A global secondary index. `projection` is ALL, KEYS_ONLY, or INCLUDE with stored names."""
+    """A global secondary index. `projection` is ALL, KEYS_ONLY, or INCLUDE with stored names.
+
+    The first `partitions` attributes of the key are its partition key.
+    """
 
     name: str
     key: Key
     projection: str = "ALL"
     included: frozenset[str] = frozenset()
+    partitions: int = 1
 
     def __str__(self) -> str:
-        return f"{_listed(self.key)} with {' '.join([self.projection, *sorted(self.included)])}"
+        partition, sort = self.key[: self.partitions], self.key[self.partitions :]
+        key = f"({_listed(partition)}), {_listed(sort)}" if partition[1:] else _listed(self.key)
+        return f"{key} with {' '.join([self.projection, *sorted(self.included)])}"
 
     @property
     def definition(self) -> dict[str, Any]:
@@ -71,7 +77,7 @@ class Index:
         included = {"NonKeyAttributes": sorted(self.included)} if self.included else {}
         return {
             "IndexName": self.name,
-            "KeySchema": _key_schema(self.key),
+            "KeySchema": _key_schema(self.key, self.partitions),
             "Projection": {"ProjectionType": self.projection, **included},
         }
 
@@ -177,9 +183,11 @@ def merged(tables: Iterable[Table]) -> list[Table]:
     return [by_name[name] for name in sorted(by_name)]
 
 
-def _key_schema(key: Key) -> list[dict[str, str]]:
-    roles = zip(key, ("HASH", "RANGE"), strict=False)
-    return [{"AttributeName": name, "KeyType": role} for (name, _type), role in roles]
+def _key_schema(key: Key, partitions: int = 1) -> list[dict[str, str]]:
+    return [
+        {"AttributeName": name, "KeyType": "HASH" if place < partitions else "RANGE"}
+        for place, (name, _type) in enumerate(key)
+    ]
 
 
 def _definitions(*keys: Key) -> list[dict[str, str]]:
@@ -205,7 +213,9 @@ def _described(description: Mapping[str, Any]) -> tuple[Key, dict[str, Index]]:
         projection = index["Projection"]
         name = index["IndexName"]
         included = frozenset(projection.get("NonKeyAttributes", ()))
-        indexes[name] = Index(name, key_of(index), projection["ProjectionType"], included)
+        roles = [part["KeyType"] for part in index["KeySchema"]]
+        kind = projection["ProjectionType"]
+        indexes[name] = Index(name, key_of(index), kind, included, roles.count("HASH"))
     return key_of(description), indexes
 
 

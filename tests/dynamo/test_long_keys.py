@@ -1,0 +1,161 @@
+"""Indexes whose partition and sort keys have several attributes."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dynamo import BadCursor, GlobalSecondaryIndex, IntegerAttribute, Model, TextAttribute, Unique
+from dynamo.admin.changelist import sources
+from dynamo.tables.checks import _check_tables
+from dynamo.tables.definitions import create, tables_of, verify
+from tests import engines
+from tests.faults.proxy import through
+
+
+class Match(Model):
+    class ByRound(GlobalSecondaryIndex["Match"]):
+        season = IntegerAttribute(hash_key=True)
+        cup = TextAttribute(hash_key=True)
+        stage = TextAttribute(range_key=True)
+        day = IntegerAttribute(range_key=True)
+        arena = TextAttribute(range_key=True)
+
+    class ByArena(GlobalSecondaryIndex["Match"]):
+        arena = TextAttribute(hash_key=True)
+        season = IntegerAttribute(range_key=True)
+        day = IntegerAttribute(range_key=True)
+
+    class Meta:
+        table_name = "tests-matches"
+
+    season = IntegerAttribute()
+    cup = TextAttribute()
+    stage = TextAttribute()
+    day = IntegerAttribute()
+    arena = TextAttribute(null=True)
+    code = TextAttribute()
+
+    by_round = ByRound()
+    by_arena = ByArena()
+    unique_code = Unique("code")
+
+
+@pytest.fixture(scope="module", params=["ministack", "moto"])
+def _engine(request: pytest.FixtureRequest) -> Iterator[str]:
+    with engines.running(request.param) as url:
+        yield url
+
+
+@pytest.fixture
+def matches(_engine: str) -> Iterator[None]:
+    [table] = tables_of(Match)
+    with through(_engine):
+        create(table)
+        assert verify(table) == {}
+        for number in range(6):
+            Match.create(
+                season=2026, cup="a", stage="final" if number < 2 else "group", day=number,
+                arena=f"hall {number}", code=str(number),
+            )  # fmt: skip
+        Match.create(season=2026, cup="b", stage="group", day=1, arena="hall 1", code="other")
+        Match.create(season=2026, cup="a", stage="group", day=9, code="without an arena")
+        yield
+        for match in list(Match.scan()):
+            match.delete()
+
+
+def days(found: Any) -> list[int]:
+    return [match.day for match in found]
+
+
+@pytest.mark.usefixtures("matches")
+def test_items_are_read_by_all_parts_of_the_partition_and_a_prefix_of_the_sort_key() -> None:
+    key = (2026, "a")
+    index = Match.by_round
+
+    assert days(index.query(key)) == [0, 1, 2, 3, 4, 5]
+    assert days(index.query(key, Match.stage == "group")) == [2, 3, 4, 5]
+    assert days(index.query(key, (Match.stage == "group") & (Match.day > 3))) == [4, 5]
+    # ministack takes begins_with for the last part alone.
+    assert days(index.query(key, Match.stage.between("f", "g"))) == [0, 1]
+    exact = (Match.stage == "group") & (Match.day == 3) & (Match.arena >= "hall 3")
+    assert days(index.query(key, exact)) == [3]
+    assert days(index.query(key, filter_condition=Match.day < 3)) == [0, 1, 2]
+    assert index.count(key, Match.stage == "final") == 2
+    assert days(index.query((2026, ""))) == []
+    assert days(Match.by_arena.query("hall 1", Match.season == 2026)) == [1, 1]
+    assert len(list(index.scan())) == 7
+
+
+@pytest.mark.usefixtures("matches")
+@pytest.mark.parametrize("forward", [True, False])
+def test_pages_have_cursors_of_all_parts(*, forward: bool) -> None:
+    read: list[int] = []
+    after = None
+    for _page in range(3):
+        page = Match.by_round.page((2026, "a"), after=after, limit=2, scan_index_forward=forward)
+        read += days(page)
+        last, after = after, page.next
+
+    assert (read, after) == (sorted(range(6), reverse=not forward), None)
+    with pytest.raises(BadCursor):
+        Match.by_round.page((2026, "b"), after=last, limit=2, scan_index_forward=forward)
+
+
+@pytest.mark.parametrize("key", [2026, (2026,), (2026, "a", "final")])
+def test_a_partition_takes_a_value_for_each_part(key: Any) -> None:
+    with pytest.raises(TypeError, match=r"by_round takes a tuple of values: \(season, cup\)"):
+        Match.by_round.query(key)
+
+
+def test_the_index_is_described_in_the_order_of_its_declaration() -> None:
+    [table] = tables_of(Match)
+    by_arena, by_round = table.schema["GlobalSecondaryIndexes"]
+
+    assert [(part["AttributeName"], part["KeyType"]) for part in by_round["KeySchema"]] == [
+        *(("season", "HASH"), ("cup", "HASH")),
+        *(("stage", "RANGE"), ("day", "RANGE"), ("arena", "RANGE")),
+    ]
+    assert [part["KeyType"] for part in by_arena["KeySchema"]] == ["HASH", "RANGE", "RANGE"]
+    assert str(table.indexes[1]) == (
+        "(season (N), cup (S)), stage (S), day (N), arena (S) with ALL"
+    )
+    # The admin lists by one attribute.
+    assert [(source.index_name, source.partition) for source in sources(Match)] == [
+        (None, "pk"),
+        ("by_arena", "arena"),
+    ]
+
+
+def test_a_key_has_at_most_four_attributes_of_a_kind() -> None:
+    parts = {f"part{number}": TextAttribute(hash_key=True) for number in range(5)}
+    index: Any = type("ByAll", (GlobalSecondaryIndex,), parts)
+    with pytest.raises(TypeError, match="at most 4 attributes of a kind"):
+        type(
+            "TooLong",
+            (Model,),
+            {
+                "__module__": __name__,
+                "Meta": type("Meta", (), {"table_name": "too-long"}),
+                "by_all": index(),
+                **{name: TextAttribute() for name in parts},
+            },
+        )
+
+
+def test_the_check_names_an_index_whose_queries_the_engine_refuses(
+    engine: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.setattr("dynamo.tables.checks.all_tables", lambda: tables_of(Match))
+    for table in tables_of(Match):
+        create(table)
+
+    found = [(item.id, item.msg) for item in _check_tables()]
+
+    refuses = request.config.getoption("engine") == "dynoxide"
+    warned = [
+        f"The engine refuses queries of the index {name} of" for name in ("by_arena", "by_round")
+    ]
+    assert [name for name, _text in found if name == "dynamo.W007"] == ["dynamo.W007"] * 2 * refuses
+    assert all(any(start in text for _name, text in found) for start in warned) == refuses
