@@ -22,6 +22,7 @@ _PAGES = (
 _EACH = "a loop over {model}.scan() or a page, with {verb} of each item, or manage.py {command}"
 _LAST = "{model}.page(partition, scan_index_forward=False, limit=1).items"
 _PART = "{model}.query(partition, attributes_to_get=[…])"
+_FORMSET = "formset_factory(…) with a form of dynamo.forms: it needs no list in an order"
 #: What to use instead of calls of querysets; for others it is `_PAGES`.
 _INSTEAD = {
     "bulk_create": "{model}.create_many(…)",
@@ -35,10 +36,11 @@ _INSTEAD = {
     "last": _LAST,
     "latest": _LAST,
     "only": _PART,
-    "ordered": "formset_factory(…) with a form of dynamo.forms: it needs no list in an order",
+    "ordered": _FORMSET,
     "prefetch_related": "{model}.batch_get(keys)",
     "select_for_update": "item.change(…), which raises Stale if the item changed since it was read",
     "select_related": "{model}.batch_get(keys)",
+    "totally_ordered": _FORMSET,
     "update": _EACH.format(model="{model}", verb="change(…)", command="rewrite"),
     "values": _PART,
     "values_list": _PART,
