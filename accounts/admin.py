@@ -33,7 +33,6 @@ from accounts.models import AbstractAccount, account_model
 from accounts.pages import notices
 from accounts.pages.base import signed_in, stale_text
 from accounts.sessions import services as sessions, visitor
-from accounts.signals import account_deleted
 from dynamo import DamagedItem, Page, Transaction, admin
 from dynamo.admin.actions import DELETE, NOTHING_DONE, as_stored
 from dynamo.admin.models import LogEntry, journal_of, label_of, list_entries
@@ -302,12 +301,8 @@ class AccountAdmin(admin.ModelAdmin):
             mails.send_reset(email, write=write)
 
     def delete_model(self, request: HttpRequest, obj: Any, write: Transaction) -> None:
-        def finish(_stored: object) -> None:
-            account_deleted.send_robust(account_model(), account=obj.pk)
-            notices.tell(request, "deleted", obj, by_staff=True)
-
         services.delete(obj, write=write)
-        write.on_commit(obj, finish)
+        write.on_commit(obj, lambda _stored: notices.tell(request, "deleted", obj, by_staff=True))
 
     def response_add(
         self, request: HttpRequest, obj: Any, post_url_continue: object = None

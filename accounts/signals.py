@@ -6,14 +6,11 @@ from django.dispatch import Signal
 #: attribute (str): the stored name of the unique attribute, such as "userName".
 value_taken = Signal()
 
-#: An account is being deleted. Receivers add what else must be deleted in the same transaction; an
-#: error prevents the deletion. Arguments: account (str): its primary key; write (Transaction).
+#: An account is being deleted. Receivers add what else must be deleted in the same transaction, or
+#: a task that deletes it later (`outbox`). An error prevents the deletion. Arguments: account
+#: (str): its primary key; write (Transaction).
 account_deleting = Signal()
 
 #: An account's owner downloads what is stored about it. Receivers return a dictionary of what they
 #: store, by name, of values for JSON. Argument: user (AbstractAccount).
 account_exporting = Signal()
-
-#: An account was deleted, by its page, by staff or by `deleteuser`. Argument: account (str): its
-#: primary key.
-account_deleted = Signal()

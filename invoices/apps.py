@@ -12,22 +12,16 @@ class InvoicesConfig(AppConfig):
     verbose_name = _("Invoices")
 
     def ready(self) -> None:
-        from accounts.signals import account_deleted, account_deleting
+        from accounts.signals import account_deleting
 
-        account_deleting.connect(_delete_seller)
-        account_deleted.connect(_delete_address_book)
-
-
-# Imported with the first deletion, so that commands and servers start without them.
+        account_deleting.connect(_delete_account)
 
 
-def _delete_seller(account: str, write: "Transaction", **_signal: object) -> None:
+def _delete_account(account: str, write: "Transaction", **_signal: object) -> None:
+    """Delete what belongs to the account. An address book may not fit into a transaction."""
+    # Imported with the first deletion, so that commands and servers start without them.
     from invoices.store.sellers import delete_seller
+    from invoices.tasks import delete_address_book
 
     delete_seller(account, write=write)
-
-
-def _delete_address_book(account: str, **_signal: object) -> None:
-    from invoices.store.customers import delete_address_book
-
-    delete_address_book(account)
+    delete_address_book.using(write=write).enqueue(account)

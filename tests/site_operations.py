@@ -233,8 +233,8 @@ ACCOUNTS = [
         "delete",
         delete,
         api=TRANSACTION,
-        # Also of its seller.
-        units=10,
+        # Also of its seller, and of the task that deletes its address book.
+        units=12,
         refusals=dict.fromkeys(
             ["deleted since", "registered again since, with the same change"], (_delete, None)
         ),
@@ -406,7 +406,7 @@ STAFF = [
         },
     ),
     _by_form("change", partial(change_username, username="Bea"), _taken(username="BEA")),
-    _by_form("delete", delete, again=StaleUser, units=16),
+    _by_form("delete", delete, again=StaleUser, units=18),
     _of_staff(
         "breakLock",
         _break_lock,

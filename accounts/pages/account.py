@@ -42,7 +42,7 @@ from accounts.pages.base import (
 )
 from accounts.pages.signin import FreshSignInMixin
 from accounts.personal_data import account_of, sessions_of
-from accounts.signals import account_deleted, account_exporting
+from accounts.signals import account_exporting
 from dynamo import TableMissing, Unavailable
 from dynamo.middleware import unavailable
 from dynamo.wire.fields import ShownEncoder
@@ -119,7 +119,6 @@ class AccountDeleteView(PasswordConfirmedView):
     def change(self, user: AbstractAccount, form: PasswordConfirmedForm) -> None:
         services.delete(user)
         logout(self.request)
-        account_deleted.send_robust(account_model(), account=user.pk)
         notices.tell(self.request, "deleted", user)
 
 

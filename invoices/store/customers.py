@@ -156,8 +156,7 @@ def all_customers(account: str) -> Iterator[Customer]:
 def delete_address_book(account: str) -> None:
     """Delete all customers of a deleted account.
 
-    Costs 1 request per MB, and 1 request and 25 write units per 25 customers. The command
-    `clearcustomers` finishes what an ended process has left.
+    Costs 1 request per MB, and 1 request and 25 write units per 25 customers.
     """
     # Their keys alone, which are never damaged.
     found = CustomerItem.query(account, attributes_to_get=["id"])

@@ -29,6 +29,7 @@ from tests.invoice_factories import issued, new_account
 from tests.invoices.forms import NEW, typed
 from tests.pages import Page, form_values
 from tests.policies import rights, rights_for
+from tests.registration import RunTasks
 from tests.requests import Requests
 
 BOOK = "/invoices/customers/"
@@ -280,14 +281,15 @@ def test_another_accounts_customer_is_not_found(client: Client, ann: User) -> No
 # Deleted accounts ---------------------------------------------------------------------------------
 
 
-def test_an_address_book_is_deleted_with_its_account_or_later_by_clearcustomers(ann: User) -> None:
-    kept = added(ann.pk)
-    gone = added(new_account())
+def test_an_address_book_is_deleted_by_a_task_of_the_deletion(ann: User, worker: RunTasks) -> None:
+    added(ann.pk)
+    kept = added(new_account())
 
-    assert run("clearcustomers") == (f"{gone.account}\n", "", 0)
-    assert (names(gone.account), names(kept.account)) == ([], ["Bob Ltd"])
     run("deleteuser", ann.username, "--no-input")
-    assert names(ann.pk) == []
+    [ran] = worker()
+
+    assert (ran.function, ran.outcome) == ("invoices.tasks.delete_address_book", "successful")
+    assert (names(ann.pk), names(kept.account)) == ([], ["Bob Ltd"])
 
 
 # The invoice form ---------------------------------------------------------------------------------

@@ -3,9 +3,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from accounts.management.base import UserCommand
-from accounts.models import AbstractAccount, account_model
+from accounts.models import AbstractAccount
 from accounts.services import delete
-from accounts.signals import account_deleted
 from dynamo.management.base import is_confirmed
 
 
@@ -23,5 +22,4 @@ class Command(UserCommand):
         if options["interactive"] and not is_confirmed(question):
             raise CommandError("Nothing was deleted.")
         delete(user)
-        account_deleted.send_robust(account_model(), account=user.pk)
         return f"The account of {user} was deleted."
