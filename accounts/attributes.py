@@ -5,8 +5,9 @@ usernames and addresses are in `dynamo.auth`.
 """
 
 import re
+import zoneinfo
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 
 from django import forms
 from django.conf import settings
@@ -21,7 +22,7 @@ from dynamo.auth.addresses import (
     comparable_email,
 )
 from dynamo.auth.usernames import check_new_username, comparable_username, in_ascii
-from dynamo.inputs import SingleLine
+from dynamo.inputs import Choices, SingleLine
 
 _QUOTED_CHARACTER = re.compile(r"\\(.)", re.DOTALL)
 
@@ -125,3 +126,27 @@ def is_deliverable(address: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+# Time zones ---------------------------------------------------------------------------------------
+
+
+def is_time_zone(name: str) -> bool:
+    """Whether `name` is a time zone of the IANA database, such as `Europe/Berlin`."""
+    return name in _time_zones()
+
+
+@cache
+def time_zone_choices() -> Choices:
+    """An empty choice, and the time zones by name."""
+    return (("", "–"), *((name, name.replace("_", " ")) for name in sorted(_time_zones())))
+
+
+@cache
+def _time_zones() -> frozenset[str]:
+    # Areas and places. Others are old names and abbreviations, such as `EST` or `GB`.
+    return frozenset(
+        name
+        for name in zoneinfo.available_timezones()
+        if "/" in name and not name.startswith(("Etc/", "SystemV/", "US/", "Canada/", "Brazil/"))
+    ) | {"UTC"}

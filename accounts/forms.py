@@ -13,11 +13,10 @@ from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
-from accounts.attributes import check_reserved
+from accounts.attributes import check_reserved, is_time_zone
 from accounts.limits import attempts
 from accounts.models import AbstractAccount, account_model
 from accounts.services import another_username
-from accounts.timezones import is_time_zone
 from dynamo import Model
 from dynamo.auth.addresses import EMAIL_MAX_LENGTH
 from dynamo.auth.forms import PasswordChangeForm, SetPasswordForm

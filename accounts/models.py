@@ -35,10 +35,9 @@ from pynamodb.attributes import MapAttribute, UTCDateTimeAttribute
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
 
-from accounts.attributes import Email, clean_phone_number
+from accounts.attributes import Email, clean_phone_number, is_time_zone, time_zone_choices
 from accounts.exceptions import AccountRequestReused, StaleUser, ValueTaken, taken
 from accounts.signals import value_taken
-from accounts.timezones import is_time_zone, time_zone_choices
 from dynamo import IntegerAttribute, TextAttribute, Transaction, Unique, ensure
 from dynamo.auth import AbstractUser
 from dynamo.auth.addresses import clean_new_email, comparable_email
