@@ -1,6 +1,6 @@
 """The site on AWS Lambda: `handler` answers HTTP requests, `run_command` runs commands.
 
-`export_handler` makes the files that pages ask for.
+`export_handler` makes the files that pages ask for, `run_tasks` runs background tasks.
 
 Function URLs and HTTP APIs send requests in events of format 2.0. A process handles one event at a
 time; between two events it is frozen, for milliseconds or for hours.
@@ -186,6 +186,17 @@ def run_command(event: dict[str, Any], context: Any) -> str:
         log.exception("The command %s failed", name)
         raise CommandFailed(f"{name}: {type(error).__name__}; see the log.") from None
     return printed.getvalue()
+
+
+def run_tasks(event: dict[str, Any], context: Any) -> dict[str, int]:
+    """Run the background tasks that are due: the handler of the table's stream and of the sweep.
+
+    Log lines have the id of the invocation as their HTTP request id.
+    """
+    from outbox import serverless  # only here, as pages run no tasks
+
+    request_id.set(context.aws_request_id)
+    return serverless.run_tasks(event, context)
 
 
 def _after_restore() -> None:

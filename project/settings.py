@@ -301,9 +301,8 @@ EMAIL_IS_CONFIGURED = bool(env.read("EMAIL_URL", str))
 EMAIL_TIMEOUT = 10
 
 # Mails, and other work for which no page waits. `manage.py runtasks` runs it, in development
-# `runserver`. On AWS Lambda the function runs it itself.
-_IS_LAMBDA = env.read("AWS_LAMBDA_FUNCTION_NAME", str) is not None
-TASKS = {"default": {"BACKEND": f"outbox.{'Immediate' if _IS_LAMBDA else 'Task'}Backend"}}
+# `runserver`, and on AWS Lambda a function of its own.
+TASKS = {"default": {"BACKEND": "outbox.TaskBackend"}}
 DEFAULT_FROM_EMAIL = env.read("DJANGO_FROM_EMAIL", environment.sender) or "webmaster@localhost"
 
 # A larger body is answered with 400 and not kept. What the fields of a form allow is below

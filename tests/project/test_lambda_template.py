@@ -70,7 +70,11 @@ def test_the_template_has_the_same_tables_as_that_of_cloudformation(
 ) -> None:
     kind = "AWS::DynamoDB::Table"
 
-    assert of_type(template, kind) == of_type(printed("cloudformation"), kind)
+    tables = of_type(template, kind)
+    # Its stream invokes the function of tasks.
+    stream = {"StreamSpecification": {"StreamViewType": "KEYS_ONLY"}}
+    others = of_type(printed("cloudformation"), kind)
+    assert tables == others | {"TasksTable": others["TasksTable"] | stream}
     assert all(
         (resource["Condition"], resource["DeletionPolicy"]) == ("CreatesTables", "Retain")
         for resource in template["Resources"].values()
@@ -91,6 +95,7 @@ OF_SITE = {
         # tests/project/test_url_map.py holds the policy against the requests of all pages.
         ("SiteRole", ["site"], OF_BOTH | OF_SITE),
         ("CommandsRole", ["site", "reports"], OF_BOTH),
+        ("TasksRole", ["site", "tasks"], OF_BOTH),
     ],
 )
 def test_a_role_has_the_rights_of_its_policies_and_no_others(
@@ -135,7 +140,10 @@ def test_the_requests_of_all_commands_are_allowed(
 
 
 def test_every_report_is_stored_once_a_day(template: dict[str, Any]) -> None:
-    schedules = of_type(template, "AWS::Scheduler::Schedule").values()
+    schedules = of_type(template, "AWS::Scheduler::Schedule")
+    sweep = schedules.pop("SweepTasks")
+    assert sweep["ScheduleExpression"] == "rate(5 minutes)"
+    schedules = schedules.values()
 
     events = [json.loads(schedule["Target"]["Input"]) for schedule in schedules]
     assert events == [{"command": "storereport", "arguments": [name]} for name in KINDS]

@@ -28,6 +28,9 @@ class Command(DynamoCommand):
             if resource["Type"] == "AWS::DynamoDB::Table":
                 for item in (resource, outputs[f"{name}Name"], outputs[f"{name}Arn"]):
                     item["Condition"] = "CreatesTables"
+        # It invokes the function of tasks.
+        stream = {"StreamViewType": "KEYS_ONLY"}
+        made["Resources"]["TasksTable"]["Properties"]["StreamSpecification"] = stream
         for section, entries in site.items():
             made[section] = made[section] | entries if isinstance(entries, dict) else entries
         self.stdout.write(json.dumps(made, indent=1))

@@ -1,0 +1,40 @@
+"""Tasks on AWS Lambda: `run_tasks` is a function's handler, for the table's stream and a schedule.
+
+The stream invokes it for new tasks, the schedule for those that had to wait. Both run what is due,
+so an event that is lost, late or doubled changes nothing.
+"""
+
+import threading
+from typing import Any
+
+from outbox.worker import Worker
+
+#: How much of the function's time is left when running tasks have been given back.
+SECONDS_LEFT = 5.0
+
+#: How long a function that is about to end waits for tasks that run.
+GRACE_SECONDS = 10.0
+
+
+def run_tasks(_event: object, context: Any) -> dict[str, int]:
+    """Run the tasks that are due, until the function's time is nearly over.
+
+    Returns how many attempts there were, by their outcome. Costs 1 read unit per shard, and 2 write
+    units for a lease if it runs tasks.
+    """
+    outcomes: dict[str, int] = {}
+    counting = threading.Lock()
+
+    def count(ran: Any) -> None:
+        with counting:
+            outcomes[ran.outcome] = outcomes.get(ran.outcome, 0) + 1
+
+    stop = threading.Event()
+    seconds = context.get_remaining_time_in_millis() / 1000 - SECONDS_LEFT - GRACE_SECONDS
+    timer = threading.Timer(max(seconds, 0), stop.set)
+    timer.start()
+    try:
+        Worker(on_ran=count, stop=stop, grace_seconds=GRACE_SECONDS).run(once=True)
+    finally:
+        timer.cancel()
+    return outcomes
