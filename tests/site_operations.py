@@ -48,6 +48,7 @@ from sequences.models import Counter
 from tests.emailchanges import NEW, token_of
 from tests.factories import PASSWORD, assert_guards_match_users, change_password, make_user
 from tests.invoice_factories import DAY, assert_invoices_whole, issued, put_sendings
+from tests.items import put_item
 from tests.locks.items import taken
 from tests.operations import DELETE, DONE, TRANSACTION, UPDATE, Operation, Refusals, nothing
 from tests.session_maps import begun, let_pass, read_for
@@ -469,6 +470,7 @@ def _of_invoice(
 
 
 def _customer() -> CustomerItem:
+    put_item(User.table(), pk="ann")
     return add_customer("ann", Customer("Bob"), request_id="r")
 
 

@@ -14,6 +14,8 @@ from typing import Any
 from django.conf import settings
 from pynamodb.expressions.operand import Path
 
+from accounts.exceptions import StaleUser
+from accounts.models import account_model
 from dynamo import Busy, Refused, Transaction, ensure
 from dynamo.client import bulk
 from dynamo.client.bulk import query_pages
@@ -62,13 +64,14 @@ def add_customer(account: str, customer: Customer, *, request_id: str) -> Custom
     """Add `customer` under the next customer number of the account.
 
     `request_id` makes the call repeatable: a later call with the same id returns the stored
-    customer, as it is by then. Its `number` is not used. Costs 2 requests and 5 write units; a
+    customer, as it is by then. Its `number` is not used. Costs 2 requests and 7 write units; a
     repeated call 3 requests. If the account ever had `INVOICES_MAX_CUSTOMERS`, 1 request more per
     MB to count them, and 1 read unit per 4 KB. Calls of an account at the same time cost as much
     again.
 
     Raises:
         AddressBookFull: the account has as many customers as it may.
+        StaleUser: the account was deleted, and with it its address book.
         Busy: too many others were added at the same time.
     """
     counter, most = f"customers of {account}", settings.INVOICES_MAX_CUSTOMERS
@@ -85,6 +88,9 @@ def add_customer(account: str, customer: Customer, *, request_id: str) -> Custom
                 # was added since.
                 is_last = Path("currentValue") == number
                 write.check(Counter(counter), is_last, otherwise=_Overtaken())
+                exists = account_model().pk.exists()
+                gone = StaleUser(account, deleted=True)
+                write.check(account_model()(account), exists, otherwise=gone)
             return item
         except (AddressBookFull, CustomerItem.AlreadyExists, Refused, _Overtaken):
             if known := CustomerItem.get_or_none(account, request_id):

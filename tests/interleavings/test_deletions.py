@@ -41,6 +41,10 @@ def change_account(user: User) -> None:
     edit_profile(User.get(user.pk), full_name="Ann")
 
 
+def add_another(user: User) -> None:
+    add_customer(user.pk, Customer("Carol"), request_id="3")
+
+
 def work(number: int, _user: User) -> None:
     """Run what waits, and what another worker has left."""
     lease = cast(Lease, SimpleNamespace(name=f"worker {number}", fence=number))
@@ -54,8 +58,13 @@ def work(number: int, _user: User) -> None:
 
 @pytest.mark.parametrize(
     "operations",
-    [[delete_account], [delete_account, partial(work, 1)], [delete_account, change_account]],
-    ids=["alone", "with a worker", "with another change"],
+    [
+        [delete_account],
+        [delete_account, partial(work, 1)],
+        [delete_account, change_account],
+        [delete_account, add_another],
+    ],
+    ids=["alone", "with a worker", "with another change", "with an addition"],
 )
 def test_an_account_leaves_nothing_behind(
     explore: Explore, operations: list[Callable[[User], None]]
@@ -79,7 +88,8 @@ def test_an_account_leaves_nothing_behind(
         while list(TaskItem.query("0#default")):
             work(9, user)
         has_account = User.get_or_none(user.pk) is not None
-        assert CustomerItem.count(user.pk) == (2 if has_account else 0)
+        assert (CustomerItem.count(user.pk) >= 2) == has_account
+        assert has_account or CustomerItem.count(user.pk) == 0
         assert (SellerProfile.get_or_none(user.pk) is not None) == has_account
         records = [item for item in TaskItem.scan() if item.sort == RECORD]
         assert [str(item.status) for item in records] == ([] if has_account else ["SUCCESSFUL"])

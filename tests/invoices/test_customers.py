@@ -25,7 +25,7 @@ from tests.commands import run
 from tests.factories import PASSWORD, make_user
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
-from tests.invoice_factories import issued, new_account
+from tests.invoice_factories import issued
 from tests.invoices.forms import NEW, typed
 from tests.pages import Page, form_values
 from tests.policies import rights, rights_for
@@ -34,6 +34,12 @@ from tests.requests import Requests
 
 BOOK = "/invoices/customers/"
 BOB = Customer("Bob Ltd", "2 Low Road\nLeeds", "GB980780684", "GB", email="bob@example.org")
+
+
+@pytest.fixture
+def account(engine: str) -> str:
+    """The primary key of an account."""
+    return make_user().pk
 
 
 def added(account: str, customer: Customer | str = BOB) -> CustomerItem:
@@ -52,7 +58,7 @@ def test_a_customer_gets_the_next_number_of_the_account(
     second = added(account, "Carol")
 
     assert requests_sent.operations == ["UpdateItem", "TransactWriteItems"] * 2
-    assert (first.number, second.number, added(new_account()).number) == ("1", "2", "1")
+    assert (first.number, second.number, added(make_user().pk).number) == ("1", "2", "1")
     assert customer_of(CustomerItem.get(account, first.id)) == replace(BOB, number="1")
 
 
@@ -157,7 +163,7 @@ def test_a_customer_is_added_changed_and_deleted_by_pages_and_with_its_account(
 
     for _ in range(30):
         added(ann.pk)
-    other = added(new_account())
+    other = added(make_user().pk)
     client.post("/accounts/delete/", {"password": PASSWORD})
 
     assert (names(ann.pk), names(other.account)) == ([], ["Bob Ltd"])
@@ -272,7 +278,7 @@ def test_a_customer_of_an_invoice_is_saved_unless_the_address_book_has_it(
 
 
 def test_another_accounts_customer_is_not_found(client: Client, ann: User) -> None:
-    address = f"{BOOK}{added(new_account()).id}/"
+    address = f"{BOOK}{added(make_user().pk).id}/"
 
     assert client.get(address).status_code == 404
     assert client.post(f"{address}delete/").status_code == 404
@@ -283,7 +289,7 @@ def test_another_accounts_customer_is_not_found(client: Client, ann: User) -> No
 
 def test_an_address_book_is_deleted_by_a_task_of_the_deletion(ann: User, worker: RunTasks) -> None:
     added(ann.pk)
-    kept = added(new_account())
+    kept = added(make_user().pk)
 
     run("deleteuser", ann.username, "--no-input")
     [ran] = worker()

@@ -118,7 +118,7 @@ def test_a_waiting_change_is_made_by_its_link_unless_a_new_password_ended_it(
 
 
 def test_a_pending_sign_up_creates_its_account(stored: Stored) -> None:
-    made, _page = pending.complete_sign_up(links.make(pending.SIGN_UP, stored.about["heldSignUp"]))
+    made, _page = pending.complete_sign_up(links.make(links.SIGN_UP, stored.about["heldSignUp"]))
 
     assert made.check_password(stored.about["password"])
     assert find_user("ivy@example.org") == made

@@ -123,7 +123,7 @@ def write_accounts() -> dict[str, Any]:
         "bucket": BUCKET,
         "sessionKey": browser.session.session_key,
         "accounts": {item.username: item.pk for item in (ann, bobby, cid, dee, eve, fay, gus, hal)},
-        "heldSignUp": links.read(pending.SIGN_UP, str(ivy), 1)[0],
+        "heldSignUp": links.read(links.SIGN_UP, str(ivy), 1)[0],
         "droppedChange": dropped,
     }
 
