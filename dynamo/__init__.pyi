@@ -18,6 +18,7 @@ from dynamo.exceptions import (
 )
 from dynamo.model.base import Model as Model, ensure as ensure
 from dynamo.model.pages import GlobalSecondaryIndex as GlobalSecondaryIndex, Page as Page
+from dynamo.model.references import Reference as Reference
 from dynamo.model.unique import Unique as Unique, casefolded as casefolded
 from dynamo.signals import request_sent as request_sent
 from dynamo.transactions import Transaction as Transaction, joined as joined

@@ -101,9 +101,13 @@ class Stale(DynamoError):
 
 
 class DoesNotExist(DynamoError, PynamoDoesNotExist):
-    """No item has the key or the unique values."""
+    """No item has the key or the unique values.
+
+    `reference` is the attribute of another item that named it, if a write required that it exists.
+    """
 
     msg: str = "There is no such item."
+    reference: str = ""
 
     text = "{msg}"
 

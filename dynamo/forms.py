@@ -88,6 +88,8 @@ def _as_returned(field: forms.Field, value: object) -> object:
     if isinstance(value, (set, frozenset)):
         # An empty one is not stored.
         return value or None
+    if isinstance(value, Model):
+        return value.pk
     if isinstance(value, str):
         text = "\n".join(re.split("\r\n?|\n", value))
         return text.strip() if getattr(field, "strip", False) else text
@@ -334,10 +336,15 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
         model: Any = self._meta.model
         errors = error.exceptions if isinstance(error, exceptions.Refused) else [error]
         own_errors = (model.Taken, model.Stale, model.AlreadyExists, model.RequestIdReused)
-        if not all(isinstance(error, (*own_errors, exceptions.AlreadyDone)) for error in errors):
-            raise error
         for item in errors:
-            if isinstance(item, model.Taken):
+            of_field = getattr(item, "reference", "") in self.fields
+            if not (of_field or isinstance(item, (*own_errors, exceptions.AlreadyDone))):
+                raise error
+        for item in errors:
+            if isinstance(item, exceptions.DoesNotExist):
+                text = forms.ModelChoiceField.default_error_messages["invalid_choice"]
+                self._add_djangos(item.reference, Invalid(text, "invalid_choice"))
+            elif isinstance(item, model.Taken):
                 for names in item.uniques:
                     self._add_taken(names)
             elif isinstance(item, model.AlreadyExists):

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from dynamo.client.retries import is_read, outcome_of
+from dynamo.runtime.altering import AltersData
 from dynamo.runtime.terminal import quantity
 from dynamo.signals import request_sent
 
@@ -58,8 +59,10 @@ class Call:
     asked_by: str
 
 
-class Tally:
+class Tally(AltersData):
     """The counts of one block. Thread-safe; threads that outlive the block still count on it."""
+
+    _alters_data = ("note", "note_joined")
 
     def __init__(self, outer: Tally | None = None, *, keep_calls: bool = False) -> None:
         """`keep_calls` keeps each call and the line that asked, which is slow: for development."""

@@ -8,4 +8,5 @@
 `reading`: how is an item got or found? `pages`: how is a list read page by page, and by an index?
 `objects`: what does an object know of its stored item, and what was assigned since?
 `keys`: which keys can an item have, and which guard items? `unique`: what is in a guard item?
+`references`: which items must exist?
 """

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self, cast
 
+from dynamo.client.plain import per_class
 from dynamo.client.writes import Refusal, Write
 from dynamo.exceptions import AlreadyDone, Taken
 from dynamo.model.objects import VERSION, WRITE_ID, continues, new_version
 from dynamo.model.reading import Readable
+from dynamo.model.references import Reference
 from dynamo.model.unique import (
     DIGEST,
     OWNER,
@@ -172,7 +174,7 @@ class Creatable(Readable):
             proves=is_mine,
         )
         with joined(write) as write:
-            write.add(put_write, *self._guard_writes({}, sent))
+            write.add(put_write, *self._part_writes({}, sent))
             write.on_commit(self, lambda stored: become(stored or sent))
         return self
 
@@ -249,6 +251,26 @@ class Creatable(Readable):
         return stored.get(REQUEST_DIGEST) == digest
 
     # Guard items ----------------------------------------------------------------------------------
+
+    def _part_writes(self, before: Item, after: Item) -> list[Write]:
+        """Further writes of a change from `before` to `after`: guard items, checks of references.
+
+        Raises:
+            ValueError: see `UniqueKey.key`.
+        """
+        return [
+            *self._guard_writes(before, after),
+            *(
+                attribute.check(name, text_of(after, stored_name), self)
+                for name, stored_name, attribute in self._references()
+                if stored_name in after and after[stored_name] != before.get(stored_name)
+            ),
+        ]
+
+    @classmethod
+    @per_class
+    def _references(cls) -> list[tuple[str, str, Reference]]:
+        return [item for item in cls._named_attributes() if isinstance(item[2], Reference)]  # type: ignore[misc]
 
     def _guard_writes(self, before: Item, after: Item) -> list[GuardWrite]:
         """Frees the guard items that `before` had, and claims those that `after` needs.

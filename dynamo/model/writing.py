@@ -289,7 +289,7 @@ class Writable(Creatable):
                 # Otherwise its own success makes the condition false.
                 can_repeat=not counts_only,
             )
-            write.add(item_write, *self._guard_writes(before, left))
+            write.add(item_write, *self._part_writes(before, left))
             write.on_commit(self, committed)
 
     def delete(  # type: ignore[override]  # Django's, not PynamoDB's

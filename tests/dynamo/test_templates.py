@@ -65,6 +65,7 @@ MADE: dict[type, Callable[[ExitStack], Any]] = {
     Page: lambda _stack: Page([ann()], None),
     GlobalSecondaryIndex: lambda _stack: Customer.by_club,
     Transaction: lambda _stack: transaction(),
+    dynamo.Tally: lambda stack: stack.enter_context(dynamo.collect()),
     Unique: lambda _stack: Unique("email"),
     AbstractUser: lambda _stack: Clerk.objects.create_user("ann", "ann@example.org"),
     AbstractGroup: lambda _stack: Team.create(name="editors"),

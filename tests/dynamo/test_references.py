@@ -1,0 +1,208 @@
+"""`Reference`: what an item refers to exists when that is written."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django import forms
+
+from dynamo import (
+    DoesNotExist,
+    IntegerAttribute,
+    Model,
+    Reference,
+    Refused,
+    TextAttribute,
+    Transaction,
+)
+from dynamo.forms import ModelForm, modelform_factory
+from sequences import NumberedItem
+from tests.dynamo.test_habits import Basket
+from tests.faults.kinds import DropReply
+from tests.faults.proxy import FaultProxy
+from tests.items import stored_items
+from tests.requests import Requests
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+
+class Patient(Model):
+    class Meta:
+        table_name = "tests-references-patients"
+        verbose_name = "patient"
+
+    name = TextAttribute()
+    parent = Reference(f"{__name__}.Patient", null=True)
+
+
+class Appointment(Model):
+    class Meta:
+        table_name = "tests-references-appointments"
+
+    patient = Reference(Patient)
+    payer = Reference(Patient, "who pays", null=True, unique=True)
+    minutes = IntegerAttribute(default=10)
+
+
+def create(name: str = "Ann", **values: Any) -> Patient:
+    return Patient.create(name=name, **values)
+
+
+def test_a_reference_is_checked_by_the_write_that_sets_it(requests_sent: Requests) -> None:
+    ann, bob = create(), create("Bob")
+    requests_sent.clear()
+
+    first = Appointment.create(patient=ann)
+    assert (first.patient, Appointment.get(first.pk).patient) == (ann.pk, ann.pk)
+    first.change(minutes=20)
+    first.change(patient=bob.pk)
+    first.payer = bob.pk
+    first.save()
+    assert requests_sent.operations[0] == "TransactWriteItems"
+    assert "UpdateItem" in requests_sent.operations
+    bob.delete()
+    # Only a new value is checked.
+    first.change(minutes=30)
+    first.change(payer=None)
+    before = stored_items("tests-references-appointments")
+    for call in (
+        lambda: Appointment.create(patient=bob),
+        lambda: Appointment.create(patient=ann, payer=bob),
+        lambda: first.change(payer=bob.pk),
+    ):
+        with pytest.raises(Patient.DoesNotExist) as refused:
+            call()
+        assert refused.value.reference in {"patient", "payer"}
+        assert bob.pk in str(refused.value)
+    assert stored_items("tests-references-appointments") == before
+
+
+@pytest.mark.parametrize(
+    ("values", "units"),
+    [({}, 2 + 2), ({"payer": 0}, 4 + 2), ({"payer": 1}, 4 + 2 + 2)],
+    ids=["one", "two to one item", "two"],
+)
+def test_what_references_cost(
+    values: dict[str, int], units: float, requests_sent: Requests
+) -> None:
+    people = create(), create("Bob")
+    requests_sent.clear()
+
+    Appointment.create(patient=people[0], **{name: people[n] for name, n in values.items()})
+
+    assert (len(requests_sent.operations), requests_sent.units) == (1, units)
+
+
+def test_a_reference_joins_the_transaction_that_writes_its_target() -> None:
+    with Transaction() as write:
+        ann = Patient(pk="ann", name="Ann")
+        Appointment.create(patient="ann", write=write)
+        ann.insert(write=write)
+    with Transaction() as write:
+        ann.change(name="Bea", write=write)
+        Appointment.create(patient=ann, write=write)
+    with Transaction() as write:
+        ann.require(write=write)
+        Appointment.create(patient=ann, write=write)
+    assert len(stored_items("tests-references-appointments")) == 3
+
+    write = Transaction()
+    ann.delete(write=write)
+    with pytest.raises(ValueError, match="neither changed nor required"):
+        Appointment.create(patient=ann, write=write)
+    itself = Patient.create(pk="loop", name="Loop", parent="loop")
+    assert itself.parent == itself.pk
+
+
+def test_each_refused_reference_of_a_transaction_is_reported() -> None:
+    def both() -> None:
+        with Transaction() as write:
+            Appointment.create(patient="x", write=write)
+            Patient.create(name="Kit", parent="y", write=write)
+
+    with pytest.raises(Refused) as refused:
+        both()
+    assert [error.reference for error in refused.value.exceptions] == ["patient", "parent"]  # type: ignore[attr-defined]
+    assert list(Patient.scan()) == []
+
+
+def test_a_lost_reply_changes_no_answer(proxy: FaultProxy) -> None:
+    ann = create()
+    proxy.plan("TransactWriteItems", DropReply())
+
+    Appointment.create(patient=ann, request_id="form")
+
+    assert Appointment.create(patient=ann, request_id="form").patient == ann.pk
+    assert len(list(Appointment.scan())) == 1
+
+
+def test_a_form_shows_at_the_field_what_does_not_exist() -> None:
+    ann = create()
+
+    def typed(form_class: Any, **values: str) -> ModelForm[Appointment]:
+        form = form_class()
+        shown = {name: form[name].value() for name in form.fields}
+        return form_class({**shown, **values})  # type: ignore[no-any-return]
+
+    plain = modelform_factory(Appointment, fields=["patient"])
+    form = typed(plain, patient="nobody")
+    assert form.is_valid()
+    assert form.try_save() is None
+    assert "patient" in form.errors
+    assert typed(plain, patient=ann.pk).save().patient == ann.pk
+
+    class Chosen(ModelForm[Appointment]):
+        patient = forms.ModelChoiceField(Patient.objects.all())
+
+        class Meta:
+            model = Appointment
+            fields = ("patient", "minutes")
+
+    made = typed(Chosen, patient=ann.pk).save()
+    assert made.patient == ann.pk
+    again = Chosen(instance=made)
+    assert f'value="{ann.pk}" selected' in str(again["patient"])
+    sent = {name: again[name].value() for name in again.fields} | {"minutes": "40"}
+    edited = Chosen(sent, instance=Appointment.get(made.pk))
+    assert edited.is_valid()
+    assert edited.save().minutes == 40
+    assert "patient" in typed(Chosen, patient="nobody").errors
+
+
+class Place(Model):
+    class Meta:
+        table_name = "tests-references-places"
+
+    basket = Reference(Basket)
+    lost = Reference("clinic.Nobody")
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: Reference(str), "a model of the library, or its label"),
+        (lambda: Place.create(basket="1", lost="2"), "key of Basket is not a single text"),
+        (lambda: Place.lost.target, "no model clinic.Nobody"),  # type: ignore[attr-defined]
+        (lambda: Appointment.create(patient=Appointment(pk="1")), "refers to Patient, not App"),
+        (
+            lambda: type(NumberedItem)(
+                "Thing",
+                (NumberedItem,),
+                {
+                    "Meta": type("Meta", (), {"table_name": "tests-references-things"}),
+                    "__module__": __name__,
+                    "patient": Reference(Patient),
+                },
+            ),
+            "numbered items cannot",
+        ),
+    ],
+)
+def test_a_reference_that_cannot_be_right_is_refused(call: Callable[[], Any], said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        call()
+
+
+def test_the_error_is_that_of_the_model_and_of_the_library() -> None:
+    with pytest.raises(DoesNotExist, match="There is no patient x, the patient"):
+        Appointment.create(patient="x")
