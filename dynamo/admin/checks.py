@@ -127,7 +127,8 @@ def _not_asked(model_admin: Any) -> Problems:
             if (tuple(value) if isinstance(value, list) else value) != default:
                 text = f"{name} changes nothing: the pages of dynamo.admin do not ask it."
                 yield text, advice or None
-    if not _is_our_form(model_admin):
+    form = model_admin.form
+    if not (isinstance(form, type) and issubclass(form, ModelForm)):
         yield "form is not a form of this library.", "from dynamo.forms import ModelForm"
     named = [action if isinstance(action, str) else action.__name__ for action in own.actions or ()]
     known = model_admin._named_actions()
@@ -156,11 +157,6 @@ def _not_asked(model_admin: Any) -> Problems:
             f"{own.__name__} would let staff make superusers of themselves.",
             "Derive it from UserAdmin of `from dynamo import admin`.",
         )
-
-
-def _is_our_form(model_admin: Any) -> bool:
-    form = model_admin.form
-    return isinstance(form, type) and issubclass(form, ModelForm)
 
 
 def _additions(model_admin: Any) -> Problems:

@@ -290,11 +290,7 @@ def rates_of(country: str) -> list[str]:
 
 def marked_if_reduced(line: Line, country: str) -> Line:
     """`line` in the category "reduced" if the law of the seller's country wants it to be marked."""
-    if country == "JP" and not line.tax_category and _is_reduced(line.vat_rate, country):
+    reduced = map(Decimal, rates_of(country)[1:-1])
+    if country == "JP" and not line.tax_category and line.vat_rate in reduced:
         return replace(line, tax_category="reduced")
     return line
-
-
-def _is_reduced(rate: Decimal, country: str) -> bool:
-    """Whether it is one of the reduced rates of `country`."""
-    return rate in map(Decimal, rates_of(country)[1:-1])
