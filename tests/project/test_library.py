@@ -239,7 +239,7 @@ def test_the_tutorial_works_with_the_wheel_alone_in_less_than_100_mb(
 @fetches_packages
 def test_the_recipes_pass_with_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:
     versions = locked(DEVELOPMENT_LOCK, tmp_path)
-    made = new_environment(tmp_path / "venv", *versions, f"{wheel}[accounts,local]")
+    made = new_environment(tmp_path / "venv", *versions, f"{wheel}[accounts,rest,local]")
     take_engine(made)
     for project in RECIPES:
         folder = shutil.copytree(ROOT / "examples" / project, tmp_path / project)
@@ -276,7 +276,7 @@ def test_the_types_of_apps_that_use_the_library_pass_strict_checks(
     """Those of the tutorial, and what else the docs show."""
     tools = ["mypy", "django-stubs[compatible-mypy]"]
     versions = locked(DEVELOPMENT_LOCK, tmp_path)
-    made = new_environment(tmp_path / "venv", *versions, f"{wheel}[accounts]", *tools)
+    made = new_environment(tmp_path / "venv", *versions, f"{wheel}[accounts,rest]", *tools)
     library = ROOT / "tests" / "library"
     examples = shutil.copytree(ROOT / "examples", tmp_path / "examples")
     shutil.copy(library / "documented.py", examples / "admin")
