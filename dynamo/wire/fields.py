@@ -199,6 +199,7 @@ class Options:
     abstract = is_composite_pk = False
     swapped = None
     private_fields = many_to_many = local_many_to_many = all_parents = ()
+    constraints = related_objects = ()
 
     def __init__(self, model: Any) -> None:
         self.model = model

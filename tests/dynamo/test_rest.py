@@ -1,0 +1,357 @@
+"""`dynamo.rest` over HTTP, on a real engine."""
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.test import override_settings
+from django.urls import include, path
+from pynamodb.attributes import BinaryAttribute, UnicodeSetAttribute
+from rest_framework import serializers
+from rest_framework.pagination import PageNumberPagination
+from rest_framework.routers import DefaultRouter
+from rest_framework.test import APIClient, APIRequestFactory, force_authenticate
+
+from dynamo import (
+    BooleanAttribute,
+    DateTimeAttribute,
+    DecimalAttribute,
+    GlobalSecondaryIndex,
+    IntegerAttribute,
+    JSONAttribute,
+    Model,
+    TextAttribute,
+    Unique,
+    casefolded,
+    rest,
+)
+from dynamo.test import lost_reply, unavailable
+from sequences import NumberedItem
+
+pytestmark = pytest.mark.usefixtures("engine", "_urls")
+
+
+class Player(Model):
+    class ByTeam(GlobalSecondaryIndex["Player"]):
+        team = TextAttribute(hash_key=True)
+        name = TextAttribute(range_key=True)
+
+    class Meta:
+        table_name = "rest-players"
+
+    email = TextAttribute("Email address", max_length=30)
+    team = TextAttribute(choices=[("red", "Red"), ("blue", "Blue")])
+    name = TextAttribute()
+    shirt = IntegerAttribute(null=True)
+    paid = DecimalAttribute(default=0)
+    seen = DateTimeAttribute(null=True)
+    notes = JSONAttribute(null=True)
+    active = BooleanAttribute(default=True)
+    tags = UnicodeSetAttribute(null=True)
+    photo = BinaryAttribute(legacy_encoding=False, null=True)
+
+    by_team = ByTeam()
+    unique_email = Unique("email", normalize=casefolded)
+    unique_shirt = Unique("team", "shirt")
+
+
+class Chair(Model):
+    class Meta:
+        table_name = "rest-chairs"
+
+    hall = TextAttribute(hash_key=True)
+    row = IntegerAttribute(range_key=True)
+    guest = TextAttribute(null=True)
+
+
+class Bill(NumberedItem):
+    class Meta:
+        table_name = "rest-bills"
+
+    text = TextAttribute()
+
+
+class PlayerSerializer(rest.ModelSerializer):
+    class Meta:
+        model = Player
+        fields = "__all__"
+        read_only_fields = ("seen",)
+
+
+class ChairSerializer(rest.ModelSerializer):
+    class Meta:
+        model = Chair
+        fields = ("hall", "row", "guest")
+
+
+class BillSerializer(rest.ModelSerializer):
+    class Meta:
+        model = Bill
+        fields = ("series", "number", "text")
+
+
+class Players(rest.ModelViewSet):
+    serializer_class = PlayerSerializer
+
+
+class TeamPlayers(rest.ModelViewSet):
+    serializer_class = PlayerSerializer
+    index = Player.by_team
+
+
+class PlayersByEmail(rest.ReadOnlyModelViewSet):
+    serializer_class = PlayerSerializer
+    lookup_field = "email"
+
+
+class Chairs(rest.ModelViewSet):
+    serializer_class = ChairSerializer
+
+
+class Bills(rest.ModelViewSet):
+    serializer_class = BillSerializer
+    partition = "2026"
+
+    def perform_create(self, serializer: Any) -> None:
+        self._item = serializer.save(series="2026")
+
+
+router = DefaultRouter()
+router.register("players", Players)
+router.register("emails", PlayersByEmail, basename="email")
+router.register("chairs", Chairs)
+router.register("bills", Bills)
+teams = DefaultRouter()
+teams.register("players", TeamPlayers, basename="team")
+urlpatterns = [path("", include(router.urls)), path("teams/<team>/", include(teams.urls))]
+
+
+@pytest.fixture
+def _urls() -> Iterator[None]:
+    with override_settings(ROOT_URLCONF=__name__, MIDDLEWARE=[]):
+        yield
+
+
+@pytest.fixture
+def api() -> APIClient:
+    return APIClient()
+
+
+def player(number: int = 0, **values: Any) -> Player:
+    given = {"email": f"p{number}@example.org", "team": "red", "name": f"P{number}"}
+    return Player.create(**(given | values))
+
+
+def test_an_item_is_created_shown_changed_and_deleted(api: APIClient) -> None:
+    sent = {"email": "ann@example.org", "team": "red", "name": "Ann", "paid": "1.50", "notes": [1]}
+    made = api.post("/players/", sent, format="json")
+    assert made.status_code == 201, made.data
+    stored = Player.find(email="ANN@example.org")
+    stored.change(tags={"b", "a"}, photo=b"\xff")
+
+    shown = api.get(f"/players/{stored.pk}/")
+    assert shown.json() == {
+        "pk": stored.pk,
+        **sent,
+        **{"shirt": None, "seen": None, "active": True, "paid": "1.5"},
+        **{"tags": ["a", "b"], "photo": "ff"},
+    }
+    changed = api.patch(f"/players/{stored.pk}/", {"shirt": 7, "pk": "other"}, format="json")
+    assert (changed.status_code, changed.json()["shirt"]) == (200, 7)
+    assert Player.get(stored.pk).shirt == 7
+    assert api.delete(f"/players/{stored.pk}/").status_code == 204
+    assert api.get(f"/players/{stored.pk}/").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("values", "places"),
+    [
+        ({"email": "P0@EXAMPLE.org"}, {"email"}),
+        ({"shirt": 1}, {"non_field_errors"}),
+        ({"email": "p0@example.org", "shirt": 1}, {"email", "non_field_errors"}),
+        ({"email": "x" * 31}, {"email"}),
+        ({"shirt": int("9" * 50)}, {"non_field_errors"}),
+        ({"paid": "1e99"}, {"paid"}),
+        ({"name": "x" * 2000}, {"non_field_errors"}),
+        ({"email": None, "team": "green", "name": ""}, {"email", "team", "name"}),
+    ],
+)
+@pytest.mark.parametrize("method", ["post", "put"])
+def test_a_refused_value_is_a_400_at_its_field(
+    api: APIClient, values: dict[str, Any], places: set[str], method: str
+) -> None:
+    player(shirt=1)
+    other = player(1, shirt=2)
+    url = "/players/" if method == "post" else f"/players/{other.pk}/"
+    sent = {"email": "new@example.org", "team": "red", "name": "New", "shirt": 9, **values}
+
+    answer = getattr(api, method)(url, sent, format="json")
+
+    assert (answer.status_code, set(answer.json())) == (400, places)
+    assert Player.get(other.pk).version == other.version
+    assert len(list(Player.scan())) == 2
+
+
+def test_if_match_and_a_change_in_between_are_412(api: APIClient) -> None:
+    item = player()
+    url = f"/players/{item.pk}/"
+    etag = api.get(url)["ETag"]
+    assert etag == f'"{item.version}"'
+
+    changed = api.patch(url, {"name": "One"}, format="json", headers={"If-Match": etag})
+    assert (changed.status_code, changed["ETag"] != etag) == (200, True)
+    for method in ("patch", "put", "delete"):
+        late = getattr(api, method)(url, {}, format="json", headers={"If-Match": etag})
+        assert late.status_code == 412
+    assert Player.get(item.pk).name == "One"
+    current = {"If-Match": f'"0", {changed["ETag"]}'}
+    assert api.patch(url, {"name": "Two"}, format="json", headers=current).status_code == 200
+    assert api.delete(url, headers={"If-Match": "*"}).status_code == 204
+
+
+def test_a_change_while_the_view_works_is_a_412() -> None:
+    class Overtaken(Players):
+        def get_object(self) -> Any:
+            item = super().get_object()
+            Player.get(item.pk).change(name="Other")
+            return item
+
+    item = player()
+    request = APIRequestFactory().patch("/", {"name": "Mine"}, format="json")
+
+    answer = Overtaken.as_view({"patch": "partial_update"})(request, pk=item.pk)
+
+    assert (answer.status_code, Player.get(item.pk).name) == (412, "Other")
+
+
+def test_an_idempotency_key_creates_once_for_each_user(api: APIClient) -> None:
+    class User:
+        is_active = is_authenticated = True
+
+        def __init__(self, pk: str) -> None:
+            self.pk = pk
+
+    def post(name: str, user: str, key: str = "k") -> Any:
+        sent = {"email": f"{user}@example.org", "team": "red", "name": name}
+        headers = {"Idempotency-Key": key}
+        request = APIRequestFactory().post("/", sent, format="json", headers=headers)
+        force_authenticate(request, User(user))
+        return Players.as_view({"post": "create"})(request)
+
+    first, again = post("A", "ann"), post("A", "ann")
+    assert (again.status_code, again.data["pk"]) == (201, first.data["pk"])
+    assert post("B", "ann").status_code == 422
+    assert post("A", "bob").data["pk"] != first.data["pk"]
+    for wrong in ("#", "x" * 256):
+        assert post("A", "carl", wrong).status_code == 400
+    assert len(list(Player.scan())) == 2
+
+
+def test_an_outage_is_a_503_with_retry_after_and_a_lost_reply_is_not_seen(api: APIClient) -> None:
+    with unavailable():
+        answer = api.get("/players/")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    sent = {"email": "a@example.org", "team": "red", "name": "A"}
+    with lost_reply():
+        assert api.post("/players/", sent, format="json").status_code == 201
+
+
+@pytest.mark.parametrize("url", ["/teams/red/players/", "/players/"])
+def test_lists_are_pages_with_cursors(
+    api: APIClient, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rest.CursorPagination, "page_size", 2)
+    for number in range(5):
+        player(number)
+    names: list[str] = []
+    link: str | None = f"{url}?other=1"
+    while link:
+        page = api.get(link).json()
+        names += [item["name"] for item in page["results"]]
+        link = page["next"]
+        assert link is None or "other=1" in link
+
+    assert sorted(names) == ["P0", "P1", "P2", "P3", "P4"]
+    assert "teams" not in url or names == sorted(names)
+    assert api.get(f"{url}?cursor=wrong").status_code == 404
+
+
+def test_only_items_of_the_partition_exist(api: APIClient) -> None:
+    red, blue = player(team="red"), player(1, team="blue")
+    url = f"/teams/red/players/{blue.pk}/"
+
+    for method in ("get", "put", "patch", "delete"):
+        assert getattr(api, method)(url, {}, format="json").status_code == 404
+    sent = {"email": "new@example.org", "team": "blue", "name": "New"}
+    assert api.post("/teams/red/players/", sent, format="json").json()["team"] == "red"
+    moved = api.patch(f"/teams/red/players/{red.pk}/", {"team": "blue"}, format="json")
+    assert moved.json()["team"] == "red"
+
+
+def test_items_with_a_sort_key_have_both_parts_in_the_url(api: APIClient) -> None:
+    made = api.post("/chairs/", {"hall": "a,b", "row": 1}, format="json")
+    assert made.status_code == 201
+    assert api.post("/chairs/", {"hall": "a,b", "row": 1}, format="json").status_code == 400
+
+    key = {"Idempotency-Key": "k"}
+    made = api.post("/chairs/", {"hall": "c", "row": 1}, format="json", headers=key)
+    assert (made.status_code, set(made.json())) == (400, {"Idempotency-Key"})
+
+    changed = api.put("/chairs/a,b,1/", {"guest": "Ann", "row": 9, "hall": "x"}, format="json")
+
+    assert changed.json() == {"hall": "a,b", "row": 1, "guest": "Ann"}
+    for url in ("/chairs/a/", "/chairs/a,x/", "/chairs/a,2/"):
+        assert api.get(url).status_code == 404
+
+
+def test_an_item_is_found_by_a_unique_value(api: APIClient) -> None:
+    player()
+
+    assert api.get("/emails/P0@example.org/").json()["name"] == "P0"
+    assert api.get("/emails/none@example.org/").status_code == 404
+
+
+def test_numbered_items_are_issued(api: APIClient) -> None:
+    key = {"Idempotency-Key": str(uuid.uuid4())}
+    made = [api.post("/bills/", {"text": "A"}, format="json", headers=key) for _twice in range(2)]
+    made.append(api.post("/bills/", {"text": "B"}, format="json"))
+
+    assert [answer.json()["number"] for answer in made] == [1, 1, 2]
+    assert [item["text"] for item in api.get("/bills/").json()["results"]] == ["A", "B"]
+    assert api.get("/bills/2026,2/").json()["text"] == "B"
+
+
+def test_what_would_be_ignored_is_refused() -> None:
+    for wrong in (
+        {"get_queryset": lambda _view: None},
+        {"queryset": Player.objects.page("red", index_name="by_team")},
+    ):
+        with pytest.raises(TypeError, match="Override get_partition"):
+            type("Wrong", (rest.ModelViewSet,), {"serializer_class": PlayerSerializer, **wrong})
+    request = APIRequestFactory().get("/")
+    for wrong in ({"pagination_class": PageNumberPagination}, {"pagination_class": None}):
+        view = type("Wrong", (Players,), wrong).as_view({"get": "list"})
+        with pytest.raises(ImproperlyConfigured, match="CursorPagination"):
+            view(request)
+    with pytest.raises(ImproperlyConfigured, match="needs get_partition"):
+        TeamPlayers.as_view({"get": "list"})(request)
+
+
+def test_declared_fields_and_validators_are_the_frameworks() -> None:
+    class Own(rest.ModelSerializer):
+        label = serializers.CharField(source="name")
+        shout = serializers.SerializerMethodField()
+
+        class Meta:
+            model = Player
+            fields = ("label", "shout", "noun")
+            extra_kwargs = {"label": {"max_length": 3}}  # noqa: RUF012
+
+        def get_shout(self, item: Player) -> str:
+            return item.name.upper()
+
+    Player.noun = property(lambda _player: "player")  # type: ignore[attr-defined]
+    assert Own(player()).data == {"label": "P0", "shout": "P0", "noun": "player"}
+    del Player.noun  # type: ignore[attr-defined]
