@@ -16,6 +16,7 @@ commands leave them out, as they do Django's deployment checks. `check --deploy`
     dynamo.W002   a table has no point-in-time recovery
     dynamo.W003   an app before `dynamo` replaces one of its commands
     dynamo.W005   a package of the project hides one of the library
+    dynamo.I001   DynamoDB is another engine than AWS's, and this cannot be verified
     dynamo.W006   an overridden `save`, or a receiver of a model's signal, is not called
     dynamo.W007   the engine refuses queries of an index with several partition or sort attributes
     dynamo.W004   some of the items that a table returns first are damaged, or could not be read
@@ -26,17 +27,19 @@ import uuid
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from django.apps import apps
 from django.conf import settings
 from django.core.cache import caches
-from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.checks import CheckMessage, Error, Info, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import find_commands, get_commands
 from django.db.models import signals
 
 from dynamo.cache import DynamoCache
 from dynamo.cache.items import CacheItem
+from dynamo.client.endpoints import configured_endpoint, is_loopback
 from dynamo.client.plain import all_models
 from dynamo.client.sending import send
 from dynamo.exceptions import (
@@ -71,6 +74,7 @@ _PACKAGES = ("accounts", "locks", "outbox", "sequences", "uploads")
 SAMPLE = 100
 
 _VALUES = {"S": {"S": "0"}, "N": {"N": "0"}, "B": {"B": b"0"}}
+_HOSTS_OF_AWS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 _WARNINGS = {TTL: "W001", RECOVERY: "W002"}
 
 #: What to do about each finding.
@@ -83,6 +87,7 @@ _HINTS = {
     "E006": "Run manage.py createtables: it creates indexes and waits for them.",
     "W001": "Run manage.py createtables, which also completes existing tables.",
     "W002": "Run manage.py createtables, which also completes existing tables.",
+    "I001": "Run this library's tests on the engine: docs/deployment.md, Without AWS.",
     "W003": "Put dynamo first.",
     "W005": "Rename your package, unless you meant to replace that of the library.",
     "W007": "dynoxide is such an engine; use AWS or ministack.",
@@ -93,7 +98,7 @@ _HINTS = {
 
 
 def _finding(number: str, text: str) -> CheckMessage:
-    kind = Error if number.startswith("E") else Warning
+    kind = {"E": Error, "W": Warning, "I": Info}[number[0]]
     return kind(text, _HINTS.get(number), id=f"dynamo.{number}")
 
 
@@ -176,6 +181,14 @@ def check_commands(app_configs: object, **kwargs: object) -> list[CheckMessage]:
 
 
 def _findings() -> Iterator[CheckMessage]:
+    url = configured_endpoint("dynamodb")
+    if url and not is_loopback(url) and not (urlsplit(url).hostname or "").endswith(_HOSTS_OF_AWS):
+        yield _finding(
+            "I001",
+            f"{url} is not AWS. Tables, transactions and request tokens are checked. It cannot be "
+            "verified that simultaneous transactions are isolated, that a crash loses no write, "
+            "or that the capacity suffices.",
+        )
     try:
         yield from _check_tables()
     except DynamoError as error:

@@ -237,6 +237,17 @@ def test_an_unreachable_engine_is_one_finding_of_one_line() -> None:
     assert "\n" not in findings[0].msg
 
 
+def test_an_engine_that_is_not_aws_names_what_no_check_verifies() -> None:
+    with through("http://engine.invalid:8000"), deadline.within(0.1):
+        foreign = found()
+    with through("https://dynamodb.invalid.amazonaws.com"), deadline.within(0.1):
+        of_aws = found()
+
+    assert [finding.id for finding in foreign] == ["dynamo.I001", "dynamo.E005"]
+    assert "isolated" in foreign[0].msg
+    assert [finding.id for finding in of_aws] == ["dynamo.E005"]
+
+
 @pytest.mark.usefixtures("prefix")
 def test_findings_before_a_failure_are_kept(proxy: FaultProxy) -> None:
     first, *others = few_tables()

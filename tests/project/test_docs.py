@@ -94,7 +94,7 @@ def _is_importable(page: Path, name: str) -> bool:
     parts = name.split(".")
     return (
         page.name == "tutorial.md"
-        or re.search(r"\.[EW]\d{3}$", name) is not None
+        or re.search(r"\.[EIW]\d{3}$", name) is not None
         or any(_resolves(parts, modules) for modules in range(len(parts), 0, -1))
     )
 
