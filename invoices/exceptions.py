@@ -14,8 +14,7 @@ InvoiceError (a SequenceError)
 ├── SendingReused        the request id sent the invoice to another address
 ├── TooManySendings      the invoice was sent too often within two days
 ├── AddressBookFull      the account has as many customers as it may
-├── ExportUnavailable    of an export that is stored in S3: S3 or Lambda refused, or did not answer
-└── ExportTooSlow        of such an export: the function's time is not enough to make the file
+└── ExportUnavailable    of an export that is stored in S3: S3 or Lambda refused, or did not answer
 """
 
 from datetime import date
@@ -152,9 +151,3 @@ class ExportUnavailable(InvoiceError):
     """S3 or Lambda refused, or did not answer."""
 
     text = "The export cannot be reached. Try again later."
-
-
-class ExportTooSlow(InvoiceError):
-    """The function's time is not enough to make the file."""
-
-    text = "The function's time is not enough to make the file."

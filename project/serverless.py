@@ -1,6 +1,6 @@
 """The site on AWS Lambda: `handler` answers HTTP requests, `run_command` runs commands.
 
-`export_handler` makes the files that pages ask for, `run_tasks` runs background tasks.
+`run_tasks` runs background tasks.
 
 Function URLs and HTTP APIs send requests in events of format 2.0. A process handles one event at a
 time; between two events it is frozen, for milliseconds or for hours.
@@ -121,27 +121,6 @@ def _failure(text: str, cookies: list[str]) -> dict[str, Any]:
         "body": text,
         "isBase64Encoded": False,
     }
-
-
-class ExportFailed(Exception):
-    """An export failed. Lambda counts it as an error of the function."""
-
-
-def export_handler(event: dict[str, Any], context: Any) -> None:
-    """Make the export that a page asked for in an asynchronous invocation.
-
-    Raises:
-        ExportFailed: with the name of the error.
-    """
-    from invoices.output import exports  # only here, as it takes time
-
-    request_id.set(context.aws_request_id)
-    try:
-        exports.make(event, context.get_remaining_time_in_millis() / 1000)
-    except Exception as error:
-        # Our log hides secrets. Lambda's line of the error would not.
-        log.exception("An export failed")
-        raise ExportFailed(f"{type(error).__name__}; see the log.") from None
 
 
 def _bytes_of(answer: dict[str, Any]) -> int:

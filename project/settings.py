@@ -75,20 +75,15 @@ env.check(DEBUG or bool(AWS_REGION) or _has_wrong_region, "AWS_REGION", "is not 
 _endpoint_of_dynamodb = env.read("AWS_ENDPOINT_URL_DYNAMODB", environment.endpoint)
 _endpoint_of_all = env.read("AWS_ENDPOINT_URL", environment.endpoint)
 # Used elsewhere; read here too, so that a malformed one is reported with the others.
-for _service in ("S3", "LAMBDA", "SSM"):
+for _service in ("S3", "SSM"):
     env.read(f"AWS_ENDPOINT_URL_{_service}", environment.endpoint)
 # In development, the embedded engine is used unless an endpoint is set.
 DYNAMODB_LOCAL = DEBUG and not (_endpoint_of_dynamodb or _endpoint_of_all)
 DYNAMODB_LOCAL_DIR = BASE_DIR / "var"
 
-# On AWS Lambda, whose responses have at most 6 MB: the bucket for exports, and the function that
-# makes them. Without them exports are made while they are sent.
+# On AWS Lambda, whose responses have at most 6 MB: the bucket for exports, which tasks make.
+# Without it they are made while they are sent.
 EXPORTS_BUCKET = env.read("EXPORTS_BUCKET", environment.bucket)
-EXPORTS_FUNCTION = env.read("EXPORTS_FUNCTION", environment.function)
-_exports = ("EXPORTS_BUCKET", "EXPORTS_FUNCTION")
-for _name, _other in (_exports, _exports[::-1]):
-    _is_alone = bool(vars()[_name]) and not vars()[_other]
-    env.check(not _is_alone, _name, f"is set without a valid {_other}")
 
 # Django ----------------------------------------------------------------------------------------
 

@@ -3,15 +3,12 @@
     exports/<account>/<id>/invoices-2026.zip    the file, once it is whole
     exports/<account>/<id>/failed               it could not be made
 
-A page asks Lambda for the file (`start`), another function makes it (`make`), and the page looks
-into the bucket (`state_of`). The URL of the page says which export it is about, and is signed.
-Nothing else is stored, except in the cache which export of an account may be running.
+A page enqueues a task for the file (`start`), a worker makes it (`make`), and the page looks into
+the bucket (`state_of`). The URL of the page says which export it is about, and is signed. Nothing
+else is stored, except in the cache which export of an account may be running.
 
-Lambda may run an event twice, also at the same time: both runs write the same key, and S3 takes
-only the first (If-None-Match). It runs an event again if the function was killed; the parts that
-were stored until then are removed by the bucket's lifecycle rule.
-
-Source: https://docs.aws.amazon.com/lambda/latest/dg/invocation-async.html
+A task may run again after its worker was killed: S3 takes the file once (If-None-Match). The parts
+that were stored until then are removed by the bucket's lifecycle rule.
 """
 
 import hashlib
@@ -33,21 +30,22 @@ from django.core.cache import cache as default_cache
 from django.utils.http import content_disposition_header
 
 from accounts.models import account_model
+from dynamo import Busy
 from dynamo.cache import DynamoCache
 from dynamo.client import endpoints
 from dynamo.runtime.deadline import uncounted
 from dynamo.runtime.processes import PerProcess
-from invoices.exceptions import ExportTooSlow, ExportUnavailable
+from invoices.exceptions import ExportUnavailable
 from invoices.output.files import YEAR_FILES, account_as_json
 from invoices.store.issuing import today
 from invoices.store.lists import all_records
+from outbox import Retry, TaskContext, task
 from uploads import s3
 from uploads.s3 import ObjectExists, StorageFailed
 
 log = logging.getLogger(__name__)
 
-#: After this time the page offers to start again, and the account may. Lambda runs an event again
-#: one minute and three minutes after a function was killed.
+#: After this time the page offers to start again, and the account may.
 LATE_SECONDS = 5 * 60
 
 #: How long a link to S3 can be used. It is made when it is needed.
@@ -58,9 +56,6 @@ _ATTEMPTS = 3
 
 #: The name of the empty object of an export that failed.
 FAILED = "failed"
-
-#: How much of the function's time is reserved to remove what it stored.
-SECONDS_TO_CLEAN_UP = 10.0
 
 PART_BYTES = 8 * 1024 * 1024
 
@@ -79,7 +74,6 @@ def _make_s3() -> object:
 
 
 _s3: PerProcess[Any] = PerProcess(_make_s3)
-_lambda: PerProcess[Any] = PerProcess(lambda: endpoints.client("lambda", _CONFIG))
 _cache = cast(DynamoCache, default_cache)
 
 
@@ -116,8 +110,8 @@ class Export:
         return self.folder + self.name
 
     @property
-    def event(self) -> str:
-        """What the function gets, as JSON."""
+    def mark(self) -> str:
+        """What the cache has while it may be running."""
         return json.dumps(asdict(self))
 
     @property
@@ -142,16 +136,16 @@ def _signer() -> signing.Signer:
 def start(export: Export) -> Export:
     """Start an export and return it with its id; or the one of the account that may be running.
 
-    Costs 1 write unit and 1 request to Lambda; 1 request and 1 read unit more if one is running.
+    Costs 2 requests and 2 write units; 1 request and 1 read unit if one is running.
 
     Raises:
-        ExportUnavailable: Lambda did not take it.
+        ExportUnavailable: others of the account began and ended meanwhile.
         Unavailable: see `dynamo.client.sending.send`.
     """
     export = replace(export, id=str(uuid.uuid4()), began=int(time.time()))
     slot = _slot_of(export.account)
     for _attempt in range(_ATTEMPTS):
-        if _cache.add(slot, export.event, LATE_SECONDS):
+        if _cache.add(slot, export.mark, LATE_SECONDS):
             break
         # None if it ended in between.
         if running := _cache.get(slot):
@@ -159,13 +153,8 @@ def start(export: Export) -> Export:
     else:
         raise ExportUnavailable
     try:
-        with _reaching_aws():
-            _lambda().invoke(
-                FunctionName=settings.EXPORTS_FUNCTION,
-                InvocationType="Event",
-                Payload=export.event.encode(),
-            )
-    except ExportUnavailable:
+        make.enqueue(asdict(export))
+    except Busy:
         # If only the reply was lost, the file is made all the same, and nobody reads it.
         end(export)
         raise
@@ -174,7 +163,7 @@ def start(export: Export) -> Export:
 
 def end(export: Export) -> None:
     """Let the account start another export, if this one is the running one. Costs 1 write unit."""
-    _cache.delete_if(_slot_of(export.account), export.event)
+    _cache.delete_if(_slot_of(export.account), export.mark)
 
 
 def state_of(export: Export) -> State:
@@ -225,48 +214,48 @@ def _slot_of(account: str) -> str:
     return f"exports.{account}"
 
 
-# The function that makes the file ----------------------------------------------------------------
+# The task ----------------------------------------------------------------------------------------
 
 
-def make(event: dict[str, Any], seconds: float) -> None:
-    """Create the file of the export in `event`, as `start` sent it, within `seconds`.
+@task(takes_context=True, retry=Retry(attempts=3, delay=2))
+def make(context: TaskContext, export: dict[str, Any]) -> None:
+    """Create the file of an export.
 
-    Nothing happens if it was made, or failed, before. Memory holds one part (8 MB) and one page of
-    invoices (1 MB). Costs 2 requests to S3, 1 for each part, and those of the file's pieces.
+    Nothing happens if it was made before. Memory holds one part (8 MB) and one page of invoices
+    (1 MB). Costs 2 requests to S3, 1 for each part, and those of the file's pieces.
 
     Raises:
-        ExportTooSlow: it would take longer. As after all errors, the parts are removed.
-        StorageFailed, ExportUnavailable: S3 refused, or did not answer.
+        StorageFailed, ExportUnavailable: S3 refused, or did not answer. As after all errors, the
+            parts are removed. After the last attempt the page says that the export failed.
     """
     began = time.monotonic()
-    ends_at = began + seconds - SECONDS_TO_CLEAN_UP
-    export = Export(**event)
-    if state_of(export) in {"preparing", "late"}:
+    asked = Export(**export)
+    if state_of(asked) in {"preparing", "late"}:
         try:
-            _upload(export, ends_at)
-        except BaseException:
-            # The page says so, and the account may start again.
-            with suppress(ObjectExists):
-                s3.put(settings.EXPORTS_BUCKET, export.folder + FAILED, b"", _sha256(b""))
-            end(export)
+            _upload(asked)
+        except Exception:
+            if context.is_last:
+                with suppress(ObjectExists):
+                    s3.put(settings.EXPORTS_BUCKET, asked.folder + FAILED, b"", _sha256(b""))
+                end(asked)
             raise
-        log.info("Stored %s in %.1f s", export.key, time.monotonic() - began)
-    end(export)
+        log.info("Stored %s in %.1f s", asked.key, time.monotonic() - began)
+    end(asked)
 
 
-def _upload(export: Export, ends_at: float) -> None:
+def _upload(export: Export) -> None:
     bucket, key = settings.EXPORTS_BUCKET, export.key
     upload_id, _was_repeated = s3.create_upload(bucket, key)
     try:
         parts = [
             s3.send_part(bucket, key, upload_id, number, part, _sha256(part))
-            for number, part in enumerate(_parts(_pieces(export), ends_at), 1)
+            for number, part in enumerate(_parts(_pieces(export)), 1)
         ]
         s3.complete_upload(bucket, key, upload_id, parts)
     except BaseException as error:
         with suppress(StorageFailed):
             s3.abort_upload(bucket, key, upload_id)
-        # The reply was lost, or another run of the same event was faster.
+        # The reply was lost, or another run of the same task was faster.
         if isinstance(error, StorageFailed) and state_of(export) == "ready":
             return
         raise
@@ -278,12 +267,10 @@ def _pieces(export: Export) -> Iterator[bytes]:
     return YEAR_FILES[export.kind](all_records(export.account, export.year, today()))
 
 
-def _parts(pieces: Iterator[bytes], ends_at: float) -> Iterator[bytes]:
+def _parts(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """The bytes of `pieces` in parts for S3: all but the last have `PART_BYTES` or more."""
     part = bytearray()
     for piece in pieces:
-        if time.monotonic() > ends_at:
-            raise ExportTooSlow
         part += piece
         if len(part) >= PART_BYTES:
             yield bytes(part)

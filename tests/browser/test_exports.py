@@ -1,7 +1,7 @@
 """Exports that are stored in S3, in a real browser: without scripts, and what axe says."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ from invoices.output.exports import LATE_SECONDS, Export
 from invoices.pages import downloads
 from tests.browser.test_axe import seen
 from tests.factories import make_user
-from tests.invocations import Invocations
 from tests.invoice_factories import DAY, issued
+from tests.registration import RunTasks
 from uploads import s3 as uploads_s3
 
 pytestmark = pytest.mark.browser
@@ -23,17 +23,11 @@ pytestmark = pytest.mark.browser
 START = f"/invoices/{DAY.year}.zip"
 
 
-@pytest.fixture
-def api(
-    s3_url: str, bucket: str, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Invocations]:
-    with Invocations() as api:
-        monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", api.url)
-        settings.EXPORTS_BUCKET = bucket
-        settings.EXPORTS_FUNCTION = api.function
-        for client in (stored_exports._lambda, stored_exports._s3, uploads_s3.client):
-            client.reset()
-        yield api
+@pytest.fixture(autouse=True)
+def _exporting(s3_url: str, bucket: str, settings: Any, worker: RunTasks) -> None:
+    settings.EXPORTS_BUCKET = bucket
+    for client in (stored_exports._s3, uploads_s3.client):
+        client.reset()
 
 
 @pytest.fixture
@@ -44,7 +38,7 @@ def ann(engine: str) -> User:
 
 
 def test_without_scripts_the_page_shows_the_file_when_it_is_ready(
-    open_page: Callable[..., Page], browser: Browser, ann: User, api: Invocations
+    open_page: Callable[..., Page], browser: Browser, ann: User, worker: RunTasks
 ) -> None:
     page = open_page(browser, ann, java_script_enabled=False)
 
@@ -52,7 +46,7 @@ def test_without_scripts_the_page_shows_the_file_when_it_is_ready(
     page.get_by_role("link", name="PDFs (ZIP)").click()
     page.get_by_role("button", name="Create the file").click()
     expect(page.get_by_text("The file is being created.")).to_be_visible()
-    stored_exports.make(api.events[0], 60.0)
+    worker()
     link = page.get_by_role("link", name="Download")
     expect(link).to_be_visible()
 
@@ -66,7 +60,7 @@ def test_axe_finds_nothing_serious_on_the_pages_of_exports(
     open_page: Callable[..., Page],
     browser: Browser,
     ann: User,
-    api: Invocations,
+    worker: RunTasks,
     s3: Any,
     bucket: str,
     monkeypatch: pytest.MonkeyPatch,

@@ -15,15 +15,16 @@ from django.test import Client
 
 from accounts.models import User
 from dynamo.cache import DynamoCache
-from invoices.exceptions import ExportTooSlow
 from invoices.output import exports as stored_exports
 from invoices.output.exports import LATE_SECONDS, LINK_SECONDS, Export
+from outbox import TaskContext
+from outbox.models import TaskItem
 from tests.factories import PASSWORD, make_user
 from tests.faults.kinds import DropReply
-from tests.invocations import Invocations
 from tests.invoice_factories import DAY, issued, put_invoice, stored_invoices
 from tests.pages import Page, let_in
 from tests.policies import statements
+from tests.registration import RunTasks
 from tests.session_maps import forget_password_check
 from tests.uploads.s3_proxy import S3Answer, S3Proxy, through
 
@@ -33,45 +34,28 @@ YEAR = DAY.year
 CSV = f"/invoices/{YEAR}.csv"
 ZIP = f"/invoices/{YEAR}.zip"
 JSON = "/accounts/export/"
-#: More than a function needs for these exports.
-SECONDS = 60.0
 
 
 @pytest.fixture(scope="module")
-def _modules_stand_ins(s3_url: str) -> Iterator[tuple[S3Proxy, Invocations]]:
-    # One for the module, as each takes a client of its own, which is slow to make.
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        S3Proxy(s3_url) as proxy,
-        Invocations() as api,
-        through(proxy.url),
-    ):
-        patch.setenv("AWS_ENDPOINT_URL_LAMBDA", api.url)
-        clients = stored_exports._s3, stored_exports._lambda
-        for client in clients:
-            client.reset()
-        yield proxy, api
-    for item in clients:
-        item.reset()
+def _modules_storage(s3_url: str) -> Iterator[S3Proxy]:
+    # One for the module, as it takes a client of its own, which is slow to make.
+    with S3Proxy(s3_url) as proxy, through(proxy.url):
+        stored_exports._s3.reset()
+        yield proxy
+    stored_exports._s3.reset()
 
 
 @pytest.fixture
-def storage(_modules_stand_ins: tuple[S3Proxy, Invocations]) -> S3Proxy:
+def storage(_modules_storage: S3Proxy) -> S3Proxy:
     """A proxy before S3, through which everything goes."""
-    _modules_stand_ins[0].forget()
-    return _modules_stand_ins[0]
+    _modules_storage.forget()
+    return _modules_storage
 
 
 @pytest.fixture(autouse=True)
-def exports(
-    _modules_stand_ins: tuple[S3Proxy, Invocations], storage: S3Proxy, bucket: str, settings: Any
-) -> Invocations:
-    """The site with a bucket for exports. Returns what was sent to Lambda."""
-    api = _modules_stand_ins[1]
-    api.events.clear()
+def _exporting(storage: S3Proxy, bucket: str, settings: Any, worker: RunTasks) -> None:
+    """The site with a bucket for exports."""
     settings.EXPORTS_BUCKET = bucket
-    settings.EXPORTS_FUNCTION = api.function
-    return api
 
 
 @pytest.fixture
@@ -89,10 +73,17 @@ def started(browser: Client, url: str = CSV) -> str:
     return str(response["Location"])
 
 
-def make(exports: Invocations, number: int = -1) -> Export:
-    """What the function does: create the file of an export, by default of the last one."""
-    stored_exports.make(exports.events[number], SECONDS)
-    return Export(**exports.events[number])
+def enqueued() -> list[dict[str, Any]]:
+    """The exports whose tasks wait, in order."""
+    tasks = sorted(TaskItem.scan(), key=lambda item: item.enqueued_at)
+    return [item.arguments[0][0] for item in tasks]
+
+
+def make(number: int = -1) -> Export:
+    """What the last attempt of a task does: create the file of an export, by default the last."""
+    export = enqueued()[number]
+    stored_exports.make.func(TaskContext(task_result=cast(Any, None)), export)
+    return Export(**export)
 
 
 def told(browser: Client, address: str) -> str:
@@ -108,7 +99,7 @@ MADE: dict[str, Callable[[bytes], bool]] = {
 
 @pytest.mark.parametrize("url", MADE)
 def test_a_file_is_made_in_the_background_and_downloaded_from_s3(
-    browser: Client, exports: Invocations, settings: Any, url: str
+    browser: Client, settings: Any, worker: RunTasks, url: str
 ) -> None:
     assert "Create the file" in told(browser, url)
     address = started(browser, url)
@@ -117,7 +108,8 @@ def test_a_file_is_made_in_the_background_and_downloaded_from_s3(
     assert int(waiting["Refresh"]) > 0
     assert browser.get(f"{address}file/")["Location"] == address
 
-    export = make(exports)
+    [export] = enqueued()
+    assert [ran.outcome for ran in worker()] == ["successful"]
 
     ready = browser.get(address)
     assert "The file is ready." in Page(ready).text
@@ -127,7 +119,9 @@ def test_a_file_is_made_in_the_background_and_downloaded_from_s3(
     assert MADE[url](content)
     query = dict(parse_qsl(urlsplit(link).query))
     assert query["X-Amz-Expires"] == str(LINK_SECONDS)
-    assert query["response-content-disposition"] == f'attachment; filename="{export.name}"'
+    assert (
+        query["response-content-disposition"] == f'attachment; filename="{Export(**export).name}"'
+    )
     # Without a bucket, the same file is sent.
     settings.EXPORTS_BUCKET = ""
     sent: Any = browser.get(url)
@@ -138,7 +132,7 @@ def test_a_file_is_made_in_the_background_and_downloaded_from_s3(
 
 
 def test_while_an_export_of_the_account_may_be_running_no_other_one_starts(
-    browser: Client, ann: User, exports: Invocations, at_once: Callable[..., list[Any]]
+    browser: Client, ann: User, at_once: Callable[..., list[Any]]
 ) -> None:
     browsers = [Client() for _number in range(8)]
     for item in browsers:
@@ -147,19 +141,19 @@ def test_while_an_export_of_the_account_may_be_running_no_other_one_starts(
     [first] = set(at_once(lambda number: started(browsers[number]), 8))
     other = browser.post(ZIP, follow=True)
 
-    assert len(exports.events) == 1
+    assert len(enqueued()) == 1
     for text in ("Another file of your account is still being created.", f"invoices-{YEAR}.csv"):
         assert text in Page(other).text
     bob = make_user(username="Bob")
     issued(bob.pk)
     started(let_in(bob))
-    assert len(exports.events) == 2
+    assert len(enqueued()) == 2
     # One that ends late does not let a third one start.
     cache.delete(f"exports.{ann.pk}")  # expired
     second = started(browser)
-    make(exports, 0)
+    make(0)
     assert started(browser) == second != first
-    make(exports)
+    make()
     assert started(browser) not in {first, second}
 
 
@@ -167,7 +161,7 @@ def test_while_an_export_of_the_account_may_be_running_no_other_one_starts(
 
 
 @pytest.fixture
-def nothing_unfinished(exports: Invocations, s3: Any, bucket: str) -> Iterator[None]:
+def nothing_unfinished(_exporting: None, s3: Any, bucket: str) -> Iterator[None]:
     """At the end S3 keeps no parts of a file."""
     yield
     assert s3.list_multipart_uploads(Bucket=bucket).get("Uploads", []) == []
@@ -175,38 +169,33 @@ def nothing_unfinished(exports: Invocations, s3: Any, bucket: str) -> Iterator[N
 
 @pytest.mark.usefixtures("nothing_unfinished")
 def test_two_runs_of_an_event_at_once_and_a_later_one_make_the_file_once(
-    browser: Client, exports: Invocations, storage: S3Proxy, at_once: Callable[..., list[Any]]
+    browser: Client, storage: S3Proxy, at_once: Callable[..., list[Any]]
 ) -> None:
     address = started(browser)
 
-    at_once(lambda _number: make(exports), 2)
-    make(exports)
+    at_once(lambda _number: make(), 2)
+    make()
 
     assert list(storage.stored.values()) == [1]
     assert "The file is ready." in told(browser, address)
     # A lost reply does not lose the file.
     address = started(browser)
     storage.plan("CompleteMultipartUpload", DropReply())
-    make(exports)
+    make()
     assert "The file is ready." in told(browser, address)
 
 
 @pytest.mark.usefixtures("nothing_unfinished")
 def test_a_page_says_that_an_export_failed_or_is_late_and_lets_it_start_again(
-    browser: Client, ann: User, exports: Invocations
+    browser: Client, ann: User
 ) -> None:
-    slow = started(browser)
-    with pytest.raises(ExportTooSlow):
-        stored_exports.make(exports.events[0], stored_exports.SECONDS_TO_CLEAN_UP)
     put_invoice(stored_invoices(ann.pk)[1], lines={"S": "none"})
     failed = started(browser)
     with pytest.raises(Exception, match="damaged"):
-        make(exports)
-    make(exports)  # again, as Lambda does after an error
+        make()
     late = Export(ann.pk, "csv", YEAR, str(uuid.uuid4()), int(time.time()) - LATE_SECONDS)
 
     for address, said in {
-        slow: "The file could not be created.",
         failed: "The file could not be created.",
         f"/invoices/exports/{late.token}/": "The file is not there.",
     }.items():
@@ -214,50 +203,29 @@ def test_a_page_says_that_an_export_failed_or_is_late_and_lets_it_start_again(
         assert said in Page(page).text
         assert "Refresh" not in page
         assert f'action="{CSV}"' in page.content.decode()
-    assert started(browser) not in {slow, failed}
+    assert started(browser) != failed
 
 
-def test_if_lambda_refuses_or_no_place_is_free_the_page_says_so_and_the_next_start_works(
-    browser: Client, ann: User, exports: Invocations
+def test_if_no_place_is_free_the_page_says_so_and_the_next_start_works(
+    browser: Client, ann: User
 ) -> None:
-    exports.is_down = True
-    refused = [browser.post(CSV)]
-    exports.is_down = False
     cast(DynamoCache, cache).end(f"exports.{ann.pk}", 60)
-    refused.append(browser.post(CSV))
 
-    for item in refused:
-        assert item.status_code == 503
-        assert "The file cannot be reached right now." in Page(item).text
-    assert exports.events == []
+    refused = browser.post(CSV)
+
+    assert refused.status_code == 503
+    assert "The file cannot be reached right now." in Page(refused).text
+    assert enqueued() == []
     cache.delete(f"exports.{ann.pk}")
     started(browser)
-    assert len(exports.events) == 1
-
-
-def test_a_page_does_not_wait_long_for_lambda(
-    browser: Client, exports: Invocations, settings: Any
-) -> None:
-    # Less than it waits for Lambda, which does not count.
-    settings.DYNAMODB_PAGE_SECONDS = 2.0
-    exports.answers.clear()
-
-    began = time.monotonic()
-    assert "The file cannot be reached right now." in Page(browser.post(CSV)).text
-    assert time.monotonic() - began < 10
-
-    exports.answers.set()
-    started(browser)
-    # Sent again once, with the same id; then the second start.
-    ids = [event["id"] for event in exports.events]
-    assert [ids.count(id_) for id_ in dict.fromkeys(ids)] == [2, 1]
+    assert len(enqueued()) == 1
 
 
 def test_a_connection_that_died_is_replaced_and_while_s3_does_not_answer_nothing_is_linked(
-    browser: Client, exports: Invocations, storage: S3Proxy
+    browser: Client, storage: S3Proxy
 ) -> None:
     address = started(browser)
-    make(exports)
+    make()
     assert "The file is ready." in told(browser, address)
     # As happens while the function is frozen.
     storage.drop_connections()
@@ -274,10 +242,10 @@ def test_a_connection_that_died_is_replaced_and_while_s3_does_not_answer_nothing
 
 
 def test_an_export_is_shown_to_its_owner_alone_under_its_own_token(
-    browser: Client, exports: Invocations, settings: Any
+    browser: Client, settings: Any
 ) -> None:
     address = started(browser)
-    export = make(exports)
+    export = make()
     bob = make_user(username="Bob")
     head, signature = address.split("/")[3].rsplit(":", 1)
     forged = replace(export, account=bob.pk).token.rsplit(":", 1)[0]
@@ -293,17 +261,15 @@ def test_an_export_is_shown_to_its_owner_alone_under_its_own_token(
     assert "The file is ready." in told(browser, address)
 
 
-def test_a_year_without_invoices_is_not_exported(browser: Client, exports: Invocations) -> None:
+def test_a_year_without_invoices_is_not_exported(browser: Client) -> None:
     for answer in (browser.get("/invoices/1999.zip"), browser.post("/invoices/1999.zip")):
         assert answer.status_code == 404
-    assert exports.events == []
+    assert enqueued() == []
 
 
-def test_the_file_with_all_data_needs_a_fresh_sign_in_at_each_step(
-    browser: Client, exports: Invocations
-) -> None:
+def test_the_file_with_all_data_needs_a_fresh_sign_in_at_each_step(browser: Client) -> None:
     address = started(browser, JSON)
-    make(exports)
+    make()
     forget_password_check(browser)
 
     for response, path in (
@@ -328,17 +294,17 @@ _RIGHTS = {
 
 
 def test_the_policy_has_the_rights_that_are_needed_and_no_others(
-    browser: Client, ann: User, exports: Invocations, storage: S3Proxy
+    browser: Client, ann: User, storage: S3Proxy
 ) -> None:
     address = started(browser)
-    make(exports)
+    make()
     urllib3.request("GET", browser.get(f"{address}file/")["Location"])
     put_invoice(stored_invoices(ann.pk)[1], lines={"S": "none"})
     started(browser)
     with pytest.raises(Exception, match="damaged"):
-        make(exports)
+        make()
 
     sent = {seen.operation for seen in storage.seen}
     needed = {_RIGHTS.get(operation, f"s3:{operation}") for operation in sent}
     allowed = {action for statement in statements("exports") for action in statement["Action"]}
-    assert allowed == needed | {"lambda:InvokeFunction"}
+    assert allowed == needed

@@ -83,19 +83,16 @@ def test_the_template_has_the_same_tables_as_that_of_cloudformation(
 
 
 OF_BOTH = {"ssm:GetParameter", "kms:Decrypt", "logs:CreateLogStream", "logs:PutLogEvents"}
-OF_SITE = {
-    *("s3:AbortMultipartUpload", "s3:GetObject", "s3:ListBucket", "s3:PutObject"),
-    "lambda:InvokeFunction",
-}
+OF_EXPORTS = {"s3:AbortMultipartUpload", "s3:GetObject", "s3:ListBucket", "s3:PutObject"}
 
 
 @pytest.mark.parametrize(
     ("role", "policies", "others"),
     [
         # tests/project/test_url_map.py holds the policy against the requests of all pages.
-        ("SiteRole", ["site"], OF_BOTH | OF_SITE),
+        ("SiteRole", ["site"], OF_BOTH | OF_EXPORTS),
         ("CommandsRole", ["site", "reports"], OF_BOTH),
-        ("TasksRole", ["site", "tasks"], OF_BOTH),
+        ("TasksRole", ["site", "tasks"], OF_BOTH | OF_EXPORTS),
     ],
 )
 def test_a_role_has_the_rights_of_its_policies_and_no_others(

@@ -85,9 +85,7 @@ WRONG: dict[str, list[str | None]] = {
     # The URL of the mail server contains a password.
     "EMAIL_PASSWORD_PARAMETER": ["two words", "/site/email-password"],
     "EMAIL_URL": ["nonsense", "pigeon://mail.example.org", "smtp://mail.example.org:99999"],
-    # The other one is not set.
-    "EXPORTS_BUCKET": ["s3://exports", "exports"],
-    "EXPORTS_FUNCTION": ["a function", "exports"],
+    "EXPORTS_BUCKET": ["s3://exports"],
     "INVOICES_FONT_FOLDER": ["fonts"],
     "PROMETHEUS_MULTIPROC_DIR": ["/nowhere/to/be/found"],
 }

@@ -64,7 +64,6 @@ def _policy(name: str) -> dict[str, Any]:
         "REGION": "${AWS::Region}",
         "ACCOUNT": "${AWS::AccountId}",
         "BUCKET": "${ExportsBucket}",
-        "FUNCTION": "${AWS::StackName}-exports",
         "PREFIX": settings.DYNAMODB_TABLE_PREFIX,
     }.items():
         text = text.replace(written, meant)
