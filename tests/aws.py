@@ -117,7 +117,7 @@ def run(tests: list[tuple[str, Callable[[], None]]]) -> int:
     from django.conf import settings
 
     from benchmarks.scale.prices import READ_DOLLARS, REGION, WRITE_DOLLARS
-    from dynamo.client.tally import counting, table_names
+    from dynamo.client.tally import collect, table_names
     from locks import leases
     from tests.operations import LIBRARY
     from tests.requests import told
@@ -128,7 +128,7 @@ def run(tests: list[tuple[str, Callable[[], None]]]) -> int:
     def note(request: dict[str, Any], **_signal: object) -> None:
         used.update(table_names(request).split("+"))
 
-    with counting() as tally, told(note):
+    with collect() as tally, told(note):
         try:
             for name, test in tests:
                 try:
