@@ -113,6 +113,8 @@ class NumberedModel(Model):
     _parameters = Model._parameters - {"request_id"}
     _never_deleted = "A numbered item is never deleted, because that would leave a gap."
 
+    _left_out = "they were issued since the beginning, or checkseries finds them beyond a counter"
+
     #: Whether a `request_scope` may contain `#`. If so, a request id must not, so that two scopes
     #: never share a guard key.
     scopes_have_hash: ClassVar[bool] = True

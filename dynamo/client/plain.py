@@ -127,6 +127,8 @@ class PlainModel(PynamoModel):
 
     #: Why its items are not part of a dump; empty if they are.
     _not_dumped: ClassVar[str] = ""
+    #: Why `dump_filter` leaves out items of the class; empty if it does not.
+    _left_out: ClassVar[str] = ""
 
     #: Whether `consistent_read=False` is sent as such. Otherwise all reads are consistent.
     _may_miss_writes: ClassVar[bool] = False
@@ -353,16 +355,17 @@ class PlainModel(PynamoModel):
     @classmethod
     def dump_filter(cls, first: Iterable[Item]) -> Callable[[Item], bool]:
         """Tells which items of the table a dump has. `first` are the items of `dumped_first`."""
+        return cls.is_own
 
-        def is_dumped(item: Item) -> bool:
-            try:
-                return cls._is_key_of(item) and bool(cls._class_of(item))
-            except cls.DoesNotExist:
-                return False
-            except DamagedItem:
-                return True  # loading it says so
-
-        return is_dumped
+    @classmethod
+    def is_own(cls, item: Item) -> bool:
+        """Whether the stored `item` is one of this class, perhaps damaged, and no guard item."""
+        try:
+            return cls._is_key_of(item) and bool(cls._class_of(item))
+        except cls.DoesNotExist:
+            return False
+        except DamagedItem:
+            return True
 
     @classmethod
     def _is_key_of(cls, item: Item) -> bool:

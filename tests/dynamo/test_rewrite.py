@@ -11,10 +11,12 @@ from dynamo import IntegerAttribute, Model, TextAttribute, Unique, casefolded
 from dynamo.client.sending import send
 from dynamo.tables import findings
 from dynamo.test import Tables
+from sequences import check_series
 from tests.commands import run
 from tests.dynamo.bands import Singer
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
+from tests.numbered import Ticket, ticket
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -223,3 +225,18 @@ def test_the_guard_items_of_a_removed_unique_are_deleted(
     assert (out, code) == (f"{guards} guard{'s' * (guards > 1)} deleted.\n", 0)
     assert f"{guards} missing" in run("checkunique", label)[0]
     assert len(list(model.scan())) == guards
+
+
+def close(item: Ticket) -> None:
+    item.subject = "Closed"
+
+
+def test_numbered_items_are_changed_and_their_guard_items_are_not() -> None:
+    for number in range(3):
+        ticket("one", request_id=f"r{number}")
+
+    out, err, code = run("rewrite", Ticket._meta.label, f"{__name__}.close")
+
+    assert (out, err, code) == ("3 items read: 3 changed, 0 unchanged, 0 rejected.\n", "", 0)
+    assert [item.subject for item in Ticket.query("one")] == ["Closed"] * 3
+    assert [report.is_sound for report in check_series(Ticket)] == [True]

@@ -106,11 +106,16 @@ class Command(DynamoCommand, dumpdata.Command):
             state.save(model=label, began=began, size=size(), places=None)
         is_dumped = model.dump_filter(first)
         places = state.places()
+        left_out = 0
         for page in bulk.pages(model.table(), places=places, page_limit=findings.PAGE_LIMIT):
             state.save_places(places, size=size())
-            for item in filter(is_dumped, page):
+            items = [item for item in page if is_dumped(item)]
+            for item in items:
                 write(model, item)
+            left_out += len(page) - len(items)
             progress(f"Items of {label}", len(page))
+        if left_out and model._left_out:
+            self.stderr.write(f"{left_out:,} items of {label} are left out: {model._left_out}.")
         state.save(model=None, size=size(), done=[*state.values.get("done", []), label])
 
     def _first_written(self, file: str, label: str, began: int) -> list[Item]:

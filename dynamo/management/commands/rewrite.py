@@ -60,14 +60,13 @@ class Command(DynamoCommand):
         state = State(options["state"], [model._meta.label, options["function"], str(is_dry)])
         counts = dict.fromkeys(("changed", "unchanged", "rejected"), 0)
         call = partial(_changed, model, change, is_dry=is_dry)
-        is_item = model.dump_filter([])
         places = state.places()
         began = time.monotonic()
         pages = bulk.pages(model.table(), places=places, page_limit=findings.PAGE_LIMIT)
         with CountingPool(THREADS) as pool, progress_bars() as progress, collect() as tally:
             for page in pages:
                 state.save_places(places)
-                items = [item for item in page if is_item(item)]
+                items = [item for item in page if model.is_own(item)]
                 # A pool takes all at once, so it gets as many as take about a second.
                 step = rate or BATCH
                 for start in range(0, len(items), step):
