@@ -1,10 +1,12 @@
 """The projects in `examples/` that bring tests of their own: recipes of docs/registration.md."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
+from tests.accounts.test_own_projects import SUITED
 from tests.commands import ROOT
 from tests.environment import clean_environment
 from tests.fork_server import fork_server
@@ -17,10 +19,13 @@ PAGE = dict(FILE.findall((ROOT / "docs" / "registration.md").read_text(encoding=
 
 
 @pytest.mark.parametrize("project", RECIPES)
-def test_the_checks_find_nothing_and_the_tests_pass(project: str) -> None:
+def test_the_checks_find_nothing_and_the_tests_pass(project: str, tmp_path: Path) -> None:
+    folder = shutil.copytree(EXAMPLES / project, tmp_path / project)
+    with (folder / "club" / "settings.py").open("a", encoding="utf-8") as file:
+        file.write(SUITED)
     env = clean_environment(PATH=os.environ["PATH"], PYTHONPATH=str(ROOT))
     for command in (["check", "--fail-level=WARNING"], ["test"]):
-        ended = fork_server.run("manage.py", *command, env=env, folder=EXAMPLES / project)
+        ended = fork_server.run("manage.py", *command, env=env, folder=folder)
         assert ended.returncode == 0, ended.stderr
 
 

@@ -211,6 +211,7 @@ def test_the_wheel_has_the_library_and_nothing_else(wheel: Path) -> None:
     needed = {re.sub(r"[<>=][^;]*", "", package, count=1) for package in packages}
     extras = {
         'argon2-cffi; extra == "accounts"',
+        'django-tasks; extra == "accounts"',
         'cronsim; extra == "tasks"',
         'django-tasks; extra == "tasks"',
         'djangorestframework; extra == "rest"',
