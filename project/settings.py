@@ -297,7 +297,21 @@ EMAIL_TIMEOUT = 10
 
 # Mails, and other work for which no page waits. `manage.py runtasks` runs it, in development
 # `runserver`, and on AWS Lambda a function of its own.
-TASKS = {"default": {"BACKEND": "outbox.TaskBackend"}}
+TASKS = {
+    "default": {
+        "BACKEND": "outbox.TaskBackend",
+        "OPTIONS": {
+            "SCHEDULE": {
+                kind: {"task": "staff.tasks.report", "cron": cron, "args": [kind]}
+                for kind, cron in {
+                    "statistics": "17 3 * * *",
+                    "guards": "27 3 * * *",
+                    "invoices": "37 3 * * *",
+                }.items()
+            }
+        },
+    }
+}
 DEFAULT_FROM_EMAIL = env.read("DJANGO_FROM_EMAIL", environment.sender) or "webmaster@localhost"
 
 # A larger body is answered with 400 and not kept. What the fields of a form allow is below

@@ -1,4 +1,4 @@
-"""Reports that read whole tables: the command `storereport` stores them, pages show the last one.
+"""Reports that read whole tables: a worker stores them, pages show the last one.
 
 A report is stored by one conditional write after its work is done, so a command that is killed
 before leaves the last report as it was. It is JSON of bounded size, because it is one item: it
@@ -252,7 +252,6 @@ class ReportKind:
     title: object
     description: object
     work: Callable[[Progress], Result]
-    schedule: str
 
 
 KINDS = {
@@ -264,7 +263,6 @@ KINDS = {
             _("Statistics"),
             _("Counts accounts, sign-ups, counters, locks and uploads."),
             statistics,
-            "17 3 * * *",
         ),
         ReportKind(
             "guards",
@@ -272,7 +270,6 @@ KINDS = {
             _("Guard check"),
             _("Compares every account with the guard items of its username and email address."),
             guards,
-            "27 3 * * *",
         ),
         ReportKind(
             "invoices",
@@ -280,7 +277,6 @@ KINDS = {
             _("Invoice check"),
             _("Looks for invoice numbers that are missing, duplicate, or beyond their counter."),
             invoices,
-            "37 3 * * *",
         ),
     )
 }

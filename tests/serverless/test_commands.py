@@ -8,7 +8,6 @@ import pytest
 
 from accounts.models import User
 from outbox.models import TaskItem
-from staff.reports import KINDS, last_reports
 from tests.cloudformation import printed
 from tests.factories import make_user
 from tests.serverless.conftest import SITE
@@ -21,22 +20,6 @@ HANDLER = "project.serverless.run_command"
 @pytest.fixture(scope="module")
 def environment(environment: dict[str, str]) -> dict[str, str]:
     return environment | {"DJANGO_LOG_COMMANDS": "on"}
-
-
-def test_the_events_of_the_schedules_store_all_reports(function: Function) -> None:
-    make_user(username="bob")
-
-    for resource in printed("lambdatemplate")["Resources"].values():
-        if resource["Type"] == "AWS::Scheduler::Schedule":
-            event = json.loads(resource["Properties"]["Target"]["Input"])
-            if not event:
-                continue  # it runs tasks
-            assert "The report is stored." in function.invoke(event, seconds=900)
-
-    assert all(report.result for report in last_reports(*KINDS.values()))
-    lines = [json.loads(line) for line in function.log.splitlines()]
-    assert [line["command"] for line in lines if "command" in line] == ["storereport"] * len(KINDS)
-    assert all("requestId" in line for line in lines if "command" in line)
 
 
 def test_a_one_off_command_answers_with_what_it_printed(function: Function) -> None:

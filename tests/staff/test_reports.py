@@ -7,8 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.utils.module_loading import import_string
 
 from locks.lock import Lock, claim_once
+from project import settings as site_settings
 from sequences.counters import next_values
 from staff.models import Report
 from staff.reports import KINDS, LastReport, NewerReport, last_reports, make_report, store
@@ -61,7 +63,7 @@ def test_a_report_is_stored_and_its_page_shows_when_and_by_whom(name: str, path:
     client = let_in(make_staff())
     page = Page(client.get(f"/admin/runs/{path}/"))
     assert "No report is stored yet." in page.text
-    assert f"3 * * * cd /srv/site && .venv/bin/python manage.py storereport {name}" in page.text
+    assert f"manage.py storereport {name}" in page.text
 
     out, err, code = run("storereport", name)
 
@@ -69,8 +71,19 @@ def test_a_report_is_stored_and_its_page_shows_when_and_by_whom(name: str, path:
     text = Page(client.get(f"/admin/runs/{path}/")).text
     assert "Stored 0\xa0minutes ago by" in text
     assert f"@{socket.gethostname()}" in text
-    assert "Check that its command is still scheduled." not in text
+    assert "Check that a worker runs." not in text
     assert stored_entries() == []
+
+
+def test_a_worker_stores_a_report_of_each_kind_every_night() -> None:
+    schedule = site_settings.TASKS["default"]["OPTIONS"]["SCHEDULE"]
+    assert [options["args"] for options in schedule.values()] == [[kind] for kind in KINDS]
+
+    for options in schedule.values():
+        import_string(options["task"]).enqueue(*options["args"])
+
+    stored = last_reports(*KINDS.values())
+    assert [report.stored_by for report in stored] == ["runtasks"] * len(KINDS)
 
 
 def test_the_command_prints_the_report_with_its_problems() -> None:
@@ -161,7 +174,7 @@ def test_a_report_says_its_age_and_how_long_it_took() -> None:
 
     assert "ago by fay" in text
     assert "It took 10\xa0s." in text
-    assert "Check that its command is still scheduled." in text
+    assert "Check that a worker runs." in text
 
 
 # Contents of the reports --------------------------------------------------------------------------
