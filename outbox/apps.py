@@ -3,6 +3,7 @@
 import threading
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 from dynamo.signals import serving
 
@@ -11,6 +12,7 @@ class OutboxConfig(AppConfig):
     """Registers the system check, and lets `runserver` run tasks."""
 
     name = "outbox"
+    verbose_name = _("Background tasks")
     #: Ends the thread of `runserver`.
     stop = threading.Event()
 

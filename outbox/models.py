@@ -55,9 +55,9 @@ class TaskItem(Model):
 
     ttl_attribute = "expires"
 
-    partition = TextAttribute(hash_key=True)
+    partition = TextAttribute(_("partition"), hash_key=True)
     sort = TextAttribute(range_key=True)
-    id = TextAttribute()
+    id = TextAttribute(_("id"))
     function = TextAttribute(_("function"))
     arguments = JSONAttribute(_("arguments"))
     queue = TextAttribute(_("queue"))

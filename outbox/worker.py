@@ -13,14 +13,14 @@ import math
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
-from dynamo import DynamoError, Rejected
+from dynamo import DamagedItem, DynamoError, Rejected
 from dynamo.runtime.clock import now as clock_now
 from dynamo.runtime.threads import together
 from dynamo.wire.types import Item
@@ -31,7 +31,7 @@ from outbox import steps
 from outbox.backend import TaskBackend
 from outbox.exceptions import NotFinished
 from outbox.framework import base, normalize_json, signals, task_backends
-from outbox.models import TaskItem, bounds, now, partition_of, place_time, rank_of
+from outbox.models import FAILED, TaskItem, bounds, now, partition_of, place_time, rank_of
 from outbox.signals import task_ran, tasks_looked_for
 from outbox.steps import LOST, Attempt, holder_of
 from outbox.tasks import TaskContext
@@ -343,6 +343,16 @@ def partitions(queues: Iterable[str] = ()) -> list[str]:
         for shard in range(backend.shards)
     }
     return sorted(found)
+
+
+def stored_tasks(
+    queues: Iterable[str] = (), damaged: Callable[[Item, DamagedItem], Any] | None = None
+) -> Iterator[TaskItem]:
+    """The tasks that have failed for good, wait or run. Costs 1 read unit per 4 KB of them."""
+    known = {queue for backend in own_backends() for queue in backend.queues}
+    failed = (f"{FAILED}#{queue}" for queue in sorted({*queues} or known))
+    for partition in (*failed, *partitions(queues)):
+        yield from TaskItem.query(partition, damaged=damaged)
 
 
 def _set(event: threading.Event, **_signal: object) -> None:

@@ -19,6 +19,8 @@ from dynamo.wire.types import Item
 from invoices.document.invoice import series_of
 from invoices.models import SELLER_VALUES, CustomerItem, InvoiceItem, SellerProfile
 from invoices.store import issuing
+from outbox.admin import TaskAdmin
+from outbox.models import TaskItem
 from sequences.check import last_of
 from sequences.models import REQUEST_PREFIX
 from staff import views
@@ -65,6 +67,7 @@ class StaffAdmin(admin.ModelAdmin):
 
 # Instead of the library's.
 admin.site.unregister(User)
+admin.site.unregister(TaskItem)
 
 
 @admin.register(User)
@@ -161,3 +164,11 @@ class CustomerAdmin(StaffAdmin):
                 request, "openCustomers", changelist.partition
             )
         return page
+
+
+@admin.register(TaskItem)
+class StaffTaskAdmin(StaffAdmin, TaskAdmin):
+    """All staff may restart and discard tasks that have failed."""
+
+    # Django's search form has a text that is not translated.
+    search_fields = ()

@@ -219,6 +219,13 @@ ROWS = {
     "admin:accounts_user_invoice": staff(404, 405, LOOKED_AT, LABEL),
     "admin:accounts_user_invoice_pdf": staff(404, 405, LOOKED_AT, LABEL),
     "admin:invoices_customeritem_changelist": staff(200, 200),
+    "admin:outbox_taskitem_changelist": staff(200, "admin:outbox_taskitem_changelist"),
+    "admin:outbox_taskitem_add": staff(403, 403),
+    # There is none.
+    "admin:outbox_taskitem_change": staff("admin:index", 403, "0"),
+    "admin:outbox_taskitem_delete": staff(403, 403, "0"),
+    "admin:outbox_taskitem_action": staff("admin:index", "admin:index", "0", "restart"),
+    "admin:outbox_taskitem_history": staff("admin:index", "admin:index", "0"),
     # Without the name of one.
     "admin:lock": staff(404, 404),
     "admin:record": staff(200),

@@ -11,9 +11,10 @@ from locks.exceptions import UnknownLock
 from locks.registry import look
 from outbox.exceptions import UnknownTask
 from outbox.framework import InvalidTask, base
-from outbox.management.base import as_json, stored_tasks
+from outbox.management.base import as_json
 from outbox.models import TaskItem
 from outbox.steps import LONG_SECONDS, task_of
+from outbox.worker import stored_tasks
 
 
 class Command(DynamoCommand):

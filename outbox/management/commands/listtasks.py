@@ -6,7 +6,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from dynamo.management.base import DynamoCommand
-from outbox.management.base import as_json, stored_tasks
+from outbox.management.base import as_json
+from outbox.worker import stored_tasks
 
 
 class Command(DynamoCommand):

@@ -1,0 +1,76 @@
+"""Tasks in the admin (`dynamo.admin`): what waits, runs or has failed for good."""
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.utils.translation import gettext, gettext_lazy as _
+
+from dynamo import Page, Transaction, admin
+from dynamo.admin.changelist import ChangeList, Filter
+from outbox.exceptions import NotFailed
+from outbox.models import FAILED, TaskItem
+from outbox.steps import discard, restart
+from outbox.worker import own_backends, partitions, stored_tasks
+
+
+@admin.register(TaskItem)
+class TaskAdmin(admin.ModelAdmin):
+    """Nothing is changed but what has failed: that is restarted or discarded.
+
+    The list has what has failed first. A search by an id finds the record of a task.
+    """
+
+    list_display: Any = ("function", "queue", "status", "enqueued_at", "failures")
+    list_filter: Any = ("partition",)
+    search_fields: Any = ("partition",)
+    search_help_text = _("By the id of a task that has ended, or was repeated.")
+    fields: Any = (
+        *("id", "function", "arguments", "queue", "priority", "status", "enqueued_at", "run_after"),
+        *("started_at", "finished_at", "failures", "workers", "errors", "return_value"),
+    )
+    actions: Any = ("restart", "discard")
+
+    def has_act_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        """Who may change tasks may restart and discard them."""
+        return super().has_change_permission(request, obj)
+
+    def _never(self, request: HttpRequest, obj: object = None) -> bool:
+        return False
+
+    has_add_permission = has_change_permission = has_delete_permission = _never
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        """With a link for each shard, and for what has failed."""
+        changelist = super().get_changelist_instance(request)
+        queues = sorted({queue for backend in own_backends() for queue in backend.queues})
+        for spec in changelist.filter_specs:
+            failed = [(f"{FAILED}#{queue}", gettext("failed: %s") % queue) for queue in queues]
+            spec.pairs = [*failed, *((name, name) for name in partitions())]
+            spec.template = Filter.template
+        return changelist
+
+    def get_page(self, request: HttpRequest, changelist: ChangeList) -> Page[Any]:
+        """Without a filter the first tasks of all partitions, one request for each."""
+        if changelist.query or changelist.source is not None:
+            return super().get_page(request, changelist)
+        return Page([*islice(stored_tasks(damaged=lambda *_item: None), self.list_per_page)], None)
+
+    @admin.action(description=_("Start again"), permissions=["act"])
+    def restart(self, request: HttpRequest, obj: TaskItem, write: Transaction) -> None:
+        """Let a task that has failed for good run again."""
+        _checked(restart, obj, write)
+
+    @admin.action(description=_("Discard"), permissions=["act"])
+    def discard(self, request: HttpRequest, obj: TaskItem, write: Transaction) -> None:
+        """Delete a task that has failed for good."""
+        _checked(discard, obj, write)
+
+
+def _checked(operation: Callable[..., None], obj: TaskItem, write: Transaction) -> None:
+    try:
+        operation(obj.id, write=write)
+    except NotFailed as error:
+        raise ValidationError(_("This task has not failed for good.")) from error

@@ -1,0 +1,78 @@
+"""Staff sees the tasks that wait, run or have failed, and restarts or discards failed ones."""
+
+from typing import Any
+
+import pytest
+
+from dynamo.admin.shown import id_of
+from outbox.models import TaskItem
+from outbox.test import run_tasks
+from tests.outbox import functions
+from tests.outbox.functions import note
+from tests.pages import Page
+from tests.staff.scenes import WHY, let_in, logged_actions, make_staff
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+LIST = "/admin/outbox/taskitem/"
+
+
+@pytest.fixture
+def client(engine: str, settings: Any) -> Any:
+    settings.TASKS = {"default": {"BACKEND": "outbox.TaskBackend"}}
+    return let_in(make_staff(username="grace"))
+
+
+def failed() -> TaskItem:
+    functions.fail_for_good.enqueue()
+    run_tasks(raise_errors=False)
+    [item] = TaskItem.query("failed#default")
+    return item
+
+
+def act(client: Any, item: TaskItem, action: str) -> Any:
+    path = f"{LIST}{id_of(item)}/action/{action}/"
+    page = Page(client.get(path))
+    shown = {name: page.value(name) for name in page.fields}
+    return client.post(path, shown | WHY, follow=True)
+
+
+def test_the_list_has_failed_tasks_first_and_a_filter_for_each_shard(client: Any) -> None:
+    item = failed()
+    waiting = note.enqueue("x")
+
+    text = client.get(LIST).content.decode()
+    assert text.index(item.function) < text.index(note.module_path)
+    assert "failed: default" in text
+
+    only = client.get(LIST, {"partition": "failed#default"}).content.decode()
+    assert item.function in only
+    assert note.module_path not in only
+    shown = client.get(f"{LIST}{id_of(item)}/change/")
+    assert (shown.status_code, item.id in shown.content.decode()) == (200, True)
+    assert waiting.id not in shown.content.decode()
+
+
+@pytest.mark.parametrize(("action", "status"), [("restart", "READY"), ("discard", None)])
+def test_a_failed_task_is_restarted_or_discarded_with_an_entry_in_the_audit_log(
+    client: Any, action: str, status: str | None
+) -> None:
+    item = failed()
+
+    act(client, item, action)
+
+    left = {str(task.status) for task in TaskItem.scan()}
+    assert left == ({status} if status else set())
+    assert logged_actions() == [action]
+
+
+def test_a_task_that_waits_is_neither_restarted_nor_discarded(client: Any) -> None:
+    note.enqueue("x")
+    [item] = TaskItem.scan()
+
+    for action in ("restart", "discard"):
+        answer = act(client, item, action)
+        assert "This task has not failed for good." in answer.content.decode()
+
+    assert [task.sort for task in TaskItem.scan()] == [item.sort]
+    assert logged_actions() == []
