@@ -92,12 +92,12 @@ class ShownField(serializers.ReadOnlyField):  # type: ignore[misc]
         return json.loads(json.dumps([value], cls=ShownEncoder))[0]
 
 
+# The classes below have no docstrings: schemas and pages would show them for subclasses.
+
+
+# The framework's, for a `Model`. `create` and `change` of the model store the values. The key of a
+# stored item is read-only. Unique values are checked by the write alone.
 class ModelSerializer(serializers.ModelSerializer):  # type: ignore[misc]
-    """The framework's, for a `Model`. `create` and `change` of the model store the values.
-
-    The key of a stored item is read-only. Unique values are checked by the write alone.
-    """
-
     def get_default_field_names(self, declared_fields: Any, model_info: Any) -> list[str]:
         return [*dict.fromkeys([*model_info.fields, *declared_fields])]
 
@@ -200,17 +200,15 @@ class CursorPagination(BasePagination):  # type: ignore[misc]
         return [{**cursor, "schema": {"type": "string"}}]
 
 
+# For viewsets and generic views of a `ModelSerializer`.
+#
+# They list the items of `get_partition`, of the table or of `index`, in the order of its sort key
+# (`descending`). Without a partition they list the whole table, in no order. An item of another
+# partition does not exist for them, and new items get this one.
+#
+# The URL of an item with a sort key has both parts: `red,1`. `lookup_field` can name an attribute
+# that is unique.
 class ModelMixin:
-    """For viewsets and generic views of a `ModelSerializer`.
-
-    They list the items of `get_partition`, of the table or of `index`, in the order of its sort key
-    (`descending`). Without a partition they list the whole table, in no order. An item of another
-    partition does not exist for them, and new items get this one.
-
-    The URL of an item with a sort key has both parts: `red,1`. `lookup_field` can name an attribute
-    that is unique.
-    """
-
     index: Any = None
     partition: Any = None
     descending = False
@@ -358,12 +356,12 @@ _ANSWERS: dict[type[Exception], Any] = {
 
 
 class GenericViewSet(ModelMixin, viewsets.GenericViewSet):  # type: ignore[misc]
-    """The framework's, for its mixins."""
+    pass
 
 
 class ReadOnlyModelViewSet(ModelMixin, viewsets.ReadOnlyModelViewSet):  # type: ignore[misc]
-    """The framework's: lists and shows items."""
+    pass
 
 
 class ModelViewSet(ModelMixin, viewsets.ModelViewSet):  # type: ignore[misc]
-    """The framework's: lists, shows, creates, changes and deletes items."""
+    pass

@@ -43,6 +43,7 @@ class Match(Model):
 
 @pytest.fixture(scope="module", params=["ministack", "moto"])
 def _engine(request: pytest.FixtureRequest) -> Iterator[str]:
+    pytest.importorskip(request.param)
     with engines.running(request.param) as url:
         yield url
 

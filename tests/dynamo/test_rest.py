@@ -355,3 +355,7 @@ def test_declared_fields_and_validators_are_the_frameworks() -> None:
     Player.noun = property(lambda _player: "player")  # type: ignore[attr-defined]
     assert Own(player()).data == {"label": "P0", "shout": "P0", "noun": "player"}
     del Player.noun  # type: ignore[attr-defined]
+
+
+def test_schemas_show_no_docstrings_of_the_library() -> None:
+    assert not any(getattr(rest, name).__doc__ for name in rest.__all__ if "Cursor" not in name)

@@ -335,6 +335,7 @@ def copied(folder: Path, project: Path) -> Path:
     unread = shutil.ignore_patterns("__pycache__", "library")
     shutil.copytree(ROOT / "tests", copy / "tests", ignore=unread)
     shutil.copytree(ROOT / "docs", copy / "docs", ignore=shutil.ignore_patterns("samples"))
+    shutil.copytree(ROOT / "examples" / "users", copy / "examples" / "users")
     shutil.copy(ROOT / "pyproject.toml", copy)
     return copy
 
