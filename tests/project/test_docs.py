@@ -21,7 +21,8 @@ from tests.commands import ROOT
 from tests.served import documented_options
 
 PAGES = [
-    *(ROOT / name for name in ("README.md", "benchmarks/README.md", "dynamo/guide.md")),
+    *sorted(ROOT.glob("*.md")),
+    *(ROOT / name for name in ("benchmarks/README.md", "dynamo/guide.md")),
     *sorted(ROOT.glob("docs/*.md")),
 ]
 APPS = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"benchmarks", "tests"}
