@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self, cast
 
 from django.contrib.auth.models import BaseUserManager
 from django.views.decorators.debug import sensitive_variables
@@ -18,6 +18,9 @@ class UserManager(Manager[Any]):
     """The manager of an `AbstractUser`: what contrib.auth calls of a model's manager."""
 
     _alters_data = ("create_user", "create_superuser")
+
+    def __get__(self, instance: object, model: type[Any]) -> Self:
+        return cast(Self, super().__get__(instance, model))
 
     @sensitive_variables()
     def create_user(

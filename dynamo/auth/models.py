@@ -159,7 +159,8 @@ class AbstractUser(AbstractBaseUser):
     unique_email = Unique("email", normalize=comparable_email)
 
     _meta: ClassVar[Any] = classproperty(per_class(UserOptions))
-    _default_manager = objects = UserManager()
+    objects: ClassVar[UserManager] = UserManager()
+    _default_manager = objects
 
     #: The model of the groups that `groups` names; None: users cannot be in groups.
     group_model: ClassVar[type[AbstractGroup] | None] = None

@@ -63,6 +63,12 @@ class Items(Generic[M]):
         for item in await in_thread(list, self):
             yield item
 
+    def __bool__(self) -> bool:
+        return self.exists()
+
+    def __getitem__(self, _place: object) -> Never:
+        raise TypeError(self._refusal("[…]"))
+
     def iterator(self, chunk_size: int | None = None) -> Iterator[M]:
         return iter(self)
 
@@ -116,6 +122,9 @@ class Manager(AltersData, Items[M]):
     def __init__(self) -> None:
         # The class that it is read from is its model.
         self._read = None
+
+    def __bool__(self) -> bool:
+        return True
 
     def __get__(self, instance: object, model: type[N]) -> "Manager[N]":
         manager: Any = type(self)()

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from django.core.exceptions import NON_FIELD_ERRORS, MultipleObjectsReturned, ValidationError
 from django.db.models import Model as DjangosModel
@@ -34,7 +34,7 @@ class Habitual(Writable):
     """Django's calls, for `Model`."""
 
     MultipleObjectsReturned = MultipleObjectsReturned
-    objects = Manager[Any]()
+    objects: ClassVar[Manager[Any]] = Manager()
     _default_manager = objects
 
     @classmethod
@@ -77,8 +77,11 @@ class Habitual(Writable):
         Raises:
             Taken: another item has a unique value of `defaults`.
             TypeError: neither the key nor the attributes of one `Unique`.
+            ValueError: a value is None or empty, which many items may have.
             Others as `create`.
         """
+        if empty := [name for name, value in values.items() if value in (None, "", b"")]:
+            raise ValueError(f"No item is found by an empty {empty[0]}: several may have it.")
         try:
             return cls._get_by(**values), False
         except cls.DoesNotExist:

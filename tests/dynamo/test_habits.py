@@ -319,6 +319,9 @@ def test_get_or_create_says_what_it_cannot_do() -> None:
         Pet.get_or_create({"name": "Kit", "chip": "A1"}, pk="kit")
     with pytest.raises(TypeError, match=r"the key .* or one Unique"):
         Pet.get_or_create(name="Tom")
+    for empty in (None, ""):
+        with pytest.raises(ValueError, match="by an empty chip"):
+            Pet.get_or_create({"name": "Tom"}, chip=empty)
     assert len([*Pet.scan()]) == 1
 
 
@@ -515,6 +518,9 @@ def test_shortcuts_and_managers_read_by_key_and_unique() -> None:
     assert [*Pet.objects.all()] == [tom]
     assert Pet.objects.all().exists()
     assert not Pet.objects.none().exists()
+    assert (bool(Pet.objects.all()), bool(Pet.objects.none())) == (True, False)
+    with pytest.raises(TypeError, match=r"page\(…\)"):
+        Pet.objects.all()[:10]
 
     async def read() -> None:
         assert await Pet.objects.aget(chip="A1") == tom

@@ -24,6 +24,7 @@ from dynamo import (
     JSONAttribute,
     Model,
     Page,
+    Reference,
     TextAttribute,
     Transaction,
     Unique,
@@ -160,6 +161,29 @@ def calls() -> int:
         assert report.is_sound, (report.gaps, report.duplicates, report.beyond, report.guards)
     ticket = issue(Ticket(subject="Broken door"), series=str(date.today().year), also=write)
     return ticket.number + next_value("orders") + lease.fence + len(ticket.subject)
+
+
+class Visit(Model):
+    class Meta:
+        table_name = "visits"
+
+    member = Reference(Member)
+    at = DateTimeAttribute(auto_now_add=True)
+    code = TextAttribute(null=True, unique=True)
+
+
+async def habits() -> list[str]:
+    ann, is_new = Member.get_or_create({"club": "chess"}, email="ann@example.org")
+    changed, _is_new = await Member.aupdate_or_create({"club": "go"}, email=ann.email)
+    visit: Visit = Visit.objects.create(member=ann)
+    found: Member = Member.objects.get(pk=visit.member)
+    report = Member.create_many([Member(email="bob@example.org", club="go")])
+    async with Transaction() as write:
+        changed.change(club="chess", write=write)
+    names = [member.club async for member in Member.scan()]
+    for member, error in report.refused:
+        names.append(f"{member.email}: {error}")
+    return names if is_new else [found.club]
 
 
 def rename(member: Member, email: str, *, write: Transaction | None = None) -> None:
