@@ -14,6 +14,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -364,8 +365,12 @@ def _left_out(_stored: Item, error: DynamoError) -> None:
 
 
 def _recover(item: TaskItem) -> bool:
+    task = None
+    # It is placed again also if this worker does not know its function.
+    with suppress(Exception):
+        task = steps.task_of(item)
     try:
-        is_placed = steps.recover(item, _backend(item).retry_of(item.function))
+        is_placed = steps.recover(item, _backend(item).retry_of(item.function, task))
     except LOST:
         # Another worker did it.
         return False

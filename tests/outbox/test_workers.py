@@ -6,6 +6,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ from outbox.models import TaskItem, now
 from outbox.tasks import Retry
 from outbox.worker import Ran, Worker
 from tests.commands import ROOT
+from tests.faults.kinds import Answer, CloseBefore
+from tests.faults.proxy import FaultProxy
 from tests.outbox import functions
 from tests.outbox.conftest import RunTasks
 from tests.outbox.functions import CALLS, GO, bill, note, wait
@@ -233,11 +237,14 @@ def test_a_worker_that_stood_still_cannot_end_what_another_has_taken_over(
     assert result.errors[0].exception_class is WorkerLost
 
 
+@pytest.mark.parametrize("task", [note, functions.fail_twice])
 def test_a_task_that_kills_its_workers_fails_for_good(
-    run_tasks: RunTasks, backend: dict[str, Any]
+    run_tasks: RunTasks, backend: dict[str, Any], task: Any
 ) -> None:
-    backend["RETRY"]["*"] = {"attempts": 3, "delay": 0}
-    result = note.enqueue("poison")
+    """After three attempts: by the settings, or by its own declaration."""
+    if task is note:
+        backend["RETRY"]["*"] = {"attempts": 3, "delay": 0}
+    result = task.enqueue("poison")
 
     for number in range(3):
         lease = Lock(f"w{number}").acquire()
@@ -250,6 +257,58 @@ def test_a_task_that_kills_its_workers_fails_for_good(
     assert (result.status, result.attempts) == ("FAILED", 3)
     assert [error.exception_class for error in result.errors] == [WorkerLost] * 3
     assert run_tasks() == []
+
+
+@pytest.mark.parametrize("seconds", [-60, 60])
+def test_a_worker_whose_clock_differs_by_a_minute_runs_what_can_run_at_once(
+    run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch, seconds: int
+) -> None:
+    note.enqueue("now")
+    note.using(run_after=now() + timedelta(seconds=30)).enqueue("soon")
+    note.using(run_after=now() + timedelta(seconds=90)).enqueue("later")
+    for module in (steps, worker):
+        monkeypatch.setattr(module, "now", lambda: now() + timedelta(seconds=seconds))
+
+    run_tasks()
+
+    assert ([["now"], ["soon"]] if seconds > 0 else [["now"]]) == CALLS
+
+
+@pytest.mark.parametrize("fault", [CloseBefore(), Answer(400, "ThrottlingException")], ids=str)
+def test_a_worker_goes_on_when_the_engine_was_away_and_a_throttled_shard_holds_up_no_other(
+    proxy: FaultProxy,
+    impatient: None,
+    running: Callable[..., threading.Event],
+    backend: dict[str, Any],
+    fault: Any,
+) -> None:
+    if isinstance(fault, CloseBefore):
+        proxy.plan("Query", fault, times=10_000)
+    else:
+        proxy.plan("Query", fault, times=10_000, when=lambda body: "0#default" in str(body))
+    for number in range(40):
+        note.enqueue(number)
+    waiting = [item.id for item in TaskItem.scan() if item.partition.startswith("0#")]
+    running(threads=2)
+    reached = 0 if isinstance(fault, CloseBefore) else 40 - len(waiting)
+    wait_until(lambda: len(CALLS) >= reached and proxy.count("Query") >= 8)
+    assert len(CALLS) == reached
+
+    proxy.forget()
+
+    wait_until(lambda: len(CALLS) == 40)
+
+
+@pytest.mark.slow
+def test_ten_thousand_tasks_at_once_all_run_once(running: Callable[..., threading.Event]) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(note.enqueue, range(10_000)))
+
+    for _worker in range(2):
+        running(threads=4)
+
+    wait_until(lambda: len(CALLS) >= 10_000)
+    assert sorted(call[0] for call in CALLS) == list(range(10_000))
 
 
 PROGRAM = """
