@@ -8,16 +8,22 @@ from accounts.models import User
 from dynamo.client import bulk
 from dynamo.wire.values import text_of
 from invoices.models import InvoiceItem
+from outbox.models import TaskItem
+from outbox.worker import Worker, stored_tasks
 from tests.torture import history
-from tests.torture.checkers import accounts, copies, invoices, locks
+from tests.torture.checkers import accounts, copies, invoices, locks, tasks
 from tests.torture.checkers.accounts import Account
 from tests.torture.checkers.invoices import Stored
 from tests.torture.clients.copies import Seats
 from tests.torture.clients.inspector import wrong_guards, wrong_series
+from tests.torture.clients.tasks import LEASE_SECONDS, ORPHAN, Order, charge
 from tests.torture.findings import Finding, of_calls
 from tests.torture.history import Call
 from tests.torture.resource import Resource
 from tests.torture.run import Run
+
+#: How often the tasks that are left are run, a second apart: they wait for a second at most.
+MOST_ROUNDS = 60
 
 _USER = ("pk", "userName", "email", "version", "fullName")
 _INVOICE = ("series", "number", "requestId", "customerName", "voidReason", "owner")
@@ -26,6 +32,7 @@ _INVOICE = ("series", "number", "requestId", "customerName", "voidReason", "owne
 def check(run: Run) -> tuple[list[Call], list[Finding]]:
     """The calls of a run that has ended, and what is wrong."""
     folder = run.folder
+    end_tasks()
     over = time.monotonic()
     calls = history.read(folder / "histories", run.ends, over)
     findings = [
@@ -36,6 +43,7 @@ def check(run: Run) -> tuple[list[Call], list[Finding]]:
         ),
         *accounts.check(calls, stored_accounts(), engine_kills=run.engine_kills),
         *copies.check(calls, sold_seats()),
+        *tasks.check(calls, charged_orders(), orphans()),
         *invoices.check(calls, stored_invoices()),
         *locks.check(
             calls, {file.name: Resource(file).served() for file in folder.glob("resources/*")}
@@ -67,6 +75,27 @@ def stored_accounts() -> dict[str, Account]:
         for item in _items(User.table(), _USER)
         if "#" not in item["pk"]["S"]
     }
+
+
+def end_tasks() -> None:
+    """Run the tasks that the killed workers left."""
+    for _round in range(MOST_ROUNDS):
+        Worker(threads=4, lease_seconds=LEASE_SECONDS).run(once=True)
+        left = [item for item in stored_tasks() if item.function == charge.module_path]
+        if not left:
+            return
+        time.sleep(1)
+    raise AssertionError(f"{len(left)} tasks do not end, such as {left[0].id}")
+
+
+def charged_orders() -> dict[str, int]:
+    """How often each order was charged, by key."""
+    return {order.pk: order.charged for order in Order.scan()}
+
+
+def orphans() -> list[str]:
+    """The tasks that found no order."""
+    return [item.id for item in TaskItem.scan() if item.return_value == ORPHAN]
 
 
 def sold_seats() -> dict[str, int]:

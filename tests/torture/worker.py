@@ -33,6 +33,7 @@ from tests.torture.clients.invoices import InvoiceClient  # noqa: E402
 from tests.torture.clients.locks import LockClient  # noqa: E402
 from tests.torture.clients.numbers import NumberClient  # noqa: E402
 from tests.torture.clients.pages import Visitor  # noqa: E402
+from tests.torture.clients.tasks import TaskClient, run_tasks  # noqa: E402
 from tests.torture.history import Journal  # noqa: E402
 
 #: The clients of a worker, and how many seconds each pauses on average: a page costs 20 times as
@@ -46,6 +47,7 @@ CLIENTS: dict[str, tuple[type[Client], float]] = {
     "copies-1": (CopyClient, 0.2),
     "numbers": (NumberClient, 0.15),
     "locks": (LockClient, 0.2),
+    "tasks": (TaskClient, 0.15),
     "visitor": (Visitor, 1.0),
     "inspector": (Inspector, 6.0),
 }
@@ -62,6 +64,8 @@ def work(life: str, plan: Plan) -> None:
         arguments = (client, pause_seconds)
         threads.append(threading.Thread(target=_run, args=arguments, name=name, daemon=True))
         threads[-1].start()
+    threads.append(threading.Thread(target=run_tasks, args=(stop,), name="worker", daemon=True))
+    threads[-1].start()
     time.sleep(max(0, plan.ends_at - time.monotonic()))
     stop.set()
     for thread in threads:
