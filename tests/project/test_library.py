@@ -195,7 +195,8 @@ def test_the_wheel_has_the_library_and_nothing_else(wheel: Path) -> None:
     typing = {ROOT / package / "py.typed" for package in PACKAGES}
     typing |= {stub for package in PACKAGES for stub in (ROOT / package).rglob("*.pyi")}
     texts = set(ROOT.glob("[ad]*/locale/*/LC_MESSAGES/django.[mp]o"))
-    tables = {ROOT / "dynamo/auth/usernames.txt", ROOT / "uploads/cloudformation.json"}
+    names = ("auth/usernames.txt", "guide.md")
+    tables = {ROOT / "uploads/cloudformation.json", *(ROOT / "dynamo" / name for name in names)}
     for folder in ("dynamo/templates", "accounts/templates", "accounts/static"):
         tables |= {file for file in (ROOT / folder).rglob("*") if file.is_file()}
     wanted = {str(file.relative_to(ROOT)) for file in {*modules(), *typing, *texts, *tables}}
