@@ -8,10 +8,13 @@ import pytest
 from django.utils import timezone
 
 from dynamo import AlreadyExists, RequestIdReused, Transaction
-from outbox import Task
+from locks import Lock
+from locks.holders import ProcessLease
+from outbox import Task, steps
 from outbox.exceptions import TaskTooLarge
 from outbox.framework import TaskResultDoesNotExist, base, signals, task_backends
 from outbox.models import TaskItem
+from outbox.worker import Worker
 from tests.outbox import functions
 from tests.outbox.conftest import RunTasks
 from tests.outbox.functions import CALLS, Bill, bill, note
@@ -59,9 +62,6 @@ def test_an_asynchronous_function_is_run(run_tasks: RunTasks) -> None:
 
 @pytest.mark.fault_of("moto", "counts other units")
 def test_what_enqueuing_and_a_run_that_succeeds_cost(requests_sent: Requests) -> None:
-    from locks.holders import ProcessLease
-    from outbox import steps
-
     result = note.enqueue(1)
     assert (requests_sent.operations, requests_sent.units) == (["PutItem"], 1)
     requests_sent.clear()
@@ -79,6 +79,35 @@ def test_what_enqueuing_and_a_run_that_succeeds_cost(requests_sent: Requests) ->
     assert requests_sent.operations == ["UpdateItem", "PutItem", "DeleteItem"]
     assert requests_sent.units == 3
     lease.release(remove=True)
+
+
+@pytest.mark.fault_of("moto", "counts other units")
+def test_what_else_costs(requests_sent: Requests, backend: dict[str, Any]) -> None:
+    def cost() -> tuple[list[str], float]:
+        spent = requests_sent.operations, requests_sent.units
+        requests_sent.clear()
+        return spent
+
+    result = note.using(request_id="form-1").enqueue(1)
+    assert cost() == (["TransactWriteItems"], 4)
+    note.get_result(result.id)
+    assert cost() == (["GetItem"] * 2, 2)
+
+    # A look of a worker at 2 queues: half a read unit per shard.
+    found = Worker()._look(once=False)
+    assert cost() == (["Query"] * 16, 8)
+
+    lease = Lock("w").acquire()
+    attempt = steps.claim(found.waiting[0], lease)
+    assert attempt
+    cost()
+    with Transaction() as write:
+        Bill.create(order="7", write=write)
+        attempt.end(write, None)
+    # 4 units more than the bill alone.
+    assert cost() == (["TransactWriteItems"], 6)
+    note.get_result(result.id)
+    assert cost() == (["GetItem"], 1)
 
 
 def test_a_task_exists_if_its_transaction_commits(run_tasks: RunTasks) -> None:
