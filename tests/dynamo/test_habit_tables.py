@@ -255,7 +255,9 @@ def view_option(name: str) -> None:
 
 
 def command(name: str) -> None:
-    assert name in get_commands()
+    if name not in get_commands():
+        assert name in {"collectstatic", "findstatic", "clearsessions"}
+        pytest.skip("Its app is not installed here.")
 
 
 TRIALS: dict[str, Callable[[str], object]] = {
