@@ -420,6 +420,18 @@ def test_a_sign_up_that_hides_which_addresses_are_known(tmp_path: Path, engine: 
     run(tmp_path, engine, HIDDEN_LINK, settings="\nACCOUNTS_PREVENT_ENUMERATION = True\n")
 
 
+LOCAL_CACHE = """
+CACHES["sessions"] = CACHES["default"]
+CACHES["default"] = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+SESSION_CACHE_ALIAS = "sessions"
+ACCOUNTS_PREVENT_ENUMERATION = True
+"""
+
+
+def test_only_sessions_need_the_cache_in_dynamodb(tmp_path: Path, engine: str) -> None:
+    run(tmp_path, engine, HIDDEN_LINK, settings=LOCAL_CACHE)
+
+
 @pytest.mark.parametrize("options", ["default='chess'", "'Club', default_for_new='chess'"])
 def test_a_held_sign_up_is_refused_for_unique_values_that_no_page_asks_for(
     tmp_path: Path, engine: str, options: str
@@ -480,6 +492,13 @@ MIDDLEWARE = site.MIDDLEWARE
         ("ACCOUNTS_LIMITS", {"mail": (-3, 60)}, "mail is not a limit"),
         ("MIDDLEWARE", MIDDLEWARE[:8], "MIDDLEWARE lacks"),
         ("MIDDLEWARE", MIDDLEWARE[::-1], "in another order"),
+        (
+            "MIDDLEWARE",
+            [name for name in MIDDLEWARE if not name.startswith("accounts.")],
+            "lacks what the pages of accounts need: accounts.languages.LanguageMiddleware, "
+            "accounts.limits.middleware.TooManyAttemptsMiddleware, "
+            "accounts.sessions.middleware.AuthenticationMiddleware.",
+        ),
         ("LOGIN_REDIRECT_URL", "nowhere", "LOGIN_REDIRECT_URL is 'nowhere'"),
         ("LOGOUT_REDIRECT_URL", "/gone/", "LOGOUT_REDIRECT_URL is '/gone/'"),
         ("SESSION_ENGINE", "django.contrib.sessions.backends.cache", "SESSION_ENGINE has a wrong"),

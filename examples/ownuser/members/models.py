@@ -1,5 +1,3 @@
-from django.utils.translation import gettext_lazy as _
-
 from accounts.models import AbstractAccount
 from dynamo import TextAttribute, Unique
 
@@ -8,8 +6,8 @@ class Member(AbstractAccount):
     class Meta:
         table_name = "members"
 
-    membership_number = TextAttribute(_("Membership number"), max_length=20, null=True)
-    club = TextAttribute(_("Club"), null=True)
+    membership_number = TextAttribute("Membership number", max_length=20, null=True)
+    club = TextAttribute("Club", null=True)
 
     unique_number = Unique("club", "membership_number")
 
