@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Any
 
 from accounts.models import AbstractAccount, account_model
 from accounts.sessions import services as sessions
+from accounts.signals import account_exporting
 from dynamo import Model
 from dynamo.inputs import in_camel_case
 
@@ -44,6 +46,15 @@ def account_of(user: AbstractAccount) -> dict[str, object]:
     if user.pending_until is not None:
         shown["pendingUntil"] = datetime.fromtimestamp(user.pending_until, UTC)
     return shown
+
+
+def exported_by_apps(user: AbstractAccount) -> dict[str, Any]:
+    """What receivers of `account_exporting` store about the account, by name."""
+    parts: list[tuple[Any, Any]] = account_exporting.send(account_model(), user=user)
+    exported: dict[str, Any] = {}
+    for _receiver, part in parts:
+        exported |= part or {}
+    return exported
 
 
 def sessions_of(user: AbstractAccount) -> list[dict[str, object]]:

@@ -41,8 +41,7 @@ from accounts.pages.base import (
     start_page,
 )
 from accounts.pages.signin import FreshSignInMixin
-from accounts.personal_data import account_of, sessions_of
-from accounts.signals import account_exporting
+from accounts.personal_data import account_of, exported_by_apps, sessions_of
 from dynamo import TableMissing, Unavailable
 from dynamo.middleware import unavailable
 from dynamo.wire.fields import ShownEncoder
@@ -129,10 +128,8 @@ class AccountExportView(FreshSignInMixin, View):
 
     def get(self, request: HttpRequest) -> HttpResponse:
         user = signed_in(request)
-        data: dict[str, Any] = {"account": account_of(user), "sessions": sessions_of(user)}
-        parts: list[tuple[Any, Any]] = account_exporting.send(account_model(), user=user)
-        for _receiver, part in parts:
-            data |= part or {}
+        own = {"account": account_of(user), "sessions": sessions_of(user)}
+        data = own | exported_by_apps(user)
         options = {"indent": 2, "ensure_ascii": False}
         response = JsonResponse(data, ShownEncoder, json_dumps_params=options)
         response["Content-Disposition"] = 'attachment; filename="account.json"'

@@ -13,7 +13,7 @@ from itertools import chain, islice
 from typing import Any
 
 from accounts.models import AbstractAccount
-from accounts.personal_data import account_of, by_stored_name, sessions_of
+from accounts.personal_data import account_of, by_stored_name, exported_by_apps, sessions_of
 from invoices.document.amounts import Line, VatShare
 from invoices.document.fields import fields_of, words_of
 from invoices.document.invoice import Contents, Invoice, Party
@@ -94,6 +94,7 @@ def account_as_json(user: AbstractAccount) -> Iterator[bytes]:
         {"account": {...},
         "sessions": [...],
         "seller": {...},
+        …, what other apps store (`account_exporting`)
         "invoices": [
         {...},
         {...}
@@ -118,6 +119,8 @@ def _account_pieces(user: AbstractAccount, records: Iterable[Record]) -> Iterato
     yield f'{{"account": {_dumped(account_of(user))},\n'.encode()
     yield f'"sessions": {_dumped(sessions_of(user))},\n'.encode()
     yield f'"seller": {_dumped(by_stored_name(profile_of(user.pk), SELLER_VALUES))},\n'.encode()
+    for name, part in exported_by_apps(user).items():
+        yield f'"{name}": {_dumped(part)},\n'.encode()
     yield b'"invoices": ['
     yield from _elements(map(as_full_json, records))
     yield b',\n"customers": ['

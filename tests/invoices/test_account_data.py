@@ -11,6 +11,7 @@ from accounts import personal_data
 from accounts.models import User
 from accounts.services import edit_profile
 from accounts.sessions import services as sessions
+from accounts.signals import account_exporting
 from dynamo.exceptions import Unavailable
 from invoices.document.invoice import Customer
 from invoices.models import SELLER_VALUES
@@ -43,6 +44,19 @@ HIDDEN = {
 
 def parts_of(client: Client) -> list[bytes]:
     return [*client.get(EXPORT).streaming_content]  # type: ignore[attr-defined]  # streamed
+
+
+def test_the_export_has_what_further_apps_store(client: Client, ann: User) -> None:
+    def export_notes(user: User, **_signal: object) -> dict[str, object]:
+        return {"notes": [user.pk]}
+
+    account_exporting.connect(export_notes)
+    try:
+        export = json.loads(b"".join(parts_of(client)))
+    finally:
+        account_exporting.disconnect(export_notes)
+
+    assert (export["notes"], export["customers"]) == ([ann.pk], [])
 
 
 def test_the_export_has_the_account_as_stored(client: Client, ann: User) -> None:
