@@ -39,7 +39,7 @@ class Player(Model):
         name = TextAttribute(range_key=True)
 
     class Meta:
-        table_name = "rest-players"
+        table_name = "tests-rest-players"
 
     email = TextAttribute("Email address", max_length=30)
     team = TextAttribute(choices=[("red", "Red"), ("blue", "Blue")])
@@ -59,7 +59,7 @@ class Player(Model):
 
 class Chair(Model):
     class Meta:
-        table_name = "rest-chairs"
+        table_name = "tests-rest-chairs"
 
     hall = TextAttribute(hash_key=True)
     row = IntegerAttribute(range_key=True)
@@ -68,7 +68,7 @@ class Chair(Model):
 
 class Bill(NumberedItem):
     class Meta:
-        table_name = "rest-bills"
+        table_name = "tests-rest-bills"
 
     text = TextAttribute()
 
