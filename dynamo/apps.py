@@ -6,10 +6,11 @@ DYNAMODB_LEAN               True      False: all requests go through botocore
 DYNAMODB_PAGE_SECONDS       5.5       for `dynamo.middleware.AvailabilityMiddleware`
 DYNAMODB_LOCAL              DEBUG, if the environment names no endpoint
 DYNAMODB_LOCAL_DIR          var/ in BASE_DIR, or in the current directory
-AWS_REGION                  None      botocore finds it
+AWS_REGION                  the variable AWS_REGION, which botocore does not read, or None
 LOG_COMMANDS                False     True: log what each command cost
 """
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def complete(settings: Any) -> None:
         "DYNAMODB_PAGE_SECONDS": 5.5,
         "DYNAMODB_LOCAL": settings.DEBUG and not endpoints.configured_endpoint("dynamodb"),
         "DYNAMODB_LOCAL_DIR": Path(getattr(settings, "BASE_DIR", Path.cwd())) / "var",
-        "AWS_REGION": None,
+        "AWS_REGION": os.environ.get("AWS_REGION"),
         "LOG_COMMANDS": False,
     }
     for name, value in defaults.items():

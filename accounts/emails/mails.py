@@ -13,6 +13,7 @@ from django.conf import settings
 from django.contrib.auth.tokens import default_token_generator
 from django.core.exceptions import ImproperlyConfigured
 from django.core.mail import EmailMessage, get_connection
+from django.core.mail.backends.base import BaseEmailBackend
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import translation
@@ -31,6 +32,10 @@ from outbox import task
 
 #: Prevents automatic replies, such as out-of-office messages (RFC 3834).
 _HEADERS = {"Auto-Submitted": "auto-generated"}
+
+#: How long each step of a mail waits for the mail server if EMAIL_TIMEOUT is not set. Django's
+#: default is to wait forever.
+TIMEOUT_SECONDS = 10
 
 logger = logging.getLogger(__name__)
 
@@ -62,10 +67,16 @@ def deliver(kind: str, to: str, language: str | None, **context: object) -> None
         message = EmailMessage(one_line, text, to=[deliverable_email(to)], headers=_HEADERS)
         # Without a worker a page sends it, after its commit: its other requests keep their time.
         with uncounted():
-            message.connection = get_connection(timeout=uncounted_seconds(settings.EMAIL_TIMEOUT))
+            message.connection = mail_connection()
             message.send()
     except ValueError:
         logger.warning("A mail (%s) was not sent: its address takes no mails.", kind)
+
+
+def mail_connection() -> BaseEmailBackend:
+    """A connection to the mail server, not open yet. See `TIMEOUT_SECONDS`."""
+    seconds = settings.EMAIL_TIMEOUT or TIMEOUT_SECONDS
+    return get_connection(timeout=uncounted_seconds(seconds))
 
 
 @task

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.mail import EmailMessage, get_connection
+from django.core.mail import EmailMessage
 from django.template.loader import render_to_string
 from django.utils import translation
 from django.utils.translation import gettext_lazy as _
@@ -30,12 +30,13 @@ from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
 
 from accounts.attributes import Email, deliverable_email, is_deliverable
+from accounts.emails.mails import mail_connection
 from accounts.limits.attempts import begin_mail_to_others
 from accounts.models import AbstractAccount, account_model
 from dynamo import Busy, Transaction
 from dynamo.auth.addresses import clean_email
 from dynamo.inputs import MultiLine, SingleLine
-from dynamo.runtime.deadline import uncounted, uncounted_seconds
+from dynamo.runtime.deadline import uncounted
 from invoices.document.invoice import Invoice
 from invoices.exceptions import (
     AlreadyVoided,
@@ -265,7 +266,7 @@ def _deliver(mail: EmailMessage, record: Record, sending: Sending) -> Outcome:
     """
     # Without a worker a page sends it, after its commit: its other requests keep their time.
     with uncounted():
-        connection = get_connection(timeout=uncounted_seconds(settings.EMAIL_TIMEOUT))
+        connection = mail_connection()
         connection.open()
         try:
             with Transaction() as write:

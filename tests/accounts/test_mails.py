@@ -228,6 +228,16 @@ def test_no_page_waits_for_a_mail_server_or_depends_on_it_and_no_mail_is_lost(
     assert len(server.taken) == 10
 
 
+@pytest.mark.parametrize(("timeout", "waits"), [(None, mails.TIMEOUT_SECONDS), (3, 3)])
+def test_a_mail_server_is_never_waited_for_without_a_bound(
+    settings: Any, timeout: int | None, waits: int
+) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_TIMEOUT = timeout
+
+    assert mails.mail_connection().timeout == waits  # type: ignore[attr-defined]  # of this one
+
+
 class SlowBackend(EmailBackend):
     """Accepts a mail only after the deadline of the page."""
 

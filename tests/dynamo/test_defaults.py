@@ -14,7 +14,7 @@ OWN = {"DYNAMODB_TABLE_PREFIX": "shop-", "AWS_REGION": "eu-west-1"}
 @pytest.mark.parametrize(
     ("given", "has_endpoint", "expected"),
     [
-        ({"DEBUG": True}, False, {"DYNAMODB_TABLE_PREFIX": "", "AWS_REGION": None}),
+        ({"DEBUG": True}, False, {"DYNAMODB_TABLE_PREFIX": "", "AWS_REGION": "eu-west-2"}),
         ({"DEBUG": True} | OWN, True, OWN),
         ({"DEBUG": False} | OWN, False, OWN),
     ],
@@ -27,6 +27,7 @@ def test_settings_of_the_project_are_kept_and_the_local_engine_needs_debug_and_n
 ) -> None:
     if not has_endpoint:
         monkeypatch.delenv("AWS_ENDPOINT_URL_DYNAMODB")
+    monkeypatch.setenv("AWS_REGION", "eu-west-2")
     settings = SimpleNamespace(BASE_DIR="/srv/shop", **given)
 
     complete(settings)

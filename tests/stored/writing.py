@@ -17,7 +17,7 @@ from typing import Any
 from django.core.cache import cache
 from django.test import Client
 
-from accounts.emails import pending
+from accounts.emails import mails, pending
 from accounts.emails.links import request_change
 from accounts.models import User
 from accounts.services import edit_profile
@@ -27,6 +27,7 @@ from dynamo.wire.types import Item
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer
 from invoices.store.settlement import void
+from invoices.tasks import delete_address_book
 from locks import Lock, claim_once
 from locks.registry import look
 from sequences import next_value, next_values
@@ -36,6 +37,7 @@ from tests.invoice_factories import issued, sell_as
 from tests.items import insert
 from tests.locks.items import abandoned, taken
 from tests.pages import sign_in
+from tests.registration import RunTasks
 from tests.session_maps import begun
 from tests.staff.scenes import acting, do, make_staff
 from tests.stored.releases import FOLDER
@@ -53,9 +55,10 @@ HAL = "pbkdf2_sha256$1000$salt$hHq2CwjSpsUCltVF/ZDe25M5jA5hBHN9+inXRaOGbjU="
 
 
 def test_items_of_each_kind_are_written(
-    engine: str, dynamodb_tables: Any, s3: Any, tmp_path: Path
+    engine: str, dynamodb_tables: Any, s3: Any, tmp_path: Path, worker: RunTasks
 ) -> None:
     about = write_accounts()
+    about["tasks"] = write_tasks(about["accounts"]["Ann.Müller"], worker)
     write_locks()
     write_numbers(about["accounts"]["Ann.Müller"])
     write_uploads(s3, tmp_path)
@@ -126,6 +129,17 @@ def write_accounts() -> dict[str, Any]:
         "heldSignUp": ivy,
         "droppedChange": dropped,
     }
+
+
+def write_tasks(ann: str, worker: RunTasks) -> dict[str, str]:
+    """One that has succeeded, one that has failed for good, and two that wait."""
+    done = mails.deliver_later.enqueue("deleted", "ann@example.org", "en", {"when": "today"})
+    failed = mails.confirm.enqueue(no_such_argument=True)
+    worker()
+    waiting = mails.reset.enqueue("ann@bücher.example", "en")
+    once = delete_address_book.using(request_id="1").enqueue(ann)
+    tasks = {"done": done, "failed": failed, "waiting": waiting, "once": once}
+    return {name: result.id for name, result in tasks.items()}
 
 
 def write_locks() -> None:
