@@ -192,6 +192,14 @@ OVERRIDDEN = """
 assert "The club" in Client().get("/accounts/login/").content.decode()
 """
 
+BLOCK = """{% extends "accounts/login.html" %}
+{% block content %}<p>Members only</p>{{ block.super }}{% endblock %}"""
+
+OVERRIDDEN_BLOCK = """
+page = Client().get("/accounts/login/").content.decode()
+assert "Members only" in page and 'name="password"' in page
+"""
+
 HIDDEN_LINK = """
 ann = Client()
 assert sign_up(ann, username="ann", email="ann@example.org").url == "/accounts/signup/sent/"
@@ -414,6 +422,14 @@ def test_wrong_fields_are_an_error_of_the_check(
 
 def test_a_project_replaces_the_frame_of_all_pages(tmp_path: Path, engine: str) -> None:
     run(tmp_path, engine, OVERRIDDEN, settings=OF_FRAMES, **{"frames/accounts/base.html": FRAME})
+
+
+def test_a_project_changes_a_block_of_a_page_and_keeps_the_rest(
+    tmp_path: Path, engine: str
+) -> None:
+    files = {"frames/accounts/login.html": BLOCK}
+
+    run(tmp_path, engine, OVERRIDDEN_BLOCK, settings=OF_FRAMES, **files)
 
 
 def test_a_sign_up_that_hides_which_addresses_are_known(tmp_path: Path, engine: str) -> None:
