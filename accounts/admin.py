@@ -302,7 +302,7 @@ class AccountAdmin(admin.ModelAdmin):
 
     def delete_model(self, request: HttpRequest, obj: Any, write: Transaction) -> None:
         services.delete(obj, write=write)
-        write.on_commit(obj, lambda _stored: notices.tell(request, "deleted", obj, by_staff=True))
+        notices.tell(request, "deleted", obj, by_staff=True, write=write)
 
     def response_add(
         self, request: HttpRequest, obj: Any, post_url_continue: object = None

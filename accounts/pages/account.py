@@ -116,9 +116,9 @@ class AccountDeleteView(PasswordConfirmedView):
         return resolve_url(settings.LOGOUT_REDIRECT_URL or "login")
 
     def change(self, user: AbstractAccount, form: PasswordConfirmedForm) -> None:
-        services.delete(user)
+        told = partial(notices.tell, self.request, "deleted", user)
+        change_and_mail(partial(services.delete, user), told)
         logout(self.request)
-        notices.tell(self.request, "deleted", user)
 
 
 class AccountExportView(FreshSignInMixin, View):
