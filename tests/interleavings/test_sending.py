@@ -103,6 +103,8 @@ def test_one_request_sends_at_most_once(explore: Explore, faults: dict[str, Any]
     assert reached == {("sent", 1)}.union(*(unknown[name] for name in faults))
 
 
+# Each of some hundred orders makes two PDFs.
+@pytest.mark.slow
 @pytest.mark.parametrize("losses", LOSSES)
 def test_two_requests_are_both_on_record(explore: Explore, losses: int) -> None:
     def expects(outcomes: list[Any]) -> None:
