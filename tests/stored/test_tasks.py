@@ -34,6 +34,13 @@ def test_tasks_that_wait_run_and_those_that_ended_are_read(
     assert statuses() == before | {"waiting": "SUCCESSFUL", "once": "SUCCESSFUL"}
 
 
+def test_a_stored_traceback_names_no_path_of_a_machine(stored: Stored) -> None:
+    [failed] = [item for item in stored.items("tasks") if "errors" in item]
+
+    assert "File " in failed["errors"]["S"]
+    assert 'File \\"/' not in failed["errors"]["S"]
+
+
 def test_a_task_that_has_failed_is_started_again(stored: Stored, worker: RunTasks) -> None:
     failed = stored.about["tasks"]["failed"]
 
