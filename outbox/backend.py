@@ -133,6 +133,11 @@ class TaskBackend(BaseTaskBackend):
             text = f"TASKS[{self.alias!r}] has unknown OPTIONS: {', '.join(sorted(unknown))}."
             known = f"Known are {', '.join(sorted(OPTIONS))}."
             messages.append(checks.Error(text, hint=known, id="outbox.E001"))
+        for name, least in {"SHARDS": 1, "KEEP_DAYS": 0}.items():
+            value = self.options.get(name, least)
+            if not isinstance(value, int) or value < least:
+                text = f"TASKS[{self.alias!r}]: {name} must be a whole number, at least {least}."
+                messages.append(checks.Error(text, id="outbox.E004"))
         for function in self._retries:
             try:
                 self.retry_of(function)

@@ -106,6 +106,9 @@ def test_check_reports_a_schedule_that_cannot_be_used(
     ("options", "id_"),
     [
         ({"SHARD": 8}, "outbox.E001"),
+        ({"SHARDS": 0}, "outbox.E004"),
+        ({"SHARDS": "8"}, "outbox.E004"),
+        ({"KEEP_DAYS": -1}, "outbox.E004"),
         ({"RETRY": {"*": {"tries": 3}}}, "outbox.E002"),
         ({"RETRY": {"*": {"attempts": 0}}}, "outbox.E002"),
     ],
