@@ -3,6 +3,7 @@
 Forms read and write nothing in DynamoDB, except that each attempt at a password is counted.
 """
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from django import forms
@@ -17,7 +18,7 @@ from accounts.attributes import check_reserved, is_time_zone
 from accounts.limits import attempts
 from accounts.models import AbstractAccount, account_model
 from accounts.services import another_username
-from dynamo import Model
+from dynamo import Model, Transaction
 from dynamo.auth.addresses import EMAIL_MAX_LENGTH
 from dynamo.auth.forms import PasswordChangeForm, SetPasswordForm
 from dynamo.auth.passwords import PASSWORD_MAX_LENGTH
@@ -204,8 +205,20 @@ class EmailChangeForm(PasswordConfirmedForm):
 class NewPasswordForm(BoundedPasswordsMixin, SetPasswordForm):
     """Django's form to set a password without the old one."""
 
+    #: Called with the transaction that stores the password.
+    tell: Callable[..., object]
 
-class OwnPasswordChangeForm(BoundedPasswordsMixin, PasswordChangeForm):
+    def save(self, commit: bool = True) -> Any:
+        """Store the password and tell the owner."""
+        user = super().save(commit=False)
+        if commit:
+            with Transaction() as write:
+                user.save(write=write)
+                self.tell(write=write)
+        return user
+
+
+class OwnPasswordChangeForm(NewPasswordForm, PasswordChangeForm):
     """Django's form, with limited attempts. Raises TooManyAttempts when it is cleaned."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

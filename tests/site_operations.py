@@ -104,11 +104,12 @@ def staff_ann() -> User:
 
 
 def _confirm(user: User, **write: Any) -> User:
-    return links.confirm(links.confirmation_token(user), **write)
+    token = links.confirmation_token(user)
+    return links.repeat_if_stale(lambda: links.confirm(token, **write))
 
 
 def _follow(user: User, **write: Any) -> tuple[User, User | None]:
-    return confirm_change(token_of(user), **write)
+    return links.repeat_if_stale(lambda: confirm_change(token_of(user), **write))
 
 
 def _end_other(user: User, **write: Any) -> None:

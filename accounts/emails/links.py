@@ -16,8 +16,10 @@ another password, and not for another account with the same key. The id becomes 
 `confirmation_id` of the changed account, so a link that is followed twice is recognized.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from django.core import signing
 
@@ -34,6 +36,8 @@ CONFIRM, CHANGE, SIGN_UP = "confirm", "email_change", "signup"
 
 #: How often a link's write is attempted while other requests change the account.
 ATTEMPTS = 5
+
+T = TypeVar("T")
 
 
 def make(purpose: str, *parts: str) -> str:
@@ -79,6 +83,18 @@ def account_of(purpose: str, pk: str) -> AbstractAccount:
         raise BadLink(purpose) from None
 
 
+def repeat_if_stale(follow: Callable[[], T]) -> T:
+    """What `follow` returns, which reads the account of a link and changes it.
+
+    Raises:
+        StaleUser: other requests changed the account in between at each attempt.
+    """
+    for _attempt in range(ATTEMPTS - 1):
+        with suppress(StaleUser):
+            return follow()
+    return follow()
+
+
 def _salt(purpose: str) -> str:
     return f"accounts.links.{purpose}"
 
@@ -113,16 +129,13 @@ def confirm(token: str, *, write: Transaction | None = None) -> AbstractAccount:
 
     Raises:
         BadLink: the link is too old, the account has another address, or it was deleted.
-        StaleUser: others changed the account at each attempt.
+        StaleUser: the account changed meanwhile; see `repeat_if_stale`.
     """
-    for _attempt in range(ATTEMPTS):
-        user, confirmation_id = account(CONFIRM, token)
-        if user.confirmation_id != confirmation_id:
-            raise BadLink(CONFIRM)
-        with suppress(StaleUser):
-            mark_confirmed(user, write=write)
-            return user
-    raise StaleUser(user.pk)
+    user, confirmation_id = account(CONFIRM, token)
+    if user.confirmation_id != confirmation_id:
+        raise BadLink(CONFIRM)
+    mark_confirmed(user, write=write)
+    return user
 
 
 def mark_confirmed(user: AbstractAccount, *, write: Transaction | None = None) -> None:
@@ -189,35 +202,30 @@ def confirm_change(
 ) -> tuple[AbstractAccount, AbstractAccount | None]:
     """Give the link's account its new address, which is then confirmed, and free the old one.
 
-    Returns the account as it is now and as it was before. If the link was followed before, nothing
-    changes, and the second one is None. Costs 2 requests, 1 read and 8 write units;
+    Returns the account as it then is, and as it was before. If the link was followed before,
+    nothing changes, and the second one is None. Costs 2 requests, 1 read and 8 write units;
     only the read if nothing changes.
 
     Raises:
         BadLink: the link is too old; the change was canceled, replaced or dropped with a password;
             or the account has another address or was deleted.
         EmailTaken: another account has the address.
-        StaleUser: others changed the account at each attempt.
+        StaleUser: the account changed meanwhile; see `repeat_if_stale`.
     """
-    before: AbstractAccount | None = None
-    for _attempt in range(ATTEMPTS):
-        user, pending_id = account(CHANGE, token)
-        if user.confirmation_id == pending_id:
-            return user, before
-        if user.pending_id != pending_id or not user.awaited_email:
-            raise BadLink(CHANGE)
-        before = account_model().from_raw_data(user.stored)
-        # Perhaps this link was followed twice at once, or a reply was lost.
-        with suppress(StaleUser):
-            user.change(
-                email=user.pending_email,
-                email_confirmed_at=datetime.now(UTC),
-                confirmation_id=pending_id,
-                **NO_PENDING_CHANGE,
-                write=write,
-            )
-            return user, before
-    raise StaleUser(user.pk)
+    user, pending_id = account(CHANGE, token)
+    if user.confirmation_id == pending_id:
+        return user, None
+    if user.pending_id != pending_id or not user.awaited_email:
+        raise BadLink(CHANGE)
+    before = account_model().from_raw_data(user.stored)
+    user.change(
+        email=user.pending_email,
+        email_confirmed_at=datetime.now(UTC),
+        confirmation_id=pending_id,
+        **NO_PENDING_CHANGE,
+        write=write,
+    )
+    return user, before
 
 
 def cancel_change(user: AbstractAccount, *, write: Transaction | None = None) -> None:

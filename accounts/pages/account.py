@@ -143,9 +143,9 @@ class PasswordChangeView(FormPageMixin, auth_views.PasswordChangeView):
     form_class = OwnPasswordChangeForm
 
     def form_valid(self, form: Any) -> HttpResponse:
+        form.tell = partial(notices.tell, self.request, "password_changed", form.user)
         response = super().form_valid(form)
         notices.remember(self.request, response, form.user)
-        notices.tell(self.request, "password_changed", form.user)
         return response
 
 

@@ -42,7 +42,7 @@ from accounts.pages.base import (
     signed_in,
     start_page,
 )
-from dynamo import Refused
+from dynamo import Refused, Transaction
 from dynamo.middleware import logged
 
 logger = logging.getLogger(__name__)
@@ -131,7 +131,7 @@ class EmailConfirmView(LinkView):
     way_out = ("profile", gettext_lazy("Open your profile"))
 
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
-        user = links.confirm(token)
+        user = links.repeat_if_stale(partial(links.confirm, token))
         messages.success(request, _("Your email address is confirmed."))
         return redirect(start_page() if request.user == user else "login")
 
@@ -199,13 +199,19 @@ class EmailChangeConfirmView(LinkView):
 
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
         """Change the address and notify both; the old one if it was confirmed."""
-        user, before = links.confirm_change(token)
-        if before:
-            if before.is_confirmed:
-                notices.tell(request, "email_changed", user, to=before.email)
-            notices.tell(request, "email_added", user)
+        user = links.repeat_if_stale(partial(self._change, token))
         messages.success(request, _("Your email address was changed and confirmed."))
         return redirect("profile" if request.user == user else "login")
+
+    def _change(self, token: str) -> AbstractAccount:
+        with Transaction() as write:
+            user, before = links.confirm_change(token, write=write)
+            told = partial(notices.tell, self.request, write=write)
+            if before and before.is_confirmed:
+                told("email_changed", before, to=before.email)
+            if before:
+                told("email_added", before, to=str(before.awaited_email))
+        return user
 
 
 class EmailChangeCancelView(LoginRequiredMixin, View):

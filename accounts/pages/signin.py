@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -30,6 +31,7 @@ from accounts.models import account_model
 from accounts.pages import keptforms, notices
 from accounts.pages.base import FormPageMixin, NextPageMixin, signed_in
 from accounts.sessions import services as sessions, visitor
+from dynamo import Transaction
 from dynamo.auth.addresses import clean_email
 
 
@@ -53,18 +55,15 @@ class SignInView(FormPageMixin, NextPageMixin, auth_views.LoginView):
     def form_valid(self, form: Any) -> HttpResponse:
         user = form.get_user()
         visitor.leave_as_another(self.request, user)
-        is_known = notices.is_known(self.request, user)
-        try:
-            response = super().form_valid(form)
-        except StaleUser:
-            logout(self.request)
-            raise
+        told = Transaction()
+        if not notices.is_known(self.request, user):
+            notices.tell(self.request, "signed_in", user, write=told)
+        user.session_id = visitor.begin_session(self.request, user, also=told)
+        response = super().form_valid(form)
         keptforms.keep(self.request, self._kept_form, user.pk)
         remembered = form.cleaned_data["remember_me"]
         self.request.session.set_expiry(settings.SESSION_COOKIE_AGE if remembered else 0)
         notices.remember(self.request, response, user)
-        if not is_known:
-            notices.tell(self.request, "signed_in", user)
         return response
 
 
@@ -199,9 +198,9 @@ class PasswordResetConfirmView(FormPageMixin, auth_views.PasswordResetConfirmVie
         user = super().get_user(uidb64)
         return user if user and user.is_active else None
 
-    def form_valid(self, form: object) -> HttpResponse:
+    def form_valid(self, form: Any) -> HttpResponse:
         """Store the new password, and clear the count of failed sign-ins."""
+        form.tell = partial(notices.tell, self.request, "password_changed", form.user)
         response = super().form_valid(form)
         attempts.forget(self.user)
-        notices.tell(self.request, "password_changed", self.user)
         return response

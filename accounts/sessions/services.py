@@ -34,7 +34,7 @@ from pynamodb.expressions.update import Action
 
 from accounts.exceptions import StaleUser
 from accounts.models import AbstractAccount, account_model
-from dynamo import Transaction
+from dynamo import Transaction, joined
 from dynamo.auth.base_user import new_session_epoch
 from dynamo.client.retries import pause_seconds
 from dynamo.client.writes import Otherwise, Refusal
@@ -108,10 +108,12 @@ def begin(
     browser: str = "",
     address: str = "",
     instead_of: str = "",
+    also: Transaction | None = None,
     write: Transaction | None = None,
 ) -> str:
     """Record a sign-in and its time, end the session `instead_of`, and return the new session's id.
 
+    The writes of `also` are part of the same transaction, at each attempt.
     Costs 1 request, and 1 more for each simultaneous sign-in to the account.
 
     Raises:
@@ -148,7 +150,7 @@ def begin(
             condition &= account_model().sessions[element].exists()
         return actions, condition, values
 
-    _repeat(user, planned, otherwise, write)
+    _repeat(user, planned, otherwise, write, also)
     return session_id
 
 
@@ -267,11 +269,16 @@ def _repeat(
     planned: Callable[[], _Update],
     otherwise: Otherwise,
     write: Transaction | None,
+    also: Transaction | None = None,
 ) -> None:
     """Update the account; after `_Raced`, plan again with the account as it is now."""
     for attempt in range(ATTEMPTS):
         try:
-            user.join(write, *planned(), otherwise)
+            with joined(write) as together:
+                user.join(together, *planned(), otherwise)
+                if also is not None:
+                    together.add(*also)
+                    together.on_commit(user, lambda _stored: also.tell_committed())
         except _Raced as raced:
             user.deserialize(raced.stored.stored)
             time.sleep(pause_seconds(attempt))

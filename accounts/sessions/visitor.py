@@ -35,7 +35,8 @@ def session_id(request: HttpRequest) -> str | None:
 def note_sign_in(user: AbstractAccount, request: HttpRequest | None, **_signal: object) -> None:
     """Record the sign-in and its session. Without a Django session (tokens), only the time.
 
-    The session of `user.session_id` began with the registration and is recorded already.
+    The session of `user.session_id` is recorded already: it began with the registration or in
+    `begin_session`.
     If the visitor was signed in already, the session gets a new key; Django only draws one for an
     anonymous visitor.
 
@@ -48,12 +49,26 @@ def note_sign_in(user: AbstractAccount, request: HttpRequest | None, **_signal: 
     before = session_id(request)
     begun = user.session_id
     if begun is None or begun == before:
-        begun = sessions.begin(user, **from_where(request), instead_of=before or "")
+        begun = begin_session(request, user)
     if before:
         request.session.cycle_key()
     request.session[_ID] = begun
     keep_signed_in(request, user)
     note_password_checked(request)
+
+
+def begin_session(
+    request: HttpRequest, user: AbstractAccount, *, also: Transaction | None = None
+) -> str:
+    """Record a session of `user` that begins here, with the writes of `also`. Returns its id.
+
+    If the account's `session_id` is set to it, `login` records no other one.
+
+    Raises:
+        StaleUser: see `accounts.sessions.services.begin`.
+    """
+    before = session_id(request) or ""
+    return sessions.begin(user, **from_where(request), instead_of=before, also=also)
 
 
 def register_signed_in(

@@ -2,21 +2,30 @@
 
 import re
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
 from django.conf import settings as project_settings
 from django.core import mail, signing
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
+from accounts.emails import links
+from accounts.emails.links import request_change
 from accounts.models import User
 from accounts.pages import notices
 from accounts.services import edit_profile
+from outbox.models import TaskItem
 from tests.factories import PASSWORD, make_user
+from tests.faults.kinds import Meanwhile
+from tests.faults.proxy import FaultProxy
 from tests.mailbox import link
-from tests.pages import ANN, sign_in, sign_up
+from tests.pages import ANN, RESET, sign_in, sign_up
+from tests.registration import RunTasks
 from tests.requests import Requests
+from tests.session_maps import begun
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -90,6 +99,62 @@ def test_both_addresses_are_told_of_a_change_of_address(owner: User) -> None:
     assert "This is now the email address of your account" in new.body
     for item in (former, new):
         assert "From: Chrome on Linux, 192.0.2.7" in item.body
+
+
+@pytest.mark.parametrize("act", [*CHANGES, "sign-in", "link", "reset"])
+def test_a_notice_is_stored_by_the_transaction_of_what_it_tells(
+    owner: User, act: str, worker: RunTasks, requests_sent: Requests
+) -> None:
+    client = browser(address="198.51.100.9")
+    if act in CHANGES:
+        sign_in(client, owner)
+        url, typed, _expected = CHANGES[act]
+    elif act == "sign-in":
+        begun(owner)
+        url, typed = "/accounts/login/", {"username": "ann", "password": PASSWORD}
+    elif act == "link":
+        request_change(User.get(owner.pk), "ann@new.example")
+        token = links.change_token(User.get(owner.pk))
+        url, typed = reverse("email_change_confirm", args=[token]), {}
+    else:
+        client.post(RESET, {"email": owner.email})
+        worker()
+        url = client.get(link()).headers["Location"]
+        typed = {"new_password1": NEW_PASSWORD, "new_password2": NEW_PASSWORD}
+    requests_sent.clear()
+
+    assert client.post(url, typed).status_code == 302
+
+    written = [
+        [table_of(part) for part in request["TransactItems"]]
+        for request in requests_sent.of("TransactWriteItems")
+    ]
+    [whole] = [tables for tables in written if TaskItem.table() in tables]
+    assert User.table() in whole
+    assert TaskItem.table() not in [item["TableName"] for item in requests_sent.of("PutItem")]
+    mail.outbox.clear()
+    worker()
+    assert len(mail.outbox) == (2 if act == "link" else 1)
+
+
+def table_of(part: dict[str, Any]) -> str:
+    [write] = part.values()
+    return str(write["TableName"])
+
+
+def test_a_change_that_is_refused_is_not_told(
+    owner: User, worker: RunTasks, proxy: FaultProxy
+) -> None:
+    client = browser()
+    sign_in(client, owner)
+    url, typed, _expected = CHANGES["password"]
+    edit = partial(edit_profile, User.get(owner.pk), full_name="Ann")
+    proxy.plan("TransactWriteItems", Meanwhile(edit))
+
+    response = client.post(url, typed)
+
+    assert "changed meanwhile" in response.content.decode()
+    assert worker() == []
 
 
 def test_an_address_that_was_never_confirmed_gets_no_notice(settings: Any) -> None:

@@ -26,7 +26,7 @@ def _processes() -> Iterator[None]:
 
 
 #: Two calls at once may both be told that they did it.
-UNTOLD = {"break_lock", "break_lock of a claim", "confirm_change"}
+UNTOLD = {"break_lock", "break_lock of a claim"}
 #: Those that `make test` runs with lost requests; the others take longer.
 QUICK = {
     *("register", "issue_invoice", "edit_profile", "change_email", "sessions.begin", "claim_once"),
