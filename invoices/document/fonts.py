@@ -5,14 +5,15 @@ installed. All have the SIL Open Font License 1.1. A character is set in the fir
 so a font of the machine prints only what no font of `requirements.lock` has, and other invoices
 have the same bytes everywhere.
 
-This module reads the characters from the files, so that a form can reject a character without
-starting Typst.
+`characters.json` has the first and the last code point of each range of characters that a family
+has, so that a form can reject a character without starting Typst. `python -m tests.fonts` writes it
+from the files.
 """
 
 import hashlib
+import json
 import os
 import re
-import struct
 import tempfile
 import unicodedata
 from collections.abc import Iterator
@@ -94,6 +95,7 @@ FAMILIES = (
     _EMOJI,
 )
 _REQUIRED = FAMILIES[:2]
+_CHARACTERS = Path(__file__).with_name("characters.json")
 
 #: Printed in place of a character that no font has.
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -224,48 +226,12 @@ def _fonts_with(char: str) -> frozenset[int]:
 
 @cache
 def _coverage() -> list[frozenset[int]]:
-    """The characters of each font, read once per process (some milliseconds)."""
-    return [_characters_of(family.files()[0]) for family in installed()]
-
-
-def _characters_of(file: Path) -> frozenset[int]:
-    """The code points of a font, from its `cmap` table.
-
-    Read from the installed file, because its version decides what is printed. A list in this
-    repository would have thousands of ranges, and be wrong for other versions of a font.
-
-    https://learn.microsoft.com/en-us/typography/opentype/spec/cmap
-    """
-    with file.open("rb") as font:
-        (tables,) = struct.unpack(">4xH6x", font.read(12))
-        rows = struct.iter_unpack(">4s4xII", font.read(16 * tables))
-        offset, length = next(place for name, *place in rows if name == b"cmap")
-        font.seek(offset)
-        cmap = font.read(length)
-    (subtables,) = struct.unpack_from(">2xH", cmap)
-    found = {}
-    for (start,) in struct.iter_unpack(">4xI", cmap[4 : 4 + 8 * subtables]):
-        (format_number,) = struct.unpack_from(">H", cmap, start)
-        found[format_number] = cmap[start:]
-    if 12 not in found:
-        return frozenset(_of_format_4(found[4]))
-    (groups,) = struct.unpack_from(">12xI", found[12])
-    ranges = struct.iter_unpack(">II4x", found[12][16 : 16 + 12 * groups])
-    return frozenset(chain.from_iterable(range(first, last + 1) for first, last in ranges))
-
-
-def _of_format_4(subtable: bytes) -> Iterator[int]:
-    """The code points, in order. Segments contain some that have no glyph."""
-    words = struct.unpack(f">{len(subtable) // 2}H", subtable[: len(subtable) // 2 * 2])
-    count = words[3] // 2
-    starts, deltas, offsets = (8 + count * number for number in (1, 2, 3))
-    for segment, last in enumerate(words[7 : 7 + count]):
-        first, delta, offset = (words[part + segment] for part in (starts, deltas, offsets))
-        for code_point in range(first, last + 1):
-            at = offsets + segment + offset // 2 + code_point - first
-            glyph = words[at] if offset else code_point
-            if glyph and (glyph + delta) % 0x10000:
-                yield code_point
+    """The characters of each installed family, read once per process (some milliseconds)."""
+    ranges = json.loads(_CHARACTERS.read_text(encoding="utf-8"))
+    return [
+        frozenset(chain.from_iterable(range(first, last + 1) for first, last in ranges[name]))
+        for name in (family.name for family in installed())
+    ]
 
 
 def _in_package(package: str, file: str) -> Path | None:

@@ -12,7 +12,6 @@ that were stored until then are removed by the bucket's lifecycle rule.
 """
 
 import hashlib
-import json
 import logging
 import time
 import uuid
@@ -29,7 +28,7 @@ from django.core import signing
 from django.core.cache import cache as default_cache
 from django.utils.http import content_disposition_header
 
-from accounts.models import account_model
+from accounts.models import AbstractAccount, account_model
 from dynamo import Busy
 from dynamo.cache import DynamoCache
 from dynamo.client import endpoints
@@ -110,13 +109,8 @@ class Export:
         return self.folder + self.name
 
     @property
-    def mark(self) -> str:
-        """What the cache has while it may be running."""
-        return json.dumps(asdict(self))
-
-    @property
     def token(self) -> str:
-        """The export, signed, for URLs."""
+        """The export, signed, for URLs; the cache has it while the export may be running."""
         return _signer().sign_object(asdict(self))
 
     @classmethod
@@ -133,6 +127,14 @@ def _signer() -> signing.Signer:
     return signing.Signer(salt="invoices.exports.stored")
 
 
+def pieces_of(export: Export, user: AbstractAccount) -> Iterator[bytes]:
+    """The file of an export of the account `user`, made piece by piece."""
+    if export.year is None:
+        return account_as_json(user)
+    records = all_records(user.pk, export.year, today(user.time_zone))
+    return YEAR_FILES[export.kind](records)
+
+
 def start(export: Export) -> Export:
     """Start an export and return it with its id; or the one of the account that may be running.
 
@@ -145,11 +147,11 @@ def start(export: Export) -> Export:
     export = replace(export, id=str(uuid.uuid4()), began=int(time.time()))
     slot = _slot_of(export.account)
     for _attempt in range(_ATTEMPTS):
-        if _cache.add(slot, export.mark, LATE_SECONDS):
+        if _cache.add(slot, export.token, LATE_SECONDS):
             break
-        # None if it ended in between.
-        if running := _cache.get(slot):
-            return Export(**json.loads(running))
+        # None if it ended in between, or if the keys of the site have changed.
+        if running := Export.of_token(_cache.get(slot, "")):
+            return running
     else:
         raise ExportUnavailable
     try:
@@ -163,7 +165,7 @@ def start(export: Export) -> Export:
 
 def end(export: Export) -> None:
     """Let the account start another export, if this one is the running one. Costs 1 write unit."""
-    _cache.delete_if(_slot_of(export.account), export.mark)
+    _cache.delete_if(_slot_of(export.account), export.token)
 
 
 def state_of(export: Export) -> State:
@@ -249,7 +251,7 @@ def _upload(export: Export) -> None:
     try:
         parts = [
             s3.send_part(bucket, key, upload_id, number, part, _sha256(part))
-            for number, part in enumerate(_parts(_pieces(export)), 1)
+            for number, part in enumerate(_parts(export), 1)
         ]
         s3.complete_upload(bucket, key, upload_id, parts)
     except BaseException as error:
@@ -261,16 +263,10 @@ def _upload(export: Export) -> None:
         raise
 
 
-def _pieces(export: Export) -> Iterator[bytes]:
-    if export.year is None:
-        return account_as_json(account_model().get(export.account))
-    return YEAR_FILES[export.kind](all_records(export.account, export.year, today()))
-
-
-def _parts(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The bytes of `pieces` in parts for S3: all but the last have `PART_BYTES` or more."""
+def _parts(export: Export) -> Iterator[bytes]:
+    """The file in parts for S3: all but the last have `PART_BYTES` or more."""
     part = bytearray()
-    for piece in pieces:
+    for piece in pieces_of(export, account_model().get(export.account)):
         part += piece
         if len(part) >= PART_BYTES:
             yield bytes(part)

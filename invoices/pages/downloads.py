@@ -9,7 +9,6 @@ sends one file at a time to each account, and a few in total.
 import logging
 import time
 from collections.abc import Iterator
-from itertools import chain
 from typing import Any
 
 from django.conf import settings
@@ -33,10 +32,9 @@ from dynamo.runtime.processes import PerProcess
 from invoices.exceptions import ExportUnavailable
 from invoices.output import exports as stored_exports
 from invoices.output.exports import Export
-from invoices.output.files import YEAR_FILES, account_as_json
 from invoices.pages.base import OwnInvoicesMixin, download_page
 from invoices.store.issuing import today
-from invoices.store.lists import all_records, list_invoices, years_of
+from invoices.store.lists import list_invoices, years_of
 
 #: Downloads at once in a process. Each takes one of the server's threads, of which pages leave 24
 #: (`project.middleware`).
@@ -85,10 +83,6 @@ class DownloadView(OwnInvoicesMixin, View):
             messages.warning(request, _("Another file of your account is still being created."))
         return redirect("export", export.token)
 
-    def pieces(self, year: Any) -> Iterator[bytes]:
-        """The pieces of the file. This call reads from DynamoDB what the first one needs."""
-        raise NotImplementedError
-
     def streamed(self, export: Export) -> HttpResponseBase:
         """The file, made while it is sent.
 
@@ -98,8 +92,11 @@ class DownloadView(OwnInvoicesMixin, View):
 
         def pieces() -> Iterator[bytes]:
             with _gate().inside(export.account):
-                made = self.pieces(export.year)
+                made = stored_exports.pieces_of(export, self.user)
+                # While an error of DynamoDB can still be shown as a page.
+                first = next(made)
                 yield b""
+                yield first
                 yield from made
 
         # A generator that has begun leaves the gate even if it is neither read nor closed: for
@@ -121,28 +118,18 @@ class YearDownloadView(DownloadView):
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Answer 404 before anything is offered or made."""
-        if settings.EXPORTS_BUCKET and request.user.is_authenticated:
+        if request.user.is_authenticated:
             year = kwargs["year"]
             page = list_invoices(self.account, year, limit=1)
             if not (page.invoices or page.damaged):
                 raise Http404(f"There are no invoices of {year}.")
         return super().dispatch(request, *args, **kwargs)
 
-    def pieces(self, year: int) -> Iterator[bytes]:
-        records = all_records(self.account, year, self.today)
-        first = next(records, None)
-        if first is None:
-            raise Http404(f"There are no invoices of {year}.")
-        return YEAR_FILES[self.ending](chain([first], records))
-
 
 class AccountExportView(FreshSignInMixin, DownloadView):
     """All data that is stored about the signed-in user, as JSON."""
 
     ending = "json"
-
-    def pieces(self, year: None) -> Iterator[bytes]:
-        return account_as_json(self.user)
 
 
 #: The names of the URLs of `YEAR_FILES`.

@@ -15,6 +15,7 @@ from accounts.models import AbstractAccount
 from dynamo.client.writes import Write
 from dynamo.inputs import SingleLine
 from dynamo.transactions import Transaction, read_together
+from dynamo.wire.types import Item
 from invoices.document.invoice import (
     CREDIT_PREFIX,
     DEFAULT_LANGUAGE,
@@ -29,7 +30,7 @@ from invoices.document.invoice import (
 )
 from invoices.exceptions import DateTooEarly, DateTooLate, InvoiceRequestReused
 from invoices.models import InvoiceItem
-from invoices.store.records import from_item, to_item
+from invoices.store.records import find_invoice, from_item, label_of_guard, to_item
 from sequences import DamagedSeries, OutOfOrder, RequestIdReused, issue, start_series
 
 
@@ -85,9 +86,10 @@ def issue_invoice(
             check_dates(draft, invoice.issued_at)
         except ValidationError:
             # It was due on the day it was issued, and midnight has passed since.
-            if earlier := _issued_before(item, request_id):
-                return earlier
-            raise
+            guard = _guard_of(account, request_id)
+            if guard.get("digest") != {"S": item.digest()}:
+                raise
+            return find_invoice(account, label_of_guard(guard))
         try:
             issued = issue(item, series=invoice.series, request_id=request_id, also=also)
         except RequestIdReused as error:
@@ -121,21 +123,14 @@ def start_numbers(account: str, label: str, *, write: Transaction | None = None)
 
 def label_issued_with(request_id: str, account: str) -> str | None:
     """The number of the invoice that `account` has issued with this request id. Costs 1 read."""
-    guard_key = InvoiceItem.guard_key(series_of(account, 0), request_id)
-    [guard] = read_together([InvoiceItem(guard_key, 0)])
-    place = InvoiceItem.place_of(guard) if guard else None
-    return label_of(int(place.series.rpartition("#")[2]), place.number) if place else None
+    return label_of_guard(_guard_of(account, request_id)) or None
 
 
-def _issued_before(item: InvoiceItem, request_id: str) -> Invoice | None:
-    """The invoice that the same request has issued. Costs 1 request, and 1 more if there is one."""
-    guard_key = InvoiceItem.guard_key(item.series, request_id)
-    [guard] = read_together([InvoiceItem(guard_key, 0)])
-    place = InvoiceItem.place_of(guard) if guard else None
-    if guard is None or place is None or guard.get("digest") != {"S": item.digest()}:
-        return None
-    [stored] = read_together([InvoiceItem(*place)])
-    return from_item(stored) if stored else None
+def _guard_of(account: str, request_id: str) -> Item:
+    """The stored guard item of a request id; empty if there is none. Costs 1 request."""
+    # The key is the same in all years.
+    key = InvoiceItem.guard_key(series_of(account, 0), request_id)
+    return read_together([InvoiceItem(key, 0)])[0] or {}
 
 
 def zone_of(name: str | None) -> tzinfo:

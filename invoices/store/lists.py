@@ -246,9 +246,9 @@ def _listed(item: Item, state: Item, today: date | None) -> Listed:
 
 
 def all_invoices(
-    account: str, year: int, *, damaged: list[DamagedItem] | None = None
+    account: str, year: int, *, oldest_first: bool = False, damaged: list[DamagedItem] | None = None
 ) -> Iterator[Invoice]:
-    """All invoices of the account's year, newest first. Memory holds one page of the answer.
+    """All invoices of the account's year, newest first or `oldest_first`. Memory holds one page.
 
     Errors of damaged items are appended to `damaged`, if given. Costs 1 request per MB and 1 read
     unit per 4 KB.
@@ -256,7 +256,7 @@ def all_invoices(
     Raises:
         DamagedItem: an item is damaged, and `damaged` is not given.
     """
-    for items, _has_more in _answers(InvoiceItem, account, year):
+    for items, _has_more in _answers(InvoiceItem, account, year, oldest_first=oldest_first):
         for item in items:
             try:
                 invoice = from_item(item)
@@ -279,16 +279,13 @@ def all_records(account: str, year: int, today: date | None = None) -> Iterator[
     answers = _answers(InvoiceState, account, year, oldest_first=True)
     states = (item for items, _has_more in answers for item in items)
     state = next(states, None)
-    for items, _has_more in _answers(InvoiceItem, account, year, oldest_first=True):
-        for item in items:
-            number = Decimal(item["number"]["N"])
-            while state and Decimal(state["number"]["N"]) < number:
-                state = next(states, None)
-            invoice = from_item(item)
-            stored = InvoiceState(invoice.series, invoice.number)
-            if state and Decimal(state["number"]["N"]) == number:
-                stored = InvoiceState.from_raw_data(state)
-            yield Record(invoice, stored, today)
+    for invoice in all_invoices(account, year, oldest_first=True):
+        while state and Decimal(state["number"]["N"]) < invoice.number:
+            state = next(states, None)
+        stored = InvoiceState(invoice.series, invoice.number)
+        if state and Decimal(state["number"]["N"]) == invoice.number:
+            stored = InvoiceState.from_raw_data(state)
+        yield Record(invoice, stored, today)
 
 
 def years_of(account: str, among: range = YEARS) -> list[int]:

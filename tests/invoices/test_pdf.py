@@ -1,6 +1,7 @@
 """An invoice as a PDF, read back by another library."""
 
 import io
+import json
 import re
 import subprocess
 import sys
@@ -29,6 +30,7 @@ from invoices.document.invoice import Customer, Invoice, Seller
 from invoices.output.contents import contents_of, payment_code
 from invoices.output.pdf import render
 from tests.commands import ROOT
+from tests.fonts import ranges_of
 from tests.invoices.conftest import look_for_fonts_again
 from tests.invoices.samples import (
     FULL_SELLER,
@@ -207,10 +209,13 @@ def test_a_japanese_name_is_bold_where_a_latin_one_is() -> None:
     assert fonts_of(invoice, "Bob Ltd") != fonts_of(invoice, "Way 1")
 
 
-def test_the_bold_fonts_have_the_characters_of_the_regular_ones() -> None:
+def test_the_table_has_the_characters_of_the_fonts_regular_and_bold() -> None:
+    table = json.loads(fonts._CHARACTERS.read_text(encoding="utf-8"))
+
+    assert list(table) == [family.name for family in fonts.FAMILIES]
     for family in fonts.installed():
-        regular, *others = map(fonts._characters_of, family.files())
-        assert all(bold == regular for bold in others)
+        for file in family.files():
+            assert ranges_of(file) == table[family.name]
 
 
 def test_the_bytes_are_always_the_same_until_the_invoice_is_voided() -> None:
