@@ -43,7 +43,7 @@ def run(*arguments: str, stdin: str | None = "", terminal: bool = False) -> tupl
             execute_from_command_line(["manage.py", *arguments])
         except SystemExit as ended:
             code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-    return out.getvalue(), err.getvalue(), code
+    return _shown(arguments, out.getvalue(), err.getvalue(), code)
 
 
 def run_for_real(
@@ -67,7 +67,13 @@ def run_for_real(
             timeout=120,
             check=False,
         )
-    return ended.stdout, ended.stderr, ended.returncode
+    return _shown(arguments, ended.stdout, ended.stderr, ended.returncode)
+
+
+def _shown(arguments: Sequence[str], out: str, err: str, code: int) -> tuple[str, str, int]:
+    """Print how a command ended, which pytest shows if the test fails."""
+    print(f"{' '.join(arguments)}: exit code {code}", err, sep="\n", file=sys.stderr)
+    return out, err, code
 
 
 def run_on_a_terminal(*arguments: str, typed: Sequence[tuple[str, str]]) -> tuple[str, int]:

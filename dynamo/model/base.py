@@ -123,29 +123,31 @@ class ModelMeta(MetaModel):
         namespace: dict[str, object],
         **options: object,
     ) -> None:
-        with _named(name):
+        with _declaring(cls, name):
             check_body(cls)
-        super().__init__(name, bases, namespace, **options)
-        with _named(name):
+            super().__init__(name, bases, namespace, **options)
             check_indexes(cls)
-        for attribute, item in cls.get_attributes().items():
-            display = f"get_{attribute}_display"
-            if getattr(item, "choices", None) and not hasattr(cls, display):
-                setattr(cls, display, partialmethod(cls._display, name=attribute))
-        cls._unique_keys = list[Any]()
-        # A base without a table may be incomplete: its subclasses are checked.
-        if getattr(getattr(cls, "Meta", None), "table_name", None):
-            with _named(name):
+            for attribute, item in cls.get_attributes().items():
+                display = f"get_{attribute}_display"
+                if getattr(item, "choices", None) and not hasattr(cls, display):
+                    setattr(cls, display, partialmethod(cls._display, name=attribute))
+            cls._unique_keys = list[Any]()
+            # A base without a table may be incomplete: its subclasses are checked.
+            if getattr(getattr(cls, "Meta", None), "table_name", None):
                 cls._complete()
 
 
 @contextmanager
-def _named(name: str) -> Iterator[None]:
-    """Name the model in a TypeError about its declarations."""
+def _declaring(model: Any, name: str) -> Iterator[None]:
+    """Name the model in a TypeError about its declarations. A refused one names no table."""
     try:
         yield
-    except TypeError as error:
-        raise TypeError(f"{name}: {error}") from error
+    except Exception as error:
+        # Otherwise `all_models` would find it until garbage is collected.
+        model.Meta = None
+        if isinstance(error, TypeError):
+            raise TypeError(f"{name}: {error}") from error
+        raise
 
 
 class Model(AltersData, Habitual, metaclass=ModelMeta):
