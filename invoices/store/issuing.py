@@ -12,9 +12,10 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import AbstractAccount
+from dynamo import Transaction
 from dynamo.client.writes import Write
 from dynamo.inputs import SingleLine
-from dynamo.transactions import Transaction, read_together
+from dynamo.transactions import read_together
 from dynamo.wire.types import Item
 from invoices.document.invoice import (
     CREDIT_PREFIX,
