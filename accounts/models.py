@@ -24,7 +24,7 @@ import time
 import uuid
 from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 from django import forms
 from django.conf import settings
@@ -156,6 +156,11 @@ class AbstractAccount(AbstractUser):
         # Not errors of each model, as the library makes them.
         cls.Stale, cls.Taken, cls.RequestIdReused = StaleUser, ValueTaken, AccountRequestReused  # type: ignore[assignment]  # not of the library's tree
         super().__init_subclass__(**options)
+
+    @property
+    def itself(self) -> Self:
+        """The account, also of Django's lazy `request.user`: transactions know it by identity."""
+        return self
 
     @property
     def is_confirmed(self) -> bool:

@@ -18,12 +18,14 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
 from accounts.attributes import keeps_older
-from accounts.exceptions import UnknownUser
+from accounts.exceptions import StaleUser, UnknownUser
 from accounts.models import NO_PENDING_CHANGE, AbstractAccount, account_model
 from accounts.signals import account_deleting
-from dynamo import Transaction, ensure, joined
+from dynamo import DynamoError, Stale, Transaction, ensure, joined
 from dynamo.auth import check_password
 from dynamo.auth.usernames import clean_username
+from dynamo.client.sending import read_item
+from dynamo.client.writes import Refusal, Write
 from dynamo.wire.types import Item
 
 
@@ -197,9 +199,21 @@ def delete(user: AbstractAccount, *, write: Transaction | None = None) -> None:
 
     If the account was deleted already, it is a success when alone. Costs 1 request and 8 write
     units, and on this site 4 for the seller and the task that deletes the address book.
+
+    Raises:
+        StaleUser: the account changed since `user` was read, or what receivers delete changed since
+            they read it. In a caller's transaction also if the account was deleted already.
     """
+    user = user.itself
     parts = Transaction()
-    account_deleting.send(account_model(), account=user.pk, write=parts)
+    try:
+        account_deleting.send(account_model(), account=user.pk, write=parts)
+    except DynamoError:
+        # What belongs to a deleted account is gone as well.
+        stored = read_item(user._address())
+        if stored is not None and user.is_same_item(stored):
+            raise
+        parts = Transaction()
 
     def note(_stored: Item | None) -> None:
         user.sessions = None
@@ -209,8 +223,18 @@ def delete(user: AbstractAccount, *, write: Transaction | None = None) -> None:
     with joined(write) as whole:
         user.delete(missing_ok=write is None, write=whole)
         # If the account was deleted already, they were parts of that transaction.
-        whole.add(*(replace(part, part_of=user) for part in parts))
+        whole.add(*(_part_of(user, part) for part in parts))
         whole.on_commit(user, note)
+
+
+def _part_of(user: AbstractAccount, part: Write) -> Write:
+    """A part of the deletion of `user`. What it deletes may have changed or gone meanwhile."""
+
+    def otherwise(refusal: Refusal) -> Exception | None:
+        answer = replace(refusal, write=part).answer
+        return StaleUser(user.pk) if answer is None or isinstance(answer, Stale) else answer
+
+    return replace(part, part_of=user, otherwise=part.otherwise and otherwise)
 
 
 def find_user(who: str) -> AbstractAccount:

@@ -42,7 +42,7 @@ from accounts.pages.base import (
 )
 from accounts.pages.signin import FreshSignInMixin
 from accounts.personal_data import account_of, exported_by_apps, sessions_of
-from dynamo import TableMissing, Unavailable
+from dynamo import TableMissing, Transaction, Unavailable
 from dynamo.middleware import unavailable
 from dynamo.wire.fields import ShownEncoder
 
@@ -116,8 +116,13 @@ class AccountDeleteView(PasswordConfirmedView):
         return resolve_url(settings.LOGOUT_REDIRECT_URL or "login")
 
     def change(self, user: AbstractAccount, form: PasswordConfirmedForm) -> None:
-        told = partial(notices.tell, self.request, "deleted", user)
-        change_and_mail(partial(services.delete, user), told)
+        try:
+            with Transaction() as write:
+                services.delete(user, write=write)
+                notices.tell(self.request, "deleted", user, write=write)
+        except StaleUser as error:
+            if not error.deleted:
+                raise
         logout(self.request)
 
 

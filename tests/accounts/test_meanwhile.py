@@ -1,0 +1,199 @@
+"""Pages while another request deletes, deactivates or changes the visitor's account."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.test import Client, override_settings
+
+from accounts.emails import links
+from accounts.models import User
+from accounts.services import deactivate, delete, edit_profile
+from accounts.signals import account_deleting
+from dynamo import Transaction
+from tests.factories import PASSWORD, assert_guards_match_users, make_user
+from tests.faults.kinds import Meanwhile
+from tests.faults.proxy import FaultProxy
+from tests.operations import Other
+from tests.pages import PROFILE, SIGN_IN, Page, let_in
+
+ADDRESS = "ann@example.org"
+ANOTHER_ADDRESS = "anna@example.org"
+ANOTHER = "quite another password"
+
+EMAIL = "/accounts/email/"
+DELETE = "/accounts/delete/"
+
+Send = Callable[[Client, User], Any]
+
+
+def posting(url: str, **values: str) -> Send:
+    return lambda client, _user: client.post(url, values)
+
+
+def getting(url: str) -> Send:
+    return lambda client, _user: client.get(url)
+
+
+def following(url: str, token_of: Callable[[User], str]) -> Send:
+    return lambda client, user: client.post(f"{url}{token_of(user)}/")
+
+
+def at_once(send: Send) -> Send:
+    return override_settings(ACCOUNTS_EMAIL_CHANGE="immediate")(send)
+
+
+another_address = posting(EMAIL, email=ANOTHER_ADDRESS, password=PASSWORD)
+SENDS: dict[str, Send] = {
+    "the profile": posting(PROFILE, full_name="Ann Example"),
+    "another username": posting("/accounts/username/", username="anna", password=PASSWORD),
+    "another address": another_address,
+    "another address at once": at_once(another_address),
+    "another spelling": posting(EMAIL, email="ANN@example.org", password=PASSWORD),
+    "a canceled change": posting("/accounts/email/cancel/"),
+    "a followed change": following("/accounts/email/confirm/", links.change_token),
+    "the link again": posting("/accounts/confirm/send/"),
+    "a confirmation": following("/accounts/confirm/", links.confirmation_token),
+    "another password": posting(
+        "/accounts/password_change/",
+        old_password=PASSWORD,
+        new_password1=ANOTHER,
+        new_password2=ANOTHER,
+    ),
+    "a deletion": posting(DELETE, password=PASSWORD),
+    "an export": getting("/accounts/export/"),
+    "the sessions": getting("/accounts/sessions/"),
+    "the end of the others": posting("/accounts/sessions/end_others/"),
+    "the password again": posting("/accounts/reauthenticate/", password=PASSWORD),
+    "a sign-in": posting(SIGN_IN, username="ann", password=PASSWORD),
+    "a sign-out": posting("/accounts/logout/"),
+    "a language": posting("/i18n/setlang/", language="ja"),
+}
+#: An email change waits for its link; the address is not confirmed yet.
+WAITING = {"a canceled change", "a followed change"}
+UNCONFIRMED = {"the link again", "a confirmation"}
+
+
+def signed_in(name: str = "") -> tuple[Client, User]:
+    """A browser in which Ann is signed in, beside another one, and what the form `name` needs."""
+    user = make_user(username="ann", email=ADDRESS, email_confirmed=name not in UNCONFIRMED)
+    let_in(user)
+    client = let_in(user)
+    user = User.get(user.pk)
+    if name in WAITING:
+        links.request_change(user, ANOTHER_ADDRESS)
+    return client, user
+
+
+def answers(
+    proxy: FaultProxy, name: str, act: Callable[[User], object], *, also: Callable[[User], object]
+) -> Iterator[tuple[Any, User]]:
+    """Of each request of a page: the answer if `act` happens just before it, and the account.
+
+    `also` is done before the page is asked for.
+    """
+    for nth in count():
+        client, user = signed_in(name)
+        also(user)
+        requests: list[object] = []
+        proxy.forget()
+        proxy.plan(
+            "*", Meanwhile(partial(_act, act, user.pk)), when=partial(_is_nth, nth, requests)
+        )
+        answer = SENDS[name](client, user)
+        if len(requests) <= nth:
+            assert nth > 1
+            return
+        yield answer, user
+
+
+def _act(act: Callable[[User], object], pk: str) -> None:
+    act(User.get(pk))
+
+
+def _is_nth(nth: int, requests: list[object], body: object) -> bool:
+    requests.append(body)
+    return len(requests) == nth + 1
+
+
+def edit(user: User) -> None:
+    edit_profile(user, full_name="Elsewhere")
+
+
+@pytest.mark.parametrize("act", [delete, deactivate, edit])
+@pytest.mark.parametrize("name", SENDS)
+def test_a_page_has_an_answer_whenever_another_request_changes_the_account(
+    proxy: FaultProxy, limits: Any, name: str, act: Callable[[User], None]
+) -> None:
+    for answer, user in answers(proxy, name, act, also=bool):
+        assert answer.status_code in {200, 302, 409, 410}
+        assert_guards_match_users()
+        stored = User.get_or_none(user.pk)
+        assert act is not delete or stored is None
+        if stored is not None:
+            is_out = not (stored.is_active or stored.sessions_read())
+            assert act is not deactivate or is_out
+            delete(stored)
+
+
+# Together with the account, a receiver deletes a note of another app ------------------------------
+
+
+def delete_note(account: str, write: Transaction, **_signal: object) -> None:
+    Other.get(account).delete(write=write)
+
+
+def delete_note_if_there(account: str, write: Transaction, **_signal: object) -> None:
+    if note := Other.get_or_none(account):
+        note.delete(missing_ok=True, write=write)
+
+
+@pytest.fixture(params=[delete_note, delete_note_if_there])
+def receiver(request: Any) -> Iterator[None]:
+    account_deleting.connect(request.param)
+    yield
+    account_deleting.disconnect(request.param)
+
+
+def make_note(user: User) -> None:
+    Other.create(pk=user.pk)
+
+
+@pytest.mark.usefixtures("receiver")
+def test_two_deletions_at_once_both_sign_out(proxy: FaultProxy, limits: Any) -> None:
+    for answer, user in answers(proxy, "a deletion", delete, also=make_note):
+        assert (answer.status_code, User.get_or_none(user.pk)) == (302, None)
+        assert Other.get_or_none(user.pk) is None
+
+
+def change_note(user: User) -> None:
+    Other.get(user.pk).change(text="since")
+
+
+def remove_note(user: User) -> None:
+    Other.get(user.pk).delete()
+
+
+@pytest.mark.parametrize("receiver", [delete_note_if_there], indirect=True)
+@pytest.mark.parametrize("act", [change_note, remove_note])
+@pytest.mark.usefixtures("receiver")
+def test_what_changed_meanwhile_is_deleted_with_the_account_or_the_form_is_shown_again(
+    proxy: FaultProxy, limits: Any, act: Callable[[User], None]
+) -> None:
+    shown = 0
+    for answer, user in answers(proxy, "a deletion", act, also=make_note):
+        is_deleted = answer.status_code == 302
+        assert (User.get_or_none(user.pk) is None) == is_deleted
+        assert [sent.subject.split()[-1] for sent in mail.outbox] == is_deleted * ["deleted"]
+        if not is_deleted:
+            [told] = Page(answer).errors[""]
+            assert "changed meanwhile" in told
+            assert (Other.get_or_none(user.pk) is None) == (act is remove_note)
+            shown += 1
+            delete(user)
+        assert Other.get_or_none(user.pk) is None
+        mail.outbox.clear()
+    assert shown == 1
