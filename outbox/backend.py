@@ -18,7 +18,7 @@ from outbox.tasks import Retry, Task, new_result
 
 log = logging.getLogger(__name__)
 
-OPTIONS = {"SHARDS", "KEEP_DAYS", "RETRY", "SCHEDULE"}
+DEFAULTS: dict[str, Any] = {"SHARDS": 8, "KEEP_DAYS": 7, "RETRY": {}, "SCHEDULE": {}}
 
 
 class TaskBackend(BaseTaskBackend):
@@ -45,8 +45,7 @@ class TaskBackend(BaseTaskBackend):
 
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
         super().__init__(alias, params)
-        self.shards: int = self.options.get("SHARDS", 8)
-        self._retries: Mapping[str, Mapping[str, Any]] = self.options.get("RETRY", {})
+        self.options = DEFAULTS | self.options
 
     def validate_task(self, task: base.Task) -> None:
         """Django's; the name of a queue has at most 30 characters.
@@ -76,7 +75,7 @@ class TaskBackend(BaseTaskBackend):
         write: Transaction | None = getattr(task, "write", None)
         request_id: str | None = getattr(task, "request_id", None)
         with joined(write) as own:
-            item = store(result, shards=self.shards, request_id=request_id, write=own)
+            item = store(result, request_id=request_id, write=own)
             for name, value in {"id": item.id, "enqueued_at": item.enqueued_at}.items():
                 object.__setattr__(result, name, value)
 
@@ -112,8 +111,8 @@ class TaskBackend(BaseTaskBackend):
             TaskResultDoesNotExist: there is none, or it was deleted after `KEEP_DAYS`.
             UnknownTask: its function does not exist any more.
         """
-        item, record = find(result_id)
-        return result_of(item, record, task_of(item))
+        item = find(result_id)
+        return result_of(item, task_of(item))
 
     async def aget_result(self, result_id: str) -> base.TaskResult:
         """As `get_result`."""
@@ -121,35 +120,36 @@ class TaskBackend(BaseTaskBackend):
 
     def retry_of(self, function: str, task: base.Task | None = None) -> Retry:
         """When failed attempts of the function are repeated: by OPTIONS, else by the task."""
-        options = self._retries.get(function)
-        if options is None and (own := getattr(task, "retry", None)) is not None:
+        retries: Mapping[str, Mapping[str, Any]] = self.options["RETRY"]
+        own: Retry | None = getattr(task, "retry", None)
+        if own is not None and function not in retries:
             return own
-        return Retry(**(options or self._retries.get("*", {})))
+        return Retry(**retries.get(function, retries.get("*", {})))
+
+    def schedules(self) -> Any:
+        """Those of `SCHEDULE`; they need cronsim."""
+        from outbox.schedules import Schedules
+
+        return Schedules(self.alias, self.options["SCHEDULE"])
 
     def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
         """Django's system check."""
-        messages = [*super().check(**kwargs)]
-        if unknown := self.options.keys() - OPTIONS:
-            text = f"TASKS[{self.alias!r}] has unknown OPTIONS: {', '.join(sorted(unknown))}."
-            known = f"Known are {', '.join(sorted(OPTIONS))}."
-            messages.append(checks.Error(text, hint=known, id="outbox.E001"))
+        faults = [f"{name} is unknown" for name in self.options.keys() - DEFAULTS.keys()]
         for name, least in {"SHARDS": 1, "KEEP_DAYS": 0}.items():
-            value = self.options.get(name, least)
+            value = self.options[name]
             if not isinstance(value, int) or value < least:
-                text = f"TASKS[{self.alias!r}]: {name} must be a whole number, at least {least}."
-                messages.append(checks.Error(text, id="outbox.E004"))
-        for function in self._retries:
+                faults.append(f"{name} must be a whole number, at least {least}")
+        for function in self.options["RETRY"]:
             try:
                 self.retry_of(function)
             except (TypeError, ValueError) as error:
-                text = f"TASKS[{self.alias!r}]: RETRY of {function}: {error}"
-                messages.append(checks.Error(text, id="outbox.E002"))
-        if schedule := self.options.get("SCHEDULE"):
-            # It needs cronsim.
-            from outbox import schedules
-
-            messages += schedules.check(self.alias, schedule)
-        return messages
+                faults.append(f"RETRY of {function}: {error}")
+        if self.options["SCHEDULE"]:
+            faults += self.schedules().faults()
+        texts = [f"TASKS[{self.alias!r}], OPTIONS: {fault}." for fault in faults]
+        hint = f"The options are {', '.join(DEFAULTS)}."
+        errors = [checks.Error(text, hint=hint, id="outbox.E001") for text in texts]
+        return [*super().check(**kwargs), *errors]
 
 
 class ImmediateBackend(framework.ImmediateBackend):

@@ -1,9 +1,6 @@
 """The system check of waiting tasks, under the tag `dynamodb` as those of `dynamo.tables`.
 
-outbox.E001   TASKS has unknown OPTIONS (checked by the backend)
-outbox.E002   RETRY has options that cannot be used (likewise)
-outbox.E003   a schedule cannot be used (likewise)
-outbox.E004   SHARDS or KEEP_DAYS is not a number that can be used (likewise)
+outbox.E001   OPTIONS in TASKS cannot be used (checked by the backend)
 outbox.W001   a task has waited for long: most likely no worker runs
 """
 

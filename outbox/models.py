@@ -43,10 +43,6 @@ _DEFERRED = "d"
 QUEUE_MAX_LENGTH = 30
 
 
-def empty_list() -> list[Any]:
-    return []
-
-
 class TaskItem(Model):
     class Meta:
         table_name = "tasks"
@@ -71,7 +67,7 @@ class TaskItem(Model):
         _("last attempted at"), attr_name="lastAttemptedAt", null=True
     )
     finished_at: Any = DateTimeAttribute(_("finished at"), attr_name="finishedAt", null=True)
-    workers = JSONAttribute(_("workers"), default=empty_list)
+    workers = JSONAttribute(_("workers"), default=list)
     moves = IntegerAttribute(default=0)
     failures = IntegerAttribute(_("failures"), default=0)
     lease: Any = TextAttribute(null=True)
@@ -80,6 +76,9 @@ class TaskItem(Model):
     return_value = JSONAttribute(_("return value"), attr_name="returnValue", null=True)
     place = JSONAttribute(null=True)
     expires = IntegerAttribute(null=True)
+
+    #: Of a task: its record, as it was read with it. Not stored.
+    record: "TaskItem | None" = None
 
     def copied(self, **values: object) -> "TaskItem":
         """A new item with the values of this one and `values`, without the claim."""
@@ -92,10 +91,10 @@ def partition_of(queue: str, shard: int) -> str:
     return f"{shard}#{queue}"
 
 
-def sort_of(priority: int, at: datetime, *, is_deferred: bool) -> str:
+def sort_of(priority: int, enqueued_at: datetime, due: datetime | None = None) -> str:
     """The sort key of a new place: at the end of a priority, or at the time when it is due."""
-    rank = _DEFERRED if is_deferred else f"{100 - priority:03d}"
-    return f"{rank}{_time_text(at)}{get_random_string(11)}"
+    rank = f"{100 - priority:03d}" if due is None else _DEFERRED
+    return f"{rank}{_time_text(due or enqueued_at)}{get_random_string(11)}"
 
 
 def bounds(at: datetime, *, only_deferred: bool = False) -> tuple[str, str]:

@@ -8,12 +8,12 @@ once. Of times that no worker saw only the latest is enqueued. A new schedule be
 time. Times are in TIME_ZONE.
 """
 
+import logging
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from cronsim import CronSim, CronSimError
-from django.core.checks import CheckMessage, Error
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
@@ -21,6 +21,8 @@ from dynamo import AlreadyExists, Refused, Stale, Transaction
 from outbox.framework import base
 from outbox.models import TaskItem, now
 from outbox.tasks import Task
+
+log = logging.getLogger(__name__)
 
 #: The option: for each name the path of a task, a cron expression, and perhaps arguments.
 Schedule = Mapping[str, Mapping[str, Any]]
@@ -38,25 +40,27 @@ class Schedules:
         self._due: dict[str, datetime] = {}
 
     def enqueue_due(self) -> None:
-        """Enqueue what is due. For each time, costs 1 read unit, and 4 write units once.
+        """Enqueue what is due. Errors are logged.
 
-        Raises:
-            ImportError: the function of a schedule does not exist.
+        For each time, costs 1 read unit, and once 4 write units.
         """
         at = timezone.localtime(now())
         for name, options in self._schedule.items():
             if name in self._due and at < self._due[name]:
                 continue
-            # A time that is now counts.
-            until = at.replace(microsecond=1)
-            self._enqueue(name, options, next(CronSim(options["cron"], until, reverse=True)))
-            self._due[name] = next(CronSim(options["cron"], at))
+            try:
+                # A time that is now counts.
+                until = at.replace(microsecond=1)
+                self._enqueue(name, options, next(CronSim(options["cron"], until, reverse=True)))
+                self._due[name] = next(CronSim(options["cron"], at))
+            except Exception:
+                log.exception("The schedule %s cannot be enqueued.", name)
 
     def _enqueue(self, name: str, options: Mapping[str, Any], slot: datetime) -> None:
         """Enqueue the task of a time, unless that was done."""
         partition = f"schedule#{name}"
         item = TaskItem.get_or_none(partition, SLOT)
-        task = _task_of(options, self._alias)
+        task = self._task_of(options)
         args, kwargs = options.get("args", []), options.get("kwargs", {})
         try:
             if item is None:
@@ -80,25 +84,21 @@ class Schedules:
             # Another worker was faster.
             pass
 
+    def _task_of(self, options: Mapping[str, Any]) -> Task:
+        task = import_string(options["task"])
+        if not isinstance(task, Task):
+            raise ImportError(f"{options['task']} is not a task of outbox.TaskBackend.")
+        return task.using(backend=self._alias)
 
-def _task_of(options: Mapping[str, Any], alias: str) -> Task:
-    task = import_string(options["task"])
-    if not isinstance(task, Task):
-        raise ImportError(f"{options['task']} is not a task of outbox.TaskBackend.")
-    return task.using(backend=alias)
-
-
-def check(alias: str, schedule: Schedule) -> list[CheckMessage]:
-    """The system check of the option SCHEDULE."""
-    messages: list[CheckMessage] = []
-    for name, options in schedule.items():
-        try:
-            CronSim(options["cron"], now())
-            _task_of(options, alias)
-            if unknown := options.keys() - {"task", "cron", "args", "kwargs"}:
-                raise KeyError(*unknown)
-        except (CronSimError, ImportError, KeyError) as error:
-            text = f"TASKS[{alias!r}]: the schedule {name} cannot be used: {error}"
-            hint = 'For example {"task": "app.tasks.report", "cron": "0 3 * * *"}'
-            messages.append(Error(text, hint=hint, id="outbox.E003"))
-    return messages
+    def faults(self) -> list[str]:
+        """What is wrong with the option, for the system check."""
+        faults = []
+        for name, options in self._schedule.items():
+            try:
+                CronSim(options["cron"], now())
+                self._task_of(options)
+                if unknown := options.keys() - {"task", "cron", "args", "kwargs"}:
+                    raise KeyError(*unknown)
+            except (CronSimError, ImportError, KeyError) as error:
+                faults.append(f"the schedule {name}: {error!r}")
+        return faults

@@ -5,9 +5,10 @@ so an event that is lost, late or doubled changes nothing.
 """
 
 import threading
+from collections import Counter
 from typing import Any
 
-from outbox.worker import Worker
+from outbox.worker import Ran, Worker
 
 #: How much of the function's time is left when running tasks have been given back.
 SECONDS_LEFT = 5.0
@@ -22,19 +23,13 @@ def run_tasks(_event: object, context: Any) -> dict[str, int]:
     Returns how many attempts there were, by their outcome. Costs 1 read unit per shard, and 2 write
     units for a lease if it runs tasks.
     """
-    outcomes: dict[str, int] = {}
-    counting = threading.Lock()
-
-    def count(ran: Any) -> None:
-        with counting:
-            outcomes[ran.outcome] = outcomes.get(ran.outcome, 0) + 1
-
+    ran: list[Ran] = []
     stop = threading.Event()
     seconds = context.get_remaining_time_in_millis() / 1000 - SECONDS_LEFT - GRACE_SECONDS
     timer = threading.Timer(max(seconds, 0), stop.set)
     timer.start()
     try:
-        Worker(on_ran=count, stop=stop, grace_seconds=GRACE_SECONDS).run(once=True)
+        Worker(on_ran=ran.append, stop=stop, grace_seconds=GRACE_SECONDS).run(once=True)
     finally:
         timer.cancel()
-    return outcomes
+    return dict(Counter(attempt.outcome for attempt in ran))

@@ -26,7 +26,6 @@ from dynamo.model.creating import REQUEST_IDS
 from dynamo.wire.types import Item
 from dynamo.wire.values import ITEM_MAX_BYTES, item_bytes
 from locks import Lease
-from locks.holders import Holder
 from outbox.exceptions import NotFailed, TaskTooLarge, UnknownTask, WorkerLost
 from outbox.framework import TaskResultDoesNotExist, base, task_backends
 from outbox.models import (
@@ -58,7 +57,7 @@ LOST = (Stale, AlreadyExists, AlreadyDone, Refused)
 
 
 def store(
-    result: base.TaskResult, *, shards: int, request_id: str | None, write: Transaction | None
+    result: base.TaskResult, *, request_id: str | None, write: Transaction | None
 ) -> TaskItem:
     """Put the task of `result`, and give that its id. Returns the item that tells its id.
 
@@ -68,17 +67,10 @@ def store(
         TaskTooLarge: it does not fit into an item.
         RequestIdReused: the request id enqueued the function with other arguments.
     """
-    task, at = result.task, now()
-    due = task.run_after
+    task, due = result.task, result.task.run_after
     if due is not None and timezone.is_naive(due):
         due = timezone.make_aware(due)
-    is_deferred = due is not None and due > at
-    partition = partition_of(task.queue_name, random.randrange(shards))  # noqa: S311 - no secret
-    sort = sort_of(task.priority, due if due and is_deferred else at, is_deferred=is_deferred)
     item = TaskItem(
-        partition=partition,
-        sort=sort,
-        id=id_of(partition, sort),
         function=task.module_path,
         arguments=[result.args, result.kwargs],
         queue=task.queue_name,
@@ -86,15 +78,17 @@ def store(
         backend=result.backend,
         run_after=due,
         status=base.TaskResultStatus.READY,
-        enqueued_at=at,
+        enqueued_at=now(),
     )
+    item.partition, item.sort = place = _new_place(item, due)
+    item.id = id_of(*place)
     if (size := item_bytes(item.serialize())) > MOST_BYTES:
         raise TaskTooLarge(item.function, size, MOST_BYTES)
     if request_id is None:
         return item.insert(write=write)
     item.id = str(uuid.uuid5(REQUEST_IDS, f"{item.function}#{request_id}"))
     item.moves = 1
-    record = item.copied(partition=item.id, sort=RECORD, place=[partition, sort])
+    record = item.copied(partition=item.id, sort=RECORD, place=[*place])
     asked = record.serialize()
 
     def explained(stored: Item) -> Exception | None:
@@ -111,8 +105,20 @@ def store(
     return record
 
 
-def find(id_: str) -> tuple[TaskItem, TaskItem | None]:
-    """The task with this id, and its record if that is another item.
+def _new_place(item: TaskItem, due: datetime | None) -> tuple[str, str]:
+    """A key in a random shard: at the end of the item's priority, or at a time in the future."""
+    shard = random.randrange(_option(item, "SHARDS"))  # noqa: S311 - no secret
+    later = due if due is not None and due > now() else None
+    return partition_of(item.queue, shard), sort_of(item.priority, item.enqueued_at, later)
+
+
+def _option(item: TaskItem, name: str) -> int:
+    value: int = task_backends[item.backend].options[name]
+    return value
+
+
+def find(id_: str) -> TaskItem:
+    """The task with this id; its record if it has finished.
 
     Costs 1 request and 1 read unit once it has finished, else 2 each.
 
@@ -122,11 +128,12 @@ def find(id_: str) -> tuple[TaskItem, TaskItem | None]:
     for _read in range(READS):
         record = TaskItem.get_or_none(id_, RECORD)
         if record is not None and record.finished_at is not None:
-            return record, None
+            return record
         place: list[str] | None = place_of(id_) if record is None else record.place
         item = TaskItem.get_or_none(*place) if place else None
         if item is not None and item.id == id_:
-            return item, record
+            item.record = record
+            return item
         if record is None and TaskItem.get_or_none(id_, RECORD) is None:
             break
     raise TaskResultDoesNotExist(id_)
@@ -154,19 +161,18 @@ def task_of(item: TaskItem) -> base.Task:
     )
 
 
-def result_of(item: TaskItem, record: TaskItem | None, task: base.Task) -> base.TaskResult:
+def result_of(item: TaskItem, task: base.Task) -> base.TaskResult:
     args, kwargs = item.arguments
-    errors = (record or item).errors or []
-    values: dict[str, Any] = {
-        "status": base.TaskResultStatus(item.status),
-        "enqueued_at": item.enqueued_at,
-        "started_at": item.started_at,
-        "finished_at": item.finished_at,
-        "last_attempted_at": item.last_attempted_at,
-        "worker_ids": [*item.workers],
-        "errors": [task_error(*texts) for texts in errors],
-    }
-    result = replace(new_result(task, item.id, args, kwargs), **values)
+    result = replace(
+        new_result(task, item.id, args, kwargs),
+        status=base.TaskResultStatus(item.status),
+        enqueued_at=item.enqueued_at,
+        started_at=item.started_at,
+        finished_at=item.finished_at,
+        last_attempted_at=item.last_attempted_at,
+        worker_ids=[*item.workers],
+        errors=[task_error(*texts) for texts in (item.record or item).errors or []],
+    )
     object.__setattr__(result, "_return_value", item.return_value)
     return result
 
@@ -184,10 +190,9 @@ def task_error(path: str, text: str) -> base.TaskError:
 
 @dataclass
 class Attempt:
-    """A task that this worker has claimed. `record` is that of a task that was placed again."""
+    """A task that this worker has claimed."""
 
     item: TaskItem
-    record: TaskItem | None
     #: The function has called `context.finish`.
     ends_itself: bool = False
     #: That transaction was committed.
@@ -196,8 +201,7 @@ class Attempt:
     def end(self, write: Transaction, value: object) -> None:
         """For `TaskContext.finish`."""
         self.ends_itself = True
-        _write_success(self, value, write)
-        self.item.delete(write=write)
+        succeed(self.item, value, write=write)
         write.on_commit(self, lambda _stored: setattr(self, "has_ended", True))
 
 
@@ -218,88 +222,79 @@ def claim(item: TaskItem, lease: Lease) -> Attempt | None:
         )
     except Stale:
         return None
-    record = TaskItem.get_or_none(item.id, RECORD) if item.moves else None
+    if item.moves:
+        item.record = TaskItem.get_or_none(item.id, RECORD)
     # Otherwise this worker stood still, and the task was placed again meanwhile.
-    return Attempt(item, record) if (record.moves if record else 0) == item.moves else None
+    return Attempt(item) if _is_current(item) else None
 
 
-def succeed(attempt: Attempt, value: object) -> None:
-    """Record that the task has ended. Costs 2 requests and 2 write units.
+def _is_current(item: TaskItem) -> bool:
+    """Whether its record, as it was read, is that of this place."""
+    return (item.record.moves if item.record else 0) == item.moves
+
+
+def succeed(item: TaskItem, value: object, *, write: Transaction | None = None) -> None:
+    """Record that the task has ended, and delete it. Costs 2 requests and 2 write units.
 
     Raises:
         one of `LOST`: it was placed again.
         Unavailable: no answer. It will be repeated if that is not recorded.
     """
-    _write_success(attempt, value, None)
+    status = base.TaskResultStatus.SUCCESSFUL
+    _write_record(item, {"status": status, "return_value": value} | _ended(item), write)
     # If this is lost, `recover` does it.
-    attempt.item.delete()
+    item.delete(write=write)
 
 
-def was_recorded(attempt: Attempt) -> bool:
-    """Whether this attempt has ended, although a write of it was refused or got no answer.
+def was_recorded(item: TaskItem) -> bool:
+    """Whether this attempt is recorded to have ended. If so, delete the task.
 
     Costs 1 request and 1 read unit.
     """
-    record = TaskItem.get_or_none(attempt.item.id, RECORD)
-    if record is None or record.finished_at is None or record.workers != attempt.item.workers:
+    item.record = record = TaskItem.get_or_none(item.id, RECORD)
+    if record is None or record.finished_at is None or record.workers != item.workers:
         return False
-    attempt.item.delete()
+    item.delete()
     return True
-
-
-def _write_success(attempt: Attempt, value: object, write: Transaction | None) -> None:
-    at = now()
-    values = {"status": base.TaskResultStatus.SUCCESSFUL, "finished_at": at, "return_value": value}
-    _write_record(attempt.item, attempt.record, values | _expiring(attempt.item, at), write)
 
 
 def place_again(
     item: TaskItem,
-    record: TaskItem | None,
     *,
-    due: datetime | None,
+    pause: float | None,
     error: BaseException | None = None,
-    is_restart: bool = False,
     write: Transaction | None = None,
 ) -> None:
-    """Move the task to the time when it is `due`; with None it has failed for good.
+    """Let the task run after `pause` seconds; with None it has failed for good.
 
     An `error` is recorded and counts as a failed attempt. Costs 1 request and 6 write units.
 
     Raises:
         one of `LOST`: it changed since it was read.
     """
-    at = now()
     values: dict[str, Any] = {"moves": item.moves + 1, "failures": item.failures}
-    errors = [*((record and record.errors) or [])]
-    if is_restart:
+    errors = [*((item.record and item.record.errors) or [])]
+    if item.status == base.TaskResultStatus.FAILED:
         values |= {"failures": 0, "finished_at": None, "expires": None}
     if error is not None:
         values["failures"] += 1
         errors = [*errors, error_texts(error)][-MOST_ERRORS:]
-    if due is None:
-        partition, sort = f"{FAILED}#{item.queue}", sort_of(0, at, is_deferred=True)
-        values |= {"status": base.TaskResultStatus.FAILED, "finished_at": at}
-        values |= _expiring(item, at)
+    if pause is None:
+        place = f"{FAILED}#{item.queue}", sort_of(0, now(), due=now())
+        values |= {"status": base.TaskResultStatus.FAILED} | _ended(item)
     else:
-        is_deferred = due > at
-        shards = task_backends[item.backend].options.get("SHARDS", 8)
-        partition = partition_of(item.queue, random.randrange(shards))  # noqa: S311 - no secret
-        sort = sort_of(
-            item.priority, due if is_deferred else item.enqueued_at, is_deferred=is_deferred
-        )
+        place = _new_place(item, now() + timedelta(seconds=pause))
         values["status"] = base.TaskResultStatus.READY
+    partition, sort = place
     with joined(write) as write:
         item.delete(write=write)
         item.copied(partition=partition, sort=sort, **values).insert(write=write)
-        own = {"errors": errors, "place": [partition, sort]}
-        _write_record(item, record, values | own, write)
+        _write_record(item, values | {"errors": errors, "place": [*place]}, write)
 
 
-def _write_record(
-    item: TaskItem, record: TaskItem | None, values: dict[str, Any], write: Transaction | None
-) -> None:
+def _write_record(item: TaskItem, values: dict[str, Any], write: Transaction | None) -> None:
     """Write the record, which must be as it was read."""
+    record = item.record
     if record is None:
         item.copied(partition=item.id, sort=RECORD, **values).insert(write=write)
         return
@@ -307,9 +302,10 @@ def _write_record(
     record.change(write=write, **({name: getattr(item, name) for name in names} | values))
 
 
-def _expiring(item: TaskItem, at: datetime) -> dict[str, int]:
-    days = task_backends[item.backend].options.get("KEEP_DAYS", 7)
-    return {"expires": round((at + timedelta(days=days)).timestamp())}
+def _ended(item: TaskItem) -> dict[str, Any]:
+    at = now()
+    expires = at + timedelta(days=_option(item, "KEEP_DAYS"))
+    return {"finished_at": at, "expires": round(expires.timestamp())}
 
 
 def recover(item: TaskItem, retry: Retry) -> bool:
@@ -320,16 +316,10 @@ def recover(item: TaskItem, retry: Retry) -> bool:
     Raises:
         one of `LOST`: it changed since it was read.
     """
-    record = TaskItem.get_or_none(item.id, RECORD)
-    if record is not None and record.finished_at is not None:
-        item.delete()
-        return False
-    if (record.moves if record else 0) != item.moves:
+    if was_recorded(item) or not _is_current(item):
         return False
     error = WorkerLost(item.lease)
-    pause = retry.pause(item.failures + 1, error)
-    due = None if pause is None else now() + timedelta(seconds=pause)
-    place_again(item, record, due=due, error=error)
+    place_again(item, pause=retry.pause(item.failures + 1, error), error=error)
     return True
 
 
@@ -344,6 +334,7 @@ def find_failed(id_: str) -> tuple[TaskItem, TaskItem]:
     item = TaskItem.get_or_none(*record.place) if record is not None and is_failed else None
     if record is None or item is None:
         raise NotFailed(id_)
+    item.record = record
     return item, record
 
 
@@ -356,8 +347,8 @@ def restart(id_: str, *, write: Transaction | None = None) -> None:
         NotFailed: there is none with this id, or it has not failed for good.
         one of `LOST`: another call restarted or discarded it.
     """
-    item, record = find_failed(id_)
-    place_again(item, record, due=now(), is_restart=True, write=write)
+    item, _record = find_failed(id_)
+    place_again(item, pause=0, write=write)
 
 
 def discard(id_: str, *, write: Transaction | None = None) -> None:
@@ -380,7 +371,3 @@ def waited_seconds(partition: str) -> float:
     if first is None or first.lease is not None:
         return 0
     return (now() - (first.run_after or first.enqueued_at)).total_seconds()
-
-
-def holder_of(item: TaskItem) -> Holder | None:
-    return Holder(item.lease, item.fence or 0) if item.lease else None

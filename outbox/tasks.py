@@ -14,6 +14,7 @@ a task with `write=` is enqueued when the transaction has been committed.
 import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, overload
 
 from django.utils.module_loading import import_string
@@ -61,6 +62,11 @@ class Task(base.Task):
     - `retry`: when failed attempts are repeated. OPTIONS["RETRY"] of the backend has precedence.
     """
 
+    # Django's have no defaults on 6.0.
+    priority: int = 0
+    queue_name: str = "default"
+    backend: str = "default"
+    run_after: datetime | None = None
     write: Transaction | None = field(default=None, compare=False)
     request_id: str | None = field(default=None, compare=False)
     retry: Retry | None = None
@@ -119,15 +125,12 @@ def new_result(task: base.Task, id_: str, args: Any, kwargs: Any) -> base.TaskRe
         task=task,
         id=id_,
         status=base.TaskResultStatus.READY,
-        enqueued_at=None,
-        started_at=None,
-        finished_at=None,
-        last_attempted_at=None,
         args=args,
         kwargs=kwargs,
         backend=task.backend,
         errors=[],
         worker_ids=[],
+        **dict.fromkeys(("enqueued_at", "started_at", "finished_at", "last_attempted_at")),
     )
 
 
@@ -154,15 +157,6 @@ class TaskContext(base.TaskContext):
         self.end(write, return_value)
 
 
-#: Django's class has no defaults on 6.0.
-_DEFAULTS: dict[str, Any] = {
-    "priority": 0,
-    "queue_name": "default",
-    "backend": "default",
-    "run_after": None,
-}
-
-
 @overload
 def task(function: Callable[..., Any], /) -> Task: ...
 
@@ -182,6 +176,6 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Django's decorator, also with `retry`. The function can join transactions on any backend."""
 
     def decorated(function: Callable[..., Any]) -> Task:
-        return Task(func=function, **(_DEFAULTS | options))
+        return Task(func=function, **options)
 
     return decorated if function is None else decorated(function)

@@ -15,13 +15,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import timedelta
+from dataclasses import dataclass
 from functools import partial
-from queue import SimpleQueue
 from typing import Any
 
-from dynamo import DamagedItem, DynamoError, Rejected
+from dynamo import DamagedItem, DynamoError
 from dynamo.runtime.clock import now as clock_now
 from dynamo.runtime.threads import together
 from dynamo.wire.types import Item
@@ -34,7 +32,7 @@ from outbox.exceptions import NotFinished
 from outbox.framework import base, normalize_json, signals, task_backends
 from outbox.models import FAILED, TaskItem, bounds, now, partition_of, place_time, rank_of
 from outbox.signals import task_ran, tasks_looked_for
-from outbox.steps import LOST, Attempt, holder_of
+from outbox.steps import LOST, Attempt
 from outbox.tasks import TaskContext
 
 log = logging.getLogger(__name__)
@@ -74,16 +72,6 @@ class Ran:
         return f"{type(self.error).__name__}: {self.error}" if self.error else ""
 
 
-@dataclass
-class Found:
-    """What one look found: tasks that can be claimed, and those that other workers run."""
-
-    waiting: list[TaskItem] = field(default_factory=list)
-    held: list[TaskItem] = field(default_factory=list)
-    #: Whether some of these were placed again, because their worker is gone.
-    has_recovered: bool = False
-
-
 class Worker:
     """Runs the tasks of `queues`; by default of all queues of all `TaskBackend`s.
 
@@ -102,15 +90,13 @@ class Worker:
         stop: threading.Event | None = None,
     ) -> None:
         self._partitions = partitions(queues)
-        self._threads = threads
+        self._schedules = [item.schedules() for item in own_backends() if item.options["SCHEDULE"]]
         self._lease = ProcessLease(LOCK_PREFIX, lease_seconds)
         self._lease_seconds = lease_seconds
         self._holder: Holder | None = None
         self._grace_seconds = grace_seconds
         self._on_ran = on_ran
         self._free = threading.Semaphore(threads)
-        self._handed: SimpleQueue[TaskItem | None] = SimpleQueue()
-        self._changing = threading.Lock()
         #: What this worker runs or is about to claim, by id.
         self._running: dict[str, Attempt | None] = {}
         #: The partitions in which another worker was faster since the last look.
@@ -120,7 +106,6 @@ class Worker:
         self._watches: dict[Holder, HolderWatch] = {}
         self._wake = threading.Event()
         self._stopping = stop or threading.Event()
-        self._schedules = _schedules()
         self._used_at = clock_now()
 
     def run(self, *, once: bool = False) -> None:
@@ -134,20 +119,17 @@ class Worker:
         Raises:
             TableMissing: with `once`. Otherwise errors are logged, and the worker goes on.
         """
-        wake = partial(_set, self._wake)
-        signals.task_enqueued.connect(wake)
-        for number in range(self._threads):
-            threading.Thread(target=self._work, name=f"outbox {number}", daemon=True).start()
+        signals.task_enqueued.connect(self._look_soon)
+        pause = SHORTEST_PAUSE
         try:
-            pause = SHORTEST_PAUSE
             while not self._stopping.is_set():
                 self._wake.clear()
                 # One that ends now may have enqueued another one after the look.
                 was_idle = not self._running
-                self._enqueue_scheduled()
+                for schedules in self._schedules:
+                    schedules.enqueue_due()
                 try:
-                    found = self._look(once=once)
-                    has_found = self._hand_out(found.waiting) or found.has_recovered
+                    has_found = self._look(once=once)
                 except Exception:
                     if once:
                         raise
@@ -161,15 +143,11 @@ class Worker:
                 self._release_unused()
                 pause = SHORTEST_PAUSE if self._wait(pause) else min(2 * pause, LONGEST_PAUSE)
         finally:
-            signals.task_enqueued.disconnect(wake)
+            signals.task_enqueued.disconnect(self._look_soon)
             self._end()
 
-    def _enqueue_scheduled(self) -> None:
-        for schedules in self._schedules:
-            try:
-                schedules.enqueue_due()
-            except Exception:
-                log.exception("A schedule cannot be enqueued.")
+    def _look_soon(self, **_signal: object) -> None:
+        self._wake.set()
 
     def _wait(self, seconds: float) -> bool:
         """Wait until this process enqueues a task; whether it did."""
@@ -179,44 +157,50 @@ class Worker:
                 return True
         return False
 
-    def _look(self, *, once: bool) -> Found:
-        """What can be claimed, the most urgent first."""
-        found = Found()
-        self._contended.clear()
-        running = {*self._running}
-        looks = (partial(self._read, partition, found, once) for partition in self._partitions)
-        together(*looks)
-        self._recover(found, running, once)
-        waits = (now() - place_time(item.sort) for item in found.waiting)
-        oldest = max((wait.total_seconds() for wait in waits), default=0.0)
-        tasks_looked_for.send_robust(Worker, seconds=oldest)
-        # In another order each time, so that workers meet less often.
-        order = {partition: random.random() for partition in self._partitions}  # noqa: S311 - no secret
-        found.waiting.sort(key=lambda item: (rank_of(item.sort), order[item.partition], item.sort))
-        return found
+    def _look(self, *, once: bool) -> bool:
+        """Let threads run what can be claimed, the most urgent first. Returns whether any was.
 
-    def _read(self, partition: str, found: Found, is_consistent: bool) -> None:
-        between = TaskItem.sort.between(
-            *bounds(now(), only_deferred=partition in self._full and random.random() < 0.25)  # noqa: S311 - no secret
-        )
-        waiting: list[TaskItem] = []
+        Tasks whose worker is gone are placed again, and count as well.
+        """
+        self._contended.clear()
+        # A read may still show what has ended since.
+        running = {*self._running}
+        # In another order each time, so that workers meet less often.
+        random.shuffle(self._partitions)
+        looks = together(*(partial(self._read, name, once) for name in self._partitions))
+        running |= self._running.keys()
+        found = [item for look in looks for item in look if item.id not in running]
+        has_recovered = self._recover([item for item in found if item.lease], at_once=once)
+        waiting = [item for item in found if not item.lease]
+        waits = ((now() - place_time(item.sort)).total_seconds() for item in waiting)
+        tasks_looked_for.send_robust(Worker, seconds=max(waits, default=0.0))
+        waiting.sort(key=lambda item: rank_of(item.sort))
+        return self._hand_out(waiting) or has_recovered
+
+    def _read(self, partition: str, is_consistent: bool) -> list[TaskItem]:
+        """The first tasks of a partition that are due: those that run, and some that wait."""
+        only_deferred = partition in self._full and random.random() < 0.25  # noqa: S311 - no secret
+        due = TaskItem.sort.between(*bounds(now(), only_deferred=only_deferred))
+        found: list[TaskItem] = []
+        waiting = 0
         try:
             for item in TaskItem.query(
                 partition,
-                between,
+                due,
                 damaged=_left_out,
                 page_size=FOUND_PER_SHARD,
                 consistent_read=is_consistent,
             ):
-                (found.held if item.lease else waiting).append(item)
-                if len(waiting) == FOUND_PER_SHARD:
+                found.append(item)
+                waiting += not item.lease
+                if waiting == FOUND_PER_SHARD:
                     break
         except DynamoError as error:
             if is_consistent:
                 raise
             log.warning("Tasks of %s cannot be read: %s", partition, error)
-        (self._full.add if len(waiting) == FOUND_PER_SHARD else self._full.discard)(partition)
-        found.waiting += [item for item in waiting if item.id not in self._running]
+        (self._full.add if waiting == FOUND_PER_SHARD else self._full.discard)(partition)
+        return found
 
     def _hand_out(self, items: list[TaskItem]) -> bool:
         """Give `items` to threads as they get free. Returns whether one was given."""
@@ -231,25 +215,21 @@ class Worker:
             if self._stopping.is_set() or (has_given and clock_now() > fresh_until):
                 self._free.release()
                 return True
-            with self._changing:
-                self._running[item.id] = None
+            self._running[item.id] = None
             has_given = True
-            self._handed.put(item)
+            threading.Thread(target=self._work, args=[item], daemon=True).start()
         return has_given
 
-    def _work(self) -> None:
-        while (item := self._handed.get()) is not None:
-            try:
-                self._claim_and_run(item)
-            except DynamoError as error:
-                log.warning("The task %s is left to be repeated: %s", item.id, error)
-            except Exception:
-                log.exception("The task %s is left to be repeated", item.id)
-            finally:
-                with self._changing:
-                    self._running.pop(item.id, None)
-                    self._used_at = clock_now()
-                self._free.release()
+    def _work(self, item: TaskItem) -> None:
+        try:
+            self._claim_and_run(item)
+        except Exception as error:
+            is_bug = not isinstance(error, DynamoError)
+            log.warning("The task %s is left to be repeated: %s", item.id, error, exc_info=is_bug)
+        finally:
+            del self._running[item.id]
+            self._used_at = clock_now()
+            self._free.release()
 
     def _claim_and_run(self, item: TaskItem) -> None:
         lease = self._lease.current()
@@ -258,8 +238,7 @@ class Worker:
         if attempt is None:
             self._contended.add(item.partition)
             return
-        with self._changing:
-            self._running[item.id] = attempt
+        self._running[item.id] = attempt
         began = time.perf_counter()
         outcome, error = _run(attempt)
         seconds = time.perf_counter() - began
@@ -267,25 +246,26 @@ class Worker:
         task_ran.send_robust(Worker, ran=ran)
         self._on_ran(ran)
 
-    def _recover(self, found: Found, running: set[str], at_once: bool) -> None:
-        """Place tasks again whose worker is gone.
+    def _recover(self, held: list[TaskItem], *, at_once: bool) -> bool:
+        """Place tasks again whose worker is gone; whether there were any.
 
         Costs one look at each other worker per lease, or `at_once` one each time.
         """
         by_holder: dict[Holder, list[TaskItem]] = {}
-        for item in found.held:
-            if (holder := holder_of(item)) and item.id not in running | self._running.keys():
-                by_holder.setdefault(holder, []).append(item)
+        for item in held:
+            by_holder.setdefault(Holder(item.lease, item.fence), []).append(item)
         self._watches = {
             holder: self._watches.get(holder) or HolderWatch(*holder) for holder in by_holder
         }
+        has_recovered = False
         for holder, items in by_holder.items():
             try:
                 if self._is_gone(holder, at_once):
                     for item in items:
-                        found.has_recovered |= _recover(item)
+                        has_recovered |= _recover(item)
             except DynamoError as error:
                 log.warning("The worker %s cannot be watched: %s", holder.lease, error)
+        return has_recovered
 
     def _is_gone(self, holder: Holder, at_once: bool) -> bool:
         if holder == self._holder:
@@ -297,22 +277,18 @@ class Worker:
 
     def _release_unused(self) -> None:
         """An idle worker does not renew a lease."""
-        with self._changing:
-            unused = not self._running and clock_now() > self._used_at + self._lease_seconds
-        if unused:
+        if not self._running and clock_now() > self._used_at + self._lease_seconds:
             self._lease.release()
 
     def _end(self) -> None:
         ends_at = clock_now() + self._grace_seconds
         while self._running and clock_now() < ends_at:
             time.sleep(0.02)
-        for _thread in range(self._threads):
-            self._handed.put(None)
-        with self._changing:
-            left = [attempt for attempt in self._running.values() if attempt is not None]
-        for attempt in left:
+        for attempt in [*self._running.values()]:
+            if attempt is None:
+                continue
             try:
-                steps.place_again(attempt.item, attempt.record, due=now())
+                steps.place_again(attempt.item, pause=0)
                 log.warning("The task %s was given back.", attempt.item.id)
             except (*LOST, DynamoError) as error:
                 log.warning("The task %s was not given back: %s", attempt.item.id, error)
@@ -323,16 +299,6 @@ def own_backends() -> list[TaskBackend]:
     return [backend for backend in task_backends.all() if isinstance(backend, TaskBackend)]
 
 
-def _schedules() -> list[Any]:
-    scheduled = [item for item in own_backends() if item.options.get("SCHEDULE")]
-    if not scheduled:
-        return []
-    # It needs cronsim.
-    from outbox.schedules import Schedules
-
-    return [Schedules(backend.alias, backend.options["SCHEDULE"]) for backend in scheduled]
-
-
 def partitions(queues: Iterable[str] = ()) -> list[str]:
     """The partitions of `queues`, by default of all queues of all `TaskBackend`s."""
     wanted = {*queues}
@@ -341,7 +307,7 @@ def partitions(queues: Iterable[str] = ()) -> list[str]:
         for backend in own_backends()
         for queue in wanted or backend.queues
         if not backend.queues or queue in backend.queues
-        for shard in range(backend.shards)
+        for shard in range(backend.options["SHARDS"])
     }
     return sorted(found)
 
@@ -354,10 +320,6 @@ def stored_tasks(
     failed = (f"{FAILED}#{queue}" for queue in sorted({*queues} or known))
     for partition in (*failed, *partitions(queues)):
         yield from TaskItem.query(partition, damaged=damaged)
-
-
-def _set(event: threading.Event, **_signal: object) -> None:
-    event.set()
 
 
 def _left_out(_stored: Item, error: DynamoError) -> None:
@@ -382,10 +344,10 @@ def _recover(item: TaskItem) -> bool:
 def _run(attempt: Attempt) -> tuple[str, BaseException | None]:
     """Run a claimed task and record how it ended. Returns the outcome, and the error."""
     item = attempt.item
-    result = None
+    result = value = None
     try:
         task = steps.task_of(item)
-        result = steps.result_of(item, attempt.record, task)
+        result = steps.result_of(item, task)
         signals.task_started.send_robust(_sender(item), task_result=result)
         arguments = result.args
         if task.takes_context:
@@ -395,42 +357,33 @@ def _run(attempt: Attempt) -> tuple[str, BaseException | None]:
         value = normalize_json(task.call(*arguments, **result.kwargs))
         if attempt.ends_itself and not attempt.has_ended:
             raise NotFinished(item.function)
-    except BaseException as error:
         if not attempt.has_ended:
-            return _fail(attempt, result, error)
-        log.exception("The task %s raised this after it had ended.", item.id)
-        value = None
-    if not attempt.has_ended:
-        try:
-            steps.succeed(attempt, value)
-        except LOST as error:
-            if not steps.was_recorded(attempt):
-                return "lost", error
-        except (TypeError, ValueError, Rejected) as error:
-            # The value cannot be stored.
-            return _fail(attempt, result, error)
+            steps.succeed(item, value)
+    except BaseException as error:
+        if attempt.has_ended:
+            log.exception("The task %s raised this after it had ended.", item.id)
+        elif (outcome := _fail(attempt, result, error)) != "successful":
+            return outcome, error
     _tell_end(item, result, base.TaskResultStatus.SUCCESSFUL, _return_value=value)
     return "successful", None
 
 
-def _fail(
-    attempt: Attempt, result: base.TaskResult | None, error: BaseException
-) -> tuple[str, BaseException | None]:
+def _fail(attempt: Attempt, result: base.TaskResult | None, error: BaseException) -> str:
+    """Let the task be repeated, unless its end is recorded. Returns the outcome."""
     item = attempt.item
     retry = _backend(item).retry_of(item.function, result.task if result else None)
     pause = retry.pause(item.failures + 1, error)
-    due = None if pause is None else now() + timedelta(seconds=pause)
     try:
-        steps.place_again(item, attempt.record, due=due, error=error)
-    except LOST as lost:
+        steps.place_again(item, pause=pause, error=error)
+    except LOST:
         # The error may be that the end of the task got no answer.
-        return ("successful", None) if steps.was_recorded(attempt) else ("lost", lost)
-    if due is None:
+        return "successful" if steps.was_recorded(item) else "lost"
+    if pause is None:
         _tell_end(item, result, base.TaskResultStatus.FAILED, error)
-        return "failed", error
+        return "failed"
     shown = f"{type(error).__name__}: {error}"
-    log.warning("The task %s failed and is due again at %s: %s", item.id, due, shown)
-    return "repeated", error
+    log.warning("The task %s failed and is due again in %.0f s: %s", item.id, pause, shown)
+    return "repeated"
 
 
 def _tell_end(

@@ -99,18 +99,18 @@ def test_check_reports_a_schedule_that_cannot_be_used(
     backend["SCHEDULE"]["other"] = NIGHTLY | changes
 
     [error] = task_backends["default"].check()
-    assert (error.id, "other" in error.msg) == ("outbox.E003", True)
+    assert (error.id, "other" in error.msg) == ("outbox.E001", True)
 
 
 @pytest.mark.parametrize(
     ("options", "id_"),
     [
         ({"SHARD": 8}, "outbox.E001"),
-        ({"SHARDS": 0}, "outbox.E004"),
-        ({"SHARDS": "8"}, "outbox.E004"),
-        ({"KEEP_DAYS": -1}, "outbox.E004"),
-        ({"RETRY": {"*": {"tries": 3}}}, "outbox.E002"),
-        ({"RETRY": {"*": {"attempts": 0}}}, "outbox.E002"),
+        ({"SHARDS": 0}, "outbox.E001"),
+        ({"SHARDS": "8"}, "outbox.E001"),
+        ({"KEEP_DAYS": -1}, "outbox.E001"),
+        ({"RETRY": {"*": {"tries": 3}}}, "outbox.E001"),
+        ({"RETRY": {"*": {"attempts": 0}}}, "outbox.E001"),
     ],
 )
 def test_check_reports_options_that_cannot_be_used(

@@ -57,7 +57,7 @@ def test_listtasks_lists_what_waits_runs_and_has_failed(run_tasks: RunTasks) -> 
     ended = failed(run_tasks)
     waiting = note.enqueue(1)
     runs = note.using(queue_name="mails").enqueue(2)
-    assert steps.claim(steps.find(runs.id)[0], Lock("w").acquire())
+    assert steps.claim(steps.find(runs.id), Lock("w").acquire())
 
     listed = {task["id"]: task for task in printed("listtasks")}
 
@@ -119,13 +119,13 @@ def test_checktasks_names_what_is_wrong(
     assert run("checktasks") == ("", "", 0)
     ended = failed(run_tasks)
     note.enqueue(1)
-    item, _record = steps.find(note.enqueue("x").id)
+    item = steps.find(note.enqueue("x").id)
     item.change(function="tests.outbox.functions.removed")
     stuck = note.enqueue(2)
     lease = Lock("w").acquire()
-    assert steps.claim(steps.find(stuck.id)[0], lease)
+    assert steps.claim(steps.find(stuck.id), lease)
     lease.release(remove=True)
-    damaged, _record = steps.find(note.enqueue("damaged").id)
+    damaged = steps.find(note.enqueue("damaged").id)
     broken = {**damaged.serialize(), "arguments": {"N": "1"}}
     send("PutItem", {"TableName": TaskItem.table(), "Item": broken})
 

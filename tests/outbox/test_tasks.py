@@ -71,11 +71,11 @@ def test_what_enqueuing_and_a_run_that_succeeds_cost(requests_sent: Requests) ->
     assert (requests_sent.operations, requests_sent.units) == (["TransactWriteItems"], 4)
 
     lease = ProcessLease("outbox#").current()
-    item, _record = steps.find(result.id)
+    item = steps.find(result.id)
     requests_sent.clear()
     attempt = steps.claim(item, lease)
     assert attempt
-    steps.succeed(attempt, None)
+    steps.succeed(item, None)
     assert requests_sent.operations == ["UpdateItem", "PutItem", "DeleteItem"]
     assert requests_sent.units == 3
     lease.release(remove=True)
@@ -94,11 +94,12 @@ def test_what_else_costs(requests_sent: Requests, backend: dict[str, Any]) -> No
     assert cost() == (["GetItem"] * 2, 2)
 
     # A look of a worker at 2 queues: half a read unit per shard.
-    found = Worker()._look(once=False)
+    worker = Worker()
+    found = [item for name in worker._partitions for item in worker._read(name, False)]
     assert cost() == (["Query"] * 16, 8)
 
     lease = Lock("w").acquire()
-    attempt = steps.claim(found.waiting[0], lease)
+    attempt = steps.claim(found[0], lease)
     assert attempt
     cost()
     with Transaction() as write:

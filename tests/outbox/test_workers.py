@@ -51,12 +51,12 @@ def test_a_task_that_fails_is_repeated_and_keeps_its_errors(run_tasks: RunTasks)
 
 @pytest.mark.fault_of("moto", "counts other units")
 def test_what_a_repetition_costs(requests_sent: Requests) -> None:
-    item, _record = steps.find(functions.fail_twice.enqueue("a").id)
+    item = steps.find(functions.fail_twice.enqueue("a").id)
     attempt = steps.claim(item, Lock("w").acquire())
     assert attempt
     requests_sent.clear()
 
-    steps.place_again(attempt.item, None, due=now(), error=ValueError())
+    steps.place_again(attempt.item, pause=0, error=ValueError())
 
     assert (requests_sent.operations, requests_sent.units) == (["TransactWriteItems"], 6)
 
@@ -122,7 +122,7 @@ def test_a_task_that_cannot_run_is_repeated_and_the_next_ones_run(
 ) -> None:
     result = functions.wait.enqueue()
     # As another version of the program stored it.
-    steps.find(result.id)[0].change(**values)
+    steps.find(result.id).change(**values)
     note.enqueue("next")
 
     ran = {attempt.id: attempt for attempt in run_tasks()}
@@ -134,7 +134,7 @@ def test_a_task_that_cannot_run_is_repeated_and_the_next_ones_run(
 def test_a_damaged_task_is_left_out_and_the_next_ones_run(run_tasks: RunTasks) -> None:
     from dynamo.client.sending import send
 
-    item, _record = steps.find(note.enqueue("damaged").id)
+    item = steps.find(note.enqueue("damaged").id)
     broken = {**item.serialize(), "arguments": {"N": "1"}}
     send("PutItem", {"TableName": TaskItem.table(), "Item": broken})
     note.enqueue("next")
@@ -223,7 +223,7 @@ def test_a_worker_that_stood_still_cannot_end_what_another_has_taken_over(
     backend["RETRY"]["*"] = {"delay": 0}
     result = bill.enqueue("7")
     lease = Lock("slow", lease_seconds=600).acquire()
-    attempt = steps.claim(steps.find(result.id)[0], lease)
+    attempt = steps.claim(steps.find(result.id), lease)
     assert attempt
     lease.release(remove=True)
 

@@ -1,7 +1,7 @@
 """`runtasks`: the worker of background tasks."""
 
 import json
-import sys
+from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -52,19 +52,13 @@ class Command(DynamoCommand):
                 queues,
                 threads=options["threads"],
                 lease_seconds=options["lease"],
-                on_ran=self._print_json if options["json"] else self._print,
+                on_ran=partial(self._print, is_json=options["json"]),
                 stop=stop,
             )
             worker.run(once=options["once"])
 
-    def _print_json(self, ran: Ran) -> None:
-        shown = {"seconds": round(ran.seconds, 3), "error": ran.shown_error}
-        self.stdout.write(json.dumps(vars(ran) | shown))
-        sys.stdout.flush()
-
-    def _print(self, ran: Ran) -> None:
-        milliseconds = f"{ran.seconds * 1000:,.0f} ms"
-        error = f": {ran.shown_error}" if ran.error else ""
-        self.stdout.write(
-            f"{ran.outcome:10} {ran.function}, attempt {ran.attempt}, {milliseconds}{error}"
-        )
+    def _print(self, ran: Ran, *, is_json: bool) -> None:
+        shown = {**vars(ran), "seconds": round(ran.seconds, 3), "error": ran.shown_error}
+        text = "{outcome:10} {function}, attempt {attempt}, {seconds} s  {error}"
+        self.stdout.write(json.dumps(shown) if is_json else text.format(**shown).rstrip())
+        self.stdout.flush()
