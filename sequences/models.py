@@ -204,12 +204,13 @@ class NumberedModel(Model):
     @classmethod
     def dump_filter(cls, first: Iterable[Item]) -> Callable[[Item], bool]:
         # Read before the items: up to there no number lacks its item. What is issued later would.
-        start = len(cls.counter_prefix())
-        ends = {item["counterName"]["S"][start:]: int(item["currentValue"]["N"]) for item in first}
+        ends = {item["counterName"]["S"]: int(item["currentValue"]["N"]) for item in first}
 
         def is_dumped(item: Item) -> bool:
             place = cls.place_of(item) if cls._is_guard(item) else cls._own_place(item)
-            return place is not None and place.number <= ends.get(place.series, 0)
+            if place is None:
+                return False
+            return place.number <= ends.get(f"{cls.counter_prefix()}{place.series}", 0)
 
         return is_dumped
 

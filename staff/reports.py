@@ -22,7 +22,7 @@ from accounts.models import User
 from dynamo import Transaction
 from dynamo.exceptions import ErrorWithValues
 from dynamo.tables.findings import Progress, scanned
-from dynamo.tables.guards import FAULTS, check_guards, is_owner
+from dynamo.tables.guards import check_guards, is_owner
 from dynamo.transactions import read_together
 from dynamo.wire.types import Item
 from dynamo.wire.values import text_of
@@ -66,20 +66,20 @@ class NewerReport(ErrorWithValues):
 
 def guards(progress: Progress) -> Result:
     """Costs and raises as `dynamo.tables.guards.check_guards`; repairs nothing."""
-    with check_guards(User, oldest_by=User.date_joined.attr_name, progress=progress) as report:
-        findings = {}
-        for fault in FAULTS:
-            found = ({"pk": _cut(pk), "key": _cut(key)} for pk, key, _ in report.findings(fault))
-            findings[fault] = _first(found, report.count(fault))
-        pk, attribute = report.unusable_example or ("", "")
-        return {
-            "users": report.users,
-            "guards": report.guards,
-            "wrong": report.still_wrong,
-            "findings": findings,
-            "unusable": report.unusable,
-            "unusable_example": {"pk": _cut(pk), "attribute": attribute} if pk else None,
-        }
+    report = check_guards(User, oldest_by=User.date_joined.attr_name, progress=progress)
+    findings = {}
+    for fault, listed in report.found.items():
+        found = ({"pk": _cut(pk), "key": _cut(key)} for pk, key, _outcome in listed.listed)
+        findings[fault] = _first(found, listed.count)
+    pk, attribute = report.unusable_example or ("", "")
+    return {
+        "users": report.users,
+        "guards": report.guards,
+        "wrong": report.still_wrong,
+        "findings": findings,
+        "unusable": report.unusable,
+        "unusable_example": {"pk": _cut(pk), "attribute": attribute} if pk else None,
+    }
 
 
 def invoices(progress: Progress) -> Result:

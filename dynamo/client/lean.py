@@ -30,7 +30,6 @@ import json
 import ssl
 import time
 import zlib
-from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from http.client import HTTPException, IncompleteRead, RemoteDisconnected
@@ -47,6 +46,7 @@ from urllib3.connection import HTTPConnection
 from urllib3.util.ssl_match_hostname import CertificateError
 
 from dynamo.client.private import Client
+from dynamo.wire.values import as_base64, with_bytes
 
 OPERATIONS = {
     "BatchGetItem",
@@ -124,7 +124,7 @@ class LeanClient:
         Raises:
             BotoCoreError, ClientError: as botocore's client.
         """
-        body = json.dumps(request, default=_encoded).encode()
+        body = json.dumps(request, default=as_base64).encode()
         frozen = self._credentials.get_frozen_credentials()
         headers = self._signer.headers(operation, body, frozen, time.time())
         headers["User-Agent"] = self._client.meta.config.user_agent
@@ -351,27 +351,13 @@ def _read(data: bytes) -> dict[str, object]:
     try:
         # Most answers have no binary values, and are read four times as fast without the hook.
         may_be_binary = any(mark in data for mark in _MAYBE_BINARY)
-        read = json.loads(data, object_hook=_decoded if may_be_binary else None)
+        read = json.loads(data, object_hook=with_bytes if may_be_binary else None)
         if not isinstance(read, dict):
             raise ValueError("not an object")
     except UNREADABLE as error:
         raise botocore_errors.HTTPClientError(error=error) from error
     # botocore leaves out null members as well.
     return {name: value for name, value in read.items() if value is not None}
-
-
-def _encoded(value: bytes) -> str:
-    return b64encode(value).decode()
-
-
-def _decoded(value: dict[str, object]) -> dict[str, object]:
-    """Decode binary values. The value of an attribute named B is a dictionary, not a text."""
-    if len(value) == 1:
-        if isinstance(text := value.get("B"), str):
-            return {"B": b64decode(text)}
-        if isinstance(texts := value.get("BS"), list):
-            return {"BS": [b64decode(text) for text in texts]}
-    return value
 
 
 #: What reading an answer of another form may raise (RecursionError: deep nesting).

@@ -20,12 +20,13 @@ from __future__ import annotations
 import sys
 import sysconfig
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 P = ParamSpec("P")
+A = TypeVar("A")
 T = TypeVar("T")
 
 #: How many calls a tally keeps at most.
@@ -185,6 +187,17 @@ class CountingPool(ThreadPoolExecutor):
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         return super().submit(counted_on(current())(fn), *args, **kwargs)
+
+    def batches(
+        self, call: Callable[[A], T], items: Iterable[A], size: int
+    ) -> Iterator[list[tuple[A, T]]]:
+        """The `items`, each with what `call` returns for it, in batches of `size`.
+
+        `items` may be endless: only a batch is taken at once.
+        """
+        left = iter(items)
+        while batch := list(islice(left, size)):
+            yield list(zip(batch, self.map(call, batch), strict=True))
 
 
 def table_names(request: Mapping[str, Any]) -> str:

@@ -12,6 +12,9 @@ from dynamo.client.plain import PlainModel, all_models
 from dynamo.wire.types import Item
 from dynamo.wire.values import decoded, encoded
 
+#: How far `bulk.pages` came in each segment of a table.
+Places = list[Item | None]
+
 
 def dumpable() -> dict[str, type[PlainModel]]:
     """The models whose items a dump has, by their label in small letters."""
@@ -38,11 +41,11 @@ class State:
     """How far a command came, kept in `file` if one is named: the same call continues there."""
 
     def __init__(self, file: str | None, asked: Sequence[str]) -> None:
-        self._file = file and Path(file)
+        self.file = file and Path(file)
         self.values: dict[str, Any] = {"asked": [*asked]}
-        if self._file and self._file.exists():
+        if self.file and self.file.exists():
             try:
-                values = json.loads(self._file.read_text(encoding="utf-8"))
+                values = json.loads(self.file.read_text(encoding="utf-8"))
                 is_ours = values["asked"] == self.values["asked"]
             except (LookupError, TypeError, ValueError):
                 is_ours = False
@@ -50,25 +53,21 @@ class State:
                 raise CommandError(f"{file} is of another call. Delete it to begin again.")
             self.values = values
 
-    def save(self, **values: object) -> None:
-        """Keep `values`, with those that were kept before."""
-        self.values |= values
-        if self._file:
-            new = self._file.with_name(f"{self._file.name}.new")
+    def save(self, places: Places | None = None, **values: object) -> None:
+        """Keep `values`, with those that were kept before, and the `places` of `bulk.pages`."""
+        texts = [None if place is None else encoded(place) for place in places or ()]
+        self.values |= {**values, "places": texts}
+        if self.file:
+            new = self.file.with_name(f"{self.file.name}.new")
             new.write_text(json.dumps(self.values), encoding="utf-8")
-            new.replace(self._file)
+            new.replace(self.file)
 
-    def save_places(self, places: Sequence[Item | None], **values: object) -> None:
-        """Keep the `places` of `bulk.pages`."""
-        texts = [None if place is None else encoded(place) for place in places]
-        self.save(places=texts, **values)
-
-    def places(self) -> list[Item | None]:
+    def places(self) -> Places:
         """The places that were kept; else those before the first page."""
         texts = self.values.get("places") or ["{}"] * bulk.SEGMENTS
-        return [None if text is None else decoded(json.loads(text)) for text in texts]
+        return [text and decoded(text) for text in texts]
 
     def end(self) -> None:
         """Forget it: the command has done everything."""
-        if self._file:
-            self._file.unlink(missing_ok=True)
+        if self.file:
+            self.file.unlink(missing_ok=True)

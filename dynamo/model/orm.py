@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from django.core.exceptions import NON_FIELD_ERRORS, MultipleObjectsReturned, ValidationError
@@ -151,14 +150,11 @@ class Habitual(Writable):
             return None
 
         report = Created[Self]()
-        left = iter(items)
         with CountingPool(workers) as pool:
-            while batch := [*islice(left, workers * _AHEAD)]:
-                for item, error in zip(batch, pool.map(refusal, batch), strict=True):
-                    if error is None:
-                        report.stored += 1
-                    else:
-                        report.refused.append((item, error))
+            for batch in pool.batches(refusal, items, workers * _AHEAD):
+                refused = [(item, error) for item, error in batch if error]
+                report.stored += len(batch) - len(refused)
+                report.refused += refused
                 if progress:
                     progress(len(batch))
         return report

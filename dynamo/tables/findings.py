@@ -12,7 +12,6 @@
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Generic, Self, TypeVar
 
 from dynamo.client import bulk
@@ -57,11 +56,9 @@ def confirmed(
     suspects: Iterable[Suspect], confirm: Callable[[Suspect], What], progress: Progress
 ) -> Iterator[What]:
     """What `confirm` returns for each suspect, in their order; called in several threads."""
-    left = iter(suspects)
     with CountingPool(CONFIRM_THREADS) as pool:
-        # A pool takes everything at once, so it gets a batch at a time.
-        while batch := list(islice(left, AHEAD)):
-            yield from pool.map(confirm, batch)
+        for batch in pool.batches(confirm, suspects, AHEAD):
+            yield from (found for _suspect, found in batch)
             progress("Suspects confirmed", len(batch))
 
 

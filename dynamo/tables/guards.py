@@ -8,9 +8,7 @@ Items are examined as DynamoDB sends them, not as objects: a damaged item must b
 cannot be if reading it as an object fails.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from operator import itemgetter
@@ -22,7 +20,7 @@ from dynamo.model.base import Model
 from dynamo.model.unique import GUARD_ATTRIBUTES, OWNER, SEPARATOR, UniqueKey
 from dynamo.tables import findings as engine
 from dynamo.tables.damage import as_read
-from dynamo.tables.findings import Progress, Spool, confirmed, scanned, unseen
+from dynamo.tables.findings import Findings, Progress, Spool, confirmed, scanned, unseen
 from dynamo.transactions import Transaction, read_together
 from dynamo.wire.types import Address, Item, Request
 from dynamo.wire.updates import conditional
@@ -35,6 +33,10 @@ from dynamo.wire.values import text_of
 #: unsearchable: only searches do not find it, because it was written before its value was
 #: searchable.
 Fault = Literal["missing", "orphaned", "foreign", "unsearchable"]
+
+#: What is listed of a finding: the item's key, the guard item's key, and the outcome, which is
+#: `repaired`, `shared` (no repair can settle it), or empty.
+Found = tuple[str, str, str]
 
 #: Those that are errors.
 FAULTS: tuple[Fault, ...] = ("missing", "orphaned", "foreign")
@@ -199,7 +201,7 @@ _Suspect = tuple[str, list[str], bool]
 
 @dataclass
 class Report:
-    """What a check found. `users` and `guards` count items, `repaired` counts findings.
+    """What a check found, sorted by key. `users` and `guards` count items, `repaired` findings.
 
     `shared` counts the findings that no repair can settle: two users have the same value, and this
     one does not have its guard item.
@@ -212,8 +214,9 @@ class Report:
     one, with the attribute's stored name.
     """
 
-    _spool: Spool
-    _counts: Counter[Fault] = field(default_factory=Counter)
+    found: dict[Fault, Findings[Found]] = field(
+        default_factory=lambda: {fault: Findings() for fault in FAULTS}
+    )
     users: int = 0
     guards: int = 0
     repaired: int = 0
@@ -230,39 +233,24 @@ class Report:
             return
         shared = not finding.repairable
         outcome = "repaired" if repaired else "shared" if shared else ""
-        self._spool.add(finding.fault, finding.key, finding.pk, outcome)
-        self._counts[finding.fault] += 1
+        self.found[finding.fault].add((finding.pk, finding.key, outcome))
         self.repaired += repaired
         self.shared += shared
-
-    def count(self, fault: Fault) -> int:
-        """The number of these findings, repaired ones included."""
-        return self._counts[fault]
-
-    def findings(self, fault: Fault) -> Iterator[tuple[str, str, str]]:
-        """These findings, sorted by key: user's pk, guard item's key, outcome.
-
-        The outcome is `repaired`, `shared` (no repair can settle it), or empty.
-        """
-        for found, key, pk, outcome in self._spool:
-            if found == fault:
-                yield pk, key, outcome
 
     @property
     def still_wrong(self) -> int:
         """The number of findings that were not repaired."""
-        return self._counts.total() - self.repaired
+        return sum(found.count for found in self.found.values()) - self.repaired
 
 
-@contextmanager
 def check_guards(
     model: type[Model],
     *,
     repair: bool = False,
     oldest_by: str | None = None,
     progress: Progress = unseen,
-) -> Iterator[Report]:
-    """Compare all items with all guard items. Yields the report, which is valid in the block.
+) -> Report:
+    """Compare all items with all guard items.
 
     With `repair`, missing guard items are written, unsearchable ones completed, orphaned ones
     deleted, and those of users that do not have the value are given to the one user that has. Two
@@ -278,13 +266,11 @@ def check_guards(
     Raises:
         Unavailable, Rejected, TableMissing: see `client.sending`; repairs stay.
     """
-    with Spool() as spool:
-        report = Report(spool)
-        with Spool() as claims:
-            check = _Check(model, repair, oldest_by, progress, claims, report)
-            check.collect()
-            check.confirm()
-        yield report
+    with Spool() as claims:
+        check = _Check(model, repair, oldest_by, progress, claims)
+        check.collect()
+        check.confirm()
+    return check.report
 
 
 def delete_guards(model: type[Model], names: str, progress: Progress = unseen) -> int:
@@ -322,7 +308,7 @@ class _Check:
     oldest_by: str | None
     progress: Progress
     claims: Spool
-    report: Report
+    report: Report = field(default_factory=Report)
 
     def collect(self) -> None:
         """Scan the table, or both, and keep what each item claims."""

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, TypeVar, cast
 
@@ -127,34 +127,28 @@ def with_binary(item: Item, convert: Callable[[Any], Any]) -> Item:
 
 def encoded(item: Item) -> str:
     """The `item` in DynamoDB's JSON, in one line; binary values are Base64."""
-
-    def as_base64(value: bytes) -> str:
-        return base64.b64encode(value).decode()
-
     return json.dumps(item, default=as_base64, ensure_ascii=False)
 
 
-def decoded(item: Mapping[str, Any]) -> Item:
-    """The item that is, read as JSON, `item`.
-
-    Raises:
-        ValueError, TypeError, AttributeError: it is not an item.
-    """
-    return {name: _decoded(typed) for name, typed in item.items()}
+def decoded(text: str) -> Any:
+    """What `text` is, which `encoded` or another program wrote in DynamoDB's JSON."""
+    return json.loads(text, object_hook=with_bytes)
 
 
-def _decoded(typed: Typed) -> Typed:
-    kind, value = kind_and_value(typed)
-    match kind:
-        case "B":
-            value = base64.b64decode(value, validate=True)
-        case "BS":
-            value = [base64.b64decode(item, validate=True) for item in value]
-        case "L":
-            value = [*map(_decoded, value)]
-        case "M":
-            value = decoded(value)
-    return as_typed(kind, value)
+def as_base64(value: bytes) -> str:
+    """For `json.dumps`, as its `default`."""
+    return base64.b64encode(value).decode()
+
+
+def with_bytes(value: dict[str, Any]) -> dict[str, Any]:
+    """For `json.loads`, as its `object_hook`: decodes what `as_base64` encoded."""
+    # The value of an attribute that is called B is a dictionary, not a text.
+    match value:
+        case {"B": str(text)}:
+            return {"B": base64.b64decode(text, validate=True)}
+        case {"BS": list(texts)}:
+            return {"BS": [base64.b64decode(text, validate=True) for text in texts]}
+    return value
 
 
 def item_bytes(item: Item) -> int:

@@ -12,7 +12,7 @@ from accounts.models import User
 from accounts.services import change_email, delete, edit_profile
 from dynamo.client.sending import send
 from dynamo.tables import findings
-from dynamo.tables.guards import FAULTS, check_guards
+from dynamo.tables.guards import check_guards
 from dynamo.wire.values import text_of
 from tests.dynamo.bands import Band, Singer
 from tests.factories import (
@@ -42,14 +42,14 @@ class Found:
 
     def __init__(self, **options: Any) -> None:
         given: dict[str, Any] = {"model": User, "oldest_by": "joinedAt"}
-        with check_guards(**(given | options)) as report:
-            self.read = report.users, report.guards
-            self.repaired, self.still_wrong = report.repaired, report.still_wrong
-            self.unusable = report.unusable, report.unusable_example
-            self.by_kind = {
-                fault: [(pk, key) for pk, key, _outcome in report.findings(fault)]
-                for fault in FAULTS
-            }
+        report = check_guards(**(given | options))
+        self.read = report.users, report.guards
+        self.repaired, self.still_wrong = report.repaired, report.still_wrong
+        self.unusable = report.unusable, report.unusable_example
+        self.by_kind = {
+            fault: [(pk, key) for pk, key, _outcome in findings.listed]
+            for fault, findings in report.found.items()
+        }
         self.findings = {kind: found for kind, found in self.by_kind.items() if found}
 
 

@@ -74,8 +74,8 @@ def test_a_time_of_another_program_is_read_compared_and_unique_as_ours(
     launch.change(name="Ariane")
     launch.change(at=AT)
     assert stored_items(TABLE)[launch.pk]["at"] == {"S": OURS}
-    with check_guards(Launch) as report:
-        assert (report.guards, report.still_wrong, report.unusable) == (1, 0, 0)
+    report = check_guards(Launch)
+    assert (report.guards, report.still_wrong, report.unusable) == (1, 0, 0)
 
 
 @pytest.mark.parametrize("text", FOREIGN)
@@ -84,8 +84,8 @@ def test_a_value_that_another_program_wrote_is_free_after_a_change_and_a_deletio
     text: str, how: str
 ) -> None:
     launch = foreign(text)
-    with check_guards(Launch) as report:
-        assert (report.guards, report.still_wrong, report.unusable) == (1, 0, 0)
+    report = check_guards(Launch)
+    assert (report.guards, report.still_wrong, report.unusable) == (1, 0, 0)
 
     if how == "change":
         launch.change(at=datetime.max.replace(tzinfo=UTC))
@@ -93,8 +93,8 @@ def test_a_value_that_another_program_wrote_is_free_after_a_change_and_a_deletio
         launch.delete()
 
     Launch.create(at=AT)
-    with check_guards(Launch) as report:
-        assert (report.guards, report.still_wrong) == (1 + (how == "change"), 0)
+    report = check_guards(Launch)
+    assert (report.guards, report.still_wrong) == (1 + (how == "change"), 0)
 
 
 @pytest.mark.parametrize(

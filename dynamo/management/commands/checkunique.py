@@ -11,7 +11,7 @@ from dynamo.management.base import DynamoCommand, model_type
 from dynamo.model.base import Model
 from dynamo.runtime.terminal import quantity
 from dynamo.tables.findings import Progress, unseen
-from dynamo.tables.guards import FAULTS, Report, check_guards, delete_guards
+from dynamo.tables.guards import Report, check_guards, delete_guards
 
 
 class Command(DynamoCommand):
@@ -73,16 +73,12 @@ class Command(DynamoCommand):
                 raise CommandError(f"{error} Release the code without it first.") from error
             self.stdout.write(f"{quantity(deleted, 'guard')} deleted.")
             return
-        show = self._print_json if options["json"] else self._print_text
-        with (
-            self.progress(shown=not options["json"] and sys.stderr.isatty()) as progress,
-            check_guards(
+        with self.progress(shown=not options["json"] and sys.stderr.isatty()) as progress:
+            report = check_guards(
                 self.model, repair=options["repair"], oldest_by=self.oldest_by, progress=progress
-            ) as report,
-        ):
-            show(report)
-            wrong = self._still_wrong(report, repair=options["repair"])
-        if wrong:
+            )
+        (self._print_json if options["json"] else self._print_text)(report)
+        if wrong := self._still_wrong(report, repair=options["repair"]):
             raise CommandError(wrong)
 
     def progress(self, *, shown: bool) -> AbstractContextManager[Progress]:
@@ -93,24 +89,28 @@ class Command(DynamoCommand):
         return nullcontext(unseen)
 
     def _print_json(self, report: Report) -> None:
-        # Written finding by finding: there may be more than fit into memory.
-        self.stdout.write(
-            f'{{"{self.items_name}": {report.users}, "guards": {report.guards}', ending=""
-        )
-        for fault in FAULTS:
-            self.stdout.write(f', "{fault}": [', ending="")
-            for number, (pk, key, _outcome) in enumerate(report.findings(fault)):
-                finding = json.dumps({"pk": pk, "value": key}, ensure_ascii=False)
-                self.stdout.write(f", {finding}" if number else finding, ending="")
-            self.stdout.write("]", ending="")
-        more = f', "unsearchable": {report.unsearchable}' if report.unsearchable else ""
-        self.stdout.write(f', "repaired": {report.repaired}{more}}}')
+        found = {
+            fault: [{"pk": pk, "value": key} for pk, key, _outcome in findings.listed]
+            for fault, findings in report.found.items()
+        }
+        more = {fault: findings.more for fault, findings in report.found.items() if findings.more}
+        shown = {
+            self.items_name: report.users,
+            "guards": report.guards,
+            **found,
+            "repaired": report.repaired,
+            **({"more": more} if more else {}),
+            **({"unsearchable": report.unsearchable} if report.unsearchable else {}),
+        }
+        self.stdout.write(json.dumps(shown, ensure_ascii=False))
 
     def _print_text(self, report: Report) -> None:
-        for fault in FAULTS:
-            for pk, key, outcome in report.findings(fault):
+        for fault, findings in report.found.items():
+            for pk, key, outcome in findings.listed:
                 self.stdout.write(f"{fault:<8}  {key}  {pk}{f'  ({outcome})' if outcome else ''}")
-        found = ", ".join(f"{report.count(fault)} {fault}" for fault in FAULTS)
+            if findings.more:
+                self.stdout.write(f"{fault:<8}  … and {findings.more:,} more")
+        found = ", ".join(f"{findings.count} {fault}" for fault, findings in report.found.items())
         read = f"{quantity(report.users, self.noun)}, {quantity(report.guards, 'guard')}"
         self.stdout.write(f"{read}: {found}; {report.repaired} repaired.")
         if report.made_searchable:

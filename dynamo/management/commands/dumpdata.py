@@ -1,8 +1,9 @@
-import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from itertools import islice
+from os import SEEK_END
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, cast
 
 from django.apps import apps
 from django.core.management.base import CommandError, CommandParser
@@ -12,7 +13,7 @@ from dynamo.client import bulk
 from dynamo.client.plain import PlainModel
 from dynamo.management.base import DynamoCommand
 from dynamo.management.commands.migrate import has_database
-from dynamo.management.data import State, add_state, dumpable
+from dynamo.management.data import Places, State, add_state, dumpable
 from dynamo.management.progress import progress_bars
 from dynamo.tables import findings
 from dynamo.tables.findings import Progress
@@ -55,16 +56,15 @@ class Command(DynamoCommand, dumpdata.Command):
         state = State(options["state"], [*(model._meta.label for model in models)])
         with ExitStack() as stack:
             progress = stack.enter_context(progress_bars(shown=bool(options["output"])))
-            out: Any = self.stdout
+            out: TextIO = cast(TextIO, self.stdout)
             if options["output"]:
-                size = state.values.get("size", 0)
-                mode = "a" if size else "w"
-                file = Path(options["output"])
-                out = stack.enter_context(file.open(mode, encoding="utf-8"))
-                out.truncate(size)
+                out = stack.enter_context(Path(options["output"]).open("a", encoding="utf-8"))
+                out.truncate(state.values.get("size", 0))
+                out.seek(0, SEEK_END)
+            first = self._first(models, out, state)
             for model in models:
                 if model._meta.label not in state.values.get("done", []):
-                    self._dump(model, out, state, progress)
+                    self._dump(model, first, out, state, progress)
         state.end()
 
     def _models(self, labels: Sequence[str]) -> list[type[PlainModel]]:
@@ -86,45 +86,45 @@ class Command(DynamoCommand, dumpdata.Command):
             raise CommandError(f"Not of DynamoDB alone: {', '.join(others)}. Its models: {known}.")
         return found
 
-    def _dump(self, model: type[PlainModel], out: Any, state: State, progress: Progress) -> None:
-        label = model._meta.label
+    def _first(self, models: Iterable[type[PlainModel]], out: TextIO, state: State) -> list[Item]:
+        """The items that the dump begins with, as they were when the command was first called."""
+        if (count := state.values.get("first")) is not None:
+            with Path(out.name).open(encoding="utf-8") as lines:
+                return [decoded(line)["Item"] for line in islice(lines, count)]
+        first = [pair for model in models for pair in model.dumped_first()]
+        for model, item in first:
+            _write(out, model, item)
+        _save(state, out, first=len(first))
+        return [item for _model, item in first]
 
-        def size() -> int:
-            return 0 if out is self.stdout else int(out.tell())
-
-        def write(model: type[PlainModel], item: Item) -> None:
-            out.write(f'{{"model": "{model._meta.label}", "Item": {encoded(item)}}}\n')
-
-        if state.values.get("model") == label:
-            first = self._first_written(out.name, label, state.values["began"])
-        else:
-            began = size()
-            first = []
-            for other, item in model.dumped_first():
-                first.append(item)
-                write(other, item)
-            state.save(model=label, began=began, size=size(), places=None)
+    def _dump(
+        self,
+        model: type[PlainModel],
+        first: list[Item],
+        out: TextIO,
+        state: State,
+        progress: Progress,
+    ) -> None:
         is_dumped = model.dump_filter(first)
+        label = model._meta.label
         places = state.places()
         left_out = 0
         for page in bulk.pages(model.table(), places=places, page_limit=findings.PAGE_LIMIT):
-            state.save_places(places, size=size())
+            _save(state, out, places)
             items = [item for item in page if is_dumped(item)]
             for item in items:
-                write(model, item)
+                _write(out, model, item)
             left_out += len(page) - len(items)
             progress(f"Items of {label}", len(page))
         if left_out and model._left_out:
             self.stderr.write(f"{left_out:,} items of {label} are left out: {model._left_out}.")
-        state.save(model=None, size=size(), done=[*state.values.get("done", []), label])
+        _save(state, out, done=[*state.values.get("done", []), label])
 
-    def _first_written(self, file: str, label: str, began: int) -> list[Item]:
-        """What was written of `dumped_first` before this command ended early."""
-        first = []
-        with Path(file).open(encoding="utf-8") as lines:
-            lines.seek(began)
-            for line in map(json.loads, lines):
-                if line["model"] == label:
-                    break
-                first.append(decoded(line["Item"]))
-        return first
+
+def _save(state: State, out: TextIO, places: Places | None = None, **values: object) -> None:
+    if state.file:
+        state.save(places, size=out.tell(), **values)
+
+
+def _write(out: TextIO, model: type[PlainModel], item: Item) -> None:
+    out.write(f'{{"model": "{model._meta.label}", "Item": {encoded(item)}}}\n')

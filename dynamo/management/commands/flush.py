@@ -1,5 +1,4 @@
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -14,6 +13,7 @@ from dynamo.management.progress import progress_bars
 from dynamo.runtime.terminal import quantity
 from dynamo.signals import tables_emptied
 from dynamo.tables.definitions import Table, all_tables
+from dynamo.wire.types import Item
 
 THREADS = 8
 
@@ -56,11 +56,11 @@ class Command(DynamoCommand, flush.Command):
 def _emptied(table: Table) -> Iterator[int]:
     """Delete the items of `table`; how many, batch by batch."""
     names = [name for name, _type in table.key]
-    write = partial(bulk.write_batches, table.name)
+
+    def delete(keys: list[Item]) -> int:
+        bulk.write_batches(table.name, [{"DeleteRequest": {"Key": key}} for key in keys])
+        return len(keys)
+
     with CountingPool(THREADS) as pool:
-        for page in bulk.pages(table.name, names):
-            deletions = [{"DeleteRequest": {"Key": key}} for key in page]
-            starts = range(0, len(deletions), bulk.WRITE_MAX_ITEMS)
-            parts = [deletions[start : start + bulk.WRITE_MAX_ITEMS] for start in starts]
-            for part, _done in zip(parts, pool.map(write, parts), strict=True):
-                yield len(part)
+        for batch in pool.batches(delete, bulk.pages(table.name, names), THREADS):
+            yield sum(count for _keys, count in batch)

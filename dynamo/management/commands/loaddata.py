@@ -63,8 +63,8 @@ class Command(DynamoCommand, loaddata.Command):
         before = start = state.values.get("lines", 0)
         lines = islice(_lines(files, options["model"]), start, None)
         with CountingPool(THREADS) as pool, progress_bars() as progress:
-            while batch := list(islice(lines, BATCH)):
-                for line, outcome in zip(batch, pool.map(_restored, batch), strict=True):
+            for batch in pool.batches(_restored, lines, BATCH):
+                for line, outcome in batch:
                     if isinstance(outcome, Exception):
                         rejected += 1
                         self.stderr.write(printable(f"{line[0]}: {outcome}"))
@@ -104,10 +104,10 @@ def _lines(files: tuple[str, ...], named: type[PlainModel] | None) -> Iterator[_
             for number, text in enumerate(lines, 1):
                 where = f"{file}:{number}"
                 try:
-                    line = json.loads(text)
+                    line = decoded(text)
                     label = line.get("model", "")
                     model = models[label.lower()] if label else named
-                    item = decoded(line["Item"])
+                    item = line["Item"]
                 except (KeyError, *UNUSABLE) as error:
                     raise CommandError(f"{where}: {error}") from error
                 if model is None:

@@ -65,13 +65,11 @@ class Command(DynamoCommand):
         pages = bulk.pages(model.table(), places=places, page_limit=findings.PAGE_LIMIT)
         with CountingPool(THREADS) as pool, progress_bars() as progress, collect() as tally:
             for page in pages:
-                state.save_places(places)
+                state.save(places)
                 items = [item for item in page if model.is_own(item)]
-                # A pool takes all at once, so it gets as many as take about a second.
-                step = rate or BATCH
-                for start in range(0, len(items), step):
-                    batch = items[start : start + step]
-                    for item, outcome in zip(batch, pool.map(call, batch), strict=True):
+                # With a rate, as many as take about a second.
+                for batch in pool.batches(call, items, rate or BATCH):
+                    for item, outcome in batch:
                         counts[self._told(model, item, outcome, is_dry=is_dry)] += 1
                     progress("Items read", len(batch))
                     if rate:

@@ -1,7 +1,7 @@
 """A client that runs the site's own checks while others write: they must report nothing."""
 
 from accounts.models import User
-from dynamo.tables.guards import FAULTS, check_guards
+from dynamo.tables.guards import check_guards
 from invoices.store.check import check_invoices
 from tests.torture.clients.client import Client
 from tests.torture.clients.invoices import shared_account
@@ -25,12 +25,11 @@ def wrong_guards() -> list[str]:
     """What `checkguards`, and `checkunique` of plates, report."""
     wrong = []
     for model in (User, Plate):
-        with check_guards(model) as report:
-            wrong += [
-                f"{fault} {key} of {pk}"
-                for fault in FAULTS
-                for pk, key, _outcome in report.findings(fault)
-            ]
+        wrong += [
+            f"{fault} {key} of {pk}"
+            for fault, findings in check_guards(model).found.items()
+            for pk, key, _outcome in findings.listed
+        ]
     return wrong
 
 
