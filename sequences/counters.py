@@ -39,7 +39,7 @@ from collections.abc import Iterator, Sequence as SequenceOf
 from dataclasses import dataclass
 from decimal import Decimal
 from operator import index
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from dynamo.client.retries import pause_seconds
 from dynamo.client.sending import read_item, send
@@ -47,7 +47,7 @@ from dynamo.client.writes import write_one
 from dynamo.exceptions import ConditionFailed, Rejected
 from dynamo.runtime.altering import AltersData
 from dynamo.runtime.deadline import operation_ends_at, within
-from dynamo.runtime.threads import in_thread
+from dynamo.runtime.threads import asynchronous
 from dynamo.wire.types import Item, Typed
 from dynamo.wire.updates import Update
 from dynamo.wire.values import fits_key, typed_number
@@ -171,9 +171,8 @@ def next_value(
     return Sequence(name, initial_value, increment, reset_value, strategy).next_value()
 
 
-async def anext_value(name: str, initial_value: int = 1, **options: Any) -> int:
-    """As `next_value`, in a thread; tasks that wait for the same counter share a request."""
-    return await in_thread(next_value, name, initial_value, **options)
+#: Tasks that wait for the same counter share a request.
+anext_value = asynchronous(next_value)
 
 
 def next_values(

@@ -34,7 +34,7 @@ from dynamo.client.writes import Refusal, Write
 from dynamo.exceptions import Rejected, TransactionConflict, Unavailable
 from dynamo.runtime.deadline import operation_ends_at
 from dynamo.runtime.processes import on_new_process
-from dynamo.runtime.threads import in_thread
+from dynamo.runtime.threads import asynchronous
 from dynamo.signals import tables_emptied
 from dynamo.transactions import Transaction, joined
 from dynamo.wire.updates import Update
@@ -189,15 +189,8 @@ def start_series(
         write.add(Write(counter, {"Update": request}, otherwise))
 
 
-async def aissue(
-    item: Numbered,
-    *,
-    series: str,
-    request_id: str | uuid.UUID | None = None,
-    also: Iterable[Write] = (),
-) -> Numbered:
-    """As `issue`, in a thread; tasks that wait for the same series share a transaction."""
-    return await in_thread(issue, item, series=series, request_id=request_id, also=also)
+#: Tasks that wait for the same series share a transaction.
+aissue = asynchronous(issue)
 
 
 def _checked_guard_key(model: type[NumberedModel], series: str, request_id: str) -> str:

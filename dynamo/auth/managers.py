@@ -10,7 +10,7 @@ from django.views.decorators.debug import sensitive_variables
 from dynamo.auth.passwords import check_new_password
 from dynamo.auth.usernames import as_uuid
 from dynamo.model.managers import Manager
-from dynamo.runtime.threads import in_thread
+from dynamo.runtime.threads import asynchronous
 from dynamo.transactions import Transaction
 
 
@@ -62,9 +62,7 @@ class UserManager(Manager[Any]):
             return user.insert(write=write)
         return user.insert_for(str(request_id), asked, write)
 
-    async def acreate_user(self, *args: Any, **values: Any) -> Any:
-        """As `create_user`."""
-        return await in_thread(self.create_user, *args, **values)
+    acreate_user = asynchronous(create_user)
 
     def create_superuser(
         self,
@@ -79,9 +77,7 @@ class UserManager(Manager[Any]):
                 raise ValueError(f"A superuser must have {right}=True.")
         return self.create_user(username, email, password, **values)
 
-    async def acreate_superuser(self, *args: Any, **values: Any) -> Any:
-        """As `create_superuser`."""
-        return await in_thread(self.create_superuser, *args, **values)
+    acreate_superuser = asynchronous(create_superuser)
 
     def create(self, **values: Any) -> Any:
         """As `create_user`."""
@@ -109,9 +105,7 @@ class UserManager(Manager[Any]):
     def get_by_natural_key(self, username: str) -> Any:
         return self.model.find(**{self.model.USERNAME_FIELD: username})
 
-    async def aget_by_natural_key(self, username: str) -> Any:
-        """As `get_by_natural_key`."""
-        return await in_thread(self.get_by_natural_key, username)
+    aget_by_natural_key = asynchronous(get_by_natural_key)
 
     normalize_email = staticmethod(BaseUserManager.normalize_email)
 

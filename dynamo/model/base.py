@@ -52,8 +52,9 @@ from dynamo.model.unique import (
     Unique,
     UniqueKey,
 )
+from dynamo.model.writing import Writable
 from dynamo.runtime.altering import AltersData
-from dynamo.runtime.threads import in_thread
+from dynamo.runtime.threads import asynchronous, in_thread
 from dynamo.transactions import Transaction
 from dynamo.wire.attributes import IntegerAttribute, TextAttribute
 from dynamo.wire.values import (
@@ -279,17 +280,9 @@ class Model(AltersData, Habitual, metaclass=ModelMeta):
         """As `create`."""
         return await in_thread(cls.create, **values)
 
-    async def asave(self, **options: Any) -> None:
-        """As `save`."""
-        await in_thread(self.save, **options)
-
-    async def achange(self, **values: Any) -> None:
-        """As `change`."""
-        await in_thread(self.change, **values)
-
-    async def adelete(self, **options: Any) -> None:
-        """As `delete`."""
-        await in_thread(self.delete, **options)
+    asave = asynchronous(Writable.save)
+    achange = asynchronous(Writable.change)
+    adelete = asynchronous(Writable.delete)
 
     @classmethod
     async def aget(cls, hash_key: Any, range_key: Any = None, **options: Any) -> Self:

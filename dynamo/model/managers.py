@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, TypeVar
 
 from dynamo.runtime.altering import AltersData
-from dynamo.runtime.threads import in_thread
+from dynamo.runtime.threads import asynchronous, in_thread
 
 M = TypeVar("M")
 N = TypeVar("N")
@@ -78,9 +78,7 @@ class Items(Generic[M]):
     def exists(self) -> bool:
         return next(iter(self), None) is not None
 
-    async def aexists(self) -> bool:
-        """As `exists`."""
-        return await in_thread(self.exists)
+    aexists = asynchronous(exists)
 
     def get(self, **values: Any) -> M:
         """The item with these values: the key, also as `pk`, or those of one `Unique`.
@@ -96,9 +94,7 @@ class Items(Generic[M]):
             raise self.model.DoesNotExist
         return found
 
-    async def aget(self, **values: Any) -> M:
-        """As `get`."""
-        return await in_thread(self.get, **values)
+    aget = asynchronous(get)
 
     if not TYPE_CHECKING:
 
@@ -157,9 +153,7 @@ class Manager(AltersData, Items[M]):
         """As of the model."""
         return self.model.create(**values)
 
-    async def acreate(self, **values: Any) -> M:
-        """As `create`."""
-        return await in_thread(self.create, **values)
+    acreate = asynchronous(create)
 
     def get_or_create(
         self, defaults: Mapping[str, Any] | None = None, **values: Any
@@ -167,14 +161,10 @@ class Manager(AltersData, Items[M]):
         """As of the model."""
         return self.model.get_or_create(defaults, **values)
 
-    async def aget_or_create(self, *args: Any, **values: Any) -> tuple[M, bool]:
-        """As `get_or_create`."""
-        return await in_thread(self.get_or_create, *args, **values)
+    aget_or_create = asynchronous(get_or_create)
 
     def update_or_create(self, *args: Any, **values: Any) -> tuple[M, bool]:
         """As of the model."""
         return self.model.update_or_create(*args, **values)
 
-    async def aupdate_or_create(self, *args: Any, **values: Any) -> tuple[M, bool]:
-        """As `update_or_create`."""
-        return await in_thread(self.update_or_create, *args, **values)
+    aupdate_or_create = asynchronous(update_or_create)

@@ -12,7 +12,7 @@ from dynamo.client.tally import CountingPool
 from dynamo.exceptions import ErrorWithValues, Refused, TableMissing, Unavailable
 from dynamo.model.managers import Manager
 from dynamo.model.writing import Writable
-from dynamo.runtime.threads import in_thread
+from dynamo.runtime.threads import asynchronous, in_thread
 from dynamo.transactions import Transaction
 
 M = TypeVar("M")
@@ -229,10 +229,5 @@ class Habitual(Writable):
         """As `create_many`."""
         return await in_thread(cls.create_many, items, **options)
 
-    async def arefresh(self, consistent_read: bool = True) -> None:
-        """As `refresh`."""
-        await in_thread(self.refresh, consistent_read)
-
-    async def arefresh_from_db(self, using: str | None = None, fields: None = None) -> None:
-        """As `refresh_from_db`."""
-        await in_thread(self.refresh_from_db, using, fields)
+    arefresh = asynchronous(Writable.refresh)
+    arefresh_from_db = asynchronous(refresh_from_db)

@@ -38,7 +38,7 @@ from dynamo.exceptions import BadCursor, DamagedItem
 from dynamo.model.declarations import INDEX_OPTIONS, check_meta
 from dynamo.model.objects import ItemObject
 from dynamo.model.unique import GUARD_ATTRIBUTES, OWNER, SEARCH_INDEX, SEARCH_PREFIX, SEARCH_VALUE
-from dynamo.runtime.threads import in_thread
+from dynamo.runtime.threads import asynchronous, in_thread
 from dynamo.wire.types import Item
 from dynamo.wire.values import PARTITION_KEY_MAX_BYTES, SORT_KEY_MAX_BYTES, as_hex, with_binary
 
@@ -138,9 +138,7 @@ class GlobalSecondaryIndex(PynamoIndex[M]):
         """
         return self._model.page(hash_key, *conditions, index_name=self.Meta.index_name, **options)
 
-    async def apage(self, hash_key: Any, *args: Any, **options: Any) -> Page[M]:
-        """As `page`, asynchronously."""
-        return await in_thread(self.page, hash_key, *args, **options)
+    apage = asynchronous(page)
 
     def query(self, hash_key: Any, *args: Any, **options: Any) -> Results[M]:
         """As `Model.query`, of the items with this value of the index's partition key."""
@@ -196,9 +194,8 @@ def complete_index(model: type[Paged], index: Any) -> dict[str, int]:
             "or the guard items a table: Meta.guard_table."
         )
     if not isinstance(index, GlobalSecondaryIndex):
-        ours = GlobalSecondaryIndex
-        for method in (ours.page, ours.apage, ours.query, ours.scan):
-            vars(index)[method.__name__] = MethodType(method, index)
+        for method in ("page", "apage", "query", "scan"):
+            vars(index)[method] = MethodType(vars(GlobalSecondaryIndex)[method], index)
     return {
         str(part.attr_name): PARTITION_KEY_MAX_BYTES if part.is_hash_key else SORT_KEY_MAX_BYTES
         for part in parts

@@ -5,10 +5,10 @@ series would not share requests, and a lock that waits would block its own relea
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
-from functools import partial
+from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
 from django.conf import settings
@@ -42,6 +42,20 @@ async def in_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
     is not made.
     """
     return await asyncio.wrap_future(submit(call, *args, **kwargs))
+
+
+def asynchronous(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """The asynchronous form of a function, or of a method, which calls an override of it."""
+    name, is_method = function.__name__, "." in function.__qualname__
+
+    @wraps(function)
+    async def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        if is_method:
+            return await in_thread(getattr(args[0], name), *args[1:], **kwargs)
+        return await in_thread(function, *args, **kwargs)
+
+    call.__name__, call.__doc__ = f"a{name}", f"As `{name}`."
+    return call
 
 
 def together(*calls: Callable[[], object]) -> list[Any]:
