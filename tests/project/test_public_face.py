@@ -77,7 +77,7 @@ BUILDING_BLOCKS = {
     "dynamo.runtime.threads": {"together"},
     "dynamo.tables.definitions": {"all_tables"},
     "dynamo.tables.findings": {"confirmed", "Findings", "Progress", "scanned", "Spool", "unseen"},
-    "dynamo.tables.guards": {"check_guards", "FAULTS", "is_owner"},
+    "dynamo.tables.guards": {"check_guards", "is_owner"},
     "dynamo.transactions": {"READ_TOGETHER", "read_together"},
     "dynamo.wire.types": {"Item", "Request", "Typed"},
     "dynamo.wire.updates": {"Update"},
