@@ -211,8 +211,9 @@ class AbstractAccount(AbstractUser):
     def cleaned(cls, **typed: object) -> dict[str, Any]:
         """The values as stored, by attribute name. Raises ValidationError."""
         values = {}
+        attributes = cls.typed_attributes()
         for name, value in typed.items():
-            attribute = cls.typed_attributes()[name]
+            attribute = attributes[name]
             if isinstance(attribute, InputAttribute):
                 values[name] = attribute.clean(value)
             else:

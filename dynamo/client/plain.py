@@ -139,6 +139,7 @@ class PlainModel(PynamoModel):
         return f"{settings.DYNAMODB_TABLE_PREFIX}{cls.Meta.table_name}"
 
     @classmethod
+    @per_class
     def key_attribute_names(cls) -> list[str]:
         """The stored names of the key attributes: the partition key, then any sort key."""
         return [stored_name for _name, stored_name, _attribute in cls._key_attributes()]
@@ -336,10 +337,13 @@ class PlainModel(PynamoModel):
         item: Item = {}
         for name, stored_name, attribute in self._named_attributes():
             value = self.attribute_values.get(name)
-            if isinstance(attribute, (ListAttribute, MapAttribute)) and value is not None:
-                whole = cast(Item, super().serialize(null_check))
-                return {name: canonical(typed) for name, typed in whole.items()}
-            if typed := typed_value(attribute, value):
+            typed = None
+            if value is not None:  # most attributes of an account have no value
+                if isinstance(attribute, (ListAttribute, MapAttribute)):
+                    whole = cast(Item, super().serialize(null_check))
+                    return {name: canonical(typed) for name, typed in whole.items()}
+                typed = typed_value(attribute, value)
+            if typed:
                 item[stored_name] = typed
             elif null_check and not attribute.null:
                 raise AttributeNullError(name)

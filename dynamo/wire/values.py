@@ -5,7 +5,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from pynamodb.attributes import Attribute, JSONAttribute
 
@@ -59,12 +59,14 @@ def typed_value(attribute: Attribute[Any], value: object) -> Typed | None:
     if isinstance(attribute, JSONAttribute):
         # PynamoDB's writes NaN, which is not JSON.
         json.loads(stored, parse_constant=number_text)
-    return canonical(as_typed(attribute.attr_type, stored))
+    kind = attribute.attr_type
+    return {"S": stored} if kind == "S" else canonical(as_typed(kind, stored))
 
 
 def as_typed(kind: str, value: object) -> Typed:
     """The `value` with its type, `S`, `N` or another."""
-    return cast(Typed, {kind: value})
+    typed: Any = {kind: value}
+    return typed
 
 
 def typed_number(value: int) -> Typed:
