@@ -47,6 +47,7 @@ from dynamo.auth.usernames import (
     clean_new_username,
     comparable_username,
 )
+from dynamo.client.plain import per_class
 from dynamo.inputs import Choice, InputAttribute, SingleLine
 from dynamo.wire.attributes import FormAttribute
 from dynamo.wire.types import Item
@@ -173,6 +174,7 @@ class AbstractAccount(AbstractUser):
         return self.pending_email if (self.pending_until or 0) > time.time() else None
 
     @classmethod
+    @per_class
     def typed_attributes(cls) -> dict[str, Any]:
         """The attributes that people type, by name."""
         asked = {*cls.sign_up_fields, *cls.profile_fields}
