@@ -27,6 +27,7 @@ from locks.registry import HolderWatch
 from uploads import claims
 from uploads.claims import LEASE_SECONDS, process_lease
 from uploads.exceptions import Interrupted
+from uploads.preview import foretell
 from uploads.signals import file_done
 from uploads.sources import Destination, Source, Unusable
 from uploads.transfer import Job, Result, Run, Summary, store
@@ -47,8 +48,9 @@ def upload_files(
     on_result: Callable[[Result], object],
     on_bytes: Callable[[int], object] = lambda _count: None,
     stop: threading.Event | None = None,
+    is_dry: bool = False,
 ) -> Summary:
-    """Upload every source.
+    """Upload every source; or, in a dry run, predict the results (see `uploads.preview`).
 
     `sources` are drawn as threads get free, so any number needs the same memory. `on_result` is
     called for each source; `on_bytes` with the number of bytes that reached S3 (or were found
@@ -68,10 +70,13 @@ def upload_files(
         Unavailable, Rejected: DynamoDB did not let the run begin.
     """
     summary = Summary()
-    with _Dispatcher(sources, destination, workers, lease_seconds, on_bytes, stop) as dispatcher:
+    act = foretell if is_dry else store
+    options = (destination, workers, lease_seconds, on_bytes, stop)
+    with _Dispatcher(sources, act, *options) as dispatcher:
         for result in dispatcher.results():
             summary.add(result)
-            file_done.send(None, outcome=result.outcome, size=result.size)
+            if not is_dry:
+                file_done.send(None, outcome=result.outcome, size=result.size)
             on_result(result)
     return summary
 
@@ -86,12 +91,14 @@ class _Dispatcher:
     def __init__(
         self,
         sources: Iterable[Source | Unusable],
+        act: Callable[[Job, Run], Result | Holder],
         destination: Destination,
         workers: int,
         lease_seconds: float,
         on_bytes: Callable[[int], object],
         stop: threading.Event | None,
     ) -> None:
+        self._act = act
         self._sources = iter(sources)
         self._is_drained = False
         self._stop = stop or threading.Event()
@@ -122,8 +129,9 @@ class _Dispatcher:
         )
 
     def __enter__(self) -> Self:
-        # Acquired here, so that the run fails as a whole if there is no table.
-        self._lease.current()
+        if self._act is store:
+            # Acquired here, so that the run fails as a whole if there is no table.
+            self._lease.current()
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -183,7 +191,7 @@ class _Dispatcher:
 
     def _submit(self, job: Job, tried_for: Holder | None) -> None:
         self._running += 1
-        future = self._files.submit(store, job, self._run)
+        future = self._files.submit(self._act, job, self._run)
         future.add_done_callback(lambda done: self._events.put((job, tried_for, done)))
 
     def _retry_held(self) -> Iterator[Result]:

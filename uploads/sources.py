@@ -162,22 +162,16 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(map(fnmatch.translate, patterns)) or r"(?!)")
 
 
-def sources(
-    paths: Iterable[str],
-    destination: Destination,
-    selection: Selection | None = None,
-    *,
-    follow_links: bool = False,
-) -> Iterator[Source | Unusable]:
-    """As `walk`, in random order."""
+def shuffled(found: Iterable[Source | Unusable]) -> Iterator[Source | Unusable]:
+    """`found` in random order."""
     waiting: list[Source | Unusable] = []
-    for found in walk(paths, destination, selection, follow_links=follow_links):
+    for source in found:
         if len(waiting) < WINDOW:
-            waiting.append(found)
+            waiting.append(source)
             continue
         picked = random.randrange(WINDOW)  # noqa: S311 - spreads load, keeps no secret
         yield waiting[picked]
-        waiting[picked] = found
+        waiting[picked] = source
     random.shuffle(waiting)
     yield from waiting
 

@@ -97,6 +97,7 @@ class Run:
     - `sent`: called, from any thread, with the number of bytes of each file or part that S3 has.
     - `reached`: set when S3 has done something for the run, so that a later failure concerns one
       file.
+    - `foretold`: in a dry run, the files that would be uploaded, by their keys.
     """
 
     destination: Destination
@@ -107,6 +108,7 @@ class Run:
     halt: threading.Event
     sent: Callable[[int], None]
     reached: threading.Event = field(default_factory=threading.Event)
+    foretold: dict[str, Source] = field(default_factory=dict)
 
     def assert_reachable(self) -> None:
         """Check that S3 lists the bucket, unless it has already done something for the run.
@@ -178,9 +180,7 @@ def _store(file: OpenFile, job: Job, run: Run) -> Result | Holder:
     if isinstance(claim, Holder):
         return claim
     if isinstance(claim, UploadItem):
-        if claim.size != file.size or claim.sha256 != file.sha256:
-            raise Conflict(job.key, ANOTHER_STORED)
-        skipped = STORED_BEFORE
+        skipped = stored_before(file, job, claim.size, claim.sha256)
     else:
         _Storing(file, claim, job, run).store()
         run.reached.set()
@@ -188,6 +188,17 @@ def _store(file: OpenFile, job: Job, run: Run) -> Result | Holder:
     if job.is_put:
         return job.result("uploaded", file.size)
     return job.result("skipped", file.size, skipped)
+
+
+def stored_before(file: OpenFile, job: Job, size: int | None, sha256: str | None) -> str:
+    """Why the file is skipped, if one of this size and checksum was stored under its key.
+
+    Raises:
+        Conflict: that was another file.
+    """
+    if (file.size, file.sha256) != (size, sha256):
+        raise Conflict(job.key, ANOTHER_STORED)
+    return STORED_BEFORE
 
 
 def _claimed(url: str, size: int, run: Run) -> Claim | Holder | UploadItem:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.uploads.folders import without_privileges, write
 from uploads.exceptions import BadDestination
-from uploads.sources import LINK_LEAVES, Destination, Selection, Source, Unusable, sources, walk
+from uploads.sources import LINK_LEAVES, Destination, Selection, Source, Unusable, shuffled, walk
 
 DESTINATION = Destination.parse("s3://bucket/prefix")
 BAD_KEY = "Not a valid S3 key:"
@@ -27,7 +27,7 @@ def found(
     """The files found, with their sizes; nothing may be unusable."""
     files = {}
     chosen = Selection(**options)
-    for source in sources(map(str, paths), DESTINATION, chosen, follow_links=follow_links):
+    for source in walk(map(str, paths), DESTINATION, chosen, follow_links=follow_links):
         assert isinstance(source, Source), source
         assert _name(source) not in files
         files[_name(source)] = source.size
@@ -36,7 +36,7 @@ def found(
 
 def unusable(*paths: Path | str, **options: tuple[str, ...]) -> dict[str, str]:
     """What cannot be uploaded, by name, with the reasons."""
-    everything = sources(map(str, paths), DESTINATION, Selection(**options))
+    everything = walk(map(str, paths), DESTINATION, Selection(**options))
     return {item.name: item.reason for item in everything if isinstance(item, Unusable)}
 
 
@@ -157,7 +157,7 @@ def test_a_key_has_1024_bytes_at_most_and_a_folder_too_deep_is_named_once(tmp_pa
     for file in (exact, over, *(deep / name for name in "123")):
         write(file)
 
-    everything = list(sources([str(tmp_path)], DESTINATION))
+    everything = list(walk([str(tmp_path)], DESTINATION))
 
     assert [item.path for item in everything if isinstance(item, Source)] == [str(exact)]
     assert unusable(tmp_path) == {
@@ -218,7 +218,7 @@ def test_files_come_in_random_order(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for number in range(300):
         (tmp_path / f"{number:04}").touch()
 
-    runs = [list(map(_name, sources([str(tmp_path)], DESTINATION))) for _ in range(2)]
+    runs = [list(map(_name, shuffled(walk([str(tmp_path)], DESTINATION)))) for _ in range(2)]
 
     assert runs[0] != runs[1]
     assert sorted(runs[0]) == sorted(runs[1]) == [f"{number:04}" for number in range(300)]

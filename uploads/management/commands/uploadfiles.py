@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -16,10 +17,9 @@ from tqdm import tqdm
 
 from dynamo.management.base import DynamoCommand, up_to
 from dynamo.management.progress import stop_on_signals
-from uploads import s3
-from uploads.preview import preview_files
+from uploads import claims, s3
 from uploads.run import upload_files
-from uploads.sources import Destination, Selection, Source, Unusable, sources, walk
+from uploads.sources import Destination, Selection, Source, Unusable, shuffled, walk
 from uploads.transfer import Result, Summary
 
 #: Each worker may send a file and a part at once, which takes two connections.
@@ -91,11 +91,13 @@ class Command(DynamoCommand):
         self.dry_run: bool = options["dry_run"]
         self.verbose = options["verbose"] or options["verbosity"] > 1
         to = replace(options["destination"], content_type=options["content_type"] or "")
-        selected = options["paths"], to, Selection(options["include"], options["exclude"])
-        links = {"follow_links": options["follow_links"]}
+        selection = Selection(options["include"], options["exclude"])
+        follow_links = options["follow_links"]
+        found = partial(walk, options["paths"], to, selection, follow_links=follow_links)
         if self.dry_run:
             # HeadObject does not tell a missing bucket from a missing object.
             s3.check_bucket(to.bucket, to.key_prefix)
+            claims.read(to.url_for(""))  # if DynamoDB does not answer, it is said once
         shown = sys.stderr.isatty()
         with (
             stop_on_signals() as stop,
@@ -103,19 +105,17 @@ class Command(DynamoCommand):
         ):
             self.progress = bar
             if shown:
-                counted = walk(*selected, **links), stop
-                threading.Thread(
-                    target=bar.count, args=counted, name="counting", daemon=True
-                ).start()
-            run = preview_files if self.dry_run else upload_files
+                count = partial(bar.count, found(), stop)
+                threading.Thread(target=count, name="counting", daemon=True).start()
             began = time.monotonic()
-            summary = run(
-                sources(*selected, **links),
+            summary = upload_files(
+                shuffled(found()),
                 to,
                 workers=options["workers"],
                 on_result=self._note,
                 on_bytes=bar.add_bytes,
                 stop=stop,
+                is_dry=self.dry_run,
             )
             if shown:
                 bar.show_all()
