@@ -3,7 +3,7 @@
 import re
 import uuid
 from collections.abc import Sequence
-from datetime import date, datetime, timedelta, tzinfo
+from datetime import date, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -144,9 +144,7 @@ def today(time_zone: str | None = None) -> date:
 
     Another zone that a page has activated does not matter.
     """
-    zone = zone_of(time_zone)
-    # Without USE_TZ, `localdate` rejects Django's own time, which has no zone.
-    return timezone.localdate(timezone=zone) if settings.USE_TZ else datetime.now(zone).date()
+    return timezone.localdate(timezone=zone_of(time_zone))
 
 
 # Who issues --------------------------------------------------------------------------------------

@@ -2,41 +2,17 @@
 
 from datetime import UTC, date, datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from invoices.models import InvoiceItem
-from invoices.store.records import find_invoice
-from invoices.store.settlement import void
 from sequences.exceptions import DamagedSeries
 from tests import numbered
-from tests.invoice_factories import (
-    SELLER,
-    assert_whole,
-    issued,
-    new_account,
-    series,
-    stored_numbers,
-)
+from tests.invoice_factories import assert_whole, issued, new_account, series, stored_numbers
 
 # Numbers ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("language", ["en", "pt-BR", "zh-Hant-TW"])
-def test_an_invoice_is_stored_as_returned(account: str, language: str) -> None:
-    invoice = issued(account, request_id="a", note="Thank you", language=language)
-
-    assert find_invoice(account, invoice.label) == invoice
-    assert (invoice.seller, invoice.language) == (SELLER, language)
-    assert (invoice.totals.net, invoice.totals.gross) == (10_000, 11_900)
-    assert numbered.stored_counter(InvoiceItem, series(account)) == {
-        "counterName": {"S": f"invoices#{series(account)}"},
-        "currentValue": {"N": "1"},
-        "lastDate": {"S": "2026-03-14"},
-    }
 
 
 def test_the_numbers_of_each_account_and_each_year_start_at_one(account: str) -> None:
@@ -110,20 +86,3 @@ def test_a_counter_without_a_date_stops_the_series(account: str, last_date: Any)
 
     assert numbered.stored_counter(InvoiceItem, series(account)) == before
     assert stored_numbers(account) == []
-
-
-# At every moment these two have different days.
-@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Niue"])
-def test_without_use_tz_invoices_are_issued_and_voided_today_in_the_configured_time_zone(
-    zone: str, settings: Any, account: str
-) -> None:
-    settings.USE_TZ, settings.TIME_ZONE = False, zone
-    before = datetime.now(ZoneInfo(zone)).date()
-
-    invoice = issued(account, day=None)
-    void(account, invoice.label, "typo")
-
-    assert before <= invoice.issued_at <= datetime.now(ZoneInfo(zone)).date()
-    voided = find_invoice(account, invoice.label)
-    assert voided.voided_at is not None
-    assert voided.voided_on == voided.voided_at.astimezone(ZoneInfo(zone)).date()

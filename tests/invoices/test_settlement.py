@@ -105,18 +105,6 @@ def test_a_voided_invoice_keeps_number_and_contents_and_shows_the_reason(
     assert_whole(account, 1, YEAR)
 
 
-# At every moment these two have different days.
-@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Niue"])
-def test_an_invoice_is_voided_on_the_day_in_its_sellers_time_zone(
-    zone: str, account: str, invoice: Invoice
-) -> None:
-    before = today(zone)
-
-    void(account, FIRST, "typo", time_zone=zone)
-
-    assert find_invoice(account, FIRST).voided_on in {before, today(zone)}
-
-
 @pytest.mark.fault_of("moto", "takes at most 405,000 bytes an item")
 def test_the_largest_invoice_can_be_voided(account: str) -> None:
     size_bytes = ITEM_MAX_BYTES - InvoiceItem.reserved_bytes - 100

@@ -74,6 +74,16 @@ def act(client: Client, user: User, action: str, session: str = "", **typed: str
     return client.post(path, shown | WHY | typed)
 
 
+def fill(client: Any, path: str, **typed: str) -> dict[str, str]:
+    """What a browser sends of the form at `path`, with these values and those that confirm."""
+    page = Page(client.get(path))
+    return {name: page.value(name) for name in page.fields} | WHY | typed
+
+
+def send(client: Any, path: str, **typed: str) -> Any:
+    return client.post(path, fill(client, path, **typed))
+
+
 def stored_entries() -> list[Item]:
     """Every item of the audit log as stored, oldest first."""
     return sorted(

@@ -3,13 +3,11 @@
 import html
 import re
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from django.contrib.admin.sites import all_sites
-from django.test import RequestFactory
 from django.utils import timezone
 
 from accounts.models import User
@@ -465,47 +463,3 @@ def test_a_lock_that_is_released_or_deleted_meanwhile_is_not_broken(
 
     assert response.status_code == status
     assert logged_actions() == []
-
-
-# The library's own admin --------------------------------------------------------------------------
-
-
-@pytest.fixture
-def users() -> Iterator[Any]:
-    site = admin.AdminSite()
-    yield admin.UserAdmin(User, site)
-    all_sites.discard(site)
-
-
-@pytest.mark.parametrize(
-    ("typed", "change", "errors"),
-    [
-        ({"username": "Bob"}, lambda _ann: None, {"username": "unique"}),
-        ({"email": "bob@example.com"}, lambda _ann: None, {"email": "unique"}),
-        ({}, lambda ann: ann.change(full_name="B"), {"__all__": "stale"}),
-        ({}, lambda ann: ann.delete(), {"__all__": "deleted"}),
-    ],
-)
-def test_the_librarys_form_of_an_account_shows_the_errors_of_the_site(
-    typed: dict[str, str],
-    change: Callable[[User], None],
-    errors: dict[str, str],
-    users: Any,
-    engine: str,
-    bob: User,
-) -> None:
-    ann = make_user(username="ann")
-    boss = make_user(is_staff=True, is_superuser=True)
-    request: Any = RequestFactory().get("/")
-    request.user = boss
-    shown = users.changeform_view(request, ann.pk).context_data["adminform"].form
-    values = {name.html_name: name.value() or "" for name in shown if name.value() is not False}
-    request = RequestFactory().post("/", values | {"full_name": "Ann B."} | typed)
-    request.user = boss
-
-    with meanwhile(engine, "TransactWriteItems", lambda: change(again(ann))):
-        refused = users.changeform_view(request, ann.pk)
-
-    found = refused.context_data["adminform"].form.errors.as_data()
-    assert {name: key.code for name, [key, *_] in found.items()}.items() >= errors.items()
-    assert User.named("Bob") == bob

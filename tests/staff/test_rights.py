@@ -27,11 +27,14 @@ from tests.staff.scenes import (
     act,
     acting,
     again,
+    below,
     do,
+    fill,
     let_in,
     logged_actions,
     make_staff,
     page_of,
+    send,
     stored_entries,
     take_rights,
 )
@@ -78,14 +81,18 @@ def test_an_account_that_loses_the_rights_loses_the_pages_at_once_and_stays_sign
     assert signed_in_as(client) == (staff.username if again(staff).is_active else None)
 
 
-def test_a_superuser_acts_on_other_staff() -> None:
+def test_a_superuser_acts_on_other_staff_corrects_their_address_and_deletes_them() -> None:
     client = let_in(make_staff(is_superuser=True))
     other = make_staff()
     assert page_of(other, "deactivate") in client.get(page_of(other)).content.decode()
 
     assert act(client, other, "deactivate").url == page_of(other)
+    send(client, f"{below(other)}email/", email="new@example.org")
+    assert (again(other).is_active, again(other).email) == (False, "new@example.org")
+    send(client, f"{below(other)}delete/")
 
-    assert (again(other).is_active, logged_actions()) == (False, ["deactivate"])
+    assert User.get_or_none(other.pk) is None
+    assert logged_actions() == ["deactivate", "changeEmail", "delete"]
 
 
 OWN = ("You cannot do this to your own account.", "This is your own account.")
@@ -101,12 +108,13 @@ OTHERS = ("Only a superuser can do this to a staff account.", "only a superuser 
     ],
     ids=["their own account", "other staff", "a superuser who is not staff"],
 )
-def test_staff_cannot_act_on_an_account_above_them(
+def test_staff_cannot_act_on_correct_or_delete_an_account_above_them(
     given: Callable[[User], User], message: str, text: str, mailoutbox: Any
 ) -> None:
     staff = make_staff()
     client = let_in(staff)
     other = given(staff)
+    bob = make_user()
     actions = actions_on(other)
     before = stored_items()[other.pk]
 
@@ -116,6 +124,11 @@ def test_staff_cannot_act_on_an_account_above_them(
         assert Page(response).messages == [f"“{other.username}”: {message}"]
         assert text in Page(response).text
         assert page_of(other, *action) not in response.content.decode()
+    for page, typed in (("email/", {"email": "new@example.org"}), ("delete/", {})):
+        path = f"{below(other)}{page}"
+        form = fill(client, f"{below(bob)}{page}", **typed)
+        assert [client.get(path).status_code, client.post(path, form).status_code] == [403, 403]
+        assert path not in client.get(page_of(other)).content.decode()
     assert stored_items()[other.pk] == before
     assert (mailoutbox, stored_entries()) == ([], [])
 
