@@ -9,11 +9,10 @@ project.W003   no mail server is configured
 from collections.abc import Iterator
 from filecmp import cmp
 from operator import itemgetter
-from typing import Any
 
 from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
-from django.contrib.staticfiles.storage import ManifestFilesMixin, staticfiles_storage
+from django.contrib.staticfiles.storage import ManifestStaticFilesStorage, staticfiles_storage
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.core.files.storage import Storage
 
@@ -62,10 +61,10 @@ def _missing_files() -> str:
     return f"{', '.join(sorted(missing))} is not among the static files." if missing else ""
 
 
-def _manifest_storage() -> Any:
+def _manifest_storage() -> ManifestStaticFilesStorage | None:
     """The storage; None if it keeps no manifest, as in development."""
-    storage: Any = staticfiles_storage
-    return storage if isinstance(storage, ManifestFilesMixin) else None
+    storage = staticfiles_storage
+    return storage if isinstance(storage, ManifestStaticFilesStorage) else None
 
 
 def _files() -> Iterator[tuple[str, Storage]]:

@@ -169,7 +169,6 @@ region = text(
 )
 # https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
 bucket = text("the name of a bucket", re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]").fullmatch)
-# A name, with or without an alias, or an ARN.
 # A name, or an ARN for another account's.
 parameter_name = text(
     "the name of an SSM parameter", re.compile(r"[a-zA-Z0-9_.:/-]{1,2048}").fullmatch

@@ -196,9 +196,9 @@ ACCOUNTS_RESERVED_USERNAMES = env.read(
 ACCOUNTS_PREFIX_SEARCH = env.read("ACCOUNTS_PREFIX_SEARCH", flag, "on")
 # Accounts whose email address is not confirmed cannot issue invoices.
 INVOICES_REQUIRE_CONFIRMED_EMAIL = env.read("ACCOUNTS_REQUIRE_CONFIRMED_EMAIL", flag)
-# Whether invoices can be voided. Otherwise, they can only be credited.
+# How many customers the address book of an account has at most.
 INVOICES_MAX_CUSTOMERS = env.read("INVOICES_MAX_CUSTOMERS", whole_number(), "2000")
-
+# Whether invoices can be voided. Otherwise, they can only be credited.
 INVOICES_ALLOW_VOID = env.read("INVOICES_ALLOW_VOID", flag, "on")
 # Where Debian's packages of Noto fonts have their files.
 INVOICES_FONT_FOLDER = (

@@ -23,7 +23,7 @@ place of delivery, whether goods or services are sold, and VAT on debits. A note
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.utils.translation import get_language, gettext_lazy as _
@@ -66,7 +66,7 @@ class Lack(NamedTuple):
     `field` belongs to the form or to the profile or, with `line`, to that one of the lines.
     """
 
-    text: Any
+    text: object
     field: str = ""
     line: int | None = None
 

@@ -67,27 +67,9 @@ class InvoiceFileCommand(InvoiceCommand):
             self.stdout.buffer.write(content)  # type: ignore[attr-defined]  # the wrapped stream's
             return
         try:
-            _write_whole(Path(options["output"]), content)
+            Path(options["output"]).write_bytes(content)
         except OSError as error:
             raise CommandError(f"Cannot write {options['output']}: {error.strerror}.") from error
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Write a temporary file and move it, so that the file is never partly written.
-
-    Something that exists and is not a plain file (a pipe, a device) is written to.
-    """
-    if path.exists() and not path.is_file():
-        path.write_bytes(content)
-        return
-    path = path.resolve()  # keeps a link, and replaces its target
-    temporary = path.with_name(f".{uuid.uuid4().hex}.new")
-    try:
-        with temporary.open("xb") as file:
-            file.write(content)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 @contextmanager

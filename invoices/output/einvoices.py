@@ -53,7 +53,7 @@ _BLANK_LINES = re.compile(r">\s*\n(?=[ \t]*<)")
 
 def missing(invoice: Invoice) -> list[str]:
     """What the standard asks and the invoice does not say; empty if `as_xml` is complete."""
-    return [lack.text for lack in lacks(invoice)]
+    return [str(lack.text) for lack in lacks(invoice)]
 
 
 def lacks(invoice: Invoice) -> Iterator[Lack]:

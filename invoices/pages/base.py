@@ -49,10 +49,9 @@ class OwnInvoicesMixin(LoginRequiredMixin):
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """What the account does not have is 404."""
         try:
-            answer: HttpResponseBase = super().dispatch(request, *args, **kwargs)
+            return super().dispatch(request, *args, **kwargs)
         except (exceptions.UnknownInvoice, CustomerItem.DoesNotExist) as error:
             raise Http404(str(error)) from error
-        return answer
 
     def redirect(
         self, text: str, *to: Any, level: int = messages.SUCCESS, **values: object

@@ -44,7 +44,7 @@ class SellerView(SellerMixin, KeepFormMixin, RedirectURLMixin, OwnFormView):
     form_class: Any = SellerForm
     next_page = "seller"
     #: The headings of the page, and the fields below.
-    groups: ClassVar[dict[Any, tuple[str, ...]]] = {"": SellerForm.Meta.fields}
+    groups: ClassVar[dict[object, tuple[str, ...]]] = {"": SellerForm.Meta.fields}
 
     def get_form_kwargs(self) -> dict[str, Any]:
         self.profile = open_profile(self.user, self.profile)
