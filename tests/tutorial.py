@@ -21,6 +21,7 @@ CHAPTERS = {
     "counters": "Counters",
     "tickets": "Items with gapless numbers",
     "members": "A model with unique attributes",
+    "tasks": "Background tasks",
     "users": "Users who sign up",
     "admin": "Members in the admin",
 }

@@ -173,9 +173,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """The wheel and what it needs, in the locked versions, and the local engine."""
+    """The wheel and what it and its tasks need, in the locked versions, and the local engine."""
     folder = tmp_path_factory.mktemp("environment")
-    made = new_environment(folder / "venv", *locked(LOCK, folder), str(wheel))
+    made = new_environment(folder / "venv", *locked(LOCK, folder), f"{wheel}[tasks]")
     if not take_engine(made):
         [ministack] = pins(DEVELOPMENT_LOCK)["ministack"]
         made.run("pip", "--quiet", "install", f"ministack=={ministack}", folder=folder)
