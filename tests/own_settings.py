@@ -1,6 +1,7 @@
 """The settings of examples/ownuser, with those that tests of accounts expect (`tests.own_user`)."""
 
 from club.settings import *  # noqa: F403 - as settings that derive from others
+from django.conf import global_settings
 
 ACCOUNTS_PREFIX_SEARCH = True
 ACCOUNTS_SITE_NAME = "Dynamo Ledger"
@@ -10,7 +11,7 @@ AUTH_PASSWORD_VALIDATORS = [
     for name in ("UserAttributeSimilarity", "MinimumLength", "CommonPassword", "NumericPassword")
 ]
 AWS_REGION = "us-east-1"
-DYNAMODB_PAGE_SECONDS = 3.0
+PASSWORD_HASHERS = ["dynamo.auth.passwords.Argon2idHasher", *global_settings.PASSWORD_HASHERS]
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("ja", "日本語")]
 LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "home"

@@ -37,6 +37,12 @@ def hashings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
+def real_hashers(settings: Any) -> list[str]:
+    """The PASSWORD_HASHERS of the project, without the cheap one of tests."""
+    return list(settings.PASSWORD_HASHERS[1:])
+
+
+@pytest.fixture
 def limits(settings: Any) -> dict[str, tuple[int, int] | None]:
     """The rate limits of this test: only those that it sets."""
     settings.ACCOUNTS_LIMITS = dict.fromkeys(LIMITS)

@@ -1,9 +1,9 @@
-"""Every registered operation of the site under every fault."""
+"""Every registered operation of accounts under every fault."""
 
 import pytest
 
+from tests.account_operations import ACCOUNTS as OPERATIONS  # noqa: F401 - what they run
 from tests.faults.matrix import *  # noqa: F403 - its tests
-from tests.site_operations import SITE as OPERATIONS  # noqa: F401 - what they run
 
 # What an operation leaves to a task is not part of it.
 pytestmark = pytest.mark.usefixtures("worker")

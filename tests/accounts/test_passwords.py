@@ -17,9 +17,9 @@ from dynamo.auth import passwords
 from dynamo.auth.passwords import AT_ONCE, WAIT_SECONDS, WAITING_OF_CLIENT, Argon2idHasher
 from dynamo.runtime import deadline
 from dynamo.runtime.gates import NICENESS
-from project import settings as project_settings
 from tests.accounts.test_page_limits import WRONG, attempt
 from tests.commands import run
+from tests.conftest import PAGE_SECONDS
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.forked import in_a_child
 from tests.mailbox import link
@@ -114,9 +114,9 @@ def outdated_hash() -> str:
 
 @pytest.mark.parametrize("page", ["sign-in", "re-entering"])
 def test_a_hash_with_other_parameters_is_upgraded_when_the_password_is_entered(
-    client: Client, settings: Any, page: str
+    client: Client, settings: Any, real_hashers: list[str], page: str
 ) -> None:
-    settings.PASSWORD_HASHERS = project_settings.PASSWORD_HASHERS
+    settings.PASSWORD_HASHERS = real_hashers
     user = make_user(username="ann", password=None, password_hash=outdated_hash())
     assert not user.password.startswith(OWASP)
 
@@ -201,7 +201,7 @@ def test_a_client_with_too_many_passwords_at_once_is_refused_before_a_request_is
 
 
 def test_waiting_for_a_hash_ends_at_the_deadline_of_the_page(busy: None, settings: Any) -> None:
-    assert WAIT_SECONDS <= project_settings.DYNAMODB_PAGE_SECONDS - 2  # for the page's requests
+    assert WAIT_SECONDS <= PAGE_SECONDS - 2  # for the page's requests
     settings.DYNAMODB_PAGE_SECONDS = 0.5
 
     assert attempt("nobody").status_code == 503
@@ -225,9 +225,9 @@ def test_an_attempt_that_was_not_checked_is_not_counted(
 
 
 def test_checking_an_outdated_hash_does_not_deadlock(
-    settings: Any, at_once: Callable[..., list[Any]]
+    settings: Any, real_hashers: list[str], at_once: Callable[..., list[Any]]
 ) -> None:
-    settings.PASSWORD_HASHERS = project_settings.PASSWORD_HASHERS
+    settings.PASSWORD_HASHERS = real_hashers
     old = outdated_hash()
     users = [make_user(password=None, password_hash=old) for _each in range(AT_ONCE + 1)]
 

@@ -31,7 +31,6 @@ from tests.factories import (
 from tests.pages import Page, let_in, signed_in_as
 from tests.requests import Requests
 from tests.session_maps import begun, let_pass, only, read_for, stored_ids
-from tests.staff.scenes import acting, do
 
 # Beginning ----------------------------------------------------------------------------------------
 
@@ -297,7 +296,6 @@ ENDS: dict[str, Callable[[User], object]] = {
     "end_others": lambda user: sessions.end_others(read_for(user, begun(user))),
     "deactivate": lambda user: deactivate(User.get(user.pk)),
     "reactivate": deactivate_for_a_while,
-    "staff": lambda user: do(acting(), "endSessions", User.get(user.pk)),
     "password": lambda user: change_password(User.get(user.pk), "another good password"),
     "delete": lambda user: delete(User.get(user.pk)),
 }

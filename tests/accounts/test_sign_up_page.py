@@ -74,21 +74,20 @@ def test_the_form_registers_an_account_with_its_session_at_the_cost_of_both(
     assert signed_in_as(client) == "Ann"
 
 
-@pytest.mark.site
 def test_a_sign_up_leads_to_the_page_that_was_asked_for_and_to_no_other_site(
     client: Client, engine: str
 ) -> None:
-    asked = Client().get("/invoices/new/?a=1")["Location"]
+    asked = Client().get("/accounts/profile/?a=1")["Location"]
     [link] = set(re.findall(rf'href="({URL}[^"]*)"', client.get(asked).content.decode()))
-    assert link == f"{URL}?next=%2Finvoices%2Fnew%2F%3Fa%3D1"
-    assert 'href="/accounts/login/?next=%2Finvoices' in client.get(link).content.decode()
+    assert link == f"{URL}?next=%2Faccounts%2Fprofile%2F%3Fa%3D1"
+    assert 'href="/accounts/login/?next=%2Faccounts%2Fprofile' in client.get(link).content.decode()
     refused = client.post(link, form_values(client, link, **ANN | {"email": "no"}))
     assert refused.status_code == 200
 
     response = client.post(link, form_values(client, link, **ANN))
 
-    assert response["Location"] == "/invoices/new/?a=1"
-    assert client.get(link)["Location"] == "/invoices/new/?a=1"
+    assert response["Location"] == "/accounts/profile/?a=1"
+    assert client.get(link)["Location"] == "/accounts/profile/?a=1"
     for elsewhere in ("https://example.com/", "//example.com", "javascript:alert(1)"):
         assert client.get(f"{URL}?{urlencode({'next': elsewhere})}")["Location"] == "/"
 

@@ -6,10 +6,10 @@ from typing import Any
 from accounts.emails.links import confirm_change, repeat_if_stale, request_change
 from accounts.models import User
 from accounts.services import change_email, change_username, delete, edit_profile, register
+from tests.account_operations import ACCOUNTS
 from tests.emailchanges import NEW, token_of
 from tests.interleavings.races import FORGETFUL, LOSS, Race
 from tests.operations import nothing
-from tests.site_operations import ACCOUNTS
 
 Act = Callable[[Any], object]
 

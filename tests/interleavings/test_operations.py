@@ -8,13 +8,14 @@ import pytest
 
 from accounts.models import User
 from accounts.services import delete, edit_profile
+from tests.account_operations import ACCOUNTS, ann, ann_with_all_sessions
 from tests.interleavings.account_races import ACCOUNT_RACES
 from tests.interleavings.conftest import Explore, runs_of
 from tests.interleavings.invoice_races import INVOICE_RACES
 from tests.interleavings.processes import apart
 from tests.interleavings.races import FORGETFUL, LOSS, Race, at_once
 from tests.operations import LIBRARY, Operation
-from tests.site_operations import ACCOUNTS, INVOICES, ann, ann_with_all_sessions
+from tests.site_operations import INVOICES
 
 pytestmark = pytest.mark.fault_of("moto", "does not isolate transactions")
 

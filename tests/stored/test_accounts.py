@@ -13,11 +13,11 @@ from accounts.services import change_username, delete, edit_profile, find_user, 
 from accounts.sessions import services as sessions
 from dynamo.admin import LogEntry, journal_of, list_entries, month_of
 from staff.reports import KINDS, last_reports
+from tests.account_operations import ACCOUNTS, ann, deactivated_ann, staff_ann
 from tests.commands import run
 from tests.emailchanges import assert_guards_are_correct
 from tests.factories import assert_guards_match_users, stored_items
 from tests.pages import signed_in_as
-from tests.site_operations import ACCOUNTS, ann, deactivated_ann, staff_ann
 from tests.staff.scenes import acting, do, let_in, logged_actions, stored_report
 from tests.stored.releases import Stored, each_release
 

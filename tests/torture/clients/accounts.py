@@ -12,7 +12,7 @@ from accounts.exceptions import AccountRequestReused, StaleUser, UnknownUser, Va
 from accounts.models import User
 from dynamo import Refused
 from dynamo.wire.types import Item
-from tests.site_operations import ACCOUNTS
+from tests.account_operations import ACCOUNTS
 from tests.torture.clients.client import Client
 
 #: All clients use the same few values, and new ones after so many seconds: so the history of a
