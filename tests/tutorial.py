@@ -12,7 +12,7 @@ from tests.environment import clean_environment
 from tests.fork_server import ROOT, fork_server
 
 TEXT = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
-FILE = re.compile(r"^`([\w/]+\.(?:py|html))`\n\n```\w+\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+FILE = re.compile(r"^`([\w/]+\.(?:py|html|ini))`\n\n```\w+\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _EXPORTED = re.compile(r'export (\w+)="([^"]*)"; (.*)')
 SESSION = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 

@@ -63,7 +63,7 @@ def test_every_link_leads_to_a_file_and_every_anchor_to_a_heading(page: Path) ->
 
 
 def _is_file(page: Path, name: str) -> bool:
-    shown = re.findall(r"^`([\w/]+\.py)`\n\n```python$", page.read_text(), re.MULTILINE)
+    shown = re.findall(r"^`([\w/]+\.py)`\n\n```py(?:thon)?$", page.read_text(), re.MULTILINE)
     example = [*(ROOT / "examples").iterdir()] if page.name == "tutorial.md" else []
     return name in shown or any((root / name).exists() for root in (ROOT, *example))
 
@@ -122,7 +122,7 @@ def test_everything_that_code_names_exists(page: Path, kind: str) -> None:
 @every_page
 def test_every_import_of_ours_in_a_python_block_works(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    for block in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+    for block in re.findall(r"^```py(?:thon)?\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
         for statement in ast.walk(ast.parse(block)):
             if isinstance(statement, ast.ImportFrom):
                 parts = (statement.module or "").split(".")

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from tests import ownapp
 from tests.commands import ROOT, run
 from tests.fork_server import fork_server
-from tests.tutorial import CHAPTERS, files, type_session
+from tests.tutorial import CHAPTERS, FILE, files, type_session, write_files
 
+GUIDE = (ROOT / "dynamo" / "guide.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 #: The settings of a project: blocks that only assign.
 INSTALLED, CACHES_AND_SESSIONS = re.findall(
@@ -64,8 +66,20 @@ def test_the_guide_is_printed_and_short() -> None:
     command = [sys.executable, "-m", "dynamo", "guide"]
     printed = subprocess.check_output(command, cwd=ROOT, text=True, encoding="utf-8")
 
-    assert printed == (ROOT / "dynamo" / "guide.md").read_text(encoding="utf-8")
+    assert printed == GUIDE
     assert len(printed.splitlines()) <= MOST_LINES_OF_THE_GUIDE
+
+
+def test_the_project_of_the_guide_passes_its_checks_and_its_tests(tmp_path: Path) -> None:
+    project = dict(FILE.findall(GUIDE))
+    # The other blocks are `python`, and run as one program.
+    assert len(project) == len(re.findall("^```(?:py|html|ini)$", GUIDE, re.MULTILINE))
+    write_files(project | {"manage.py": ownapp.FILES["manage.py"]}, tmp_path)
+
+    for command in (("python", "manage.py", "check", "--fail-level=WARNING"), ("pytest", "-q")):
+        programs = Path(sys.executable).parent
+        code, shown = ownapp.outcome(tmp_path, *command, programs=programs, PYTHONPATH=str(ROOT))
+        assert code == 0, shown
 
 
 @pytest.mark.usefixtures("engine")
