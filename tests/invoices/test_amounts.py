@@ -19,7 +19,7 @@ from invoices.document.money import (
 )
 from invoices.document.places import currency_choices, is_currency
 from invoices.store.settlement import negated
-from tests.invoices.samples import CURRENCIES, LINES, NUMBERS, a_line
+from tests.invoices.samples import CURRENCIES, LINES, NUMBERS
 
 MINUS = f"{LEFT_TO_RIGHT_MARK}−{WORD_JOINER}"
 
@@ -28,20 +28,6 @@ def rounded_half_up(amount: Fraction) -> int:
     """Half away from zero, computed in another way than in the code."""
     sign = -1 if amount < 0 else 1
     return sign * int(abs(amount) + Fraction(1, 2))
-
-
-def test_a_line_is_rounded_half_up_to_minor_units() -> None:
-    for quantity, price, currency, net in (
-        ("1", "0.005", "EUR", 1),
-        ("1", "0.0049", "EUR", 0),
-        ("1", "-0.005", "EUR", -1),
-        ("2.5", "0.33", "EUR", 83),  # 0.825
-        ("0.333", "3", "EUR", 100),  # 0.999
-        ("1.5", "333", "JPY", 500),  # 499.5
-        ("3", "0.0005", "KWD", 2),  # 0.0015
-        ("-2", "9.99", "EUR", -1998),
-    ):
-        assert a_line(quantity, price).amount(currency) == net
 
 
 @given(st.lists(LINES, max_size=6), CURRENCIES, st.booleans())

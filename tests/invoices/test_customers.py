@@ -29,7 +29,6 @@ from tests.invoice_factories import issued
 from tests.invoices.forms import NEW, typed
 from tests.pages import Page, form_values
 from tests.policies import rights, rights_for
-from tests.registration import RunTasks
 from tests.requests import Requests
 
 BOOK = "/invoices/customers/"
@@ -282,20 +281,6 @@ def test_another_accounts_customer_is_not_found(client: Client, ann: User) -> No
 
     assert client.get(address).status_code == 404
     assert client.post(f"{address}delete/").status_code == 404
-
-
-# Deleted accounts ---------------------------------------------------------------------------------
-
-
-def test_an_address_book_is_deleted_by_a_task_of_the_deletion(ann: User, worker: RunTasks) -> None:
-    added(ann.pk)
-    kept = added(make_user().pk)
-
-    run("deleteuser", ann.username, "--no-input")
-    [ran] = worker()
-
-    assert (ran.function, ran.outcome) == ("invoices.tasks.delete_address_book", "successful")
-    assert (names(ann.pk), names(kept.account)) == ([], ["Bob Ltd"])
 
 
 # The invoice form ---------------------------------------------------------------------------------
