@@ -19,6 +19,7 @@ from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import Any, Literal, Self, cast
 
 from botocore.config import Config
@@ -34,7 +35,7 @@ from dynamo.cache import DynamoCache
 from dynamo.client import endpoints
 from dynamo.runtime.deadline import uncounted
 from dynamo.runtime.processes import PerProcess
-from invoices.exceptions import ExportUnavailable
+from invoices.exceptions import ExportUnavailable, UnknownInvoice
 from invoices.output.files import YEAR_FILES, account_as_json
 from invoices.store.issuing import today
 from invoices.store.lists import all_records
@@ -128,11 +129,20 @@ def _signer() -> signing.Signer:
 
 
 def pieces_of(export: Export, user: AbstractAccount) -> Iterator[bytes]:
-    """The file of an export of the account `user`, made piece by piece."""
+    """The file of an export of the account `user`, made piece by piece.
+
+    This call reads from DynamoDB what the first piece needs.
+
+    Raises:
+        UnknownInvoice: the year has no invoice.
+    """
     if export.year is None:
         return account_as_json(user)
     records = all_records(user.pk, export.year, today(user.time_zone))
-    return YEAR_FILES[export.kind](records)
+    first = next(records, None)
+    if first is None:
+        raise UnknownInvoice(f"of {export.year}")
+    return YEAR_FILES[export.kind](chain([first], records))
 
 
 def start(export: Export) -> Export:
