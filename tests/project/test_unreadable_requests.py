@@ -1,6 +1,7 @@
 """Requests that Django cannot read get the page 400, from the application that servers run."""
 
 import logging
+from contextlib import closing
 from io import BytesIO
 from typing import Any
 
@@ -38,11 +39,12 @@ def ask(kind: str, body: str = "", query: str = "") -> Any:
         "wsgi.url_scheme": "http",
         "wsgi.input": (sent := BytesIO(body.encode())),
     }
-    page = WsgiApplication()(environ, lambda *head: answer.extend(head))
+    with closing(WsgiApplication()(environ, lambda *head: answer.extend(head))) as sent_back:
+        page = b"".join(sent_back).decode()
     if len(body) > site.DATA_UPLOAD_MAX_MEMORY_SIZE:
         # A browser shows no answer before it has sent its form.
         assert not sent.read(1)
-    return int(answer[0].split()[0]), dict(answer[1]), b"".join(page).decode()
+    return int(answer[0].split()[0]), dict(answer[1]), page
 
 
 @pytest.mark.parametrize(
