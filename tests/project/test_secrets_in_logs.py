@@ -21,6 +21,7 @@ from project.logs import (
     HidingJsonFormatter,
     TalkativeFilter,
     hiding,
+    request_id,
 )
 from tests.factories import stored_items
 from tests.faults.proxy import NOWHERE, through
@@ -59,6 +60,8 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
         logging.getLogger(name)
     levels = [(logger, logger.level) for logger in loggers()]
     lines = io.StringIO()
+    # An answer that an earlier test left open has not ended its request.
+    request_id.set(None)
     # Not by `setStream`, which flushes the one before: another test's, closed by now perhaps.
     monkeypatch.setattr(our_handler(), "stream", lines)
     for logger, _level in levels:
