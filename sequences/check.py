@@ -221,36 +221,36 @@ class SeriesCheck:
         self._has_counter = False
         self._last = 0
         self._expected = 1
-        #: The position of the current number, and the key of the guard item that its item has.
-        self._at = ""
-        self._guard_key: str | None = None
-        #: Whether no such guard item was found yet, and the item was issued when the check began.
-        self._lacks_guard = False
         #: What the counter has given out meanwhile; read only if an item may be beyond it.
         self._last_now: int | None = None
 
     def run(self, entries: Iterable[list[str]]) -> SeriesReport | None:
         """Return the report; None if the series did not exist yet when the check began."""
-        take: dict[str, Callable[..., None]] = {
-            COUNTER: self._take_counter,
-            ITEM: self._take_item,
-            REQUEST: self._take_guard,
-            TWIN: self._take_twin,
-        }
-        for _series, at, kind, *details in entries:
-            if at != self._at:
-                self._suspect_guard()
-                self._at, self._guard_key = at, None
-            take[kind](*details)
-        self._suspect_guard()
+        for at, about in groupby(entries, key=itemgetter(1)):
+            # None if it is not a whole number above 0.
+            number = int(at) or None if at.isdigit() else None
+            # The guard item that the item of this number has, and whether it is yet to be found.
+            guard_key, is_missing = "", False
+            for _series, _at, kind, *details in about:
+                if kind == COUNTER:
+                    self._take_counter(*details)
+                elif kind == ITEM:
+                    status, request_id = details
+                    guard_key = self._model.guard_key(self.report.series, request_id)
+                    is_missing = self._take_item(at, number, status) and bool(request_id)
+                elif kind == TWIN:
+                    self._take_twin(number or 0, *details)
+                elif details == [guard_key]:
+                    is_missing = False
+                else:
+                    self._take_guard(details[0], number)
+            if is_missing and (
+                self.report.guards.is_full or self._is_unguarded(number or 0, guard_key)
+            ):
+                self.report.guards.add(guard_key)
         self._suspect_gap(self._last + 1)
         anything = self._has_counter or self.report.items or not self.report.is_sound
         return self.report if anything else None
-
-    @property
-    def _number(self) -> int | None:
-        """The current number; None if it is not a whole number above 0."""
-        return int(self._at) or None if self._at.isdigit() else None
 
     def _take_counter(self, value: str, first: str = "") -> None:
         self._has_counter, self._last = True, int(value or 0)
@@ -258,51 +258,42 @@ class SeriesCheck:
             self._expected = self.report.first = int(first)
         self.report.last = int(value) if value else None
 
-    def _take_item(self, status: str, request_id: str) -> None:
-        self._guard_key = self._model.guard_key(self.report.series, request_id)
-        number = self._number
+    def _take_item(self, at: str, number: int | None, status: str) -> bool:
+        """Count the item; whether it was issued when the check began, under a right number."""
+        is_issued = False
         if number is None or number < self.report.first:
             # We never write such a number, so there is no transaction to wait for.
-            self.report.counts[status] += 1
-            self.report.beyond.add(self._at[1:] if self._at.startswith("-") else number or 0)
+            self.report.beyond.add(at[1:] if at.startswith("-") else number or 0)
         elif number <= self._last:
             self._suspect_gap(number)
             self._expected = number + 1
-            self._lacks_guard = bool(request_id)
-            self.report.counts[status] += 1
-        elif not self._is_issued_since(number) and (
+            is_issued = True
+        elif self._is_issued_since(number) or not (
             self.report.beyond.is_full or self._is_beyond(number)
         ):
-            self.report.counts[status] += 1
+            return False
+        else:
             self.report.beyond.add(number)
+        self.report.counts[status] += 1
+        return is_issued
 
-    def _take_guard(self, key: str) -> None:
-        if key == self._guard_key:
-            self._lacks_guard = False
-            return
-        number = self._number
+    def _take_guard(self, key: str, number: int | None) -> None:
+        """Confirm that a guard item names no item, or that of another request."""
         if number is not None and number > self._last and self._is_issued_since(number):
             return
         if self.report.guards.is_full or self._is_wrong(key, number):
             self.report.guards.add(key)
 
-    def _suspect_guard(self) -> None:
-        """Confirm that the guard item that the current item should have does not exist."""
-        if self._lacks_guard and self._guard_key:
-            if self.report.guards.is_full or self._is_unguarded(self._guard_key):
-                self.report.guards.add(self._guard_key)
-            self._lacks_guard = False
-
-    def _is_unguarded(self, key: str) -> bool:
-        """Whether, at one instant, the current item exists and no guard item has this key."""
-        place = self._model(self.report.series, self._number or 0)
+    def _is_unguarded(self, number: int, key: str) -> bool:
+        """Whether, at one instant, the item exists and no guard item has this key."""
+        place = self._model(self.report.series, number)
         guard, item = read_together([self._model(key, 0), place])
         # One that names another item is reported by itself, or the two items are twins.
         return guard is None and item is not None
 
-    def _take_twin(self, series: str, number: str) -> None:
-        if self.report.duplicates.is_full or self._is_twin(series, int(number)):
-            self.report.duplicates.add(self._number or 0)
+    def _take_twin(self, number: int, series: str, other: str) -> None:
+        if self.report.duplicates.is_full or self._is_twin(number, series, int(other)):
+            self.report.duplicates.add(number)
 
     def _is_issued_since(self, number: int) -> bool:
         """Whether the counter has given out the number meanwhile."""
@@ -330,12 +321,12 @@ class SeriesCheck:
         last, items = self._read([number])
         return number > last and number in items
 
-    def _is_twin(self, series: str, number: int) -> bool:
-        """Whether this and the current item have, at one instant, the same request id."""
-        places = [(self.report.series, self._number or 0), (series, number)]
+    def _is_twin(self, number: int, series: str, other: int) -> bool:
+        """Whether the two items have, at one instant, the same request id."""
+        places = [(self.report.series, number), (series, other)]
         items = read_together([self._model(*place) for place in places])
-        one, other = (text_of(item, "requestId") for item in items)
-        return one == other != ""
+        one, two = (text_of(item, "requestId") for item in items)
+        return one == two != ""
 
     def _read(self, numbers: Sequence[int]) -> tuple[int, dict[int, Item]]:
         """At one instant: the last number given out, and which of `numbers` has an item."""

@@ -6,18 +6,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 import pytest
 from django import forms
 from django.core import serializers
 from django.core.exceptions import ValidationError
-from django.db.models import QuerySet
-from django.db.models.manager import BaseManager
-from django.forms import modelform_factory as djangos_factory, modelformset_factory
 from django.http import Http404
-from django.shortcuts import get_list_or_404, get_object_or_404
+from django.shortcuts import get_object_or_404
 from django.views.generic import UpdateView
 
 from dynamo import (
@@ -160,9 +156,6 @@ def test_auto_now_is_the_time_of_the_last_write_that_changed_something() -> None
 @pytest.mark.parametrize(
     ("kind", "options", "reason"),
     [
-        (TextAttribute, {"db_index": True}, "no option db_index. Use a GlobalSecondaryIndex"),
-        (TextAttribute, {"primary_key": True}, "Use hash_key=True"),
-        (TextAttribute, {"verbose_name": "x"}, "Use the label, which is the first"),
         (TextAttribute, {"max_lenght": 3}, "Use max_length"),
         (IntegerAttribute, {"upload_to": ""}, "Use one of its options: attr_name, blank, .*max_va"),
         (DecimalAttribute, {"max_digit": 3}, "Use max_digits"),
@@ -521,6 +514,8 @@ def test_shortcuts_and_managers_read_by_key_and_unique() -> None:
     assert (bool(Pet.objects.all()), bool(Pet.objects.none())) == (True, False)
     with pytest.raises(TypeError, match=r"page\(…\)"):
         Pet.objects.all()[:10]
+    with pytest.raises(AttributeError, match=r"Pet.objects has no 'order_by'. Use Pet.page"):
+        UpdateView(model=Pet).get_queryset().order_by("x")
 
     async def read() -> None:
         assert await Pet.objects.aget(chip="A1") == tom
@@ -531,41 +526,6 @@ def test_shortcuts_and_managers_read_by_key_and_unique() -> None:
         assert await Pet.objects.all().aexists()
 
     asyncio.run(read())
-
-
-#: What querysets and managers of Django have, and `objects` has as well.
-MANAGED = {
-    *(
-        "aexists",
-        "aget",
-        "all",
-        "create",
-        "acreate",
-        "db_manager",
-        "exists",
-        "get",
-        "get_queryset",
-        "none",
-    ),
-    *("get_or_create", "aget_or_create", "update_or_create", "aupdate_or_create", "iterator"),
-    *("model", "using"),
-}
-
-
-def test_other_calls_of_querysets_name_the_right_one() -> None:
-    names = {name for name in dir(QuerySet) + dir(BaseManager) if not name.startswith("_")}
-
-    for name in names - MANAGED:
-        for objects in (Pet.objects, Pet.objects.all()):
-            with pytest.raises(
-                AttributeError, match=rf"Pet.objects has no '{name}'. Use .*"
-            ) as error:
-                getattr(objects, name)()
-            said = str(error.value)
-            assert any(word in said for word in ("Pet.", "item.", "formset_factory")), said
-    for shortcut in (partial(get_list_or_404, Pet), partial(Pet.objects.filter, name="Tom")):
-        with pytest.raises(AttributeError, match=r"page.*find.*search"):
-            shortcut()
 
 
 def test_a_field_of_a_form_has_the_items_of_a_page_or_a_search() -> None:
@@ -603,24 +563,6 @@ def test_items_are_serialized() -> None:
     assert found["fields"]["price"] == "1.5"
     for kind in ("python", "xml", "jsonl"):
         assert "north" in str(serializers.serialize(kind, Basket.objects.all()))
-
-
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        (lambda: modelformset_factory(Pet, fields="__all__")().forms, r"Use formset_factory"),
-        (
-            lambda: djangos_factory(Pet, fields=["name"])({"name": "Tom"}).is_valid(),
-            r"Derive the form from dynamo\.forms\.ModelForm",
-        ),
-        (lambda: UpdateView(model=Pet).get_queryset().order_by("x"), "Use Pet.page"),
-    ],
-)
-def test_forms_and_views_of_django_that_cannot_keep_a_models_promises_say_so(
-    call: Callable[[], Any], said: str
-) -> None:
-    with pytest.raises((TypeError, AttributeError), match=said):
-        call()
 
 
 # Meta ---------------------------------------------------------------------------------------------
