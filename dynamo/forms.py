@@ -167,6 +167,10 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
 
     instance: M
 
+    if TYPE_CHECKING:
+
+        def _update_errors(self, errors: Invalid) -> None: ...
+
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         model: Any = self._meta.model
@@ -225,7 +229,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
             # Unique values are checked by the write.
             self.instance.full_clean(others | self.errors.keys(), False, False)
         except Invalid as error:
-            self._update_errors(error)  # type: ignore[attr-defined]  # absent from the stubs
+            self._update_errors(error)
         self._check_hidden()
         self._check_item()
 
@@ -317,9 +321,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
 
     def _add_djangos(self, name: str, error: Invalid) -> None:
         """Add one of Django's errors, which `error_messages` of the field or the form replaces."""
-        self._update_errors(  # type: ignore[attr-defined]  # absent from the stubs
-            Invalid({name if name in self.fields else NON_FIELD_ERRORS: error})
-        )
+        self._update_errors(Invalid({name if name in self.fields else NON_FIELD_ERRORS: error}))
 
     def _add_taken(self, names: tuple[str, ...]) -> None:
         """Report that another item has the values of `names`, in Django's words and places."""

@@ -285,7 +285,7 @@ class Model(AltersData, Habitual, metaclass=ModelMeta):
     adelete = asynchronous(Writable.delete)
 
     @classmethod
-    async def aget(cls, hash_key: Any, range_key: Any = None, **options: Any) -> Self:
+    async def aget(cls, hash_key: object, range_key: object = None, **options: Any) -> Self:
         """As `get`."""
         return await in_thread(cls.get, hash_key, range_key, **options)
 
@@ -295,7 +295,7 @@ class Model(AltersData, Habitual, metaclass=ModelMeta):
         return await in_thread(cls.find, **values)
 
     @classmethod
-    async def apage(cls, hash_key: Any, *args: Any, **options: Any) -> Page[Self]:
+    async def apage(cls, hash_key: object, *args: Any, **options: Any) -> Page[Self]:
         """As `page`."""
         return await in_thread(cls.page, hash_key, *args, **options)
 

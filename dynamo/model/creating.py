@@ -270,7 +270,11 @@ class Creatable(Readable):
     @classmethod
     @per_class
     def _references(cls) -> list[tuple[str, str, Reference]]:
-        return [item for item in cls._named_attributes() if isinstance(item[2], Reference)]  # type: ignore[misc]
+        return [
+            (name, stored_name, attribute)
+            for name, stored_name, attribute in cls._named_attributes()
+            if isinstance(attribute, Reference)
+        ]
 
     def _guard_writes(self, before: Item, after: Item) -> list[GuardWrite]:
         """Frees the guard items that `before` had, and claims those that `after` needs.

@@ -53,8 +53,8 @@ class Keyed(PlainModel):
 
     @classmethod
     def _key_condition(
-        cls, hash_key: Any, condition: Condition | None, index_name: object
-    ) -> tuple[Any, Condition | None]:
+        cls, hash_key: object, condition: Condition | None, index_name: object
+    ) -> tuple[object, Condition | None]:
         """The first part of a partition key, and the condition with its other parts."""
         index = cls._indexes.get(str(index_name))
         attributes: Any = () if index is None else index.Meta.attributes.values()

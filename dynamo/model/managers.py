@@ -80,7 +80,7 @@ class Items(Generic[M]):
 
     aexists = asynchronous(exists)
 
-    def get(self, **values: Any) -> M:
+    def get(self, **values: object) -> M:
         """The item with these values: the key, also as `pk`, or those of one `Unique`.
 
         Costs as `get` and `find`; of some items, and to read these.
@@ -141,29 +141,29 @@ class Manager(AltersData, Items[M]):
     def none(self) -> Items[M]:
         return Items(self.model, tuple)
 
-    def page(self, *args: Any, **options: Any) -> Items[M]:
+    def page(self, *args: object, **options: object) -> Items[M]:
         """The items of `Model.page`."""
         return Items(self.model, partial(self.model.page, *args, **options))
 
-    def search(self, name: str, letters: str, **options: Any) -> Items[M]:
+    def search(self, name: str, letters: str, **options: object) -> Items[M]:
         """The items of `Model.search`."""
         return Items(self.model, partial(self.model.search, name, letters, **options))
 
-    def create(self, **values: Any) -> M:
+    def create(self, **values: object) -> M:
         """As of the model."""
         return self.model.create(**values)
 
     acreate = asynchronous(create)
 
     def get_or_create(
-        self, defaults: Mapping[str, Any] | None = None, **values: Any
+        self, defaults: Mapping[str, object] | None = None, **values: object
     ) -> tuple[M, bool]:
         """As of the model."""
         return self.model.get_or_create(defaults, **values)
 
     aget_or_create = asynchronous(get_or_create)
 
-    def update_or_create(self, *args: Any, **values: Any) -> tuple[M, bool]:
+    def update_or_create(self, *args: Any, **values: object) -> tuple[M, bool]:
         """As of the model."""
         return self.model.update_or_create(*args, **values)
 

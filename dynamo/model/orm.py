@@ -65,7 +65,7 @@ class Habitual(Writable):
 
     @classmethod
     def get_or_create(
-        cls, defaults: Mapping[str, Any] | None = None, **values: Any
+        cls, defaults: Mapping[str, object] | None = None, **values: object
     ) -> tuple[Self, bool]:
         """The item with these `values`, and whether this call made it, with `defaults` as well.
 
@@ -97,9 +97,9 @@ class Habitual(Writable):
     @classmethod
     def update_or_create(
         cls,
-        defaults: Mapping[str, Any] | None = None,
-        create_defaults: Mapping[str, Any] | None = None,
-        **values: Any,
+        defaults: Mapping[str, object] | None = None,
+        create_defaults: Mapping[str, object] | None = None,
+        **values: object,
     ) -> tuple[Self, bool]:
         """Give the item with these `values` the `defaults`; if there is none, make it.
 

@@ -128,7 +128,7 @@ class GlobalSecondaryIndex(PynamoIndex[M]):
             )
         )
 
-    def page(self, hash_key: Any, *conditions: Condition | None, **options: Any) -> Page[M]:
+    def page(self, hash_key: object, *conditions: Condition | None, **options: Any) -> Page[M]:
         """A page of the items with this value of the index's partition key; as `Model.page`.
 
         If the partition key has several attributes, `hash_key` is a tuple of their values.
@@ -140,7 +140,7 @@ class GlobalSecondaryIndex(PynamoIndex[M]):
 
     apage = asynchronous(page)
 
-    def query(self, hash_key: Any, *args: Any, **options: Any) -> Results[M]:
+    def query(self, hash_key: object, *args: Any, **options: Any) -> Results[M]:
         """As `Model.query`, of the items with this value of the index's partition key."""
         options["index_name"] = self.Meta.index_name
         model: Any = self._model
@@ -208,7 +208,7 @@ class Paged(ItemObject):
     @classmethod
     def page(
         cls,
-        hash_key: Any,
+        hash_key: object,
         range_key_condition: Condition | None = None,
         filter_condition: Condition | None = None,
         *,
@@ -377,7 +377,7 @@ def _page(
     return Page([*model._made(items, damaged or left_out, make)], after, errors)
 
 
-def _salt(model: type[Any], hash_key: Any, scope: object, query: dict[str, Any]) -> str:
+def _salt(model: type[Paged], hash_key: object, scope: object, query: dict[str, Any]) -> str:
     """What the signature of a cursor holds besides the key."""
     names: dict[str, str] = {}
     values: dict[str, Any] = {}

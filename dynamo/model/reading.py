@@ -165,7 +165,7 @@ class Readable(Paged):
     @classmethod
     def query(  # type: ignore[override]
         cls,
-        hash_key: Any,
+        hash_key: object,
         range_key_condition: Condition | None = None,
         filter_condition: Condition | None = None,
         *,
@@ -207,7 +207,7 @@ class Readable(Paged):
     @classmethod
     def count(  # type: ignore[override]
         cls,
-        hash_key: Any = None,
+        hash_key: object = None,
         range_key_condition: Condition | None = None,
         filter_condition: Condition | None = None,
         **options: Any,

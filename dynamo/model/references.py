@@ -27,7 +27,7 @@ class Reference(TextAttribute):
     object of the model; what is read is its key.
     """
 
-    def __init__(self, to: type[Any] | str, label: Any = None, **options: Any) -> None:
+    def __init__(self, to: type[Any] | str, label: object = None, **options: Any) -> None:
         if not isinstance(to, str) and not issubclass(to, PlainModel):
             raise TypeError("Reference takes a model of the library, or its label: 'app.Model'.")
         super().__init__(label, **options)

@@ -52,6 +52,9 @@ _PAUSE_SECONDS = 1.0
 #: The names and types of the partition key and of any sort key: `(("pk", "S"), ("n", "N"))`.
 Key = tuple[tuple[str, str], ...]
 
+#: What DynamoDB answered, or a part of it.
+Answer = Mapping[str, Any]
+
 
 @dataclass(frozen=True)
 class Index:
@@ -72,7 +75,7 @@ class Index:
         return f"{key} with {' '.join([self.projection, *sorted(self.included)])}"
 
     @property
-    def definition(self) -> dict[str, Any]:
+    def definition(self) -> dict[str, object]:
         """The index, for CreateTable, UpdateTable and CloudFormation."""
         included = {"NonKeyAttributes": sorted(self.included)} if self.included else {}
         return {
@@ -99,7 +102,7 @@ class Table:
     key: Key
     ttl_attribute: str | None = None
     indexes: tuple[Index, ...] = ()
-    promises: Any = field(default=None, compare=False)
+    promises: object = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not TABLE_NAME_PATTERN.fullmatch(self.name):
@@ -109,7 +112,7 @@ class Table:
             )
 
     @property
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         """Key and indexes, for CreateTable and CloudFormation, which take no empty list."""
         indexes = [index.definition for index in self.indexes]
         return {
@@ -199,12 +202,12 @@ def _listed(key: Key) -> str:
     return ", ".join(f"{name} ({kind})" for name, kind in key)
 
 
-def _described(description: Mapping[str, Any]) -> tuple[Key, dict[str, Index]]:
+def _described(description: Answer) -> tuple[Key, dict[str, Index]]:
     """The key and the indexes, by name, of a table as DescribeTable describes it."""
     definitions = description["AttributeDefinitions"]
     types = {definition["AttributeName"]: definition["AttributeType"] for definition in definitions}
 
-    def key_of(described: Mapping[str, Any]) -> Key:
+    def key_of(described: Answer) -> Key:
         parts = sorted(described["KeySchema"], key=itemgetter("KeyType"))  # HASH, then RANGE
         return tuple((part["AttributeName"], types[part["AttributeName"]]) for part in parts)
 
@@ -308,12 +311,12 @@ def _wait_until_active(table: Table, report: Callable[[str], object]) -> dict[st
         time.sleep(min(10.0, max(POLL_SECONDS, seconds / 10)))
 
 
-def _index_states(description: Mapping[str, Any]) -> dict[str, str]:
+def _index_states(description: Answer) -> dict[str, str]:
     indexes = description.get("GlobalSecondaryIndexes", ())
     return {index["IndexName"]: index["IndexStatus"] for index in indexes}
 
 
-def _unready(table: Table, description: Mapping[str, object]) -> dict[str, str]:
+def _unready(table: Table, description: Answer) -> dict[str, str]:
     """The states of the declared indexes that cannot be queried.
 
     Raises:
@@ -340,8 +343,8 @@ class Feature:
     name: str
     table: str
     topic: str
-    is_on: Callable[[dict[str, Any]], bool | None]
-    change: dict[str, Any]
+    is_on: Callable[[Answer], bool | None]
+    change: Mapping[str, object]
 
     def is_off(self) -> bool:
         """Whether the engine knows the feature and the table lacks it. Costs 1 request."""
@@ -393,7 +396,7 @@ def features_of(table: str, ttl_attribute: str | None) -> list[Feature]:
     return features
 
 
-def _existence_of(table: Table, index: Index, description: Mapping[str, Any]) -> Feature:
+def _existence_of(table: Table, index: Index, description: Answer) -> Feature:
     """An index as a feature of an existing table."""
     # Not those of further indexes: DynamoDB may refuse definitions that no index uses.
     types = description["AttributeDefinitions"]
@@ -404,23 +407,23 @@ def _existence_of(table: Table, index: Index, description: Mapping[str, Any]) ->
     creation = [{"Create": index.definition}]
     change = {"AttributeDefinitions": types, "GlobalSecondaryIndexUpdates": creation}
 
-    def exists(answer: dict[str, Any]) -> bool:
+    def exists(answer: Answer) -> bool:
         return index.name in _index_states(answer["Table"])
 
     return Feature(index.name, table.name, "Table", exists, change)
 
 
-def _is_protected(answer: dict[str, Any]) -> Any:
+def _is_protected(answer: Answer) -> bool | None:
     return answer["Table"].get("DeletionProtectionEnabled")
 
 
-def _has_recovery(answer: dict[str, Any]) -> bool:
+def _has_recovery(answer: Answer) -> bool:
     backups = answer["ContinuousBackupsDescription"]
     recovery = backups.get("PointInTimeRecoveryDescription", {})
     return bool(recovery.get("PointInTimeRecoveryStatus") == "ENABLED")
 
 
-def _has_ttl(attribute: str, answer: dict[str, Any]) -> bool:
+def _has_ttl(attribute: str, answer: Answer) -> bool:
     ttl = answer["TimeToLiveDescription"]
     # On AWS it is ENABLING for up to an hour, and cannot be changed meanwhile.
     on = ttl.get("TimeToLiveStatus") in {"ENABLING", "ENABLED"}

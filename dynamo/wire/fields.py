@@ -237,7 +237,7 @@ class Options:
         return named or format_lazy("{}s", self.verbose_name)
 
     @property
-    def concrete_model(self) -> Any:
+    def concrete_model(self) -> type:
         return self.model
 
     @cached_property
