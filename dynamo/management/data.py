@@ -1,6 +1,5 @@
 """What the commands that read or write whole models share."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,6 @@ from dynamo.client import bulk
 from dynamo.client.plain import PlainModel, all_models
 from dynamo.wire.types import Item
 from dynamo.wire.values import decoded, encoded
-
-#: How far `bulk.pages` came in each segment of a table.
-Places = list[Item | None]
 
 
 def dumpable() -> dict[str, type[PlainModel]]:
@@ -45,7 +41,7 @@ class State:
         self.values: dict[str, Any] = {"asked": [*asked]}
         if self.file and self.file.exists():
             try:
-                values = json.loads(self.file.read_text(encoding="utf-8"))
+                values = decoded(self.file.read_text(encoding="utf-8"))
                 is_ours = values["asked"] == self.values["asked"]
             except (LookupError, TypeError, ValueError):
                 is_ours = False
@@ -53,19 +49,17 @@ class State:
                 raise CommandError(f"{file} is of another call. Delete it to begin again.")
             self.values = values
 
-    def save(self, places: Places | None = None, **values: object) -> None:
-        """Keep `values`, with those that were kept before, and the `places` of `bulk.pages`."""
-        texts = [None if place is None else encoded(place) for place in places or ()]
-        self.values |= {**values, "places": texts}
+    def save(self, **values: object) -> None:
+        """Keep `values`, with those that were kept before."""
+        self.values |= values
         if self.file:
             new = self.file.with_name(f"{self.file.name}.new")
-            new.write_text(json.dumps(self.values), encoding="utf-8")
+            new.write_text(encoded(self.values), encoding="utf-8")
             new.replace(self.file)
 
-    def places(self) -> Places:
-        """The places that were kept; else those before the first page."""
-        texts = self.values.get("places") or ["{}"] * bulk.SEGMENTS
-        return [text and decoded(text) for text in texts]
+    def places(self) -> list[Item | None]:
+        """The `places` of `bulk.pages` that were kept; else those before the first page."""
+        return self.values.get("places") or [{}] * bulk.SEGMENTS
 
     def end(self) -> None:
         """Forget it: the command has done everything."""

@@ -64,6 +64,11 @@ def new_write_id() -> str:
     return secrets.token_urlsafe(8)
 
 
+def is_secret(name: str, attribute: Attribute[Any]) -> bool:
+    """Whether an attribute of this name may hold a secret."""
+    return bool(getattr(attribute, "sensitive", False) or SECRET.search(name.lower()))
+
+
 class ItemObject(Keyed):
     """An object of a model: it knows the item that was read, and which values were set since."""
 
@@ -146,9 +151,8 @@ class ItemObject(Keyed):
             if field.get_internal_type() == "CharField"
             and field.editable
             and not field.choices
-            and not getattr(field.attribute, "sensitive", False)
             and name not in keys
-            and not SECRET.search(name.lower())
+            and not is_secret(name, field.attribute)
         ]
 
     def _called(self) -> str:

@@ -127,9 +127,9 @@ def with_binary(item: Item, convert: Callable[[Any], Any]) -> Item:
     }
 
 
-def encoded(item: Item) -> str:
-    """The `item` in DynamoDB's JSON, in one line; binary values are Base64."""
-    return json.dumps(item, default=as_base64, ensure_ascii=False)
+def encoded(value: object) -> str:
+    """An item, or something with items, in DynamoDB's JSON, in one line; bytes are Base64."""
+    return json.dumps(value, default=as_base64, ensure_ascii=False)
 
 
 def decoded(text: str) -> Any:

@@ -13,7 +13,7 @@ from dynamo.client import bulk
 from dynamo.client.plain import PlainModel
 from dynamo.management.base import DynamoCommand
 from dynamo.management.commands.migrate import has_database
-from dynamo.management.data import Places, State, add_state, dumpable
+from dynamo.management.data import State, add_state, dumpable
 from dynamo.management.progress import progress_bars
 from dynamo.tables import findings
 from dynamo.tables.findings import Progress
@@ -110,7 +110,7 @@ class Command(DynamoCommand, dumpdata.Command):
         places = state.places()
         left_out = 0
         for page in bulk.pages(model.table(), places=places, page_limit=findings.PAGE_LIMIT):
-            _save(state, out, places)
+            _save(state, out, places=places)
             items = [item for item in page if is_dumped(item)]
             for item in items:
                 _write(out, model, item)
@@ -118,12 +118,12 @@ class Command(DynamoCommand, dumpdata.Command):
             progress(f"Items of {label}", len(page))
         if left_out and model._left_out:
             self.stderr.write(f"{left_out:,} items of {label} are left out: {model._left_out}.")
-        _save(state, out, done=[*state.values.get("done", []), label])
+        _save(state, out, places=None, done=[*state.values.get("done", []), label])
 
 
-def _save(state: State, out: TextIO, places: Places | None = None, **values: object) -> None:
+def _save(state: State, out: TextIO, **values: object) -> None:
     if state.file:
-        state.save(places, size=out.tell(), **values)
+        state.save(size=out.tell(), **values)
 
 
 def _write(out: TextIO, model: type[PlainModel], item: Item) -> None:

@@ -2,7 +2,6 @@ import gzip
 import json
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -87,14 +86,11 @@ def _open(file: str) -> Any:
 
 def _has_items(file: str) -> bool:
     """Whether `file` begins as those of `dumpdata` and of exports do."""
-    if not Path(file).is_file():
+    try:
+        with _open(file) as lines:
+            return bool({"Item", "Keys"} & json.loads(next(lines, "{}")).keys())
+    except (OSError, *UNUSABLE):
         return False
-    with _open(file) as lines:
-        try:
-            first = json.loads(next(lines, "{}"))
-        except ValueError:
-            return False
-    return isinstance(first, dict) and bool({"Item", "Keys"} & first.keys())
 
 
 def _lines(files: tuple[str, ...], named: type[PlainModel] | None) -> Iterator[_Line]:

@@ -65,7 +65,7 @@ class Command(DynamoCommand):
         pages = bulk.pages(model.table(), places=places, page_limit=findings.PAGE_LIMIT)
         with CountingPool(THREADS) as pool, progress_bars() as progress, collect() as tally:
             for page in pages:
-                state.save(places)
+                state.save(places=places)
                 items = [item for item in page if model.is_own(item)]
                 # With a rate, as many as take about a second.
                 for batch in pool.batches(call, items, rate or BATCH):

@@ -1,7 +1,6 @@
 """`showitems`: print a page of the items of a model."""
 
 import json
-import shlex
 from itertools import islice
 from typing import Any
 
@@ -11,7 +10,7 @@ from dynamo.client.bulk import query_pages
 from dynamo.client.plain import PlainModel
 from dynamo.exceptions import DamagedItem
 from dynamo.management.base import DynamoCommand, model_type, positive
-from dynamo.model.objects import SECRET
+from dynamo.model.objects import is_secret
 from dynamo.runtime.terminal import printable
 from dynamo.wire.fields import ShownEncoder
 from dynamo.wire.types import Item
@@ -31,35 +30,26 @@ class Command(DynamoCommand):
         parser.add_argument("model", metavar="APP.MODEL", type=kind, help="such as club.Member")
         parser.add_argument("--partition", metavar="KEY", help="only items with this partition key")
         parser.add_argument("--limit", type=positive, default=25, help="25 unless given")
-        parser.add_argument(
-            "--after", metavar="KEY", nargs="+", help="continue after the item with this key"
-        )
         parser.add_argument("--json", action="store_true", help="one JSON object per line")
 
     def handle(self, *args: object, **options: Any) -> None:
         model, limit = options["model"], options["limit"]
-        (_name, partition, attribute), *_sort = model._key_attributes()
-        request: dict[str, Any] = {"TableName": model.table()}
-        try:
-            if (text := options["partition"]) is not None:
-                request["KeyConditionExpression"] = "#key = :key"
-                request["ExpressionAttributeNames"] = {"#key": partition}
-                value = model.key_of_text(attribute, text)
-                request["ExpressionAttributeValues"] = {":key": value}
-            if options["after"]:
-                request["ExclusiveStartKey"] = model.key_of_texts(options["after"])
-        except (ArithmeticError, ValueError) as error:
-            raise CommandError(
-                f"This is not a key: {', '.join(model.key_attribute_names())}."
-            ) from error
-        operation = "Scan" if options["partition"] is None else "Query"
-        pages = query_pages({**request, "Limit": limit}, operation)
+        request: dict[str, object] = {"TableName": model.table(), "Limit": limit}
+        if (text := options["partition"]) is not None:
+            (_name, partition, attribute), *_sort = model._key_attributes()
+            try:
+                key = model.key_of_text(attribute, text)
+            except (ArithmeticError, ValueError) as error:
+                raise CommandError(f"{text!r} cannot be the {partition} of an item.") from error
+            request["KeyConditionExpression"] = "#key = :key"
+            request["ExpressionAttributeNames"] = {"#key": partition}
+            request["ExpressionAttributeValues"] = {":key": key}
+        pages = query_pages(request, "Scan" if text is None else "Query")
         found = (item for page, _has_more in pages for item in page if model._is_key_of(item))
         page = list(islice(found, limit + 1))
         self._print(model, page[:limit], as_json=options["json"])
         if len(page) > limit:
-            after = shlex.join(model.key_texts(page[limit - 1]))
-            self.stderr.write(printable(f"There are more: --after {after}"), lambda line: line)
+            self.stderr.write("There are more: give another --limit.", lambda line: line)
 
     def _print(self, model: type[PlainModel], items: list[Item], *, as_json: bool) -> None:
         names = [*model._meta.by_name]
@@ -81,10 +71,10 @@ class Command(DynamoCommand):
 
 
 def _shown(item: Any, name: str) -> Any:
-    attribute = item.get_attributes()[name]
-    is_key = attribute.is_hash_key or attribute.is_range_key
-    hidden = not is_key and (getattr(attribute, "sensitive", False) or SECRET.search(name.lower()))
     value = item.attribute_values.get(name)
+    hidden = name not in (item._hash_keyname, item._range_keyname) and is_secret(
+        name, item.get_attributes()[name]
+    )
     return "***" if hidden and value is not None else value
 
 
