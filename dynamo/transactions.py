@@ -27,7 +27,6 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import wraps
-from types import TracebackType
 from typing import Concatenate, ParamSpec, Self
 
 from pynamodb.expressions.condition import Condition
@@ -210,27 +209,17 @@ class Transaction(AltersData):
         _innermost.set(self)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
         _innermost.set(self._outer)
-        if error is None:
+        if kind is None:
             self.commit()
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_error: object) -> None:
         _innermost.set(self._outer)
-        if error is None:
+        if kind is None:
             await in_thread(self.commit)
 
     def commit(self) -> None:
@@ -320,7 +309,7 @@ class Transaction(AltersData):
             if refusal.is_done
         }
         left = [refusal for refusal in self.refusals if not refusal.is_done]
-        errors = _joined(item for item in left if id(item.write.part_of) not in done)
+        errors = errors_of(item for item in left if id(item.write.part_of) not in done)
         if len(errors) > 1:
             return Refused("Several writes of one transaction were refused", errors)
         return errors[0] if errors else AlreadyDone()
@@ -381,18 +370,19 @@ def _refused(writes: list[Write], answer: ConditionFailed | TransactionCancelled
 def _reported(refused: list[Refusal]) -> list[Refusal]:
     """The refusals; those of writes that are part of a refused one are its `parts`."""
     wholes = {id(refusal.write.about) for refusal in refused if refusal.write.part_of is None}
-    parts: dict[int, list[Refusal]] = {}
-    for refusal in refused:
-        if refusal.write.otherwise is not None and id(refusal.write.part_of) in wholes:
-            parts.setdefault(id(refusal.write.part_of), []).append(refusal)
+    refused = [refusal for refusal in refused if refusal.write.otherwise is not None]
+    parts = [refusal for refusal in refused if id(refusal.write.part_of) in wholes]
     return [
-        replace(refusal, parts=tuple(parts.get(id(refusal.write.about), ())))
+        replace(
+            refusal,
+            parts=tuple(part for part in parts if part.write.part_of is refusal.write.about),
+        )
         for refusal in refused
-        if refusal.write.otherwise is not None and id(refusal.write.part_of) not in wholes
+        if id(refusal.write.part_of) not in wholes
     ]
 
 
-def _joined(refusals: Iterable[Refusal]) -> list[Exception]:
+def errors_of(refusals: Iterable[Refusal]) -> list[Exception]:
     """The errors of `refusals`, in order; one `Taken` for all values of one item."""
     errors: list[Exception] = []
     taken: dict[int, Taken] = {}

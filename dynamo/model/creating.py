@@ -21,7 +21,7 @@ from dynamo.model.unique import (
     GuardWrite,
     UniqueKey,
 )
-from dynamo.transactions import Transaction, joined
+from dynamo.transactions import Transaction, errors_of, joined
 from dynamo.wire.types import Item, Typed
 from dynamo.wire.updates import conditional
 from dynamo.wire.values import digest_of, is_same_value, text_of, typed_number
@@ -159,10 +159,8 @@ class Creatable(Readable):
                 return None
             if explained:
                 return explained(stored)
-            taken = [part.error for part in refusal.parts if isinstance(part.error, Taken)]
-            for error in taken[1:]:
-                taken[0].add(error)
-            return self.AlreadyExists(self._noun(), taken[0] if taken else None)
+            taken = (error for error in errors_of(refusal.parts) if isinstance(error, Taken))
+            return self.AlreadyExists(self._noun(), next(taken, None))
 
         put_write = MarkedWrite(
             self,

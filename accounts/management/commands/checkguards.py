@@ -1,9 +1,5 @@
-from contextlib import AbstractContextManager
-
 from accounts.models import account_model
 from dynamo.management.commands import checkunique
-from dynamo.management.progress import progress_bars
-from dynamo.tables.findings import Progress
 
 
 def _settled_by() -> str:
@@ -31,6 +27,3 @@ class Command(checkunique.Command):
     noun = "account"
     oldest_by = account_model().date_joined.attr_name
     settled_by = _settled_by()
-
-    def progress(self, *, shown: bool) -> AbstractContextManager[Progress]:
-        return progress_bars(shown=shown)

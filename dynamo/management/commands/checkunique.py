@@ -1,16 +1,14 @@
 """`checkunique`: check that each item of a model has its guard items, and each of them its item."""
 
 import json
-import sys
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo.management.base import DynamoCommand, model_type
+from dynamo.management.progress import progress_bars
 from dynamo.model.base import Model
 from dynamo.runtime.terminal import quantity
-from dynamo.tables.findings import Progress, unseen
 from dynamo.tables.guards import Report, check_guards, delete_guards
 
 
@@ -73,20 +71,13 @@ class Command(DynamoCommand):
                 raise CommandError(f"{error} Release the code without it first.") from error
             self.stdout.write(f"{quantity(deleted, 'guard')} deleted.")
             return
-        with self.progress(shown=not options["json"] and sys.stderr.isatty()) as progress:
+        with progress_bars(shown=not options["json"]) as progress:
             report = check_guards(
                 self.model, repair=options["repair"], oldest_by=self.oldest_by, progress=progress
             )
         (self._print_json if options["json"] else self._print_text)(report)
         if wrong := self._still_wrong(report, repair=options["repair"]):
             raise CommandError(wrong)
-
-    def progress(self, *, shown: bool) -> AbstractContextManager[Progress]:
-        """What receives the progress of the check; a subclass may show it.
-
-        `shown`: whether stderr is a terminal and the answer is text.
-        """
-        return nullcontext(unseen)
 
     def _print_json(self, report: Report) -> None:
         found = {

@@ -1,11 +1,11 @@
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from dynamo.client import engine
-from dynamo.exceptions import LocalEngineFailed
+from dynamo.management.base import DynamoCommand
 
 
-class Command(BaseCommand):
+class Command(DynamoCommand):
     help = "Starts or stops the local engine, which all processes of a checkout share."
     requires_system_checks = ()  # a check of the tables would start the engine
 
@@ -18,10 +18,7 @@ class Command(BaseCommand):
                 "This site uses AWS or a configured endpoint. "
                 "The local engine needs DEBUG and no endpoint."
             )
-        try:
-            self.stdout.write(self._done(action))
-        except LocalEngineFailed as error:
-            raise CommandError(str(error)) from error
+        self.stdout.write(self._done(action))
 
     def _done(self, action: str) -> str:
         if action == "stop":
