@@ -598,24 +598,6 @@ def test_an_item_whose_value_the_same_transaction_has_taken_is_not_written() -> 
     assert list(Member.scan()) == [first]
 
 
-@pytest.mark.parametrize(
-    "insert_again",
-    [lambda member: member.insert(), lambda member: Member.create(**member.attribute_values)],
-)
-def test_old_copies_cannot_change_an_item_that_was_deleted_and_inserted_again(
-    insert_again: Callable[[Member], Any],
-) -> None:
-    member = ann()
-    old = Member.get(member.pk)
-    member.delete()
-    member.email = "bob@example.org"
-    insert_again(member)
-
-    with pytest.raises(Stale):
-        old.change(email="eve@example.org")
-    assert guards() == {"email#bob@example.org": member.pk}
-
-
 def test_a_repeated_request_is_recognized_although_its_model_has_random_keys() -> None:
     first = Place.create(email="ann@example.org", request_id="form-1")
 

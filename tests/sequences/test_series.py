@@ -426,10 +426,6 @@ def test_what_issuing_costs(
         assert requests_sent.operations == [WRITE]
 
 
-def test_a_process_remembers_a_limited_number_of_series() -> None:
-    assert issuing._known.cache_parameters()["maxsize"] == issuing.REMEMBERED_SERIES
-
-
 # Sizes --------------------------------------------------------------------------------------------
 
 
