@@ -20,6 +20,7 @@ from dynamo import (
     IntegerAttribute,
     JSONAttribute,
     Model,
+    Refused,
     RequestIdReused,
     Stale,
     Taken,
@@ -661,6 +662,16 @@ def test_a_key_in_use_and_a_taken_value_are_reported_together() -> None:
     assert "this key already" in str(told.value)
     assert "B@example.org" in str(told.value)
     assert Member.find(email="b@example.org") == other
+
+    # Of several items, each error names its own values.
+    third = bob()
+    write = Transaction()
+    Member.create(pk=member.pk, club="chess", email="B@example.org", write=write)
+    Member.create(pk=third.pk, club="chess", email="eve@example.org", card="A-1", write=write)
+    with pytest.raises(Refused) as refused:
+        write.commit()
+    errors: Any = refused.value.exceptions
+    assert [item.taken.uniques for item in errors] == [[("email",)], [("club", "card")]]
 
 
 def test_an_object_whose_insertion_is_refused_can_be_saved() -> None:

@@ -187,6 +187,18 @@ def test_followers_of_a_failed_leader_go_before_later_callers(scene: Scene) -> N
     assert scene.groups == ["a", "bc", "cd"]
 
 
+def test_the_first_outcome_of_a_caller_stays() -> None:
+    decided = Caller[str, str]("a", 0.0)
+    left = Caller[str, str]("b", 0.0)
+    left.mark_left()
+
+    for outcome in ("first", ConnectionError(), "last"):
+        decided.decide(outcome)
+        left.decide(outcome)
+
+    assert (decided.result(), left.mark_sent()) == ("first", False)
+
+
 def test_an_error_after_the_leader_was_decided_is_not_its_own() -> None:
     def send(_key: str, callers: list[Caller[str, str]]) -> None:
         for caller in here(callers):
