@@ -354,6 +354,7 @@ def test_back_reload_and_menu_keep_what_a_preview_shows_and_lead_to_the_issued_i
     page.get_by_role("link", name="New invoice").first.click()
     expect(name).to_have_value("Carl")
     page.go_back()
+    expect(page).to_have_url(re.compile("/invoices/$"))
     page.go_back()
     page.get_by_role("link", name="Change").click()
     expect(name).to_have_value("Carl")
