@@ -88,7 +88,7 @@ scale: install ## measure what operations cost, and write docs/scale.md
 ROUNDS ?= 5
 bench: install ## run the benchmarks (ROUNDS=…)
 	for question in counters invoices typesetting locks registration client uploads servers pages \
-			distance crowds profiles coldstart; do \
+			distance crowds profiles tasks coldstart; do \
 		$(BIN)/python -m benchmarks.$$question $(ROUNDS) || exit 1; \
 	done
 

@@ -21,9 +21,12 @@ ENDPOINT = "AWS_ENDPOINT_URL_DYNAMODB"
 ROOT = Path(__file__).resolve().parent.parent
 PEER_PACKAGES = [
     "boto3>=1.43,<2",
+    "celery[redis]>=5.5,<6",
     "django>=5.2,<5.3",
     "django-dynamodb-backend==1.0.0",
     "django-sequences==3.1",
+    "django-tasks==0.12.0",
+    "django-tasks-db==0.13.0",
     "psycopg[binary]>=3.2",
     "pydynox==1.8.0",
     "python-dynamodb-lock==0.9.1",
@@ -112,11 +115,34 @@ def postgres() -> Iterator[dict[str, str]]:
         shutil.rmtree(folder)
 
 
+@contextmanager
+def redis() -> Iterator[dict[str, str]]:
+    """A new Redis with its defaults, on a free port; the environment of a worker on it."""
+    if shutil.which("redis-server") is None:
+        if os.geteuid() != 0:
+            raise SystemExit("Redis is missing: install Debian's package redis-server.")
+        _install("redis-server")
+    port = engines.free_port()
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--dir", folder]
+        server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        try:
+            yield os.environ | {"BENCH_REDIS": f"redis://127.0.0.1:{port}/0", "PYTHONPATH": ""}
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def _install(package: str) -> None:
+    """Install a package of Debian, as root."""
+    _run(["apt-get", "update", "-qq"])
+    _run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", package])
+
+
 def _postgres_programs() -> Path:
     found = sorted(DEBIAN_POSTGRES.glob("*/bin"), key=lambda path: int(path.parent.name))
     if not found and os.geteuid() == 0:
-        _run(["apt-get", "update", "-qq"])
-        _run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", "postgresql"])
+        _install("postgresql")
         found = sorted(DEBIAN_POSTGRES.glob("*/bin"))
     if found:
         return found[-1]

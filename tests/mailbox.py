@@ -65,7 +65,8 @@ def later(**units: float) -> Iterator[None]:
 class MailServer:
     """An SMTP server on a free port. It answers each recipient with `answer`.
 
-    It answers each mail with `verdict` while `may_answer` is set; if that is empty, never.
+    It answers each mail with `verdict` while `may_answer` is set; if that is empty, never. While
+    `may_greet` is not set, it accepts connections and says nothing.
     """
 
     answer: str = "250 OK"
@@ -77,9 +78,13 @@ class MailServer:
     #: User and password of each client that signed in.
     signed_in: list[list[str]] = field(default_factory=list)
     may_answer: threading.Event = field(default_factory=threading.Event)
+    may_greet: threading.Event = field(default_factory=threading.Event)
+    #: The address of each client that connected.
+    connections: list[object] = field(default_factory=list)
 
     def __enter__(self) -> Self:
         self.may_answer.set()
+        self.may_greet.set()
         self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Conversation)
         self._server.daemon_threads = True
         self._server.mail_server = self  # type: ignore[attr-defined]  # its handler's
@@ -107,6 +112,8 @@ class _Conversation(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         server: MailServer = self.server.mail_server  # type: ignore[attr-defined]  # as above
         recipient = ""
+        server.connections.append(self.client_address)
+        server.may_greet.wait()
         self._say("220 ready")
         for line in self.rfile:
             match line[:4].upper():

@@ -49,9 +49,14 @@ class Reply:
 
 
 class Server:
-    """A Granian process with two workers, from `with` on until it is ended."""
+    """A Granian process with two workers, from `with` on until it is ended.
 
-    def __init__(self, checkout: Path, engine_url: str, target: str = f"{__name__}:application"):
+    `env` are further variables of its environment.
+    """
+
+    def __init__(
+        self, checkout: Path, engine_url: str, target: str = f"{__name__}:application", **env: str
+    ):
         self.port = free_port()
         self._target = target
         self._checkout = checkout
@@ -65,6 +70,7 @@ class Server:
                 "AWS_REGION": os.environ["AWS_REGION"],
                 "PYTHONPATH": str(checkout),
             }
+            | env
         )
 
     def __enter__(self) -> Self:
