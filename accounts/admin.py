@@ -28,11 +28,11 @@ from accounts import services
 from accounts.emails import mails
 from accounts.exceptions import StaleUser, TooManyAttempts
 from accounts.limits.attempts import begin_mail
-from accounts.limits.clients import browser_name
+from accounts.limits.clients import browser_name, counted_client
 from accounts.models import AbstractAccount, account_model
 from accounts.pages import notices
 from accounts.pages.base import signed_in, stale_text
-from accounts.sessions import services as sessions, visitor
+from accounts.sessions import services as sessions
 from dynamo import DamagedItem, Page, Transaction, admin
 from dynamo.admin.actions import DELETE, NOTHING_DONE, as_stored
 from dynamo.admin.models import LogEntry, journal_of, label_of, list_entries
@@ -64,35 +64,87 @@ ATTEMPTS = 3
 LogEntry.labels[CHANGE_EMAIL] = _("Corrected the email address")
 
 
-def _count_mail(request: HttpRequest, kind: str, email: str) -> None:
+def _send(
+    kind: str, request: HttpRequest, user: AbstractAccount, email: str, write: Transaction
+) -> None:
+    """Count and enqueue a mail with a link: `reset` or `confirm`."""
     try:
-        begin_mail(kind, email, visitor.address(request))
+        begin_mail(kind, email, counted_client(request))
     except TooManyAttempts as error:
         raise ValidationError(str(error)) from error
+    if kind == "reset":
+        mails.send_reset(email, write=write)
+    else:
+        mails.send_confirmation(user, write=write)
 
 
-def _action(name: str, title: object, label: object) -> Callable[[Any], Any]:
+#: What an action does, and what the audit log says about it.
+Act = Callable[[HttpRequest, AbstractAccount, Transaction], str | None]
+
+
+def _action(name: str, title: object, label: object, act: Act) -> Any:
     """An action on accounts, by its name in URLs and in the audit log, where it has the `label`.
 
     None of them grants rights. An account's own pages are for its owner: staff acts on other
     accounts only, and only a superuser acts on the account of another member of staff.
     """
 
-    def decorated(function: Any) -> Any:
-        def checked(
-            self: Any, request: HttpRequest, user: AbstractAccount, write: Transaction
-        ) -> Any:
-            if user == signed_in(request):
-                raise ValidationError(_("You cannot do this to your own account."))
-            if not self.admin_site.may_write(request, user):
-                raise ValidationError(_("Only a superuser can do this to a staff account."))
-            return function(self, request, user, write)
+    def checked(self: Any, request: HttpRequest, user: AbstractAccount, write: Transaction) -> Any:
+        if user == signed_in(request):
+            raise ValidationError(_("You cannot do this to your own account."))
+        if not self.admin_site.may_write(request, user):
+            raise ValidationError(_("Only a superuser can do this to a staff account."))
+        return act(request, user, write)
 
-        checked.__name__ = name
-        LogEntry.labels[name] = label
-        return admin.action(checked, permissions=["act"], description=title, dangerous=True)
+    checked.__name__ = name
+    LogEntry.labels[name] = label
+    return admin.action(checked, permissions=["act"], description=title, dangerous=True)
 
-    return decorated
+
+def _calling(operation: Callable[..., None]) -> Act:
+    return lambda _request, user, write: operation(user, write=write)
+
+
+def _end_session(request: HttpRequest, user: AbstractAccount, write: Transaction) -> str:
+    found = sessions.find(user, request.GET["session"])
+    sessions.end(user, request.GET["session"], write=write)
+    with override(None):  # it is stored for readers of any language
+        return f"{browser_name(found.browser)}, {found.address}" if found else ""
+
+
+def _sending(kind: str, may_get: Callable[[AbstractAccount], bool]) -> Act:
+    """Sends the mail again if the account still exists and `may_get` it."""
+
+    def act(request: HttpRequest, user: AbstractAccount, write: Transaction) -> None:
+        if may_get(user):
+            write.check(user, user.same_account(), otherwise=StaleUser(user.pk, deleted=True))
+            _send(kind, request, user, user.email, write)
+
+    return act
+
+
+_ACTIONS = (
+    _action(
+        "deactivate", _("Deactivate…"), _("Deactivated the account"), _calling(services.deactivate)
+    ),
+    _action("activate", _("Activate…"), _("Activated the account"), _calling(services.activate)),
+    _action(
+        "endSessions", _("End all sessions…"), _("Ended all sessions"), _calling(sessions.end_all)
+    ),
+    _action(
+        "sendPasswordReset",
+        _("Send a password reset…"),
+        _("Sent a password reset"),
+        _sending("reset", lambda user: user.is_active and user.has_usable_password()),
+    ),
+    _action(
+        "sendConfirmation",
+        _("Send the confirmation again…"),
+        _("Sent the confirmation again"),
+        _sending("confirm", lambda user: not user.is_confirmed),
+    ),
+    _action(END_SESSION, _("End a session…"), _("Ended a session"), _end_session),
+)
 
 
 class AccountAdmin(admin.ModelAdmin):
@@ -138,53 +190,7 @@ class AccountAdmin(admin.ModelAdmin):
 
     # Actions --------------------------------------------------------------------------------------
 
-    @_action("deactivate", _("Deactivate…"), _("Deactivated the account"))
-    def deactivate(self, request: HttpRequest, user: AbstractAccount, write: Transaction) -> None:
-        services.deactivate(user, write=write)
-
-    @_action("activate", _("Activate…"), _("Activated the account"))
-    def activate(self, request: HttpRequest, user: AbstractAccount, write: Transaction) -> None:
-        services.activate(user, write=write)
-
-    @_action("endSessions", _("End all sessions…"), _("Ended all sessions"))
-    def end_sessions(self, request: HttpRequest, user: AbstractAccount, write: Transaction) -> None:
-        sessions.end_all(user, write=write)
-
-    @_action(END_SESSION, _("End a session…"), _("Ended a session"))
-    def end_session(self, request: HttpRequest, user: AbstractAccount, write: Transaction) -> str:
-        found = sessions.find(user, request.GET["session"])
-        sessions.end(user, request.GET["session"], write=write)
-        with override(None):  # it is stored for readers of any language
-            return f"{browser_name(found.browser)}, {found.address}" if found else ""
-
-    @_action("sendPasswordReset", _("Send a password reset…"), _("Sent a password reset"))
-    def send_password_reset(
-        self, request: HttpRequest, user: AbstractAccount, write: Transaction
-    ) -> None:
-        if user.is_active and user.has_usable_password():
-            _count_mail(request, "reset", user.email)
-            write.check(user, user.same_account(), otherwise=StaleUser(user.pk, deleted=True))
-            mails.send_reset(user.email, write=write)
-
-    @_action(
-        "sendConfirmation", _("Send the confirmation again…"), _("Sent the confirmation again")
-    )
-    def send_confirmation(
-        self, request: HttpRequest, user: AbstractAccount, write: Transaction
-    ) -> None:
-        if not user.is_confirmed:
-            _count_mail(request, "confirm", user.email)
-            write.check(user, user.same_account(), otherwise=StaleUser(user.pk, deleted=True))
-            mails.send_confirmation(user, write=write)
-
-    actions: Sequence[Any] = (
-        deactivate,
-        activate,
-        end_sessions,
-        send_password_reset,
-        send_confirmation,
-        end_session,
-    )
+    actions: Sequence[Any] = _ACTIONS
 
     def get_actions(self, request: HttpRequest, action_location: object = None) -> dict[str, Any]:
         """Without deletion: one account at a time, because each may cost many requests."""
@@ -292,13 +298,9 @@ class AccountAdmin(admin.ModelAdmin):
 
         if not is_other:
             return
-        _count_mail(request, kind, email)
         if old:
             notices.tell(request, "email_changed", user, to=old, by_staff=True, write=write)
-        if change:
-            mails.send_confirmation(user, write=write)
-        else:
-            mails.send_reset(email, write=write)
+        _send(kind, request, user, email, write)
 
     def delete_model(self, request: HttpRequest, obj: Any, write: Transaction) -> None:
         services.delete(obj, write=write)

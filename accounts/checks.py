@@ -24,6 +24,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.models import NOT_PROVIDED
 from django.shortcuts import resolve_url
 from django.urls import NoReverseMatch, Resolver404, resolve
+from django.utils.functional import Promise
 
 from accounts.conf import DEFAULTS, LIMITS, limit_of, parsed_limit
 
@@ -96,20 +97,13 @@ def _unknown_settings() -> Iterator[Error]:
             yield Error(f"There is no setting {name}.", hint=hint, id="accounts.E002")
 
 
-#: The types of settings; of others, any text is right.
-_TYPES: dict[str, type | tuple[type, ...]] = {
-    "ACCOUNTS_EMAIL_CHANGE": str,
-    "ACCOUNTS_PREVENT_ENUMERATION": bool,
-    "ACCOUNTS_PREFIX_SEARCH": bool,
-    "ACCOUNTS_LIMITS": dict,
-    "ACCOUNTS_TRUSTED_HOPS": int,
-    "ACCOUNTS_RESERVED_USERNAMES": (list, tuple, set, frozenset),
-    "ACCOUNTS_SITE_ORIGIN": str,
-}
+#: What a setting may be whose default has this type; any other has the type of its default.
+_KINDS: dict[type, tuple[type, ...]] = {list: (list, tuple, set, frozenset), str: (str, Promise)}
 
 
 def _wrong_values() -> Iterator[tuple[str, str]]:
-    wrong = [name for name, kind in _TYPES.items() if not isinstance(getattr(settings, name), kind)]
+    kinds = {name: _KINDS.get(type(value), type(value)) for name, value in DEFAULTS.items()}
+    wrong = [name for name, kind in kinds.items() if not isinstance(getattr(settings, name), kind)]
     for name in wrong:
         yield f"{name} has a value of a wrong type.", "See accounts.conf."
     if wrong:

@@ -18,7 +18,6 @@ from django.utils.translation import gettext as _
 from django.views import View
 from django.views.generic import FormView, TemplateView
 
-from accounts.limits.lines import InLineMixin
 from accounts.models import User
 from accounts.pages.base import FormPageMixin, SignedInFormMixin
 from dynamo import DamagedItem, admin
@@ -27,6 +26,7 @@ from dynamo.admin.models import list_entries, month_of
 from invoices.document.invoice import Invoice
 from invoices.output.pdf import pdf_of
 from invoices.pages.base import OwnInvoicesMixin, shown_pdf
+from invoices.pages.lines import InLineMixin
 from invoices.pages.views import InvoiceListView
 from invoices.store.records import find_invoice
 from locks import BadLockName, LockChanged, UnknownLock, registry

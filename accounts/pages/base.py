@@ -23,6 +23,7 @@ from django.utils.datastructures import MultiValueDict
 from django.utils.decorators import method_decorator
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _, gettext_lazy
+from django.views import View
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.generic import FormView
 
@@ -294,6 +295,26 @@ def sign_in_page(request: HttpRequest) -> HttpResponse | None:
         "skeleton": "accounts/base_plain.html",
     }
     return TemplateResponse(request, "accounts/login.html", context)
+
+
+class ButtonView(LoginRequiredMixin, View, ABC):
+    """What a button of a signed-in visitor does. It leads to a page, which shows a message."""
+
+    http_method_names = ("post",)
+
+    #: The name of the URL of the page.
+    return_to = "profile"
+
+    @abstractmethod
+    def act(self, user: AbstractAccount) -> str:
+        """Call the operation. Returns the message."""
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        try:
+            messages.success(request, self.act(signed_in(request)))
+        except StaleUser as error:
+            messages.error(request, stale_text(error))
+        return redirect(self.return_to)
 
 
 class PasswordConfirmedView(SignedInFormMixin, KeepFormMixin, FormPageMixin, FormView, ABC):

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.mixins import LoginRequiredMixin
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -37,6 +36,7 @@ from accounts.models import AbstractAccount, account_model
 from accounts.pages import notices
 from accounts.pages.base import (
     CHANGED_MEANWHILE,
+    ButtonView,
     PasswordConfirmedView,
     change_and_mail,
     signed_in,
@@ -136,20 +136,15 @@ class EmailConfirmView(LinkView):
         return redirect(start_page() if request.user == user else "login")
 
 
-class ConfirmationSendView(LoginRequiredMixin, View):
+class ConfirmationSendView(ButtonView):
     """Sends the link that confirms the visitor's address again."""
 
-    http_method_names = ("post",)
-
-    def post(self, request: HttpRequest) -> HttpResponse:
-        user = signed_in(request)
+    def act(self, user: AbstractAccount) -> str:
         if user.is_confirmed:
-            messages.info(request, _("Your email address is already confirmed."))
-            return redirect("profile")
-        attempts.begin_mail("confirm", user.email, counted_client(request))
+            return _("Your email address is already confirmed.")
+        attempts.begin_mail("confirm", user.email, counted_client(self.request))
         mails.send_confirmation(user)
-        messages.success(request, _("We are sending the link. Check your email."))
-        return redirect("profile")
+        return _("We are sending the link. Check your email.")
 
 
 class EmailChangeView(PasswordConfirmedView):
@@ -214,16 +209,7 @@ class EmailChangeConfirmView(LinkView):
         return user
 
 
-class EmailChangeCancelView(LoginRequiredMixin, View):
-    http_method_names = ("post",)
-
-    def post(self, request: HttpRequest) -> HttpResponse:
-        try:
-            links.cancel_change(signed_in(request))
-        except StaleUser:
-            messages.error(request, CHANGED_MEANWHILE)
-        else:
-            messages.success(
-                request, _("The change was canceled. Your email address stays the same.")
-            )
-        return redirect("profile")
+class EmailChangeCancelView(ButtonView):
+    def act(self, user: AbstractAccount) -> str:
+        links.cancel_change(user)
+        return _("The change was canceled. Your email address stays the same.")

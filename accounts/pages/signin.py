@@ -1,13 +1,11 @@
 """Pages: signing in, the password again, sessions; forgotten passwords and usernames."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.contrib import messages
 from django.contrib.auth import logout, views as auth_views
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.contrib.auth.views import redirect_to_login
@@ -23,13 +21,12 @@ from django.views.decorators.cache import never_cache
 from django.views.generic import FormView, TemplateView
 
 from accounts.emails import mails
-from accounts.exceptions import StaleUser
 from accounts.forms import NewPasswordForm, PasswordConfirmedForm, SignInForm
 from accounts.limits import attempts
 from accounts.limits.clients import browser_name, counted_client
-from accounts.models import account_model
+from accounts.models import AbstractAccount, account_model
 from accounts.pages import keptforms, notices
-from accounts.pages.base import FormPageMixin, NextPageMixin, signed_in
+from accounts.pages.base import ButtonView, FormPageMixin, NextPageMixin, signed_in
 from accounts.sessions import services as sessions, visitor
 from dynamo import Transaction
 from dynamo.auth.addresses import clean_email
@@ -115,36 +112,31 @@ class SessionsView(FreshSignInMixin, TemplateView):
         return super().get_context_data(shown=shown, **kwargs)
 
 
-class SessionEndView(FreshSignInMixin, View):
-    http_method_names = ("post",)
+class SessionEndView(FreshSignInMixin, ButtonView):
+    """Ends a session of the visitor's account. The visitor's own session: signs out."""
+
     return_to = "account_sessions"
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        """End a session of the visitor's account. The visitor's own session: sign out."""
-        user = signed_in(request)
-        ending = request.POST.get("session", "")
-        if ending == user.session_id:
-            logout(request)
-            return redirect(settings.LOGOUT_REDIRECT_URL or "login")
-        # If the visitor's own session has ended, the next page asks for a sign-in.
-        with suppress(StaleUser):
-            sessions.end(user, ending)
-            messages.success(request, _("The session is ended."))
-        return redirect(self.return_to)
+        if request.POST.get("session") != signed_in(request).session_id:
+            return super().post(request)
+        logout(request)
+        return redirect(settings.LOGOUT_REDIRECT_URL or "login")
+
+    def act(self, user: AbstractAccount) -> str:
+        sessions.end(user, self.request.POST.get("session", ""))
+        return _("The session is ended.")
 
 
-class SessionsEndOthersView(FreshSignInMixin, View):
-    http_method_names = ("post",)
+class SessionsEndOthersView(FreshSignInMixin, ButtonView):
+    """If the visitor's own session has ended, the others stay."""
+
     return_to = "account_sessions"
 
-    def post(self, request: HttpRequest) -> HttpResponse:
-        user = signed_in(request)
-        # If the visitor's own session has ended, the others stay. The next page asks for a sign-in.
-        with suppress(StaleUser):
-            sessions.end_others(user)
-            visitor.keep_signed_in(request, user)
-            messages.success(request, _("All your other sessions have ended."))
-        return redirect(self.return_to)
+    def act(self, user: AbstractAccount) -> str:
+        sessions.end_others(user)
+        visitor.keep_signed_in(self.request, user)
+        return _("All your other sessions have ended.")
 
 
 # Forgotten passwords and usernames ----------------------------------------------------------------

@@ -10,13 +10,13 @@ from django.views import View
 from django.views.generic import TemplateView
 
 from accounts.limits.clients import counted_client
-from accounts.limits.lines import InLineMixin
 from dynamo.forms import RequestIdForm
 from invoices.document.fields import fields_of
 from invoices.document.invoice import NAME_MAX_LENGTH, Customer, check_customer, typed_customer
 from invoices.models import CustomerItem
 from invoices.pages.base import OwnFormView, OwnInvoicesMixin, SellerMixin
 from invoices.pages.forms import search_field
+from invoices.pages.lines import InLineMixin
 from invoices.pages.new import previews
 from invoices.pages.views import figure
 from invoices.store import customers as book

@@ -19,7 +19,6 @@ from django.utils.translation import gettext as _
 from django.views import View
 
 from accounts.limits.clients import counted_client
-from accounts.limits.lines import InLineMixin
 from accounts.pages import keptforms
 from invoices.document.amounts import MAX_LINES
 from invoices.document.invoice import Invoice, draw_up, typed_values_of
@@ -30,6 +29,7 @@ from invoices.models import CustomerItem
 from invoices.output.pdf import pdf_of
 from invoices.pages import forms, lineforms
 from invoices.pages.base import OwnFormView, SellerMixin, shown_pdf
+from invoices.pages.lines import InLineMixin
 from invoices.store.customers import customer_of, list_customers
 from invoices.store.issuing import issue_invoice, label_issued_with, must_confirm
 from invoices.store.records import find_invoice

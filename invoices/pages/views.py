@@ -12,7 +12,6 @@ from django.views import View
 from django.views.decorators.http import conditional_page
 from django.views.generic import TemplateView
 
-from accounts.limits.lines import InLineMixin
 from accounts.pages.base import DOWNLOAD, signed_in
 from dynamo.runtime.threads import together
 from invoices.document.fields import YEARS
@@ -22,6 +21,7 @@ from invoices.output.helper import run_in_helper
 from invoices.output.pdf import pdf_of
 from invoices.pages import forms
 from invoices.pages.base import OwnInvoicesMixin, download_page, shown_pdf
+from invoices.pages.lines import InLineMixin
 from invoices.store.issuing import today
 from invoices.store.lists import Listed, latest_invoices, list_invoices, search_invoices, sums_of
 from invoices.store.records import STANDINGS, Record, find_invoice, find_record

@@ -203,7 +203,6 @@ def test_no_page_waits_for_a_mail_server_or_depends_on_it_and_no_mail_is_lost(
     ann: User, client: Client, settings: Any, worker: RunTasks
 ) -> None:
     mark_confirmed(ann)
-    settings.EMAIL_TIMEOUT = 0.1
     change = {"email": "new@example.org", "password": PASSWORD}
     deleted = {"password": PASSWORD}
     with MailServer(busy=4) as server:

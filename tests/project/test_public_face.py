@@ -29,7 +29,6 @@ BUILDING_BLOCKS = {
     "accounts.limits": {"attempts"},
     "accounts.limits.attempts": {"begin_mail_to_others"},
     "accounts.limits.clients": {"counted_client"},
-    "accounts.limits.lines": {"InLineMixin"},
     "accounts.limits.middleware": {"in_words"},
     "accounts.models": {"AbstractAccount", "account_model", "User"},
     "accounts.pages": {"keptforms"},

@@ -9,10 +9,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from accounts.limits import lines
-from accounts.limits.lines import MOST_IN_LINES, MOST_WAITING, in_line
 from dynamo.runtime.deadline import page
 from dynamo.runtime.gates import GateFull, in_turn
+from invoices.pages import lines
+from invoices.pages.lines import MOST_IN_LINES, MOST_WAITING, in_line
 from tests.forked import in_a_child
 from tests.waiting import wait_until
 
