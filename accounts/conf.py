@@ -77,6 +77,14 @@ DEFAULTS: dict[str, Any] = {
     "ACCOUNTS_BROWSER_COOKIE_NAME": "known",
 }
 
+#: What accounts need of Django's settings, where a project does not set them.
+OF_DJANGO: dict[str, Any] = {
+    "AUTHENTICATION_BACKENDS": ["accounts.backends.AccountBackend"],
+    "CACHES": {"default": {"BACKEND": "dynamo.cache.DynamoCache"}},
+    "CSRF_FAILURE_VIEW": "accounts.pages.account.csrf_failure",
+    "SESSION_ENGINE": "dynamo.sessions",
+}
+
 _LIMIT = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,3})?([smhd])")
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
 
@@ -111,6 +119,9 @@ def set_defaults() -> None:
     """Give the settings that the project does not have their defaults."""
     for name, value in DEFAULTS.items():
         if not hasattr(settings, name):
+            setattr(settings, name, value)
+    for name, value in OF_DJANGO.items():
+        if not settings.is_overridden(name):
             setattr(settings, name, value)
     if settings.DEBUG and not settings.ACCOUNTS_SITE_ORIGIN:
         # Where `runserver` serves.

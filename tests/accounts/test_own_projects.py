@@ -437,8 +437,10 @@ def test_a_sign_up_that_hides_which_addresses_are_known(tmp_path: Path, engine: 
 
 
 LOCAL_CACHE = """
-CACHES["sessions"] = CACHES["default"]
-CACHES["default"] = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    "sessions": {"BACKEND": "dynamo.cache.DynamoCache"},
+}
 SESSION_CACHE_ALIAS = "sessions"
 ACCOUNTS_PREVENT_ENUMERATION = True
 """

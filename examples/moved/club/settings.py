@@ -47,10 +47,6 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
-CACHES = {"default": {"BACKEND": "dynamo.cache.DynamoCache"}}
-SESSION_ENGINE = "dynamo.sessions"
 AUTH_USER_MODEL = "accounts.User"
-AUTHENTICATION_BACKENDS = ["accounts.backends.AccountBackend"]
 EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
-CSRF_FAILURE_VIEW = "accounts.pages.account.csrf_failure"
 TEST_RUNNER = "dynamo.test.Runner"
