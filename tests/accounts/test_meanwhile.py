@@ -14,11 +14,11 @@ from accounts.models import User
 from accounts.services import deactivate, delete, edit_profile
 from accounts.signals import account_deleting
 from dynamo import Transaction
-from tests.factories import PASSWORD, assert_guards_match_users, make_user
+from tests.factories import PASSWORD, assert_guards_match_users, make_user, stored_items
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.operations import Other
-from tests.pages import PROFILE, SIGN_IN, Page, let_in
+from tests.pages import PROFILE, SIGN_IN, Page, let_in, shown_user
 
 ADDRESS = "ann@example.org"
 ANOTHER_ADDRESS = "anna@example.org"
@@ -28,10 +28,11 @@ EMAIL = "/accounts/email/"
 DELETE = "/accounts/delete/"
 
 Send = Callable[[Client, User], Any]
+Stored = dict[str, dict[str, Any]]
 
 
-def posting(url: str, **values: str) -> Send:
-    return lambda client, _user: client.post(url, values)
+def posting(url: str, typed: dict[str, str] | None = None) -> Send:
+    return lambda client, _user: client.post(url, typed)
 
 
 def getting(url: str) -> Send:
@@ -46,31 +47,31 @@ def at_once(send: Send) -> Send:
     return override_settings(ACCOUNTS_EMAIL_CHANGE="immediate")(send)
 
 
-another_address = posting(EMAIL, email=ANOTHER_ADDRESS, password=PASSWORD)
-SENDS: dict[str, Send] = {
-    "the profile": posting(PROFILE, full_name="Ann Example"),
-    "another username": posting("/accounts/username/", username="anna", password=PASSWORD),
-    "another address": another_address,
-    "another address at once": at_once(another_address),
-    "another spelling": posting(EMAIL, email="ANN@example.org", password=PASSWORD),
+#: Forms, which are shown again with what was typed and an error if they are refused.
+FORMS = {
+    "the profile": (PROFILE, {"full_name": "Ann Example"}),
+    "another username": ("/accounts/username/", {"username": "anna", "password": PASSWORD}),
+    "another address": (EMAIL, {"email": ANOTHER_ADDRESS, "password": PASSWORD}),
+    "another spelling": (EMAIL, {"email": "ANN@example.org", "password": PASSWORD}),
+    "another password": (
+        "/accounts/password_change/",
+        {"old_password": PASSWORD, "new_password1": ANOTHER, "new_password2": ANOTHER},
+    ),
+    "a deletion": (DELETE, {"password": PASSWORD}),
+}
+SENDS: dict[str, Send] = {name: posting(*form) for name, form in FORMS.items()} | {
+    "another address at once": at_once(posting(*FORMS["another address"])),
     "a canceled change": posting("/accounts/email/cancel/"),
     "a followed change": following("/accounts/email/confirm/", links.change_token),
     "the link again": posting("/accounts/confirm/send/"),
     "a confirmation": following("/accounts/confirm/", links.confirmation_token),
-    "another password": posting(
-        "/accounts/password_change/",
-        old_password=PASSWORD,
-        new_password1=ANOTHER,
-        new_password2=ANOTHER,
-    ),
-    "a deletion": posting(DELETE, password=PASSWORD),
     "an export": getting("/accounts/export/"),
     "the sessions": getting("/accounts/sessions/"),
     "the end of the others": posting("/accounts/sessions/end_others/"),
-    "the password again": posting("/accounts/reauthenticate/", password=PASSWORD),
-    "a sign-in": posting(SIGN_IN, username="ann", password=PASSWORD),
+    "the password again": posting("/accounts/reauthenticate/", {"password": PASSWORD}),
+    "a sign-in": posting(SIGN_IN, {"username": "ann", "password": PASSWORD}),
     "a sign-out": posting("/accounts/logout/"),
-    "a language": posting("/i18n/setlang/", language="ja"),
+    "a language": posting("/i18n/setlang/", {"language": "ja"}),
 }
 #: An email change waits for its link; the address is not confirmed yet.
 WAITING = {"a canceled change", "a followed change"}
@@ -90,28 +91,29 @@ def signed_in(name: str = "") -> tuple[Client, User]:
 
 def answers(
     proxy: FaultProxy, name: str, act: Callable[[User], object], *, also: Callable[[User], object]
-) -> Iterator[tuple[Any, User]]:
-    """Of each request of a page: the answer if `act` happens just before it, and the account.
+) -> Iterator[tuple[Any, User, Stored]]:
+    """Of each request of a page: the answer if `act` happens just before it.
 
-    `also` is done before the page is asked for.
+    Also the account, and what was stored after `act`. `also` is done before the page is asked for.
     """
     for nth in count():
         client, user = signed_in(name)
         also(user)
         requests: list[object] = []
+        then: list[Stored] = []
         proxy.forget()
-        proxy.plan(
-            "*", Meanwhile(partial(_act, act, user.pk)), when=partial(_is_nth, nth, requests)
-        )
+        happening = Meanwhile(partial(_act, act, user.pk, then))
+        proxy.plan("*", happening, when=partial(_is_nth, nth, requests))
         answer = SENDS[name](client, user)
-        if len(requests) <= nth:
+        if not then:
             assert nth > 1
             return
-        yield answer, user
+        yield answer, user, then[0]
 
 
-def _act(act: Callable[[User], object], pk: str) -> None:
+def _act(act: Callable[[User], object], pk: str, then: list[Stored]) -> None:
     act(User.get(pk))
+    then.append(stored_items())
 
 
 def _is_nth(nth: int, requests: list[object], body: object) -> bool:
@@ -128,8 +130,15 @@ def edit(user: User) -> None:
 def test_a_page_has_an_answer_whenever_another_request_changes_the_account(
     proxy: FaultProxy, limits: Any, name: str, act: Callable[[User], None]
 ) -> None:
-    for answer, user in answers(proxy, name, act, also=bool):
+    for answer, user, then in answers(proxy, name, act, also=bool):
         assert answer.status_code in {200, 302, 409, 410}
+        if name in FORMS and answer.status_code == 200:
+            page = Page(answer)
+            [told] = page.errors[""]
+            assert ("deleted" if act is delete else "changed") + " meanwhile" in told
+            for field, typed in FORMS[name][1].items():
+                assert page.value(field) == ("" if "password" in field else typed)
+            assert stored_items() == then
         assert_guards_match_users()
         stored = User.get_or_none(user.pk)
         assert act is not delete or stored is None
@@ -164,9 +173,10 @@ def make_note(user: User) -> None:
 
 @pytest.mark.usefixtures("receiver")
 def test_two_deletions_at_once_both_sign_out(proxy: FaultProxy, limits: Any) -> None:
-    for answer, user in answers(proxy, "a deletion", delete, also=make_note):
+    for answer, user, _then in answers(proxy, "a deletion", delete, also=make_note):
         assert (answer.status_code, User.get_or_none(user.pk)) == (302, None)
         assert Other.get_or_none(user.pk) is None
+        assert shown_user(answer.client.get("/")) is None
 
 
 def change_note(user: User) -> None:
@@ -184,7 +194,7 @@ def test_what_changed_meanwhile_is_deleted_with_the_account_or_the_form_is_shown
     proxy: FaultProxy, limits: Any, act: Callable[[User], None]
 ) -> None:
     shown = 0
-    for answer, user in answers(proxy, "a deletion", act, also=make_note):
+    for answer, user, _then in answers(proxy, "a deletion", act, also=make_note):
         is_deleted = answer.status_code == 302
         assert (User.get_or_none(user.pk) is None) == is_deleted
         assert [sent.subject.split()[-1] for sent in mail.outbox] == is_deleted * ["deleted"]

@@ -385,57 +385,6 @@ def test_the_flows_cost_what_the_page_says(tmp_path: Path, engine: str) -> None:
         assert f"| {line} |" in re.sub(" +", " ", told)
 
 
-def test_commands_and_the_export_have_the_attributes_of_a_user_of_ones_own(
-    tmp_path: Path, engine: str
-) -> None:
-    run(tmp_path, engine, OWN_USER, settings=OF_MEMBERS, **MEMBERS)
-
-
-def test_accounts_without_usernames(tmp_path: Path, engine: str) -> None:
-    models = {"members/models.py": EMAIL_ONLY}
-
-    run(tmp_path, engine, WITHOUT_USERNAMES, settings=OF_MEMBERS, **models)
-
-
-def test_numbers_and_boxes_of_a_user_of_ones_own_are_stored_as_typed(
-    tmp_path: Path, engine: str
-) -> None:
-    run(tmp_path, engine, KINDS, settings=OF_MEMBERS, **{"members/models.py": OF_KINDS})
-
-
-@pytest.mark.parametrize(
-    ("sign_up", "profile", "told"),
-    [
-        (("username", "email", "clubb"), (), "sign_up_fields has no attribute: clubb"),
-        (("username",), (), "sign_up_fields lacks: email"),
-        (("username", "email"), ("full_name", "email"), "what pages of their own change: email"),
-    ],
-)
-def test_wrong_fields_are_an_error_of_the_check(
-    tmp_path: Path, engine: str, sign_up: object, profile: object, told: str
-) -> None:
-    models = WRONG_FIELDS.format(sign_up=sign_up, profile=profile)
-
-    with pytest.raises(AssertionError, match=told):
-        run(tmp_path, engine, "", settings=OF_MEMBERS, **{"members/models.py": models})
-
-
-def test_a_project_replaces_the_frame_of_all_pages(tmp_path: Path, engine: str) -> None:
-    run(tmp_path, engine, OVERRIDDEN, settings=OF_FRAMES, **{"frames/accounts/base.html": FRAME})
-
-
-def test_a_project_changes_a_block_of_a_page_and_keeps_the_rest(
-    tmp_path: Path, engine: str
-) -> None:
-    files = {"frames/accounts/login.html": BLOCK}
-
-    run(tmp_path, engine, OVERRIDDEN_BLOCK, settings=OF_FRAMES, **files)
-
-
-def test_a_sign_up_that_hides_which_addresses_are_known(tmp_path: Path, engine: str) -> None:
-    run(tmp_path, engine, HIDDEN_LINK, settings="\nACCOUNTS_PREVENT_ENUMERATION = True\n")
-
-
 LOCAL_CACHE = """
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
@@ -444,53 +393,71 @@ CACHES = {
 SESSION_CACHE_ALIAS = "sessions"
 ACCOUNTS_PREVENT_ENUMERATION = True
 """
+HIDDEN = "\nACCOUNTS_PREVENT_ENUMERATION = True\n"
 
 
-def test_only_sessions_need_the_cache_in_dynamodb(tmp_path: Path, engine: str) -> None:
-    run(tmp_path, engine, HIDDEN_LINK, settings=LOCAL_CACHE)
+def of_clubs(options: str) -> dict[str, str]:
+    return {"members/models.py": OF_CLUBS.format(options=options)}
 
 
-@pytest.mark.parametrize("options", ["default='chess'", "'Club', default_for_new='chess'"])
-def test_a_held_sign_up_is_refused_for_unique_values_that_no_page_asks_for(
-    tmp_path: Path, engine: str, options: str
-) -> None:
-    hidden = f"{OF_MEMBERS}\nACCOUNTS_PREVENT_ENUMERATION = True\n"
-    models = {"members/models.py": OF_CLUBS.format(options=options)}
-
-    run(tmp_path, engine, HELD, settings=hidden, **models)
-
-
-def test_an_attribute_that_nothing_gives_a_value_is_an_error_of_the_check(
-    tmp_path: Path, engine: str
-) -> None:
-    models = {"members/models.py": OF_CLUBS.format(options="")}
-
-    with pytest.raises(AssertionError, match="neither a default nor null=True: club"):
-        run(tmp_path, engine, "", settings=OF_MEMBERS, **models)
-
-
-def test_a_view_of_ones_own_is_limited_by_client_or_by_key(tmp_path: Path, engine: str) -> None:
-    own = "\nROOT_URLCONF = 'pages.views'\n"
-
-    run(tmp_path, engine, OWN_VIEW, settings=own, **{"pages/views.py": VIEWS})
+#: By what a project does: its program, settings and files.
+STORIES: dict[str, tuple[str, str, dict[str, str]]] = {
+    "a user of its own in commands and the export": (OWN_USER, OF_MEMBERS, MEMBERS),
+    "no usernames": (WITHOUT_USERNAMES, OF_MEMBERS, {"members/models.py": EMAIL_ONLY}),
+    "numbers and boxes": (KINDS, OF_MEMBERS, {"members/models.py": OF_KINDS}),
+    "the frame of all pages": (OVERRIDDEN, OF_FRAMES, {"frames/accounts/base.html": FRAME}),
+    "a block of a page": (OVERRIDDEN_BLOCK, OF_FRAMES, {"frames/accounts/login.html": BLOCK}),
+    "hidden addresses": (HIDDEN_LINK, HIDDEN, {}),
+    "only sessions in DynamoDB": (HIDDEN_LINK, LOCAL_CACHE, {}),
+    # A held sign-up is refused for unique values that no page asks for.
+    "a default": (HELD, OF_MEMBERS + HIDDEN, of_clubs("default='chess'")),
+    "a default for new": (HELD, OF_MEMBERS + HIDDEN, of_clubs("'Club', default_for_new='chess'")),
+    "limits of its own views": (
+        OWN_VIEW,
+        "\nROOT_URLCONF = 'pages.views'\n",
+        {"pages/views.py": VIEWS},
+    ),
+    "what another app stores": (APPENDAGES, "", {}),
+}
 
 
-def test_what_another_app_stores_is_exported_and_deleted_with_the_account(
-    tmp_path: Path, engine: str
-) -> None:
-    run(tmp_path, engine, APPENDAGES)
+@pytest.mark.parametrize("name", STORIES)
+def test_a_project_of_its_own_has(name: str, tmp_path: Path, engine: str) -> None:
+    program, settings, files = STORIES[name]
+
+    run(tmp_path, engine, program, settings=settings, **files)
 
 
-def test_a_package_that_hides_one_of_the_library_is_named(tmp_path: Path, engine: str) -> None:
-    own = "\nINSTALLED_APPS.append('uploads')\n"
-
-    with pytest.raises(AssertionError, match="hides the library's package uploads"):
-        run(tmp_path, engine, "", settings=own, **{"uploads/__init__.py": ""})
+def of_fields(sign_up: tuple[str, ...], profile: tuple[str, ...]) -> dict[str, str]:
+    return {"members/models.py": WRONG_FIELDS.format(sign_up=sign_up, profile=profile)}
 
 
-def test_a_user_model_that_is_not_an_account_is_named(tmp_path: Path, engine: str) -> None:
-    with pytest.raises(AssertionError, match="which is not an account"):
-        run(tmp_path, engine, "", settings="\nAUTH_USER_MODEL = 'auth.User'\n")
+#: By what the check says: settings and files.
+MISTAKES: dict[str, tuple[str, dict[str, str]]] = {
+    "sign_up_fields has no attribute: clubb": (
+        OF_MEMBERS,
+        of_fields(("username", "email", "clubb"), ()),
+    ),
+    "sign_up_fields lacks: email": (OF_MEMBERS, of_fields(("username",), ())),
+    "what pages of their own change: email": (
+        OF_MEMBERS,
+        of_fields(("username", "email"), ("full_name", "email")),
+    ),
+    "neither a default nor null=True: club": (OF_MEMBERS, of_clubs("")),
+    "hides the library's package uploads": (
+        "\nINSTALLED_APPS.append('uploads')\n",
+        {"uploads/__init__.py": ""},
+    ),
+    "which is not an account": ("\nAUTH_USER_MODEL = 'auth.User'\n", {}),
+}
+
+
+@pytest.mark.parametrize("told", MISTAKES)
+def test_the_check_names_a_mistake(told: str, tmp_path: Path, engine: str) -> None:
+    settings, files = MISTAKES[told]
+
+    with pytest.raises(AssertionError, match=told):
+        run(tmp_path, engine, "", settings=settings, **files)
 
 
 MIDDLEWARE = site.MIDDLEWARE
