@@ -120,8 +120,9 @@ def set_defaults() -> None:
     for name, value in DEFAULTS.items():
         if not hasattr(settings, name):
             setattr(settings, name, value)
+    project: Any = settings
     for name, value in OF_DJANGO.items():
-        if not settings.is_overridden(name):
+        if not project.is_overridden(name):
             setattr(settings, name, value)
     if settings.DEBUG and not settings.ACCOUNTS_SITE_ORIGIN:
         # Where `runserver` serves.

@@ -38,7 +38,7 @@ from pynamodb.expressions.operand import Path
 from accounts.attributes import Email, clean_phone_number, is_time_zone, time_zone_choices
 from accounts.exceptions import AccountRequestReused, StaleUser, ValueTaken, taken
 from accounts.signals import value_taken
-from dynamo import IntegerAttribute, TextAttribute, Transaction, Unique, ensure
+from dynamo import IntegerAttribute, TextAttribute, Unique
 from dynamo.auth import AbstractUser
 from dynamo.auth.addresses import clean_new_email, comparable_email
 from dynamo.auth.usernames import (
@@ -65,8 +65,7 @@ def new_confirmation_id() -> str:
 _PHONE = ("phone_number",) if find_spec("phonenumbers") else ()
 
 #: Values of an account without an email change that waits for its link.
-_PENDING = ("pending_email", "pending_id", "pending_until")
-NO_PENDING_CHANGE: dict[str, Any] = dict.fromkeys(_PENDING)
+NO_PENDING_CHANGE: dict[str, Any] = dict.fromkeys(("pending_email", "pending_id", "pending_until"))
 
 
 class AbstractAccount(AbstractUser):
@@ -90,8 +89,6 @@ class AbstractAccount(AbstractUser):
     #: What the sign-up page asks for besides the password, and what the profile shows.
     sign_up_fields: ClassVar[tuple[str, ...]] = ("username", "email", "full_name", *_PHONE)
     profile_fields: ClassVar[tuple[str, ...]] = ("full_name", *_PHONE, "language", "time_zone")
-
-    _alters_data = (*AbstractUser._alters_data, "await_email")
 
     username = SingleLine(
         _("Username"),
@@ -266,20 +263,6 @@ class AbstractAccount(AbstractUser):
             ValueError: no account can have one of them.
         """
         return not self.moves_guard(self._wire_of(values))
-
-    def await_email(self, email: str, seconds: int, *, write: Transaction | None = None) -> None:
-        """Note that the account gets the address `email` when its link is followed.
-
-        If another call noted the same address since the account was read, it is a success. Costs
-        and raises as `ensure`.
-        """
-        noted = (email, new_confirmation_id(), int(time.time()) + seconds)
-        ensure(
-            self,
-            is_so=lambda stored: stored.awaited_email == email,
-            write=write,
-            **dict(zip(_PENDING, noted, strict=True)),
-        )
 
     def save(self, *, update_fields: Iterable[str] | None = None, **options: Any) -> None:  # type: ignore[override]
         """As `Model.save`; never stores the sessions, which other requests begin and end."""

@@ -1,24 +1,26 @@
 """The URLs of the account pages. Names are Django's where Django has one."""
 
 from django.conf import settings
-from django.contrib.auth.views import (
-    LogoutView,
-    PasswordChangeDoneView,
-    PasswordResetCompleteView,
-    PasswordResetDoneView,
-)
-from django.urls import path
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.views import LogoutView
+from django.urls import URLPattern, path
 from django.views.generic import TemplateView
 
 from accounts.models import account_model
 from accounts.pages import account, emails, signin, signup
 
-_page = TemplateView.as_view
 _after_sign_out = settings.LOGOUT_REDIRECT_URL or "login"
+
+
+def _done(route: str, name: str, *, is_signed_in: bool = False) -> URLPattern:
+    """A page that only says what was done, by the template of its name."""
+    view = TemplateView.as_view(template_name=f"accounts/{name}.html")
+    return path(route, login_required(view) if is_signed_in else view, name=name)
+
 
 urlpatterns = [
     path("signup/", signup.SignUpView.as_view(), name="signup"),
-    path("signup/sent/", _page(template_name="accounts/signup_sent.html"), name="signup_sent"),
+    _done("signup/sent/", "signup_sent"),
     path("signup/confirm/<str:token>/", signup.SignUpConfirmView.as_view(), name="signup_confirm"),
     path("login/", signin.SignInView.as_view(), name="login"),
     path("logout/", LogoutView.as_view(next_page=_after_sign_out), name="logout"),
@@ -33,27 +35,15 @@ urlpatterns = [
     path("confirm/send/", emails.ConfirmationSendView.as_view(), name="email_confirm_send"),
     path("confirm/<str:token>/", emails.EmailConfirmView.as_view(), name="email_confirm"),
     path("password_change/", account.PasswordChangeView.as_view(), name="password_change"),
-    path(
-        "password_change/done/",
-        PasswordChangeDoneView.as_view(template_name="accounts/password_change_done.html"),
-        name="password_change_done",
-    ),
+    _done("password_change/done/", "password_change_done", is_signed_in=True),
     path("password_reset/", signin.PasswordResetView.as_view(), name="password_reset"),
-    path(
-        "password_reset/done/",
-        PasswordResetDoneView.as_view(template_name="accounts/password_reset_done.html"),
-        name="password_reset_done",
-    ),
+    _done("password_reset/done/", "password_reset_done"),
     path(
         "reset/<uidb64>/<token>/",
         signin.PasswordResetConfirmView.as_view(),
         name="password_reset_confirm",
     ),
-    path(
-        "reset/done/",
-        PasswordResetCompleteView.as_view(template_name="accounts/password_reset_complete.html"),
-        name="password_reset_complete",
-    ),
+    _done("reset/done/", "password_reset_complete"),
     path("delete/", account.AccountDeleteView.as_view(), name="account_delete"),
     path("export/", account.AccountExportView.as_view(), name="account_export"),
     path("sessions/", signin.SessionsView.as_view(), name="account_sessions"),
@@ -68,9 +58,5 @@ if "username" in account_model().get_attributes():
     urlpatterns += [
         path("username/", account.UsernameChangeView.as_view(), name="username_change"),
         path("username_reminder/", signin.UsernameReminderView.as_view(), name="username_reminder"),
-        path(
-            "username_reminder/done/",
-            _page(template_name="accounts/username_reminder_done.html"),
-            name="username_reminder_done",
-        ),
+        _done("username_reminder/done/", "username_reminder_done"),
     ]

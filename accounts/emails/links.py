@@ -16,6 +16,7 @@ another password, and not for another account with the same key. The id becomes 
 `confirmation_id` of the changed account, so a link that is followed twice is recognized.
 """
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -25,7 +26,7 @@ from django.core import signing
 
 from accounts import services
 from accounts.exceptions import BadLink, StaleUser, UsedLink
-from accounts.models import NO_PENDING_CHANGE, AbstractAccount, account_model
+from accounts.models import NO_PENDING_CHANGE, AbstractAccount, account_model, new_confirmation_id
 from dynamo import Transaction, ensure
 
 VALID_DAYS = 3
@@ -170,11 +171,19 @@ def request_change(user: AbstractAccount, email: str, *, write: Transaction | No
         ValidationError: not a valid email address.
         StaleUser: the account changed or was deleted since `user` was read.
     """
-    values = account_model().cleaned(email=email)
-    if user.has_name(email=values["email"]):
+    email = account_model().cleaned(email=email)["email"]
+    if user.has_name(email=email):
         services.change_email(user, email, write=write)
         return
-    user.await_email(values["email"], VALID_SECONDS, write=write)
+    ensure(
+        user,
+        # If another call noted the same address, it is a success.
+        is_so=lambda stored: stored.awaited_email == email,
+        pending_email=email,
+        pending_id=new_confirmation_id(),
+        pending_until=int(time.time()) + VALID_SECONDS,
+        write=write,
+    )
 
 
 def change_token(user: AbstractAccount) -> str:

@@ -86,22 +86,6 @@ def deliver_later(kind: str, to: str, language: str | None, context: dict[str, o
 
 
 def send(
-    kind: str,
-    to: str,
-    *,
-    language: str | None = None,
-    write: Transaction | None = None,
-    **context: object,
-) -> None:
-    """Enqueue a mail whose `context` is JSON. The default `language` is that of the page.
-
-    Costs 1 request and 1 write unit, 2 in a transaction, as does every function below.
-    """
-    language = language or translation.get_language()
-    deliver_later.using(write=write).enqueue(kind, to, language, context)
-
-
-def send_to(
     user: AbstractAccount,
     kind: str,
     *,
@@ -109,8 +93,12 @@ def send_to(
     write: Transaction | None = None,
     **context: object,
 ) -> None:
-    """Enqueue a mail in the language of `user`, to the account's address or to another one."""
-    send(kind, to or user.email, language=language_of(user), write=write, **context)
+    """Enqueue a mail whose `context` is JSON, to the account's address or to another one.
+
+    It is in the language of `user`, or else in that of the page. Costs 1 request and 1 write unit,
+    2 in a transaction, as does every function below.
+    """
+    deliver_later.using(write=write).enqueue(kind, to or user.email, _language(user), context)
 
 
 def url(url_name: str, *parts: str) -> str:

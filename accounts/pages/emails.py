@@ -73,9 +73,8 @@ class LinkView(View, ABC):
         try:
             address = self.address_of(token)
         except UsedLink:
-            url_name, label = self.way_out_of_used or self.way_out
-            context = {"reason": self.done, "url": _url(url_name), "label": label, "is_used": True}
-            return TemplateResponse(request, "accounts/link_refused.html", context)
+            way_out = self.way_out_of_used or self.way_out
+            return self._ended(request, self.done, way_out, is_used=True)
         except BadLink as error:
             return self._refused(request, error)
         context = {"question": self.question, "button": self.button, "address": address}
@@ -90,20 +89,23 @@ class LinkView(View, ABC):
     def _refused(
         self, request: HttpRequest, error: AccountError | Refused | ValidationError
     ) -> HttpResponse:
-        url_name, label = self.way_out
-        context = {"reason": _reason(error), "url": _url(url_name), "label": label}
-        status = 410 if isinstance(error, BadLink) else 409
-        response = TemplateResponse(request, "accounts/link_refused.html", context, status=status)
+        response = self._ended(request, _reason(error), self.way_out)
+        response.status_code = 410 if isinstance(error, BadLink) else 409
         kind = type(error).__name__
         return logged(response, request, logger, "A link was refused (%s).", kind, level="info")
+
+    def _ended(
+        self, request: HttpRequest, reason: object, way_out: tuple[str, object], **more: object
+    ) -> HttpResponse:
+        """The page without the button."""
+        url_name, label = way_out
+        url = reverse(url_name) if url_name else start_page()
+        context = {"reason": reason, "url": url, "label": label, **more}
+        return TemplateResponse(request, "accounts/link_refused.html", context)
 
     @abstractmethod
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
         """Do what the link is for."""
-
-
-def _url(url_name: str) -> str:
-    return reverse(url_name) if url_name else start_page()
 
 
 def _reason(error: AccountError | Refused | ValidationError) -> str:

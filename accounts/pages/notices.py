@@ -53,7 +53,7 @@ def tell(
             "by_staff": by_staff,
             "reset": mails.url("password_reset"),
         }
-        mails.send_to(user, kind, to=to, write=write, **context)
+        mails.send(user, kind, to=to, write=write, **context)
 
 
 def is_known(request: HttpRequest, user: AbstractAccount) -> bool:

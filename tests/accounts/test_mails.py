@@ -128,7 +128,7 @@ def test_a_hostile_stored_name_adds_nothing_to_a_header(
 def test_a_subject_is_one_line_whatever_it_contains(server: MailServer) -> None:
     typed = dict.fromkeys(("subject", "link", "username", "site"), "a\r\nBcc: b@evil.example")
 
-    mails.send("confirm", "ann@example.org", **typed)
+    mails.deliver("confirm", "ann@example.org", "en", **typed)
 
     received = server.received()
     assert (received["Bcc"], received["To"]) == (None, "ann@example.org")
