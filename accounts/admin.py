@@ -1,6 +1,6 @@
 """Accounts in the admin (`dynamo.admin`): what is stored for an account, and what staff does to it.
 
-`accounts.User` is registered. A model of one's own is registered as in Django:
+`accounts.User` is registered. Your own model is registered as in Django:
 
     from accounts.admin import AccountAdmin
     from dynamo import admin

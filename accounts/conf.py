@@ -73,7 +73,7 @@ DEFAULTS: dict[str, Any] = {
     "ACCOUNTS_PREFIX_SEARCH": False,
     # The cookie that lets a page read account and session in one request.
     "ACCOUNTS_COOKIE_NAME": "account",
-    # The cookie by which an account knows a browser.
+    # The cookie that shows that an account was used in this browser.
     "ACCOUNTS_BROWSER_COOKIE_NAME": "known",
 }
 

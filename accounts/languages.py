@@ -8,9 +8,9 @@ applies:
     3. the first of the browser's languages that the site has (Accept-Language)
     4. English
 
-The cookie gets the language of the profile. So pages that do not read who is signed in (an unknown
-URL, a form without its token, DynamoDB not reachable) have the same language, and signing out does
-not change it.
+The cookie gets the language of the profile. Therefore, pages that do not read who is signed in (an
+unknown URL, a form without its token, DynamoDB not reachable) have the same language, and signing
+out does not change it.
 """
 
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -54,7 +54,7 @@ class LanguageMiddleware(MiddlewareMixin):
     """Replaces Django's LocaleMiddleware, which leaves its language active in the thread.
 
     A middleware before that one would answer in the language of the thread's previous request. This
-    one stands before everything that can answer with a page. It also ends the time zone that a
+    middleware comes before all that can answer with a page. It also ends the time zone that a
     request activates.
     """
 

@@ -69,7 +69,7 @@ NO_PENDING_CHANGE: dict[str, Any] = dict.fromkeys(("pending_email", "pending_id"
 
 
 class AbstractAccount(AbstractUser):
-    """An account, for a user model of one's own:
+    """The base of your own user model:
 
         class Member(AbstractAccount):         # AUTH_USER_MODEL = "members.Member"
             class Meta:
@@ -82,8 +82,8 @@ class AbstractAccount(AbstractUser):
 
             sign_up_fields = ("username", "email", "club", "card")
 
-    Further attributes are asked for by the pages whose fields name them, and an operation gets them
-    by name, as `register(…, club="chess")`.
+    Pages ask for further attributes if their fields name them. An operation gets them by name, as
+    `register(…, club="chess")`.
     """
 
     #: What the sign-up page asks for besides the password, and what the profile shows.
@@ -317,11 +317,11 @@ def account_model() -> type[AbstractAccount]:
     return cast(type[AbstractAccount], model)
 
 
-# With a model of one's own, this one would have a table that nobody uses.
+# In a project with another user model, this model would have an unused table.
 if settings.AUTH_USER_MODEL == "accounts.User":
 
     class User(AbstractAccount):
-        """The account of projects that need no attributes of their own."""
+        """The account of projects that need no further attributes."""
 
         class Meta:
             table_name = "users"

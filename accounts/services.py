@@ -107,7 +107,7 @@ def register(
 
 
 def _has_same_values(made: AbstractAccount, asked: AbstractAccount) -> bool:
-    """Whether the account `made` has the unique values and the rights that are asked for."""
+    """Whether the account `made` has the requested unique values and rights."""
     same_keys = made.guard_keys_of(made.stored) == asked.guard_keys_of(asked.serialize())
     same_rights = (made.is_staff, made.is_superuser) == (asked.is_staff, asked.is_superuser)
     return same_keys and same_rights
@@ -228,7 +228,8 @@ def delete(user: AbstractAccount, *, write: Transaction | None = None) -> None:
 
 
 def _part_of(user: AbstractAccount, part: Write) -> Write:
-    """A part of the deletion of `user`. What it deletes may have changed or gone meanwhile."""
+    """A part of the deletion of `user`. What it deletes may have changed or gone in the
+    meantime."""
 
     def otherwise(refusal: Refusal) -> Exception | None:
         answer = replace(refusal, write=part).answer

@@ -31,7 +31,7 @@ html_copy_source = False
 myst_heading_anchors = 4
 # Docstrings write code in single backticks.
 default_role = "code"
-# Each model has the errors as attributes, so a name alone has several targets.
+# Each model has the errors as attributes. A name without its module has several targets.
 suppress_warnings = ["ref.python"]
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"

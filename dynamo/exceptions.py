@@ -48,7 +48,7 @@ class ErrorWithValues(Exception):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        # A class without values of its own is made like its base.
+        # A class without further values is created like its base.
         dataclass(eq=False, repr=False, init=bool(get_annotations(cls)))(cls)
 
     def __post_init__(self) -> None:

@@ -16,8 +16,8 @@ A form keeps the promises of its model across pages, by a hidden field:
   since, the form is refused, whatever the view has read: it keeps what was typed, shows what is
   stored now, and can be sent again. If what was typed is stored already, it is a success.
 
-So a template shows the hidden fields, as `{{ form }}` does. Taken values are errors at their
-fields. `null=True` and `default=""` mean that a field is not required. Unlike in Django,
+Therefore, a template shows the hidden fields, as `{{ form }}` does. Taken values are errors at
+their fields. `null=True` and `default=""` mean that a field is not required. Unlike in Django,
 `save(commit=False)` is refused: set further values on `form.instance`.
 """
 
@@ -332,8 +332,8 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
     def add_refusal(self, error: Exception) -> None:
         """Show why a write of this form's item was refused, each reason at its field.
 
-        Raises `error` if it is about something else. If the item changed meanwhile, it is read:
-        1 request and 1 read unit per 4 KB.
+        Raises `error` if it is about something else. If the item changed in the meantime, it is
+        read: 1 request and 1 read unit per 4 KB.
         """
         model: Any = self._meta.model
         errors = error.exceptions if isinstance(error, exceptions.Refused) else [error]

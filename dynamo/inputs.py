@@ -36,7 +36,7 @@ _UNKNOWN = _("Select one of the choices.")
 _DIRECTION_OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069]")
 # Control characters, lone surrogates, line and paragraph separators.
 _UNPRINTABLE_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}
-# Printable characters that show nothing. U+FFFC stands for an object.
+# Printable characters that show nothing. U+FFFC represents an object.
 _INVISIBLE = dict.fromkeys(map(ord, "\u034f\u200c\u200d\u200e\u200f\u2060\u2800\ufffc"))
 
 Value = TypeVar("Value")
@@ -292,7 +292,7 @@ def check_text(
             _("Use at most %(limit)s characters."), "max_length", {"limit": max_length}
         )
     line = text.replace("\n", "") if has_lines else text
-    # Python does not call spaces of other scripts printable, so the categories decide.
+    # Python's `isprintable` rejects spaces of other scripts. The categories decide instead.
     is_unprintable = not line.isprintable() and any(
         unicodedata.category(char) in _UNPRINTABLE_CATEGORIES for char in line
     )

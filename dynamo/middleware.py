@@ -146,7 +146,7 @@ def as_unavailable(request: HttpRequest, response: HttpResponse, error: Exceptio
     response["Retry-After"] = str(RETRY_AFTER_SECONDS)
     response["Cache-Control"] = "private, no-store"
     # `log_response` marks the response as logged, or Django would log a second line. A missing
-    # table is an error: somebody has to create it.
+    # table is an error: an operator has to create it.
     log_response(
         "%s %s: %s",
         request.method,
@@ -170,7 +170,7 @@ def logged(
 ) -> HttpResponse:
     """Log `text`, and return `response`.
 
-    Otherwise Django would log a line of its own with the path, which may contain a token.
+    Otherwise Django would log another line with the path, which may contain a token.
     """
     log_response(text, *values, response=response, request=request, logger=logger, level=level)
     return response

@@ -1,8 +1,8 @@
 """Django's cache sessions, whose writes have conditions (`SESSION_ENGINE`).
 
 Django's engine reads before it writes: whether a new key is free, and whether a session still
-exists. Here the condition of the write decides. So an ended session stays ended, even if another
-request saves it at the same time, and a request costs only what it needs:
+exists. Here the condition of the write decides. Therefore, an ended session stays ended, even if
+another request saves it at the same time, and a request costs only what it needs:
 
     a visitor without a session                nothing
     a page that reads the session              1 read, together with an item of its choice
@@ -173,8 +173,8 @@ class SessionStore(AltersData, cache.SessionStore):
         if may_be_stored:
             self._cache.end(self.cache_key_prefix + key, self.get_session_cookie_age())
 
-    # These call the synchronous methods in a thread. Those of Django's cache engine would read
-    # before they write.
+    # These call the synchronous methods in a thread. The methods of Django's cache engine would
+    # read before they write.
     acreate = SessionBase.acreate
     adelete = SessionBase.adelete
     aload = SessionBase.aload

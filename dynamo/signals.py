@@ -18,5 +18,5 @@ request_sent = Signal()
 #: Sent by `dynamo.test` after it emptied the tables: forget what was read or written before.
 tables_emptied = Signal()
 
-#: Sent by `runserver` in the process that serves, before it does: for threads beside the pages.
+#: Sent by `runserver` in the process that serves, before it does: for threads next to the pages.
 serving = Signal()

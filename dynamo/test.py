@@ -1,4 +1,4 @@
-"""Tests of one's own app, on a local engine that they alone use.
+"""Tests of your app, on a local engine that only they use.
 
     class MemberTests(TestCase):                    TEST_RUNNER = "dynamo.test.Runner"
         @classmethod
@@ -139,7 +139,7 @@ def _empty(table: Table) -> None:
 
 _engine_of_process = PerProcess(engine.start_temporary)
 
-#: The tables of this process, on an engine of its own, which starts with the first use.
+#: The tables of this process, on its own engine, which starts with the first use.
 tables_of_process = PerProcess(lambda: Tables(_engine_of_process()))
 
 

@@ -8,7 +8,7 @@
     path("members/<pk>/", MemberDetail.as_view())
     path("halls/<hall>/<int:row>/", SeatDetail.as_view())  # a sort key
 
-Each is Django's view with a mixin, for views of one's own. `[Member]` is for type checkers; a form
+Each is Django's view with a mixin, for your own views. `[Member]` is for type checkers; a form
 follows it, as in `CreateView[Member, MemberForm]`.
 
 Everything else is Django's: `form_class`, `template_name`, `get_context_data`, `form_valid`. If a
@@ -59,7 +59,7 @@ else:
 
 SUCCESS_URL = "success_url"
 
-#: What a page of DynamoDB does not ask.
+#: Options that have no effect on a page of DynamoDB.
 _PAGINATION = ("paginate_orphans", "get_paginate_orphans", "paginator_class", "get_paginator")
 
 #: For the type checker: the generic view that a mixin is used with.
@@ -238,7 +238,8 @@ class CreateMixin(_FormMixin[M, F]):
 class UpdateMixin(_FormMixin[M, F]):
     """For `UpdateView`: a page that was overtaken says so.
 
-    If the item was deleted meanwhile, the page shows what was typed; `object` has its key alone.
+    If the item was deleted in the meantime, the page shows what was typed; `object` has its key
+    alone.
     """
 
     def get_object(self, queryset: object = None) -> M:

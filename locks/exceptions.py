@@ -58,7 +58,7 @@ class LeaseLost(LockError):
 
 
 class UnknownLock(LockError):
-    """There is no lock with this name."""
+    """No lock has this name."""
 
     name: str
 
@@ -66,7 +66,7 @@ class UnknownLock(LockError):
 
 
 class LockChanged(LockError):
-    """The lock changed since it was looked at, so it was not broken."""
+    """The lock changed after it was shown, and was therefore not broken."""
 
     name: str
 

@@ -1,9 +1,9 @@
 """Processes that hold many items at a time, each by one lock.
 
-A process holds one lock, and each item that it works on names that lock and its fencing token. So
-one heartbeat keeps all of them, and a process that died is noticed once, not once per item. Every
-write to such an item requires that the item names the writer. `uploads` and `outbox` do this;
-`locks.registry.HolderWatch` tells others when a holder is gone.
+A process holds one lock, and each item that it works on names that lock and its fencing token.
+Therefore, one heartbeat keeps all of them, and a process that died is noticed once, not once per
+item. Every write to such an item requires that the item names the writer. `uploads` and `outbox` do
+this; `locks.registry.HolderWatch` tells others when a holder is gone.
 """
 
 import logging
@@ -42,7 +42,7 @@ class ProcessLease:
         """The lease, which is acquired if there is none or it was lost.
 
         The new lock has a new name, so the items claimed under a lost lease belong to a process
-        that is gone. Costs nothing, or 1 request and 1 write unit, twice that to replace a lost
+        that has ended. Costs nothing, or 1 request and 1 write unit, twice that to replace a lost
         lease.
 
         Raises:

@@ -1,14 +1,14 @@
 """Leases: the time for which a process holds a lock, and the threads that renew it.
 
 The holder counts its lease from before it sent the request that began or renewed it. A waiter
-counts the same lease from when it received the reply that showed it. So a lease is over before the
-next one begins, if the two clocks run equally fast: to one part in a thousand, by which the holder
-shortens its lease.
+counts the same lease from when it received the reply that showed it. Therefore, a lease is over
+before the next one begins, if the two clocks run equally fast: to one part in a thousand, by which
+the holder shortens its lease.
 
-One thread watches when each lease is due, and starts a thread for each renewal. So a renewal
-without an answer delays no other lease; at most one renewal per lease is under way. The watching
-thread starts with the first lease and ends within a second of the release of the last one. A
-forked child has neither the thread nor its parent's leases.
+One thread watches when each lease is due, and starts a thread for each renewal. Therefore, a
+renewal without an answer delays no other lease; at most one renewal per lease is under way. The
+watching thread starts with the first lease and ends within a second of the release of the last one.
+A forked child has neither the thread nor its parent's leases.
 
 A process that ends releases the leases that it still holds, so that nothing waits for them to
 expire. This also happens in workers of `multiprocessing` (some servers use them), where `atexit`
@@ -52,9 +52,9 @@ _LATE = "it was not renewed in time"
 _TAKEN = "another process holds the lock, or it was broken"
 _REASONS = {_LATE: "late", _TAKEN: "taken"}
 
-#: The watching thread sleeps at most so long, because the clock that it sleeps on stands still
-#: while the machine is suspended. It also goes on for so long after the last lease: if the next
-#: lease comes soon, no other thread is started.
+#: The longest sleep of the watching thread, because the clock of a sleep stops while the machine is
+#: suspended. After the last lease, the thread also continues for this time. If the next lease comes
+#: soon, no other thread is started.
 LOOK_SECONDS = 1.0
 
 #: About how many renewals of one lease may fail before it is over.
@@ -317,7 +317,7 @@ class _Heartbeats:
             if self._is_ending:
                 raise LeaseLost(lease.name, lease.fence, "the process is ending")
             if self._at_end is None:
-                # Here, because most processes never hold a lease.
+                # Imported here, because most processes never hold a lease.
                 from multiprocessing.util import Finalize
 
                 self._at_end = Finalize(None, self.end, exitpriority=0)

@@ -126,9 +126,9 @@ class Lock(AltersData):
 
         A free lock costs 1 request and 1 write unit. A waiter first sends the same write, which is
         refused. Then it reads the lock every `poll_seconds` on average (1 read unit each), and
-        sends a write each time that it finds the lock free or has watched a whole lease. So 50
-        waiters cost about 50 requests and read units a second, and after a release only those that
-        look before the next holder has the lock send a write.
+        sends a write each time that it finds the lock free or has watched a whole lease. Therefore,
+        50 waiters cost about 50 requests and read units a second, and after a release only those
+        that look before the next holder has the lock send a write.
 
         Raises:
             LockTaken: another process held it until `wait_seconds` had passed.
@@ -211,7 +211,8 @@ class Lock(AltersData):
         - Otherwise pause and read the lock again.
 
         The wait and the first watch both begin with the first reply, so a wait of one lease is long
-        enough for one lease. If this process stands still until both have ended, it takes the lock.
+        enough for one lease. If this process is stopped until both have ended, it acquires the
+        lock.
         """
         lease, stored = self._take()
         at = now()

@@ -273,7 +273,7 @@ def _text(item: Item, attribute: str) -> str | None:
 
 
 def _read_as(kind: Callable[[str], Value], text: str | None) -> Value | None:
-    """What the text stands for; None without one, or if it does not stand for such a value."""
+    """The value of the text; None without a text, or if the text is not such a value."""
     try:
         return None if text is None else kind(text)
     except (DamagedItem, ValueError):

@@ -82,7 +82,7 @@ def take(
 
     Only if the lock is absent or released; or with `instead_of`, an item read before, if it has not
     changed since. Returns whether it was taken, and the item that is now stored, on the wire.
-    Attributes that we do not know are kept, and so is the stored data if `data` is None.
+    Unknown attributes are kept, as is the stored data if `data` is None.
     """
     update = Update(
         {
@@ -110,7 +110,7 @@ def renew(name: str, versions: Sequence[str], version: str, data: bytes | None) 
     """Store `version` if the lock has one of `versions`; return whether it is stored.
 
     Not if another program, such as an operator's script, marked the lock as released: a waiter may
-    take it then. Also stores `data`, unless it is None. Costs 1 request, 1 write unit.
+    take it then. `data` is stored as well, unless it is None. Costs 1 request, 1 write unit.
     """
     now: Typed = {"S": _time_of_day()}
     update = Update({"recordVersionNumber": {"S": version}, "renewedAt": now, **_stored_data(data)})

@@ -127,7 +127,7 @@ class TaskBackend(BaseTaskBackend):
         return Retry(**retries.get(function, retries.get("*", {})))
 
     def schedules(self) -> Any:
-        """Those of `SCHEDULE`; they need cronsim."""
+        """The schedules of `SCHEDULE`, which need cronsim."""
         from outbox.schedules import Schedules
 
         return Schedules(self.alias, self.options["SCHEDULE"])

@@ -29,7 +29,7 @@ class TaskTooLarge(OutboxError):
 
 
 class UnknownTask(OutboxError):
-    """There is no task under the stored path: the function was renamed or removed."""
+    """The stored path does not lead to a task: the function was renamed or removed."""
 
     function: str
 

@@ -46,7 +46,7 @@ MOST_BYTES = ITEM_MAX_BYTES - 80 * 1024
 #: The last errors that a record keeps, and the last characters of each traceback.
 MOST_ERRORS, ERROR_MAX_LENGTH = 10, 4_000
 
-#: A task that has waited for so long shows that no worker runs, or too few.
+#: A task that has waited for this time shows that no worker runs, or too few.
 LONG_SECONDS = 300.0
 
 #: How often a task is looked for that is moved between two reads.
@@ -224,7 +224,7 @@ def claim(item: TaskItem, lease: Lease) -> Attempt | None:
         return None
     if item.moves:
         item.record = TaskItem.get_or_none(item.id, RECORD)
-    # Otherwise this worker stood still, and the task was placed again meanwhile.
+    # Otherwise this worker was stopped, and the task was placed again in the meantime.
     return Attempt(item) if _is_current(item) else None
 
 

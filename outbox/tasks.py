@@ -44,7 +44,8 @@ class Retry:
             raise ValueError("Retry: attempts must be at least 1, and times not negative.")
 
     def pause(self, failures: int, error: BaseException) -> float | None:
-        """How many seconds to wait after so many failed attempts; None: it has failed for good."""
+        """The seconds to wait after the given number of failed attempts. None: the task has failed
+        for good."""
         never = tuple(import_string(kind) if isinstance(kind, str) else kind for kind in self.never)
         if failures >= self.attempts or isinstance(error, never):
             return None
@@ -146,9 +147,9 @@ class TaskContext(base.TaskContext):
     def finish(self, *, write: Transaction, return_value: object = None) -> None:
         """End this task by the transaction `write`, which then also has the effect of the task.
 
-        So the effect happens once, however often the task is repeated. Commit the transaction
-        before the function returns. Adds 2 writes, 4 write units; the end of the task then costs
-        nothing more.
+        Therefore, the effect happens once, however often the task is repeated. Commit the
+        transaction before the function returns. Adds 2 writes, 4 write units; the end of the task
+        then costs nothing more.
 
         Raises (from the commit):
             Stale, AlreadyExists, Refused: another worker has taken over the task. Nothing was

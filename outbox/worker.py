@@ -48,7 +48,8 @@ TICK_SECONDS = 0.2
 #: How many tasks of a shard are found at most by one look.
 FOUND_PER_SHARD = 10
 
-#: What was found so long ago is looked for again: others may have run it, or more urgent ones came.
+#: Tasks that were found longer ago than this are read again, because others may have run them, or
+#: more urgent ones may have come.
 FRESH_SECONDS = 1.0
 
 #: How long a worker that is stopped waits for tasks that run, before it gives them back.
@@ -158,14 +159,15 @@ class Worker:
         return False
 
     def _look(self, *, once: bool) -> bool:
-        """Let threads run what can be claimed, the most urgent first. Returns whether any was.
+        """Let threads run what can be claimed, the most urgent first. Returns whether a task was
+        found.
 
         Tasks whose worker is gone are placed again, and count as well.
         """
         self._contended.clear()
         # A read may still show what has ended since.
         running = {*self._running}
-        # In another order each time, so that workers meet less often.
+        # The order is another one each time, so that workers meet less often.
         random.shuffle(self._partitions)
         looks = together(*(partial(self._read, name, once) for name in self._partitions))
         running |= self._running.keys()
@@ -328,7 +330,7 @@ def _left_out(_stored: Item, error: DynamoError) -> None:
 
 def _recover(item: TaskItem) -> bool:
     task = None
-    # It is placed again also if this worker does not know its function.
+    # It is also placed again if this worker does not have its function.
     with suppress(Exception):
         task = steps.task_of(item)
     try:

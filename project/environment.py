@@ -126,7 +126,7 @@ def flag(value: str) -> bool:
 
 
 def email_settings(value: str) -> dict[str, Any]:
-    """The settings that a mail URL stands for (`smtp+tls://user:password@host:587`)."""
+    """The settings that a mail URL represents (`smtp+tls://user:password@host:587`)."""
     try:
         return dict(environ.Env.email_url_config(value))
     except (KeyError, ValueError, ImproperlyConfigured) as error:

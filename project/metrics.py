@@ -128,7 +128,7 @@ def shown() -> HttpResponse:
     """The page `/metrics`.
 
     If several processes serve, each counts by itself, in files of `PROMETHEUS_MULTIPROC_DIR`, and
-    the one that is asked adds them up.
+    the process that answers adds them up.
     """
     registry = REGISTRY
     if settings.METRICS_DIR:

@@ -72,7 +72,7 @@ def error_page(status: int) -> Callable[..., HttpResponse]:
 
 
 class MetricsMiddleware(MiddlewareMixin):
-    """Answers `/metrics` if the request has the token; there is no such page without it.
+    """Answers `/metrics` if the request has the token; without it, the answer is 404.
 
     Prometheus asks each process by its address and, within a private network, without TLS, so it is
     answered before the host and the scheme are checked.
@@ -108,8 +108,8 @@ class AnswerMiddleware(MiddlewareMixin):
     UUID, so that a client cannot put other text into log lines. A proxy may pass on its client's
     id: then a client can at most make two of its own requests look like one.
 
-    An answer for which the session was read depends on who asked, whether or not somebody is signed
-    in. It must not be cached, by a proxy or by the browser, which would show it after the sign-out.
+    An answer for which the session was read depends on the visitor, signed in or not. It must not
+    be cached, by a proxy or by the browser, which would show it after the sign-out.
     """
 
     def process_request(self, request: HttpRequest) -> None:

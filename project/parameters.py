@@ -4,7 +4,7 @@ Each read is one request, signed by botocore and sent by its HTTP session. botoc
 would take 0.1 s of CPU and 14 MB at every cold start, to read its description of SSM.
 
 The parameter of the secret keys contains one key per line. The first one signs; signatures made
-with the others are valid, too. So a key can be replaced without signing anybody out.
+with the others are valid, too. Therefore, a key can be replaced without signing anybody out.
 
 The keys are read at the start, in every process restored from a snapshot, and by the first page
 that begins `FRESH_SECONDS` or more after that. There is no thread for it: a frozen function would
@@ -144,7 +144,8 @@ def load_keys() -> None:
 def refresh_keys() -> None:
     """Read the keys again if they are old. One attempt; if it fails, the old keys stay.
 
-    One thread reads, and the others use the old keys meanwhile. Costs nothing while they are fresh.
+    One thread reads, and the others use the old keys in the meantime. Costs nothing while they are
+    fresh.
     """
     global _read_at
     with _reading():

@@ -1,4 +1,4 @@
-"""Settings. The environment (and `.env` beside manage.py) is read here and nowhere else."""
+"""Settings. The environment (and `.env` next to manage.py) is read here and nowhere else."""
 
 from importlib.util import find_spec
 from os.path import isabs
@@ -110,7 +110,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    # First, so that the page 500 of an error in another one has its headers, too.
+    # The first one, so that the page 500 of an error in another middleware has its headers as well.
     "project.middleware.AnswerMiddleware",
     "project.access.AccessMiddleware",
     "accounts.languages.LanguageMiddleware",
@@ -322,7 +322,7 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 0
 
 # Sent with each session cookie, with the same flags: see `accounts.cookies`.
 ACCOUNTS_COOKIE_NAME = "account"
-# The cookie by which an account knows a browser: see `accounts.pages.notices`.
+# The cookie that shows that an account was used in this browser: see `accounts.pages.notices`.
 ACCOUNTS_BROWSER_COOKIE_NAME = "known"
 # Scripts cannot read cookies. Not "Strict": a link in a mail would open the site without session.
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True
@@ -372,8 +372,8 @@ if DEBUG_TOOLBAR:
     _below = MIDDLEWARE.index("project.access.AccessMiddleware") + 1
     MIDDLEWARE.insert(_below, "debug_toolbar.middleware.DebugToolbarMiddleware")
     # Not TemplatesPanel: it evaluates the template contexts of requests in other threads, whose
-    # forms then carry tokens that do not match their cookies. Nor RequestPanel: it reads a session
-    # that the page did not read, after the page's deadline.
+    # forms then carry tokens that do not match their cookies. RequestPanel is left out as well: it
+    # reads a session that the page did not read, after the page's deadline.
     DEBUG_TOOLBAR_PANELS = [
         "project.toolbar.DynamoPanel",
         "debug_toolbar.panels.timer.TimerPanel",
@@ -400,7 +400,7 @@ _POLICY = (
 )
 # Of pages whose script sends requests.
 REQUESTING_POLICY = _POLICY.format("'self'")
-# Only features that browsers know: for another one they print a warning on their console.
+# Only features that browsers support. They print a warning for others.
 _FORBIDDEN_FEATURES = """
     accelerometer autoplay browsing-topics camera clipboard-read clipboard-write display-capture
     encrypted-media fullscreen gamepad geolocation gyroscope hid identity-credentials-get

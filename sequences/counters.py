@@ -62,8 +62,8 @@ Strategy = Literal["atomic", "optimistic"]
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 NUMBERS_END = 10**38
 
-#: Only calls that move a counter by less than this share a request. A larger one may pass the 38
-#: digits, and then it alone must be refused.
+#: Only calls that move a counter by less than this share a request. A larger number may have more
+#: than 38 digits, and then only this call must be refused.
 SHARED_SPAN = 10**18
 
 

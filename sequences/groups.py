@@ -68,7 +68,8 @@ class Unnumbered:
     def contradicts(self, head: Head) -> bool:
         """Whether `head` may be outdated, judged by this item: read it again before the next group.
 
-        - The item is too early in the order. If the tables were restored meanwhile, it may fit.
+        - The item is too early in the order. If the tables were restored in the meantime, it may
+          fit.
         - A write of `also` is for an item of this series beyond `head`: another process issued
           that item. The group would put an item under the same number. DynamoDB would reject it,
           because a transaction may write each key only once.
@@ -91,9 +92,9 @@ ItemCaller = Caller[Unnumbered, Any]
 def choose(callers: list[ItemCaller], head: Head) -> list[ItemCaller]:
     """Return the callers of the next transaction, in order. Decide those whose item is too early.
 
-    A transaction takes each key once. So if two callers have the same request id, or write the
-    same item by `also`, the second one waits; so do callers that no longer fit. No caller with a
-    later order goes before one that waits, because the waiting item would then be out of order.
+    A transaction takes each key once. Therefore, if two callers have the same request id, or write
+    the same item by `also`, the second one waits; so do callers that no longer fit. No caller with
+    a later order goes before one that waits, because the waiting item would then be out of order.
     """
     chosen: list[ItemCaller] = []
     held_back: ItemCaller | None = None
@@ -272,7 +273,7 @@ def read_head(model: Model, series: str) -> Head:
 
 
 def head_of(series: str, model: Model, counter: Item | None) -> Head:
-    """The head that the item of a counter tells; number 0 if there is no item.
+    """The head in the item of a counter; number 0 if the item is absent.
 
     Raises:
         DamagedSeries: it does not hold a whole number, or its last value is not usable.

@@ -1,4 +1,4 @@
-"""Counters, and what a series knows of a model whose items it numbers.
+"""Counters, and what a series needs of a model whose items it numbers.
 
 The table `counters`:
 
@@ -46,7 +46,7 @@ class Counter(PlainModel):
 
     @classmethod
     def dump_filter(cls, first: Iterable[Item]) -> Callable[[Item], bool]:
-        # Those of series are dumped with the items of their model.
+        # The counters of series are dumped with the items of their model.
         return lambda item: not is_counter_of_series(item["counterName"]["S"])
 
     @classmethod
@@ -97,7 +97,7 @@ class Place(NamedTuple):
 
 
 class NumberedModel(Model):
-    """What a series knows of a model. Models derive from `sequences.NumberedItem`."""
+    """What a series needs of a model. Models derive from `sequences.NumberedItem`."""
 
     series = TextAttribute(hash_key=True, editable=False)
     number = IntegerAttribute(range_key=True, editable=False)

@@ -1,9 +1,9 @@
 """When a process sends its next group to a series on which other processes issue, too.
 
 Two groups that are sent at the same time hinder each other: one is refused, or both met another
-transaction. So each process spreads its groups over a *width*, measured in attempts, that grows
-with each group that failed and shrinks with each that was committed. It settles where it fits the
-number of processes. The winner of a collision does not learn of it, so for some seconds after a
+transaction. Therefore, each process spreads its groups over a *width*, measured in attempts, that
+grows with each group that failed and shrinks with each that was committed. It settles where it fits
+the number of processes. The winner of a collision does not learn of it, so for some seconds after a
 loss a process also rests between its own groups. A process that has lost for long pauses less and
 less, so that none starves.
 
@@ -28,7 +28,7 @@ RIVALRY_SECONDS = 3.0
 # Found by `benchmarks.scale`: with these, 4 and 16 processes on one series wait least.
 NARROWEST, WIDEST = 0.5, 16.0
 WIDER, NARROWER = 1.5, 0.8
-#: A process that has lost for so long pauses a tenth of what it otherwise would.
+#: A process that has lost for this time pauses for a tenth of the usual time.
 PATIENCE_SECONDS = 0.3
 LONGEST_PAUSE_SECONDS = 0.25
 
@@ -50,7 +50,7 @@ class Pace:
     throttled: int = 0
 
     def won(self, now: float, took_seconds: float) -> Pace:
-        """The pace after a group that was committed and took so long."""
+        """The pace after a group that was committed, with its duration."""
         attempt = self._attempt_seconds(took_seconds)
         width = max(NARROWEST, self.width * NARROWER)
         if now > self.rivalry_ends_at:

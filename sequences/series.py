@@ -20,7 +20,7 @@ From `issue` to the transaction:
 
 The process remembers the counter. If another process moved it, the transaction is refused, and the
 refusal shows the counter's value. A transaction that met another one is not repeated as it is:
-after a pause (`pace`) the counter is read, and items that arrived meanwhile join.
+after a pause (`pace`) the counter is read, and items that arrived in the meantime join.
 """
 
 import time
@@ -51,9 +51,9 @@ Key = tuple[type[NumberedModel], str]
 
 #: How many series a process remembers. A series that was forgotten costs one more read.
 REMEMBERED_SERIES = 10_000
-#: Where a series may begin, so that its numbers stay exact in every program.
+#: The highest first number of a series. Its numbers then stay exact in every program.
 _LAST_START = 10**15 - 1
-#: A number in an item takes at most so many bytes more than the 0 that stands for it before.
+#: The most bytes that a number in an item needs in addition to the 0 that it replaces.
 NUMBER_BYTES = 21
 
 

@@ -103,7 +103,8 @@ class UserAdmin(StaffAdmin, AccountAdmin):
         ]
 
     def get_page(self, request: HttpRequest, changelist: Any) -> Page[Any]:
-        """Also, with `?newest`, what the last report names, which costs 2 requests."""
+        """With `?newest`, the list shows the accounts of the last report, which costs 2
+        requests."""
         if NEWEST in request.GET:
             [changelist.report] = last_reports(KINDS["statistics"])
             keys = changelist.report.newest
@@ -111,12 +112,14 @@ class UserAdmin(StaffAdmin, AccountAdmin):
         return super().get_page(request, changelist)
 
     def find(self, who: str) -> AbstractAccount | Item | None:
-        """Also by the keys of an account's series, of its counter and of a request guard."""
+        """The search accepts the keys of an account's series, of its counter and of a request guard
+        as well."""
         bare = who.removeprefix(InvoiceItem.counter_prefix()).removeprefix(REQUEST_PREFIX)
         return super().find(bare if as_uuid(bare.partition(SEPARATOR)[0]) else who)
 
     def account_context(self, pk: str) -> dict[str, Any]:
-        """Also of the seller, and the last number of each year, None of a damaged counter."""
+        """The context also has the seller, and the last number of each year (None for a damaged
+        counter)."""
         this_year = issuing.today().year
         years = range(this_year, this_year - YEARS, -1)
         counters = [InvoiceItem.counter_of(series_of(pk, year)) for year in years]

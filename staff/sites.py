@@ -57,7 +57,8 @@ class StaffSite(admin.AdminSite):
     def rights(self, request: HttpRequest, permission: str) -> list[admin.Right]:
         """Staff, active and signed in; for an action on other staff, a superuser.
 
-        So if two superusers deactivate each other at once, the later transaction is rejected.
+        Therefore, if two superusers deactivate each other at once, the later transaction is
+        rejected.
         """
         user, values = signed_in(request), {"is_staff": True, "is_active": True}
         if ON_STAFF in permission:

@@ -70,8 +70,8 @@ def take(
 ) -> Claim | UploadItem | None:
     """Claim the row if it is absent or free, or if it names `held_by`, a process that is gone.
 
-    Otherwise returns the row as it is; None if it was deleted meanwhile. Costs 1 request, 1 write
-    unit.
+    Otherwise returns the row as it is; None if it was deleted in the meantime. Costs 1 request, 1
+    write unit.
     """
     # The checksum is written with `done`.
     condition = _ABSENT_OR_FREE if held_by is None else _is_held_by(held_by)
@@ -135,7 +135,7 @@ def delete_done(row: UploadItem) -> bool:
 
     Costs 1 request, 1 write unit.
     """
-    # The time tells it from a row of the same contents that was uploaded again meanwhile.
+    # The time distinguishes it from a row of the same contents that was uploaded again.
     condition = UploadItem.state == DONE
     for name in ("sha256", "etag", "updated_at"):
         attribute = getattr(UploadItem, name)

@@ -95,7 +95,7 @@ def _base64(digest: bytes) -> str:
 class OpenFile:
     """A regular file, open for reading. Threads may share it: each read names its offset.
 
-    Every method that reads raises `FileChanged` if the file was written to meanwhile, and
+    Every method that reads raises `FileChanged` if the file was written to in the meantime, and
     `Unreadable` if it cannot be read.
     """
 
@@ -233,7 +233,8 @@ def opened(path: str, real: str | None = None) -> Iterator[OpenFile]:
 
 
 def _open_without_links(path: str) -> int:
-    # O_NOFOLLOW concerns only the last name of a path, so each folder is opened in the one before.
+    # O_NOFOLLOW concerns only the last name of a path. Each folder is therefore opened in the one
+    # before.
     *folders, name = os.fsencode(path).split(b"/")[1:]
     folder = os.open(b"/", _ENTER)
     try:

@@ -105,7 +105,7 @@ class _Dispatcher:
         self._on_bytes = on_bytes
         self._files = CountingPool(workers, "uploads")
         self._parts = CountingPool(workers, "uploads parts")
-        # Twice as many as there are threads, so that no thread waits for this thread.
+        # Twice the number of threads, so that no thread waits for this one.
         self._most_running = 2 * workers
         self._running = 0
         #: Bytes that reached S3, and ended jobs, each with the holder whose file it was.
@@ -130,7 +130,7 @@ class _Dispatcher:
 
     def __enter__(self) -> Self:
         if self._act is store:
-            # Acquired here, so that the run fails as a whole if there is no table.
+            # The lease is acquired here, so that the run fails as a whole if the table is missing.
             self._lease.current()
         return self
 

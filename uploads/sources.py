@@ -19,7 +19,8 @@ from typing import Literal, Self
 from dynamo.runtime.terminal import printable
 from uploads.exceptions import BadDestination, BadKey
 
-#: Files are picked at random from this many, so that machines that upload one folder rarely meet.
+#: The number of files from which one is picked at random, so that machines that upload one folder
+#: rarely meet.
 WINDOW = 2000
 
 #: https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html

@@ -1,19 +1,19 @@
 """Links in mails: their tokens, and the links that confirm or change an email address.
 
 A token is signed, for one purpose, and valid for three days. The signature only proves that this
-site made the link, and when. What a link may do depends on what is stored when it is followed. So
-it works once, and only for its account and address.
+site made the link, and when. What a link may do depends on what is stored when it is followed.
+Therefore, it works once, and only for its account and address.
 
 A link to the account's address confirms it. It contains the account's `confirmation_id`, which
 changes with the address.
 
 A link to another address changes the account's address to that one. Until it is followed, the
 account keeps its address and only notes the new one, with a random id. The new address stays free:
-nobody can keep a stranger's address by requesting it, and the page does not tell whether an account
-has it. The first account whose link is followed gets the address. The link contains the account's
-key and that id. So it works for this change only: not after another change, a newer request or
-another password, and not for another account with the same key. The id becomes the
-`confirmation_id` of the changed account, so a link that is followed twice is recognized.
+a request does not reserve the address, and the page does not reveal whether an account has it. The
+first account whose link is followed gets the address. The link contains the account's key and that
+id. Therefore, it works for this change only: not after another change, a newer request or another
+password, and not for another account with the same key. The id becomes the `confirmation_id` of the
+changed account, so a link that is followed twice is recognized.
 """
 
 import time

@@ -167,7 +167,7 @@ def send_reset(address: str, *, write: Transaction | None = None) -> None:
 def reset(address: str, language: str | None) -> None:
     """The task of `send_reset`. Costs 2 requests and 2 read units in either case."""
     user = _recipient(address)
-    # Also made without an account, because it takes time.
+    # The token is also made if there is no account, so that the answer takes the same time.
     token = default_token_generator.make_token(
         user or account_model()(pk="", email="", password="")
     )
@@ -191,8 +191,8 @@ def remind(address: str, language: str | None) -> None:
     if user is None:
         deliver("reminder_unknown", address, language, sign_up=url("signup"))
         return
-    # Mail programs make a link of `win.prize.example`. Somebody who signs up with another person's
-    # address must not send it there.
+    # Mail programs make a link of `win.prize.example`. A person who signs up with the address of
+    # another person must not be able to send such text there.
     is_harmless = user.is_confirmed or "." not in comparable_username(user.username)
     username = user.username if is_harmless else ""
     language = language_of(user) or language

@@ -1,4 +1,5 @@
-"""Sign-ups that wait for their link, so that the form does not tell which addresses have accounts.
+"""Sign-ups that wait for their link. The form therefore does not reveal which addresses have
+accounts.
 
 With `ACCOUNTS_PREVENT_ENUMERATION` a sign-up makes no account. Its values are stored in the cache
 under a random key. A link with that key is sent to the address, and makes the account when it is
@@ -6,8 +7,8 @@ followed. If an account has the address already, the mail says so instead. Both 
 requests, hash the same password and send one mail. Only the address is hidden like this: usernames
 are public, and other unique attributes are checked at once.
 
-A link can be followed twice. So when it has made its account, the account's key replaces the stored
-values.
+A link can be followed twice. Therefore, when it has made its account, the account's key replaces
+the stored values.
 
 The page that the visitor wanted before signing up is stored with the values. In the link, it would
 let anybody send their words to any address.
@@ -75,7 +76,7 @@ def complete_sign_up(
 ) -> tuple[AbstractAccount, str]:
     """Make the account of the link's sign-up, with a confirmed address. Or return it, if made.
 
-    Also returns the page to go to, or "". It was checked on the host of the sign-up only.
+    The page to go to, or "", is returned as well. It was checked on the host of the sign-up only.
 
     Costs 3 requests, 1 read unit and 7 write units; 2 requests and 2 read units if it was made
     before.

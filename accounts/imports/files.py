@@ -1,9 +1,9 @@
 """Files of accounts to import, CSV or JSON Lines: read row by row, rejected rows written back.
 
 Columns (CSV: named in the first line, in any order and case) or keys (JSON: one object per line)
-are `columns()`; `username` and `email` are required. Blank lines are skipped. So are the columns
-`line` and `reason`, so that a file of rejected rows can be corrected and imported as it is. Files
-are UTF-8, or UTF-16 with a byte order mark.
+are `columns()`; `username` and `email` are required. Blank lines are skipped. The columns `line`
+and `reason` are ignored, so that a file of rejected rows can be corrected and imported as it is.
+Files are UTF-8, or UTF-16 with a byte order mark.
 """
 
 import csv

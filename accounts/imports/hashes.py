@@ -1,8 +1,8 @@
 """Password hashes of other sites, which an import takes over.
 
 Django's hashers trust stored hashes. A hash with a broken part, or of an algorithm whose library is
-not installed, causes an error 500 at each sign-in. One with a billion rounds takes hours. So it
-must be one that this site can check.
+not installed, causes an error 500 at each sign-in. One with a billion rounds takes hours.
+Therefore, it must be one that this site can check.
 """
 
 import re
@@ -17,8 +17,8 @@ MAX_LENGTH = 256
 #: An imported hash may take this many times the work of the site's own hashes.
 MAX_WORK_RATIO = 10
 
-# Made by Django's `make_password(None)`, today and in its first years. Another text that begins
-# with "!" may be a password.
+# The values that Django's `make_password(None)` makes now and made in its first years. Another text
+# that begins with "!" may be a password.
 _UNUSABLE = re.compile("!([A-Za-z0-9]{40})?")
 _NOT_A_HASH = (
     "Password hash: This is not a Django password hash. Leave it empty for an account without a "

@@ -1,7 +1,7 @@
 """Importing accounts from a file: each row is registered once, also if the import is repeated.
 
-The comparable username and email address of a row name its registration. So its primary key is the
-same each time, and an import after a crash or a lost reply finds the accounts that it made.
+The comparable username and email address of a row name its registration. Therefore, its primary key
+is the same each time, and an import after a crash or a lost reply finds the accounts that it made.
 
 Several threads register the rows of a batch, some rows at a time in one transaction. If it is
 refused, each of them is registered by itself, which tells what is wrong with which. Rows with the
@@ -270,7 +270,7 @@ def _register(candidate: Candidate) -> Result:
     except ValueTaken as error:
         reason = str(error)
         if len(required()) > 1:
-            # The other value was free, so no account has both.
+            # The other value was free. No account has both.
             return Result(candidate.row, Outcome.REJECTED, reason)
     except Refused as refused:
         reason = " ".join(str(error) for error in refused.exceptions)

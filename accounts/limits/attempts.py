@@ -33,7 +33,8 @@ class Attempt:
     slots: list[Slot]
 
     def was_not_made(self) -> None:
-        """Give the slots back: no password was checked, or no mail server was asked.
+        """Return the slots, because no password was checked, or no request was sent to a mail
+        server.
 
         Costs 1 request for each slot, sent together.
         """
@@ -120,7 +121,8 @@ def begin_sign_in(who: str, pk: str | None, client: str | None, of_client: Slot)
 
 @sensitive_variables()
 def is_password_of(user: AbstractAccount, password: str, client: str | None) -> bool:
-    """Whether this is the password of `user`, who is not signed in. Counted like a sign-in.
+    """Whether this is the password of `user`, who is not signed in. The attempt counts like a
+    sign-in.
 
     Costs 2 requests, 3 more if it is; 1 more for each window that has begun already.
 
@@ -141,9 +143,9 @@ def is_password_of(user: AbstractAccount, password: str, client: str | None) -> 
 def is_password(user: AbstractAccount, password: str) -> bool:
     """Whether this is the password of the visitor `user`, who is signed in.
 
-    Failures count for the visitor's session, apart from failed sign-ins. So neither a stranger nor
-    somebody with a stolen session can lock the owner out. Costs 2 requests, 1 more after other
-    failures (see `Limit.take` and `Slot.note_failure`), and those of `User.check_password`.
+    Failures count for the visitor's session, apart from failed sign-ins. Neither a stranger nor a
+    person with a stolen session can therefore lock the owner out. Costs 2 requests, 1 more after
+    other failures (see `Limit.take` and `Slot.note_failure`), and those of `User.check_password`.
 
     Raises:
         TooManyAttempts: too many failed in the session; now even the correct password is refused.
@@ -195,8 +197,8 @@ def begin_sign_up(email: str, client: str) -> Attempt:
 def begin_mail(kind: str, email: str, client: str) -> None:
     """Count a mail that was requested for `email`.
 
-    Each `kind` has a count of its own, so that reminders cannot block a password reset. Costs
-    2 requests, at most 4; 1 more for each limit whose reply was lost.
+    Each `kind` has a separate count, so that reminders cannot block a password reset. Costs 2
+    requests, at most 4; 1 more for each limit whose reply was lost.
 
     Raises:
         TooManyAttempts: too many from the client's address, or for this email address.
@@ -250,5 +252,5 @@ def _in_one_spelling(normalize: Callable[[str], str], address: str) -> str:
     try:
         return normalize(address)
     except ValueError:
-        # Not a valid domain, so no account has the address.
+        # The domain is not valid. No account has such an address.
         return address.casefold()

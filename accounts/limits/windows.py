@@ -4,16 +4,17 @@
                                 + failures that are noted × 10^8 + the slots taken in it
 
 A window begins with the first slot that is taken, and expires. The counted number contains the
-window's end. So the answer to one atomic count tells whether the slot was the last, when the window
-ends, and which window it is. However many attempts are made at once, at most `times` get a slot.
+window's end. Therefore, the answer to one atomic count tells whether the slot was the last, when
+the window ends, and which window it is. However many attempts are made at once, at most `times` get
+a slot.
 
-Right passwords give their slots back. So an attempt that finds no slot waits a moment, unless the
-other attempts have failed. To save requests, only failures in the later half of the slots are
-noted: the earlier ones are usually over by then.
+Right passwords give their slots back. Therefore, an attempt that finds no slot waits a moment,
+unless the other attempts have failed. To save requests, only failures in the later half of the
+slots are noted: the earlier ones are usually over by then.
 
-After a lost reply nobody can know whether the slot was counted, so another one is counted. The lost
-slot stays taken and may have been the last: in doubt, a limit refuses. After a second lost reply
-in a row there is no third count: in a minute of outage these would take the slots of an hour.
+After a lost reply it is unknown whether the slot was counted. Another one is counted. The lost slot
+stays taken and may have been the last: in doubt, a limit refuses. After a second lost reply in a
+row there is no third count: in a minute of outage these would take the slots of an hour.
 """
 
 import hashlib
@@ -90,8 +91,8 @@ class Slot:
     def _add(self, number: int) -> None:
         """Add to the counted number.
 
-        It must not change a later window. So near the end of its window it adds nothing; and if
-        the answer shows that the request came too late anyway (clocks differ, the limit was
+        It must not change a later window. Therefore, near the end of its window it adds nothing;
+        and if the answer shows that the request came too late anyway (clocks differ, the limit was
         cleared too), it is undone with 1 request more.
         """
         is_late = self.number > self.times // 2 and self.times < _MOST_FAILURES
@@ -137,7 +138,7 @@ class Limit:
         return slot if slot.is_free else self._take_later(slot)
 
     def _take_later(self, slot: Slot) -> Slot:
-        # Here, because the settings import this module.
+        # Imported here, because the settings import this module.
         from dynamo.auth import passwords
 
         left = page_seconds_left()

@@ -182,9 +182,9 @@ def switch_language(request: HttpRequest) -> HttpResponse:
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """The answer to a form with an outdated CSRF token. Nothing was done.
 
-    A sign-in changes the token. So a sign-up or sign-in form that is sent twice comes here the
-    second time. A visitor who was signed in by it gets the page of the first answer. A visitor who
-    signed in by another form meanwhile does not, because these values were not accepted.
+    A sign-in changes the token. Therefore, a sign-up or sign-in form that is sent twice comes here
+    the second time. A visitor who was signed in by it gets the page of the first answer. A visitor
+    who signed in by another form in the meantime does not, because these values were not accepted.
 
     Another form was open in a second tab while its user signed in again. It is shown again, unsent.
     """

@@ -128,7 +128,8 @@ class NextPageMixin(RedirectURLMixin, FormView):
         return super().get_context_data(next=self.get_redirect_url(), **kwargs)
 
     def get_success_url(self) -> str:
-        """A download would leave the visitor on the page of the form, so it has a page."""
+        """A download would leave the visitor on the page of the form. It therefore has its own
+        page."""
         url = super().get_success_url()
         parts = urlsplit(url)
         with suppress(Resolver404):

@@ -52,8 +52,8 @@ logger = logging.getLogger(__name__)
 class LinkView(View, ABC):
     """A link from a mail: GET shows a page with a button, and POST calls `follow`.
 
-    Mail scanners open links before people do, and a mail can go to an address that somebody else
-    typed. So opening a link must not create or confirm anything.
+    Mail scanners open links before people do, and a mail can go to an address that another person
+    typed. Therefore, opening a link must not create or confirm anything.
     """
 
     http_method_names = ("get", "head", "post")

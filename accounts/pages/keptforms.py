@@ -1,4 +1,4 @@
-"""Forms that were typed and not sent yet, or sent after their session had ended: they are kept.
+"""Keeps forms that were typed but not sent, or sent after their session had ended.
 
 Nothing is stored for a visitor who is not signed in. The sign-in page carries the form in one
 hidden field, `FIELD`: signed, compressed, and without passwords, CSRF tokens and files. After the
@@ -9,12 +9,12 @@ there, or looks at the preview of an invoice, keeps what was typed in the same w
 
 Each form names the account on whose page it was opened, in the hidden field `OWNER`, and is shown
 to this account only. The session cannot tell that: it is gone after a sign-out, and belongs to
-somebody else after their sign-in in another tab.
+another person after their sign-in in another tab.
 
 A session keeps the newest forms (`MOST_KEPT`, `MAX_PACKED`), one for each URL that they were sent
-to, until a form that was sent to that URL has done its work, or a day has passed. So the page can
-be loaded again if its answer was lost. Costs nothing besides the session's write at the sign-in;
-the write that removes the form is 1 request more.
+to, until a form that was sent to that URL has done its work, or a day has passed. Therefore, the
+page can be loaded again if its answer was lost. Costs nothing besides the session's write at the
+sign-in; the write that removes the form is 1 request more.
 """
 
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ LEFT = "left"
 #: A session keeps a form for as long as its request id can be sent.
 KEPT_SECONDS = REQUEST_ID_SECONDS
 
-#: A session keeps so many forms: every page reads them with the session.
+#: The largest number of forms in a session. It is small, because every page reads the session.
 MOST_KEPT = 5
 
 #: The size of the packed forms of a session, in characters. 200 lines of 200 random Japanese

@@ -83,7 +83,7 @@ T = TypeVar("T")
 
 
 def read_with_visitor(request: HttpRequest, read: Callable[[str], T]) -> T | None:
-    """What `read` returns for the key of the visitor's account; None if nobody is signed in.
+    """What `read` returns for the key of the visitor's account; None if no user is signed in.
 
     If the visitor was not read yet, both are read at the same time, by the account cookie. If that
     names another account, `read` is called again.

@@ -6,8 +6,9 @@ session. A page reads the account in any case, and so learns without another req
 session has ended (`accounts.sessions.middleware`). A session ends two weeks (`SESSION_COOKIE_AGE`)
 after its sign-in at the latest.
 
-Every write is one UpdateItem of single entries under a condition that it makes false itself. So a
-late or repeated write brings no session back. None increases `version`: no form depends on them.
+Every write is one UpdateItem of single entries under a condition that it makes false itself.
+Therefore, a late or repeated write brings no session back. None increases `version`: no form
+depends on them.
 
 Code that does not read the map, such as `django.contrib.auth.get_user` or a websocket, compares the
 session auth hash, which contains the account's `sessionEpoch`. `end_all` and `end_others` draw a
@@ -229,7 +230,8 @@ def end_others(user: AbstractAccount, *, write: Transaction | None = None) -> No
 
 
 def _end_all_but(user: AbstractAccount, kept: str | None, write: Transaction | None) -> None:
-    """End every session of `user`. `kept`, the visitor's, stays, unless it was ended meanwhile."""
+    """End every session of `user`. `kept`, the visitor's, stays, unless it was ended in the
+    meantime."""
     epoch = new_session_epoch()
 
     def otherwise(refusal: Refusal) -> Exception | None:

@@ -22,7 +22,7 @@ from dynamo.admin.changelist import ListAdmin, source_of, sources
 from dynamo.admin.shown import is_sensitive
 from dynamo.forms import ModelForm
 
-#: Options and methods of contrib's ModelAdmin that no page asks, by what to do instead.
+#: Options and methods of contrib's ModelAdmin that have no effect, and what to do instead.
 NOT_ASKED = {
     "": """
         autocomplete_fields checks_class date_hierarchy filter_horizontal filter_vertical inlines
@@ -150,7 +150,7 @@ def _not_asked(model_admin: Any) -> Problems:
             )
     if unknown := {*model_admin.dangerous} - {"add", "change", "delete"}:
         yield f"dangerous names {', '.join(sorted(unknown))}, not add, change or delete.", None
-    # UserAdmin overrides the method, and so does a class that lets nobody change an account.
+    # UserAdmin overrides the method. A class that rejects all changes of accounts does so as well.
     is_open = own.has_change_permission is ListAdmin.has_change_permission
     if is_open and issubclass(model_admin.model, AbstractUser):
         yield (

@@ -180,8 +180,8 @@ class ModelAdmin(ActionAdmin[M]):
         if not (may_write if is_post else may_see):
             raise PermissionDenied
         if object_id is not None and obj is None:
-            # Of an item that was deleted meanwhile, the page shows what was typed. With a request
-            # id instead of a version it would be added, which is another right.
+            # Of an item that was deleted in the meantime, the page shows what was typed. With a
+            # request id instead of a version it would be added, which is another right.
             obj = with_id(self.model, object_id) if VERSION in request.POST else None
             if obj is None:
                 return self._gone(request, object_id)

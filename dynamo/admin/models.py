@@ -7,10 +7,10 @@ auditlog
 
     action, byPk, byName, onPk, onName, model, what, address, reason (S)
 
-So "what was done recently" and "what was done to this item" are each one consistent Query of one
-partition, newest first; an index could not be read consistently. Each of the two items costs 2
-write units. A month's partition takes 500 actions per second. Names are stored as they were at that
-time. Of a change, the names of the attributes are stored, not their values. Entries are never
+Therefore, "what was done recently" and "what was done to this item" are each one consistent Query
+of one partition, newest first; an index could not be read consistently. Each of the two items costs
+2 write units. A month's partition takes 500 actions per second. Names are stored as they were at
+that time. Of a change, the names of the attributes are stored, not their values. Entries are never
 changed and never expire, even if the item is deleted.
 """
 

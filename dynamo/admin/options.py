@@ -62,7 +62,7 @@ class Options(cast(Any, BaseModelAdmin), Generic[M]):  # type: ignore[misc]  # A
         super().__init__()
 
     if TYPE_CHECKING:
-        # Contrib's, which ask `user.has_perm`.
+        # Contrib's methods, which call `user.has_perm`.
         def has_add_permission(self, request: HttpRequest) -> bool: ...
 
         def has_change_permission(self, request: HttpRequest, obj: M | None = None) -> bool: ...

@@ -1,7 +1,7 @@
 """The site: index, sign-in, and the pages of each registered model, under contrib.admin's names.
 
 A page asks `has_perm` when it is opened and when its form is sent. The right can still end before
-the write. So each write also requires that what gave the right is still stored.
+the write. Therefore, each write also requires that what gave the right is still stored.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -31,7 +31,7 @@ from dynamo.transactions import Transaction
 AdminClass = TypeVar("AdminClass", bound=type[ModelAdmin])
 
 
-#: The kinds of writes that are not only a condition.
+#: The operations that write, and are not only a condition.
 _WRITES = ("Put", "Update", "Delete")
 
 
@@ -60,7 +60,7 @@ class Right:
         condition: Any = self.item._exists_condition()
         for name, value in self.values.items():
             has_value: Any = attributes[name] == value
-            # A constant stands for a stored item without the attribute.
+            # A stored item without the attribute has the constant default.
             if attributes[name].default == value:
                 has_value = has_value | attributes[name].does_not_exist()
             condition = condition & has_value

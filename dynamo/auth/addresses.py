@@ -73,7 +73,8 @@ def comparable_domain(domain: str) -> str:
     lowered = domain.lower()
     if domain.isascii() and "xn--" not in lowered:
         return lowered
-    # Here, because few pages need its tables, and a new process should answer its first page soon.
+    # Imported here, because few pages need its tables, and a new process should answer its first
+    # page soon.
     try:
         import idna
     except ImportError as error:

@@ -55,13 +55,14 @@ class UserBackend(BaseBackend):
         return user if user and self.user_can_authenticate(user) else None
 
     def get_user_permissions(self, user_obj: Any, obj: object = None) -> set[str]:
-        """Those of the user alone; a superuser has all. As in Django, a single `obj` has none."""
+        """The permissions of the user alone. A superuser has all permissions. As in Django, a
+        single `obj` has none."""
         if not user_obj.is_active or user_obj.is_anonymous or obj is not None:
             return set()
         return set(all_permissions() if user_obj.is_superuser else user_obj.permissions or ())
 
     def get_group_permissions(self, user_obj: Any, obj: object = None) -> set[str]:
-        """Those of the user's groups, which may be a minute old."""
+        """The permissions of the user's groups, which may be a minute old."""
         if not user_obj.is_active or user_obj.is_anonymous or obj is not None:
             return set()
         return permissions_of_groups(user_obj.group_model, user_obj.groups or ())
@@ -92,7 +93,7 @@ class RemoteUserBackend(UserBackend, backends.RemoteUserBackend):
 
     authenticate: Any = backends.RemoteUserBackend.authenticate
     aauthenticate: Any = backends.RemoteUserBackend.aauthenticate
-    # Those of ModelBackend need the ORM.
+    # The methods of ModelBackend need the ORM.
     aget_user: Any = BaseBackend.aget_user
     get_all_permissions: Any = BaseBackend.get_all_permissions
     aget_user_permissions: Any = BaseBackend.aget_user_permissions

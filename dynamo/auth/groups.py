@@ -67,7 +67,7 @@ def read_group(model: type[AbstractGroup], name: str) -> AbstractGroup | None:
 
     Costs 1 request and 1 read unit.
     """
-    # From before the request, so that a later change is seen in time.
+    # The time before the request, so that a later change is read in time.
     began = now()
     group: AbstractGroup | None = None
     try:

@@ -243,7 +243,7 @@ class AbstractUser(AbstractBaseUser):
         address = getattr(self, self.EMAIL_FIELD)
         if not address:
             raise ValueError(f"{self} has no email address.")
-        # Here, because few processes send mails.
+        # Imported here, because few processes send mails.
         from django.core.mail import send_mail
 
         send_mail(subject, message, from_email, [address], **options)

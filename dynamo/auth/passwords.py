@@ -2,7 +2,7 @@
 
 A hash takes memory and a core on purpose. Without a bound, many sign-ins at once take the memory of
 the whole machine. With it they wait, and the last ones get a 503. A client that has many waits for
-its own: clients take turns. So hash and check passwords with this module, not with Django's
+its own: clients take turns. Therefore, hash and check passwords with this module, not with Django's
 functions.
 """
 
@@ -31,14 +31,14 @@ PASSWORD_MAX_LENGTH = 1024
 #: How long a page waits for its turn. The rest of its deadline is for its requests.
 WAIT_SECONDS = 3.0
 
-# Threads of their own, because glibc keeps the memory of a hash for the thread that made it: with
-# 24 request threads it kept 450 MB.
+# Separate threads, because glibc keeps the memory of a hash for the thread that made it: with 24
+# request threads it kept 450 MB.
 _threads = PerProcess(lambda: threads_after_pages(AT_ONCE, "password hash"))
 
 _gate = PerProcess(
     lambda: Gate("a password hash", AT_ONCE, WAITING, per=WAITING_OF_CLIENT, each=AT_ONCE)
 )
-#: The client that hashes are made for. Without one, each counts as a client of its own.
+#: The client that hashes are made for. Without an address, each call counts as another client.
 hashing_for: ContextVar[str | None] = ContextVar("hashing_for", default=None)
 _place: ContextVar[Place | None] = ContextVar("place", default=None)
 
@@ -85,7 +85,7 @@ def check_new_password(password: str) -> None:
 def queued() -> Iterator[Place]:
     """Take a place among those who wait, for the hashes of the body.
 
-    So a client with too many is refused before the body sends requests. May be nested.
+    Therefore, a client with too many is refused before the body sends requests. May be nested.
 
     Raises:
         GateFull: `WAITING` wait, or `WAITING_OF_CLIENT` of this client.

@@ -1,4 +1,4 @@
-"""Permissions without rows of their own.
+"""Permissions without database rows.
 
 A permission is a text, `members.change_member`. A user has a set of them, which is part of the
 user's item, so a page reads them anyway.

@@ -24,7 +24,7 @@ _USERNAME = re.compile(r"[\w.+-]+")
 _BASED_ON_LATIN = re.compile(r"LATIN (?:SMALL|CAPITAL) LETTER (?:DOTLESS )?([A-Z])(?: WITH .+)?")
 _OTHER_LATIN = dict(zip("ðÐŋŊĸəƏ", "dDnNkeE", strict=True))
 
-#: Python does not know scripts, and PyPI has no maintained library with this data.
+#: Python has no data on scripts, nor does a maintained library on PyPI.
 TABLE = Path(__file__).with_name("usernames.txt")
 
 #: Scripts that may be mixed: for Chinese, Japanese and Korean. UTS 39, section 5.2, allows Latin
@@ -47,7 +47,7 @@ def as_uuid(text: str) -> str | None:
 def clean_username(name: str) -> str:
     """A username of letters, digits and . + - _, at most 150, and not a UUID.
 
-    So a username is never an email address (with "@") or a primary key (a UUID).
+    Therefore, a username is never an email address (with "@") or a primary key (a UUID).
     """
     plain = unicodedata.normalize("NFKC", name)
     if len(plain) > USERNAME_MAX_LENGTH:

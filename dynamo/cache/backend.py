@@ -278,7 +278,8 @@ class DynamoCache(AltersData, BaseCache):
         """Delete all values of this LOCATION, with any KEY_PREFIX and VERSION; sessions stay.
 
         Costs a Scan of the whole table (1 read unit per 4 KB, also of what stays) and the deletion
-        of each value. No page does this. A value that is set meanwhile may be deleted or stay.
+        of each value. No page does this. A value that is set in the meantime may be deleted or
+        stay.
         """
         self._refuse_problem()
         request: dict[str, Any] = {
@@ -306,7 +307,7 @@ class DynamoCache(AltersData, BaseCache):
 
     def _stored_key(self, key: object, version: Version) -> str:
         self._refuse_problem()
-        # Neither @ nor | is part of a location.
+        # A location contains neither @ nor |.
         place = f"@{self._location}" if self._location else ""
         named = f"{FORMAT}{place}|{self.make_and_validate_key(key, version)}"
         return hashlib.sha256(named.encode()).hexdigest()

@@ -1,7 +1,7 @@
 """Values of the cache as they are stored: an integer, JSON, or a signed pickle.
 
-Unpickling runs code, and other programs may be able to write to the table. So a pickle is read only
-with a valid HMAC of the item's key and the pickle, made with SECRET_KEY or one of
+Unpickling runs code, and other programs may be able to write to the table. Therefore, a pickle is
+read only with a valid HMAC of the item's key and the pickle, made with SECRET_KEY or one of
 SECRET_KEY_FALLBACKS.
 """
 

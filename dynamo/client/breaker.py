@@ -4,7 +4,7 @@ Without it every page repeats its request until its deadline and holds a thread 
 that time, so visitors wait for an answer that cannot come.
 
 - It opens when several requests in a row could not connect, or got no reply in time, over at least
-  a second, and no request of the process was answered meanwhile. Any answer resets it, also
+  a second, and no request of the process was answered in the meantime. Any answer resets it, also
   throttling and errors of the service. A reset or closed connection does not count: the service
   accepted it, and the lost reply may be that of a write.
 - While it is open, requests of pages are not sent. Those sent before wait for a reply.

@@ -1,14 +1,14 @@
 """Connections whose name lookup does not block, and that are closed when they were idle.
 
 `getaddrinfo` obeys no time-out, not even the connection time-out: with a name server that never
-answers, `/healthz` took 20 s. So a daemon thread looks up the host's name, and the time that a
-connection waits for it counts against its connection time-out. While the name server does not
-answer, the last addresses are used. TLS checks the host's name as usual.
+answers, `/healthz` took 20 s. Therefore, a daemon thread looks up the host's name, and the time
+that a connection waits for it counts against its connection time-out. While the name server does
+not answer, the last addresses are used. TLS checks the host's name as usual.
 
 A NAT gateway, a firewall or a frozen Lambda drops an idle connection without telling either end.
 The next request on it gets no reply, and it is unknown whether it arrived: a repeatable request
-loses the time-out, and an `ADD` is lost, because it must not be sent twice. Such devices wait for
-minutes before they drop a connection, a frozen process for any time.
+loses the time-out, and an `ADD` is lost, because it must not be sent twice. Such devices drop a
+connection after minutes. A frozen process may wait for any time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FRESH_SECONDS = 5.0
 #: How long they are used while the name server does not answer.
 STALE_SECONDS = 3600.0
 
-#: When a lookup hangs for so long, another thread looks up the name too.
+#: When a lookup takes longer than this, another thread looks up the name as well.
 STUCK_SECONDS = 10.0
 
 #: The time-out of a connection that has none.

@@ -43,7 +43,7 @@ AHEAD_SECONDS = 15 * 60.0
 #: The longest pause after a failed attempt, unless a request waits for credentials.
 RETRY_SECONDS = 30.0
 
-#: When a provider hangs for so long, another thread asks it too.
+#: When a provider does not answer for so many seconds, another thread asks it as well.
 STUCK_SECONDS = 60.0
 
 #: How often a request checks the thread while new credentials are overdue.
@@ -55,7 +55,7 @@ ASK_SECONDS = 0.25
 #: For the providers' own requests to AWS (STS, IAM Identity Center).
 _CONFIG = Config(connect_timeout=3, read_timeout=10, retries={"total_max_attempts": 2})
 
-#: Prefixes of a profile's settings that name a provider to ask.
+#: Prefixes of the settings of a profile that name a provider.
 _PROVIDER_SETTINGS = ("credential_", "login_", "role_", "sso_", "web_identity_")
 
 _WEEK = 7 * 24 * 3600
@@ -156,7 +156,7 @@ def _pause(loading: Background[_Held]) -> float | None:
     held = loading.value
     error = loading.error
     if error is not None:
-        # If there are no credentials, the requests say so, and a command in one line.
+        # Without credentials, requests raise an error, and a command prints it in one line.
         if loading.failures == 1 and not isinstance(error, NoCredentialsError):
             log.warning("AWS credentials cannot be loaded: %s", _in_one_line(error))
         return random.uniform(RETRY_SECONDS / 2, RETRY_SECONDS)  # noqa: S311 - spreads load
@@ -173,13 +173,14 @@ def _in_one_line(error: Exception) -> str:
 def _is_metadata_disabled() -> bool:
     """Whether an empty answer of the chain is final.
 
-    The instance metadata service is asked last. When it fails, it seems to have no credentials.
+    The instance metadata service is the last provider. When it fails, it seems to have no
+    credentials.
     """
     return os.environ.get("AWS_EC2_METADATA_DISABLED", "").lower() == "true"
 
 
 def _fixed() -> ReadOnlyCredentials | None:
-    """The credentials that no provider has to be asked for; None if there are none."""
+    """The credentials that are known without a provider; None without such credentials."""
     if os.environ.get("AWS_ACCESS_KEY_ID"):
         # The first provider of the chain. The whole chain takes longer to set up than a request.
         found = EnvProvider().load()

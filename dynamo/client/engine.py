@@ -7,13 +7,14 @@
     engine.log         what the engine printed since it started
     dynamodb.sqlite    the data (dynoxide only: ministack stores nothing)
 
-Tests have engines of their own, which store nothing and end with their process (`start_temporary`).
+Each test run has its own engine, which stores nothing and ends with its process
+(`start_temporary`).
 
 The data contains password hashes, so other users of the machine have no access to the folder.
 
 The engine answers everybody who finds it, and a web page that is open in a browser can search the
-ports of an address. So the engine listens on a random one of the 16 million addresses that Linux
-has for itself (127.0.0.0/8). Where the system has only 127.0.0.1 (macOS), it is not hidden.
+ports of an address. Therefore, the engine listens on a random one of the 16 million addresses that
+Linux has for itself (127.0.0.0/8). Where the system has only 127.0.0.1 (macOS), it is not hidden.
 
 A pid does not identify the engine, because the system uses it again. The engine is the process with
 the command line that is started here, which names the address and a file in the folder.
@@ -47,7 +48,7 @@ from dynamo.exceptions import LocalEngineFailed
 
 Program = Literal["dynoxide", "ministack"]
 
-#: The address where the system has no others of its own.
+#: The address on systems that have only one.
 HOST = "127.0.0.1"
 #: dynoxide does not start if another program has its port at any address.
 _ALL = ""
@@ -167,7 +168,7 @@ def _close_to_others(folder: Path) -> None:
 
 
 def _folder() -> Path:
-    # Resolved, so that a checkout with two paths has one engine.
+    # The path is resolved, so that a checkout with two paths has one engine.
     folder: Path = settings.DYNAMODB_LOCAL_DIR
     return folder.resolve()
 

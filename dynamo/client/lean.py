@@ -2,7 +2,7 @@
 
 botocore passes each request through some twenty events and converts every value of requests and
 answers, two thirds of a client's time for a request. Our requests are in DynamoDB's JSON form
-already. So here a request is a JSON body with one signature, whose key is made once a day.
+already. Therefore, here a request is a JSON body with one signature, whose key is made once a day.
 
 What must be trusted stays botocore's: region and endpoint, the pool of connections with its TLS and
 time-outs, the parsing of errors, and the error classes, so that callers see no difference. A client
@@ -128,7 +128,7 @@ class LeanClient:
         frozen = self._credentials.get_frozen_credentials()
         headers = self._signer.headers(operation, body, frozen, time.time())
         headers["User-Agent"] = self._client.meta.config.user_agent
-        # The CRC is that of the bytes received.
+        # The CRC is that of the received bytes.
         headers["Accept-Encoding"] = "identity"
         headers["Content-Length"] = str(len(body))
         answer = self._exchange(body, headers)

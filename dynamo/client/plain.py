@@ -1,7 +1,7 @@
 """The base of every table's model: PynamoDB on the shared client, written attribute by attribute.
 
 PynamoDB's own `save` puts the whole item: it brings a deleted item back, and old values over what
-another process wrote meanwhile. Here an item is inserted once, under the condition that it is
+another process wrote in the meantime. Here an item is inserted once, under the condition that it is
 absent, and then changed by updates of single attributes, each under a condition.
 """
 
@@ -41,7 +41,7 @@ TABLE_NAME_PATTERN = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
 
 _Value = TypeVar("_Value")
 
-#: Makes what stands for a damaged item in a result, from the item as stored and its error. None
+#: A function of a stored damaged item and its error, which returns the value for a result. None
 #: leaves it out.
 Damaged = Callable[[Item, DamagedItem], Any]
 
@@ -70,7 +70,7 @@ class SharedConnection(Connection):
 
 
 class Described(MetaTable):
-    """PynamoDB's, which knows one partition and one sort attribute of an index."""
+    """PynamoDB's method supports one partition and one sort attribute of an index."""
 
     def get_key_names(self, index_name: str | None = None) -> list[str]:
         schemas = [self.data["KeySchema"]]
@@ -154,7 +154,7 @@ class PlainModel(PynamoModel):
     @classmethod
     @per_class
     def _key_attributes(cls) -> list[tuple[str, str, Attribute[Any]]]:
-        """Those of the partition key and of any sort key."""
+        """The values of the partition key and of any sort key."""
         named = {attribute[0]: attribute for attribute in cls._named_attributes()}
         return [named[name] for name in (cls._hash_keyname, cls._range_keyname) if name]
 

@@ -1,7 +1,7 @@
 """Which failures are retried, and for which requests.
 
 botocore retries by kind of error alone. Whether that is right depends on the request as well: an
-`ADD` whose reply was lost may have counted already. So botocore's own retries are off.
+`ADD` whose reply was lost may have counted already. Therefore, botocore's own retries are off.
 """
 
 import random
@@ -116,7 +116,7 @@ def is_repeatable(operation: str, request: Mapping[str, object]) -> bool:
     """Whether sending `request` twice does no more than sending it once.
 
     True for reads, for a put or a deletion, and for a transaction with a client request token. An
-    update may depend on the stored value: whoever builds it knows (`updates`).
+    update may depend on the stored value. The code that builds it decides (`updates`).
     """
     lacks_token = operation == "TransactWriteItems" and "ClientRequestToken" not in request
     return operation != "UpdateItem" and not lacks_token

@@ -12,7 +12,7 @@ The sender of a request decides whose tally it counts on, and each request is co
 - A request that serves several callers (`sequences`) counts on the tally of the one that
   sent it. The tallies of the others count an answer that they `joined`.
 
-So the sum over all tallies is what was sent.
+Therefore, the sum over all tallies is what was sent.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def write_one(operation: str, request: Request, *, repeatable: bool = True) -> O
 def stored_after(refused: ConditionFailed, address: Address) -> Item | None:
     """The item that refused a write; read if the answer does not show it.
 
-    Some engines never show it, and none does if there is no item.
+    Some engines never return it, and no engine does if the item is absent.
     """
     return refused.item or read_item(address)
 
@@ -88,7 +88,7 @@ class Refusal:
     """One write whose condition was false. `stored` is the stored item, if there is one.
 
     `repeated`: the write was sent as a plain request, and an earlier attempt may have been carried
-    out. So the condition may be false because the write is done.
+    out. Therefore, the condition may be false because the write is done.
     """
 
     write: Write
@@ -109,7 +109,7 @@ class Refusal:
     def answer(self) -> Exception | None:
         """What `otherwise` says: None if `stored` is what the write was to store.
 
-        If it is a function, it decides. If it is an error, it stands, except after a lost reply:
+        If it is a function, it decides. If it is an error, it is final, except after a lost reply:
         the write was done if `stored` is its result, and else the outcome is unknown.
         """
         otherwise = self.write.otherwise
@@ -145,7 +145,7 @@ class Write:
     """One write under a condition. `otherwise` says what its refusal means.
 
     `about` is the object that the write is for; its refusal is found by it. If `part_of` is the
-    object of another write, the refusal of that one stands for both.
+    object of another write, the refusal of that write is reported for both.
 
     `action` is the entry of TransactItems; it must ask for the stored item
     (`ReturnValuesOnConditionCheckFailure` = ALL_OLD). Without `otherwise`, a refused write is
@@ -286,7 +286,7 @@ class Write:
         return {name: request["Item"][name] for name in item.key_attribute_names()}
 
     def replaced(self) -> Write:
-        """The write that stands for this one, which was refused."""
+        """The write that replaces this one, which was refused."""
         return replace(self, action=self.instead, instead=self.action)
 
     @property

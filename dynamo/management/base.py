@@ -64,7 +64,8 @@ class DynamoCommand(BaseCommand):
     logs them. Processes that it starts count their own.
     """
 
-    # Those of Django that are derived from may require it, but need no relational database here.
+    # The commands of Django that ours derive from may require it, but need no relational database
+    # here.
     requires_migrations_checks = False
 
     def execute(self, *args: object, **options: Any) -> str | None:

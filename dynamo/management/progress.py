@@ -1,4 +1,4 @@
-"""What long commands share: progress bars, and ending in order when they are asked to."""
+"""What long commands share: progress bars, and an orderly end after a signal."""
 
 import signal
 import threading

@@ -13,9 +13,9 @@
     ann.delete()
 
 Each call is one transaction of the item and its guard items, under the condition that the stored
-item is still the one that was read: `version` starts at random, and each write adds one. So two
-items never have the same unique value, and no write undoes another. A call that could break this
-raises TypeError with the name of the right one.
+item is still the one that was read: `version` starts at random, and each write adds one. Therefore,
+two items never have the same unique value, and no write undoes another. A call that could break
+this raises TypeError with the name of the right one.
 
 With `write=` a call adds its writes to the caller's transaction; its errors are then raised by the
 commit.
@@ -155,7 +155,7 @@ class Model(AltersData, Habitual, metaclass=ModelMeta):
     """The items of a table, with unique attributes and versions; see the module.
 
     `Meta.table_name` names the table, without the prefix. A model that declares no key has the
-    partition key `pk`, a random UUID. Guard items stand in the same table if the key is a partition
+    partition key `pk`, a random UUID. Guard items are in the same table if the key is a partition
     key of type text alone, else in `<table_name>-guards`; `Meta.guard_table` names another table.
 
     The errors of `dynamo.exceptions` that concern an item exist for each model: `Member.Taken`.
@@ -328,9 +328,9 @@ def ensure(
 ) -> None:
     """Change `item` to `values`. If another call did that since it was read, it is a success.
 
-    For what may be repeated by its meaning, such as a form that is sent twice. Two callers can both
-    succeed, so a worker does not claim a job by it. `is_so` decides whether the item as it is now
-    stored is as wanted; by default it is if it has the values.
+    Use it for changes that may be repeated, such as a form that is sent twice. Two callers can both
+    succeed. Do not use it to claim a job. `is_so` decides whether the item as it is now stored is
+    as wanted; by default it is if it has the values.
 
     In a caller's transaction this is `change`. Costs and raises as `change`; if that was refused
     with Stale, 1 request and 1 read unit more.

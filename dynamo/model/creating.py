@@ -73,8 +73,8 @@ class Creatable(Readable):
         it again. For a model with the default key, the key is derived from the request id; another
         model gets one more guard item for it.
 
-        Costs 1 request, 1 write unit; with n unique values 2 + 2n. 2 units more for a request id
-        of a model with a key of its own.
+        Costs 1 request, 1 write unit; with n unique values 2 + 2n. 2 units more for a request id of
+        a model that declares its key.
 
         Raises:
             Taken: other items have unique values of it.
@@ -135,7 +135,7 @@ class Creatable(Readable):
         explained: Callable[[Item], Exception | None] | None = None,
     ) -> Self:
         """Store this object as `item`, without a version; see `insert`."""
-        # Each item begins with a version of its own.
+        # Each item begins with another version.
         drawn = self._mark_for(item, new_version)
         self._check_key(item)
         self._check_index_keys(item)

@@ -98,7 +98,7 @@ class Keyed(PlainModel):
 
     @classmethod
     def has_guard_table(cls) -> bool:
-        """Whether it has guard items, in a table of their own."""
+        """Whether it has guard items, and a separate table for them."""
         is_declared = bool(cls._unique_keys or getattr(cls.Meta, "guard_table", None))
         return cls._guard_table().is_own and is_declared
 

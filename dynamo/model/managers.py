@@ -48,7 +48,7 @@ _INSTEAD = {
 
 
 class Items(Generic[M]):
-    """Items that are read when they are needed, each time anew, for what takes a queryset."""
+    """Items that are read when they are needed, again each time, for what takes a queryset."""
 
     _prefetch_related_lookups = ()
 

@@ -4,8 +4,8 @@ By its version a condition recognizes the item that the caller read. The first v
 random, and each write adds one. If an item is deleted and another one is created under its key, a
 copy of the first never matches the second, as it could if versions began at 1 (the ABA problem).
 
-Two copies of one item write the same next version, and perhaps the same values. So each change also
-stores a random write id, by which a call whose reply was lost recognizes its own write.
+Two copies of one item write the same next version, and perhaps the same values. Therefore, each
+change also stores a random write id, by which a call whose reply was lost recognizes its own write.
 """
 
 import copy
@@ -41,7 +41,7 @@ _NAME_MAX_LENGTH = 100
 _VERSION_LIMIT = 1 << 53
 #: More writes than an item ever gets.
 MOST_WRITES = 1 << 32
-#: Random versions start here, so that all have the same length.
+#: The smallest random version. All random versions have the same length.
 _LEAST_VERSION = 1 << 52
 
 
@@ -70,7 +70,8 @@ def is_secret(name: str, attribute: Attribute[Any]) -> bool:
 
 
 class ItemObject(Keyed):
-    """An object of a model: it knows the item that was read, and which values were set since."""
+    """An object of a model. It has the item that was read, and the values that were set after
+    that."""
 
     if TYPE_CHECKING:
         pk = TextAttribute()
@@ -167,7 +168,7 @@ class ItemObject(Keyed):
         return str(cls._meta.verbose_name)
 
     def serializable_value(self, field_name: str) -> Any:
-        """As of Django's models: contrib.admin's lists ask for the key."""
+        """Django's models have it, and lists of contrib.admin use it."""
         return getattr(self, field_name, None)
 
     # Values ---------------------------------------------------------------------------------------
@@ -220,7 +221,7 @@ class ItemObject(Keyed):
         return wire
 
     def _stored_value(self, stored_name: str) -> Typed | None:
-        """The stored value; if it is absent, the constant that stands for it."""
+        """The stored value, or the constant default if it is absent."""
         if stored_name in self.stored:
             return self.stored[stored_name]
         attribute = self.get_attributes()[self._dynamo_to_python_attr(stored_name)]
@@ -242,7 +243,8 @@ class ItemObject(Keyed):
             if value is stored is None:
                 continue
             if not _is_stored_as(attribute, value, stored):
-                # A value can be stored in another form, and a constant stands for an absent one.
+                # A value can be stored in another form, or be absent if it equals the constant
+                # default.
                 read = read or type(self).from_raw_data(before)
                 typed = typed_value(attribute, read.attribute_values.get(name))
                 if not _is_stored_as(attribute, value, typed):

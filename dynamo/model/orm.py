@@ -70,8 +70,8 @@ class Habitual(Writable):
         """The item with these `values`, and whether this call made it, with `defaults` as well.
 
         `values` are the key, or those of one `Unique`. Of calls at the same time one makes the
-        item, and the others return it. Costs those of `get` or `find`, and of `create` if there is
-        no such item.
+        item, and the others return it. Costs as much as `get` or `find`, and `create` if the item
+        is absent.
 
         Raises:
             Taken: another item has a unique value of `defaults`.
@@ -104,7 +104,7 @@ class Habitual(Writable):
         """Give the item with these `values` the `defaults`; if there is none, make it.
 
         Returns the item, and whether this call made it, with `create_defaults` if they are given.
-        Others may change the item meanwhile: then it is read again, and only `defaults` are
+        Others may change the item in the meantime: then it is read again, and only `defaults` are
         written. Costs and raises as `get_or_create` and `change`.
         """
         new = defaults if create_defaults is None else create_defaults
@@ -126,7 +126,7 @@ class Habitual(Writable):
         workers: int = 8,
         progress: Callable[[int], object] | None = None,
     ) -> Created[Self]:
-        """Store new objects, each in a transaction of its own, in `workers` threads.
+        """Store new objects, each in a separate transaction, in `workers` threads.
 
         `items` may be a generator. `progress` is called with how many more were tried. An object
         that is stored already is left as it is, so the same list can be given again after an error.

@@ -227,13 +227,13 @@ class Paged(ItemObject):
         same partition and conditions. If the item that it leads to was deleted, it still works.
 
         `scan_index_forward=False` gives the last items first. A damaged item is left out, logged as
-        an error and named in `Page.damaged`, unless `damaged(stored, error)` makes what stands for
-        it. The other options are those of `query`. Guard items are left out.
+        an error and named in `Page.damaged`, unless `damaged(stored, error)` returns a replacement.
+        The other options are those of `query`. Guard items are left out.
 
         Costs 1 request, and 1 read unit per 4 KB of `limit` + 1 items (half of that if the read is
         not consistent, as of an index). With `filter_condition`, or if the items exceed 1 MB, at
-        most 5 requests, each of which looks at no more than `limit` + 1 items. So such a page may
-        be short, even empty, and have a `next`.
+        most 5 requests, each of which looks at no more than `limit` + 1 items. Therefore, such a
+        page may be short, even empty, and have a `next`.
 
         Raises:
             BadCursor: `after` was changed, or belongs to another query or scope.

@@ -1,4 +1,4 @@
-"""Reads of a model: consistent ones, unless the caller asks otherwise, and without guard items."""
+"""Reads of a model: consistent by default, and without guard items."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -122,7 +122,7 @@ class Readable(Paged):
 
     @classmethod
     def get_or_none(cls, hash_key: object, range_key: object = None) -> Self | None:
-        """As `get`; None if there is no such item."""
+        """Like `get`, but None if the item is absent."""
         try:
             return cls.get(hash_key, range_key)
         except cls.DoesNotExist:
@@ -260,7 +260,7 @@ class Readable(Paged):
     def _from_part(cls, data: Item) -> Self:
         item = cls.from_raw_data(data)
         item._is_partial = True
-        # No default stands for what was not read.
+        # Attributes that were not read have no default.
         for name, stored_name, _attribute in item._named_attributes():
             if stored_name not in data:
                 item.attribute_values.pop(name, None)

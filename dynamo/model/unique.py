@@ -18,8 +18,8 @@ Each value has one guard item, written in the transaction that writes its item:
     searchValue (S)      ann@example.org; the index `SEARCH_INDEX` is sorted by the two
 
 The text of a number is DynamoDB's (`1.5` for 1.50), that of a binary value is hexadecimal, that of
-a time is the one that its attribute writes. So equal values have equal keys, and different values
-different ones.
+a time is the one that its attribute writes. Therefore, equal values have equal keys, and different
+values different ones.
 
 A value is free if it has no guard item.
 
@@ -196,7 +196,7 @@ class UniqueKey:
     def usable_key(self, item: Item) -> str | None:
         """As `key`, but None for a stored value that is damaged or breaks a rule that came later.
 
-        So an item with such a value can still be changed and deleted.
+        Therefore, an item with such a value can still be changed and deleted.
         """
         with suppress(ValueError):
             return self.key(item)

@@ -183,7 +183,8 @@ class Writable(Creatable):
         }
 
     def _changed(self, values: Mapping[str, object]) -> dict[str, Typed | None]:
-        """Those of `values` that are not stored, by stored name; None for one that is removed."""
+        """The members of `values` that are not stored, by stored name; None removes an
+        attribute."""
         return {
             name: typed
             for name, typed in self._wire_of(values, removals=True).items()
@@ -230,7 +231,7 @@ class Writable(Creatable):
         else:
             mine = self.unchanged()
             changed = {**changed, VERSION: typed_number(version)}
-        # A count is done again by the same call, so each has a mark of its own.
+        # A count is done again by the same call, so each has a separate mark.
         asked = read, asked, added
         mark = new_write_id() if counts_only else self._mark_for(asked, new_write_id)
         changed = {**changed, WRITE_ID: {"S": mark}}

@@ -1,4 +1,4 @@
-"""What knows nothing of DynamoDB: deadlines, clocks, threads, processes, gates.
+"""Code that does not depend on DynamoDB: deadlines, clocks, threads, processes, gates.
 
 `deadline` says how long a page or an operation may take, `gates` how many do the same at once and
 which page computes next, `threads` what is done at the same time, `processes` what each process

@@ -1,7 +1,7 @@
 """How long requests are repeated: for one operation, and for a whole page.
 
 A page sends several requests in a row. If each of them used up a deadline of its own, the visitor
-would wait for the sum. So a page has one deadline, which all its operations share.
+would wait for the sum. Therefore, a page has one deadline, which all its operations share.
 """
 
 import time

@@ -77,8 +77,8 @@ def in_turn(turns: threading.Semaphore) -> Iterator[None]:
 def turn_passed_on() -> Iterator[None]:
     """Let another page have this one's turn while the body waits; then wait for a turn again.
 
-    Do not hold a lock meanwhile: the other page may need it. Does nothing outside a page, and in
-    the body of another call.
+    Do not hold a lock in the meantime: the other page may need it. Does nothing outside a page, and
+    in the body of another call.
 
     Raises:
         TooManyPages: after the body, none was free before the page's deadline.
@@ -107,7 +107,7 @@ def let_pages_go_first() -> None:
             os.nice(NICENESS)
 
 
-#: Of how many keys a gate knows when they were let in last.
+#: The number of keys for which a gate stores when they were last admitted.
 KNOWN_KEYS = 1_000
 
 
@@ -155,9 +155,10 @@ class Place:
 class Gate:
     """Lets `at_once` in at the same time, and `each` of one key. `waiting` others wait.
 
-    At most `per` of one key wait, and half of the places are kept for keys that have none. So a few
-    keys cannot take them all. Next is the key that was let in longest ago, and of its places the
-    oldest. So one that rarely comes does not wait for all places of those that come often.
+    At most `per` of one key wait, and half of the places are kept for keys that have none.
+    Therefore, a few keys cannot take them all. Next is the key that was let in longest ago, and of
+    its places the oldest. Therefore, one that rarely comes does not wait for all places of those
+    that come often.
     """
 
     def __init__(self, name: str, at_once: int, waiting: int, *, per: int, each: int = 1) -> None:

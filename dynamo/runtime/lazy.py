@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def exported(package: str, name: str) -> object:
-    """The value of `name` in `package`, which imports it in the stub beside its file.
+    """The value of `name` in `package`, which imports it in the stub next to its file.
 
     Type checkers read the same stub (`__init__.pyi`), so the names are listed once. With plain
     imports each package would load botocore and PynamoDB for its first error class, Django could

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 #: How many threads of one `Background` can hang at the same time.
 MOST_THREADS = 4
 
-#: A caller can ask for a call before it is due, but only so long after the last one.
+#: A caller can request a call before it is due, but not sooner than this after the last one.
 LEAST_SECONDS_BETWEEN = 0.5
 
 Made = TypeVar("Made")

@@ -4,7 +4,7 @@ Each model names its own table, and may name a second one for its guard items. C
 the CloudFormation template read them from here.
 
 Besides its key a table should have its indexes, deletion protection, point-in-time recovery and
-TTL. Each is read by one operation and turned on by another. An engine that does not know the
+TTL. Each is read by one operation and turned on by another. An engine that does not support the
 operation is skipped, without a warning.
 
 Source: API reference, https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/
@@ -37,7 +37,7 @@ DELETION_PROTECTION = "deletion protection"
 RECOVERY = "point-in-time recovery"
 TTL = "time to live"
 
-#: What AWS, DynamoDB Local, dynoxide and ministack answer to an operation that they do not know.
+#: The error codes of AWS, DynamoDB Local, dynoxide and ministack for an unsupported operation.
 UNKNOWN_OPERATION = "UnknownOperationException"
 
 # The table was created or changed a moment ago, or tables are being changed elsewhere.
@@ -236,7 +236,7 @@ def create(table: Table, report: Callable[[str], object] = lambda _sentence: Non
     """Create the table, or what it lacks; returns a sentence for each change.
 
     A new table is on-demand and encrypted. Deletion protection, point-in-time recovery and TTL are
-    turned on if the engine knows them. An existing table gets its missing indexes one after the
+    turned on if the engine supports them. An existing table gets its missing indexes one after the
     other, because DynamoDB builds one at a time. That may take hours: `report` is called with a
     sentence about once a minute. Indexes that the models do not declare are left as they are.
 
@@ -337,7 +337,7 @@ def _unready(table: Table, description: Answer) -> dict[str, str]:
 class Feature:
     """One feature of one table: `is_on` reads its state from the answer to Describe`topic`.
 
-    The state is None if the engine does not know the feature. Update`topic` makes the `change`.
+    The state is None if the engine does not support the feature. Update`topic` makes the `change`.
     """
 
     name: str
@@ -347,7 +347,7 @@ class Feature:
     change: Mapping[str, object]
 
     def is_off(self) -> bool:
-        """Whether the engine knows the feature and the table lacks it. Costs 1 request."""
+        """Whether the engine supports the feature and the table lacks it. Costs 1 request."""
         try:
             answer = send(f"Describe{self.topic}", {"TableName": self.table})
         except Rejected as error:
@@ -425,6 +425,6 @@ def _has_recovery(answer: Answer) -> bool:
 
 def _has_ttl(attribute: str, answer: Answer) -> bool:
     ttl = answer["TimeToLiveDescription"]
-    # On AWS it is ENABLING for up to an hour, and cannot be changed meanwhile.
+    # On AWS it is ENABLING for up to an hour, and cannot be changed in the meantime.
     on = ttl.get("TimeToLiveStatus") in {"ENABLING", "ENABLED"}
     return on and ttl.get("AttributeName") == attribute

@@ -346,7 +346,7 @@ class _Check:
         return SEPARATOR in key and not any(name in item for name in self._stored_names())
 
     def confirm(self) -> None:
-        """Confirm suspects, repair them if asked for, and report them."""
+        """Confirm suspects, repair them if `repair` is set, and report them."""
         for findings in confirmed(self._suspects(), self._confirmed, self.progress):
             for finding, repaired in findings:
                 self.report.note(finding, repaired=repaired)

@@ -197,7 +197,8 @@ class IntegerAttribute(FormAttribute[int]):
 
     def deserialize(self, value: str) -> int:
         exact = Decimal(value)
-        # The integer of 1e9999999 has as many digits. Those of DynamoDB have at most 126.
+        # The integer of 1e9999999 has as many digits. Numbers of DynamoDB have an exponent of at
+        # most 126.
         if not exact.is_finite() or exact.adjusted() > 125:
             raise ValueError(f"{value} is not a number of DynamoDB.")
         number = int(exact)

@@ -61,7 +61,7 @@ _IN_FORMS = ("error_messages", "max_value", "min_value")
 
 
 class AttributeField(models.Field):
-    """A field of `django.db` that stands for `attribute`."""
+    """A field of `django.db` that represents `attribute`."""
 
     attribute: pynamodb.Attribute[Any]
 
@@ -154,7 +154,7 @@ _OPTIONS = (
 def field_of(
     name: str, attribute: pynamodb.Attribute[Any], model: object = None, *, unique: bool = False
 ) -> Any:
-    """The field that stands for the attribute of `model` called `name`."""
+    """The field that represents the attribute of `model` called `name`."""
     kind = next(_KINDS[item] for item in type(attribute).__mro__ if item in _KINDS)
     options: dict[str, Any] = {}
     if isinstance(attribute, own.FormAttribute):

@@ -179,7 +179,7 @@ def value_at(item: Item, name: Name) -> Typed | None:
 def with_defaults(attributes: Attributes, condition: Condition) -> Condition:
     """The `condition` of a stored item with `attributes`, as it holds for the values that are read.
 
-    `exists`, `does_not_exist` and `is_type` ask what is stored, and stay.
+    `exists`, `does_not_exist` and `is_type` concern what is stored, and are not changed.
 
     Raises:
         TypeError: it compares a default with another attribute, or its size.

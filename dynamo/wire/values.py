@@ -133,7 +133,7 @@ def encoded(value: object) -> str:
 
 
 def decoded(text: str) -> Any:
-    """What `text` is, which `encoded` or another program wrote in DynamoDB's JSON."""
+    """The value of `text`, which `encoded` or another program wrote in DynamoDB's JSON."""
     return json.loads(text, object_hook=with_bytes)
 
 
@@ -170,7 +170,7 @@ def _value_bytes(value: Typed) -> int:
         return len(content) // 2 + 3
     if kind == "B":
         return len(content)
-    # Lists and maps have three bytes of their own, and one for each element.
+    # Lists and maps need three bytes, and one more for each element.
     if kind == "L":
         return 3 + sum(1 + _value_bytes(item) for item in content)
     if kind == "M":

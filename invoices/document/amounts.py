@@ -179,7 +179,8 @@ def line_nets(
     """The net amounts of `lines`, in minor units; they add up to those of the shares of `sums`.
 
     If prices include tax, the net amount of a share is divided among its lines in proportion, and
-    the remaining units go to the largest remainders. Those of a credit note have the other sign.
+    the remaining units go to the largest remainders. The amounts of a credit note have the other
+    sign.
     """
     amounts = [line.amount(currency) for line in lines]
     if not prices_include_tax:

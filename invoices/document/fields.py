@@ -126,7 +126,7 @@ class Number(InputAttribute[Decimal], DecimalAttribute):
         return text if len(self._allowed(readings(text))) < 2 else with_another_decimal(text)
 
     def _allowed(self, plain: list[str]) -> list[str]:
-        """Those of the numbers that `parse` accepts."""
+        """The limits of the numbers that `parse` accepts."""
         allowed = []
         for text in plain:
             with suppress(ValidationError):

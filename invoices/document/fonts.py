@@ -133,8 +133,8 @@ def installed() -> tuple[Family, ...]:
 def font_folders() -> list[Path]:
     """The folders of the font files.
 
-    Debian has all its fonts in one folder, and some would print what the wheels should. So the
-    files needed from there are linked into a folder.
+    Debian has all its fonts in one folder, and some would print what the wheels should. Therefore,
+    the files needed from there are linked into a folder.
     """
     folders = dict.fromkeys(path.parent for item in installed() for path in item.from_wheels())
     linked = [path for item in installed() if not item.from_wheels() for path in item.files()]
@@ -173,7 +173,7 @@ def as_shown(char: str) -> str:
         return f"U+{ord(char):04X}"
     if category[0] == "M":
         return "\N{DOTTED CIRCLE}" + char
-    # Isolated, so that letters of scripts from right to left stay in order.
+    # The text is isolated, so that letters of scripts from right to left stay in order.
     return f"\N{FIRST STRONG ISOLATE}{char}\N{POP DIRECTIONAL ISOLATE}"
 
 

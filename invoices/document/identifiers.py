@@ -1,7 +1,7 @@
 """VAT IDs and bank accounts: normalized, and checked as far as their check digits go.
 
-Nothing is looked up: whether a number was given to somebody is not known here. python-stdnum is
-imported by the first check, because few pages check anything.
+No register is asked whether a number was assigned. python-stdnum is imported by the first check,
+because few pages check anything.
 """
 
 from contextlib import suppress

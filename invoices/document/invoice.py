@@ -169,7 +169,8 @@ class Draft(Contents):
     issued_on: date | None = None
 
     def digest(self) -> str:
-        """The SHA-256 of the contents, in hex. Equal for drafts that ask for the same invoice."""
+        """The SHA-256 of the contents, in hex. Two drafts of the same invoice have the same
+        value."""
         currency, note, *others = _digested(self)
         contents = [
             _digested(self.customer),

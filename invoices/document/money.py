@@ -7,9 +7,9 @@ A formatted amount never breaks over two lines and keeps its order in text that 
 left: its spaces are no-break spaces, and a negative one begins with a left-to-right mark and has a
 word joiner after its minus sign. Both characters are invisible.
 
-People type `12,50`, `1.234,50`, `1 234,50` or `1'234.50` into a form. A point or a comma may stand
-before the decimals or between thousands. So `1.234` has two readings, and only the person who typed
-it knows which one is meant. Digits may be full-width.
+People type `12,50`, `1.234,50`, `1 234,50` or `1'234.50` into a form. A point or a comma may
+separate decimals or thousands. Only the person who typed `1.234` knows which number is meant.
+Digits may be full-width.
 """
 
 import re
@@ -92,7 +92,7 @@ def plain_decimal(number: Decimal) -> str:
 
 @cache
 def _symbol(currency: str, locale: str) -> str:
-    """What stands before an amount: `€`, or `KWD` and a no-break space."""
+    """The text before an amount: `€`, or `KWD` and a no-break space."""
     # The languages of the site write the symbol first, and 1,234.50. Babel takes 80 µs for it.
     one = format_currency(1, currency, "¤0", locale, currency_digits=False)
     return _CODE_BEFORE_NUMBER.sub("\N{NO-BREAK SPACE}", one)[:-1]
@@ -121,7 +121,7 @@ def _localized(number: str) -> str:
 #: Longer than any allowed number.
 NUMBER_MAX_LENGTH = 40
 
-# Full-width forms, and the spaces and apostrophes that stand between digits, as ASCII.
+# Full-width forms, and spaces and apostrophes between digits, as ASCII.
 _ASCII = (
     {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
     | dict.fromkeys([*map(ord, " \u3000\u00a0\u202f\u205f\u2019"), *range(0x2000, 0x200B)], "'")
@@ -129,7 +129,7 @@ _ASCII = (
 )
 _SIGNED = re.compile(r"([+-]?)([\d.,']+)", re.ASCII)
 _WHOLE = {
-    # What may stand before each decimal separator: digits, or groups of three.
+    # The text before a decimal separator: digits, or groups of three.
     ".": re.compile(r"\d*|[1-9]\d{0,2}(?:(?:,\d{3})+|(?:'\d{3})+)", re.ASCII),
     ",": re.compile(r"\d*|[1-9]\d{0,2}(?:(?:\.\d{3})+|(?:'\d{3})+)", re.ASCII),
 }

@@ -120,7 +120,7 @@ def _banner(what: str, reason: str) -> dict[str, str]:
 
 
 def _party(party: Party, invoice: Invoice) -> dict[str, object]:
-    """The name, and what stands below it. Countries are named if they differ."""
+    """The name, and the lines below it. Countries are named if they differ."""
     below = [_lines(party.address)]
     if invoice.seller.country != invoice.customer.country:
         below.append(country_name(party.country))
@@ -208,13 +208,13 @@ def remarks_of(invoice: Invoice) -> Iterator[str]:
 
 
 def is_marked(category: str, invoice: Invoice) -> bool:
-    """Whether Japan asks to mark it as taxed at the reduced rate."""
+    """Whether Japanese law requires that it is marked as taxed at the reduced rate."""
     is_japanese = invoice.seller.country == _JAPAN or _is_in_japanese(invoice)
     return is_japanese and category == "reduced"
 
 
 def honorific(invoice: Invoice) -> str:
-    """What stands after the customer's name on a Japanese document; empty if the name has it.
+    """The title after the customer's name on a Japanese document; empty if the name has one.
 
     A person is not told apart for certain: `御中` or `様` typed after the name decides.
     """
@@ -225,7 +225,7 @@ def honorific(invoice: Invoice) -> str:
 
 
 def amount_due(invoice: Invoice) -> str:
-    """What stands at the top of a Japanese invoice; empty on other documents."""
+    """The first line of a Japanese invoice; empty on other documents."""
     if not _is_in_japanese(invoice) or invoice.is_credit_note or invoice.is_voided:
         return ""
     return readable_amount(invoice.totals.gross, invoice.currency)

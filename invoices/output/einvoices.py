@@ -1,7 +1,7 @@
 """Electronic invoices: an invoice as XML by EN 16931, in the syntax of Factur-X and ZUGFeRD (CII).
 
 The template `einvoice.xml` is filled with texts. The XML is the same for the same stored invoice.
-Credit notes have type 381 and positive amounts, as the standard asks, although the invoice is
+Credit notes have type 381 and positive amounts, as the standard requires, although the invoice is
 stored with negative ones.
 
 Sources: EN 16931-1:2017 (the names BT-… and BR-… below); https://fnfe-mpe.org/factur-x/
@@ -52,7 +52,8 @@ _BLANK_LINES = re.compile(r">\s*\n(?=[ \t]*<)")
 
 
 def missing(invoice: Invoice) -> list[str]:
-    """What the standard asks and the invoice does not say; empty if `as_xml` is complete."""
+    """The values that the standard requires and the invoice lacks; empty if `as_xml` is
+    complete."""
     return [str(lack.text) for lack in lacks(invoice)]
 
 
@@ -95,7 +96,7 @@ def lacks(invoice: Invoice) -> Iterator[Lack]:
 
 
 def as_xml(invoice: Invoice) -> bytes:
-    """The invoice as XML in UTF-8. Complete only if nothing is `missing`."""
+    """The invoice as XML in UTF-8. The XML is complete only if `missing` is empty."""
     with localcontext(EXACT):
         context = template.Context(_contents(invoice))
     xml: str = _TEMPLATES.get_template("einvoice.xml").render(context)
@@ -185,7 +186,7 @@ def _numbers(vat_id: str, tax_number: str = "") -> list[tuple[str, str]]:
 
 
 def _is_vat_id(number: str) -> bool:
-    """Whether it begins with its country, as BR-CO-09 asks."""
+    """Whether it begins with its country, as BR-CO-09 requires."""
     prefix = number[:2].upper()
     is_code = is_country(prefix) and prefix not in _NOT_VAT_PREFIXES
     return is_code or prefix in _OTHER_VAT_PREFIXES

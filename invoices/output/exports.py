@@ -167,7 +167,7 @@ def start(export: Export) -> Export:
     try:
         make.enqueue(asdict(export))
     except Busy:
-        # If only the reply was lost, the file is made all the same, and nobody reads it.
+        # If only the reply was lost, the file is made, but not read.
         end(export)
         raise
     return export

@@ -135,7 +135,8 @@ def compute_here() -> None:
 def run_in_helper(function: Callable[..., Result], *arguments: object, account: str = "") -> Result:
     """What `function`, which is named in a module, returns for `arguments`, in the helper.
 
-    A page passes its turn on meanwhile. Accounts take turns; without one it is another account.
+    A page passes its turn on in the meantime. Accounts take turns; without one it is another
+    account.
 
     Raises:
         Busy: it did not begin in time.
@@ -176,7 +177,7 @@ def _serve(parent: int) -> None:
             if os.getppid() != parent:
                 return
         function, arguments, cpu_seconds, seconds = pipe.recv()
-        # The parent limits the time as well, but may be killed meanwhile.
+        # The parent limits the time as well, but may be killed in the meantime.
         _limit_time(cpu_seconds, seconds)
         pipe.send(_outcome(function, arguments))
         _limit_time(0, 0)

@@ -4,7 +4,8 @@
 (`helper`), then kept. The same invoice has the same bytes until our code, a catalogue, a font
 or a package changes.
 
-If an invoice has all that EN 16931 asks, the electronic invoice is attached (Factur-X, ZUGFeRD).
+If an invoice has all values that EN 16931 requires, the electronic invoice is attached (Factur-X,
+ZUGFeRD).
 
 The template `invoice.typ` lays out the texts of `invoices.output.contents`. The PDF is in the
 language that the invoice was issued in, whatever the reader's language is.
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 
 _TEMPLATE = Path(__file__).with_name("invoice.typ")
 # Typst keeps intermediate results of the last compilations: 80 MB for each of the largest invoices.
-# After a large one (so many characters of JSON), empty documents (2 ms each) displace them.
+# After an invoice with more characters of JSON than this, empty documents (2 ms each) are typeset,
+# which replace its data in the cache.
 _LARGE = 20_000
 _REMEMBERED_COMPILATIONS = 11
 
@@ -97,7 +99,8 @@ def _without_indentation(name: str) -> str:
     return "".join(map(str.strip, text.splitlines()))
 
 
-#: What is inserted, and before what: PDF/A has a schema for each property that it does not know.
+#: What is inserted, and before what: PDF/A requires a schema for each property that the standard
+#: does not define.
 _ADDITIONS = (
     (_without_indentation("facturx_schema.xml"), "</rdf:Bag></pdfaExtension:schemas>"),
     (_without_indentation("facturx_values.xml"), "</rdf:RDF>"),

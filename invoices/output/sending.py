@@ -4,8 +4,8 @@ A page stores an entry in the state of the invoice, "waiting", together with the
 the mail. Before the task hands the mail over, the entry becomes "unknown", and then gets its
 outcome. A process that is killed in between leaves it unknown, and no other attempt sends the mail.
 
-All headers are made of checked values, and the subject is one line, so that nobody can add a header
-or a recipient.
+All headers are made of checked values, and the subject is one line, so that a user cannot add a
+header or a recipient.
 """
 
 import logging
@@ -278,7 +278,7 @@ def _deliver(mail: EmailMessage, record: Record, sending: Sending) -> Outcome:
             # The answer to the last step may be missing.
             return "refused" if isinstance(error, _REFUSALS) else "unknown"
         finally:
-            # The outcome stands, whatever the mail server answers to the goodbye.
+            # The answer of the mail server to QUIT does not change the outcome.
             with suppress(OSError):
                 connection.close()
 

@@ -64,7 +64,7 @@ class OwnInvoicesMixin(LoginRequiredMixin):
 class SellerMixin(OwnInvoicesMixin):
     """A page that shows or changes the seller, whose profile is read together with the visitor."""
 
-    #: None only if nobody is signed in.
+    #: None only if no user is signed in.
     profile: SellerProfile
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:

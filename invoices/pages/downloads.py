@@ -2,8 +2,8 @@
 
 With `EXPORTS_BUCKET`, on AWS Lambda, a page starts an export, which stores the file in S3, and then
 leads there. Otherwise the file is made while it is sent. This takes a thread of the server until
-the last byte is read, and the reader may be slow (`project.start` says how slow). So a process
-sends one file at a time to each account, and a few in total.
+the last byte is read, and the reader may be slow (`project.start` says how slow). Therefore, a
+process sends one file at a time to each account, and a few in total.
 """
 
 import logging

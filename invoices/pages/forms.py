@@ -53,7 +53,7 @@ FIRST_YEAR, LAST_YEAR = 1000, 9999
 #: A number has at most 15 digits.
 LAST_NUMBER = 10**15
 
-#: What the law and the standard ask of the profile.
+#: The values of the profile that the law and the standard require.
 _SELLER_NEEDED = ("address", "country", "vat_id", "tax_number")
 
 
@@ -114,7 +114,7 @@ class _TypedForm(forms.Form):
 def checks(data: Mapping[str, str]) -> dict[str, object]:
     """`checks_of` an invoice form that is not sent yet, as far as it is known.
 
-    The page sends what it knows of the seller: see `InvoiceForm.about_seller`.
+    The page sends the seller's values: see `InvoiceForm.about_seller`.
     """
     form = _TypedForm(data)
     lines = lines_of(data, {"currency": data.get("currency", "")})
@@ -130,7 +130,7 @@ def checks(data: Mapping[str, str]) -> dict[str, object]:
     )
 
 
-#: The fields of the form by the parts of the page. Those of a part with a title are folded away
+#: The fields of the form by the parts of the page. The fields of a part with a title are hidden
 #: until one has a value or an error. Fields that are not named here end the last part.
 _PARTS: dict[str, tuple[object, tuple[str, ...]]] = {
     "customer": ("", ("customer_name", "customer_address", "customer_country")),

@@ -1,7 +1,7 @@
 """Pages that take long: a process makes one at a time for each account.
 
-Further ones of the account wait in its line. While they wait, they give up their turns, so that
-pages of other accounts are made. Nothing is sent to DynamoDB.
+Further ones of the account wait in its line. While they wait, they return their turns to pages of
+other accounts. Nothing is sent to DynamoDB.
 """
 
 from contextlib import AbstractContextManager, nullcontext

@@ -47,7 +47,7 @@ MOST_SUBJECTS = 10_000
 class LocalLimit:
     """At most `times` requests of each subject in a window of `seconds`, in each process.
 
-    In memory, for requests that must not ask DynamoDB.
+    Kept in memory, for pages that must not send a request to DynamoDB.
     """
 
     def __init__(self, times: int, seconds: int) -> None:
@@ -242,7 +242,7 @@ class InvoiceNewPreviewView(InvoiceNewView):
     http_method_names = ("get", "head", "options")
 
     def get(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
-        """The preview; the invoice if it was issued meanwhile."""
+        """The preview; the invoice if it was issued in the meantime."""
         page = f"{reverse('invoice_new')}?{request.GET.urlencode()}"
         sent = keptforms.kept_for(request, page)
         if sent is None:
@@ -250,7 +250,7 @@ class InvoiceNewPreviewView(InvoiceNewView):
             return self.issued_page() or self.redirect(text, page, level=messages.WARNING)
         form = forms.InvoiceForm(is_preview=True, **self.get_form_kwargs() | {"data": sent})
         if not form.is_valid():
-            # The profile was changed meanwhile, or midnight has passed.
+            # The profile was changed in the meantime, or midnight has passed.
             return self.form_invalid(form)
         draft = form.draft()
         request_id = form.cleaned_data["request_id"]
@@ -276,8 +276,8 @@ class PreviewView(View):
     """The amounts of a form that is not sent yet, and what it lacks, as JSON:
     `{"lines": […], "totals": "<dl>…", "checks": "<div>…"}`.
 
-    Anybody may ask, with the token of a page: the answer depends on nothing but what is sent.
-    So it costs no request to DynamoDB.
+    Every visitor with a page's token may send the request: the answer depends only on its contents.
+    Therefore, it costs no request to DynamoDB.
     """
 
     http_method_names = ("options", "post")

@@ -145,7 +145,7 @@ class InvoicePdfView(OwnInvoicesMixin, InLineMixin, View):
 
 
 class InvoiceXmlView(OwnInvoicesMixin, InLineMixin, View):
-    """One invoice as an electronic invoice. 404 if it lacks what the standard asks."""
+    """One invoice as an electronic invoice. 404 if it lacks values that the standard requires."""
 
     is_download = True
 

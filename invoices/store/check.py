@@ -75,7 +75,7 @@ def _differences(claims: Spool, progress: Progress) -> dict[str, Findings[str]]:
 
 
 def _differing(invoice: tuple[str, str]) -> list[tuple[str, str]]:
-    """The invoice if the two differ at one instant: a credit note may be issued meanwhile."""
+    """The invoice if the two differ at one instant: a credit note may be issued in the meantime."""
     try:
         record = find_record(*invoice)
     except UnknownInvoice:

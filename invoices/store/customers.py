@@ -57,7 +57,7 @@ class Found:
 
 
 class _Overtaken(Exception):
-    """Another customer was added meanwhile."""
+    """Another customer was added in the meantime."""
 
 
 def add_customer(account: str, customer: Customer, *, request_id: str) -> CustomerItem:
@@ -84,8 +84,8 @@ def add_customer(account: str, customer: Customer, *, request_id: str) -> Custom
             values = _values_of(replace(customer, number=str(number)))
             with Transaction() as write:
                 item = CustomerItem(account, request_id, **values).insert(write=write)
-                # All that were counted had lower numbers, and each addition draws one. So nothing
-                # was added since.
+                # All that were counted had lower numbers, and each addition draws one. Therefore,
+                # nothing was added since.
                 is_last = Path("currentValue") == number
                 write.check(Counter(counter), is_last, otherwise=_Overtaken())
                 exists = account_model().pk.exists()

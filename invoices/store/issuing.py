@@ -101,7 +101,7 @@ def issue_invoice(
             label = label_of(int(year), error.number)
             raise InvoiceRequestReused(error.request_id, label) from error
         except OutOfOrder as error:
-            # Midnight may have passed since `today` was asked.
+            # Midnight may have passed since `today` was computed.
             if not draft.issued_on and day != today(time_zone):
                 continue
             raise DateTooEarly(invoice.issued_at, date.fromisoformat(error.last)) from error

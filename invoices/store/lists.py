@@ -24,11 +24,11 @@ from invoices.store.records import STANDINGS, Record, from_item, standing_of
 
 PAGE_SIZE = 50
 
-#: A list sends at most so many requests, and then offers a link: for 800 invoices of a search or
-#: 4 MB.
+#: The most requests of a list, for 800 invoices of a search or 4 MB. The page then offers a link.
 MAX_REQUESTS = 5
 SEARCH_PAGE_SIZE = 200
-#: A search ends after so many years without an invoice. Few laws ask to keep them for longer.
+#: A search ends after this number of years without an invoice. Few laws require that they are kept
+#: for longer.
 SEARCHED_YEARS = 10
 
 
@@ -120,7 +120,7 @@ def list_invoices(
     page_size, queries = (SEARCH_PAGE_SIZE, most) if is_search else (limit + 1, 1)
     answers = _answers(InvoiceItem, account, year, before, page_size=page_size, only=_LISTED)
     # The numbers of a series have no gaps, so as many states as invoices are enough. If states of
-    # newer invoices are added meanwhile, the page ends where the states do.
+    # newer invoices are added in the meantime, the page ends where the states do.
     (states, known_from), first = together(
         partial(_states, account, year, before=before, limit=page_size * queries),
         partial(next, answers),
@@ -157,7 +157,7 @@ def search_invoices(
 ) -> Page:
     """As `list_invoices`, but a search goes on in earlier years.
 
-    Costs up to `MAX_REQUESTS` in total. One of them asks which of the last `SEARCHED_YEARS` have
+    Costs up to `MAX_REQUESTS` in total. One of them finds which of the last `SEARCHED_YEARS` have
     invoices, for 2 read units each.
     """
     if not options.get("exact"):

@@ -58,7 +58,7 @@ def seller_of(user: AbstractAccount, profile: SellerProfile) -> Seller:
 
 
 def is_named(user: AbstractAccount, profile: SellerProfile) -> bool:
-    """Whether there is a name that can stand on an invoice; a username is not one."""
+    """Whether the seller has a name for invoices. A username does not count."""
     return bool(profile.name or user.full_name)
 
 

@@ -2,8 +2,8 @@
 
 A credit note cancels an invoice which was already sent or booked. It is numbered in the series of
 the day it is issued on. It has the seller, the customer and the lines of the invoice, with negated
-quantities. Its request id is derived from the invoice, so there is at most one, whoever asks how
-often.
+quantities. Its request id is derived from the invoice, so there is at most one, however often it is
+requested.
 """
 
 from collections.abc import Iterable
@@ -166,7 +166,7 @@ def credit(account: str, label: str, reason: str, *, time_zone: str | None = Non
         return find_invoice(account, record.credit_note)
 
 
-#: What a credit note takes from the invoice: nothing that asks for a payment.
+#: The fields that a credit note copies from the invoice, without those that request a payment.
 _REPEATED = (
     "customer",
     "currency",

@@ -65,8 +65,8 @@ def invoice_table(
 ) -> dict[str, object]:
     """A table of `invoices`, whose numbers link to `view`, and their sums by currency.
 
-    A page has up to 50 rows. So each row is a dictionary of texts, which a template reads quickly,
-    and what is the same in several rows is made once.
+    A page has up to 50 rows. Therefore, each row is a dictionary of texts, which a template reads
+    quickly, and what is the same in several rows is made once.
     """
     if not invoices:
         return {"rows": []}

@@ -40,7 +40,7 @@ class Command(DynamoCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         if self.model is None:
-            # Guard items of numbered items have numbers; checkseries knows them.
+            # Guard items of numbered items have numbers; checkseries checks them.
             kind = model_type(
                 Model,
                 "unique",

@@ -1,7 +1,7 @@
 """`cloudformation`: the tables as a CloudFormation template.
 
-An app that needs more than tables has a file `cloudformation.json` beside its `models.py`: sections
-of the template with the entries that it adds.
+An app that needs more than tables has a file `cloudformation.json` next to its `models.py`:
+sections of the template with the entries that it adds.
 
 Source: https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-dynamodb-table.html
 """

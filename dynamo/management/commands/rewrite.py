@@ -22,7 +22,7 @@ from dynamo.wire.values import UNUSABLE
 
 THREADS = 8
 BATCH = 256
-#: How often an item is read again that others change meanwhile.
+#: How often an item is read again if others change it.
 ATTEMPTS = 5
 
 #: Sets attributes of the item, or returns values for `change`.

@@ -20,7 +20,8 @@ _SAID = {
 
 
 class Command(DynamoCommand):
-    """Breaks a lock. On a terminal it asks first, and breaks only the lease that it showed."""
+    """Breaks a lock. On a terminal it asks for confirmation, and breaks only the lease that it
+    showed."""
 
     help = "Release a lock, or delete a claim. A running holder learns it at its next renewal."
 

@@ -168,7 +168,7 @@ class _FilesBar(tqdm):
     _counted: tuple[int, int] | None = None
 
     def count(self, found: Iterable[Source | Unusable], stop: threading.Event) -> None:
-        """Count everything, for the remaining time. Runs in a thread of its own."""
+        """Count everything, for the remaining time. Runs in a separate thread."""
         files = size = 0
         for source in found:
             if stop.is_set():
