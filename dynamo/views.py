@@ -54,8 +54,17 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar as WithDefault
 
     F = WithDefault("F", bound=ModelForm[Any], default=Any)
+    # With django-stubs 6.1, Django's forms and models are the defaults of these parameters.
+    _CreateView = generic.CreateView[Any, Any]
+    _UpdateView = generic.UpdateView[Any, Any]
+    _DeleteView = generic.DeleteView[Any, Any]
 else:
     F = TypeVar("F")
+    _CreateView, _UpdateView, _DeleteView = (
+        generic.CreateView,
+        generic.UpdateView,
+        generic.DeleteView,
+    )
 
 SUCCESS_URL = "success_url"
 
@@ -377,21 +386,21 @@ class DetailView(DetailMixin[M], generic.DetailView):
     object: M
 
 
-class CreateView(CreateMixin[M, F], generic.CreateView):
+class CreateView(CreateMixin[M, F], _CreateView):
     """Django's, with `CreateMixin`."""
 
     model: type[M]
     object: M
 
 
-class UpdateView(UpdateMixin[M, F], generic.UpdateView):
+class UpdateView(UpdateMixin[M, F], _UpdateView):
     """Django's, with `UpdateMixin`."""
 
     model: type[M]
     object: M
 
 
-class DeleteView(DeleteMixin[M, F], generic.DeleteView):
+class DeleteView(DeleteMixin[M, F], _DeleteView):
     """Django's, with `DeleteMixin`."""
 
     model: type[M]
