@@ -44,7 +44,7 @@ from dynamo.transactions import read_together
 from dynamo.wire.types import Address, Item
 from dynamo.wire.values import PARTITION_KEY_MAX_BYTES, text_of
 
-#: How many entries of the audit log the page of an account shows. Its history has all.
+#: How many entries of the audit log the page of an account shows. The history page has all entries.
 SHOWN_ENTRIES = 5
 
 #: The action on the session that the address of the page names: `?session=`.
@@ -157,7 +157,7 @@ class AccountAdmin(admin.ModelAdmin):
     dangerous = ("add", "change", "delete")
 
     list_display: Sequence[Any] = ("username", "email", "date_joined", "standing")
-    #: By default, what is unique alone.
+    #: By default, the attributes that are unique alone.
     search_fields: Sequence[str] = ()
     search_help_text = (
         _(
@@ -219,7 +219,8 @@ class AccountAdmin(admin.ModelAdmin):
         return super().has_change_permission(request)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """On the page that corrects the email address. The page of an account has no form."""
+        """The form of the page that corrects the email address. The page of an account has no
+        form."""
         may_act = self._corrects(request) and self.has_act_permission(request)
         return may_act and self._is_below(request, obj)
 
@@ -400,7 +401,7 @@ class AccountAdmin(admin.ModelAdmin):
     def _find_by_guard(self, unique: UniqueKey, who: str) -> AbstractAccount | Item | None:
         key: str | None = who
         if [attribute.attr_type for attribute in unique.attributes] == ["S"]:
-            # In any spelling.
+            # Any spelling is found.
             key = unique.usable_key({unique.stored_names[0]: {"S": who[len(unique.prefix) :]}})
         if key is None or len(key.encode()) > PARTITION_KEY_MAX_BYTES:
             return None
@@ -419,8 +420,8 @@ class AccountAdmin(admin.ModelAdmin):
     ) -> tuple[AbstractAccount, list[dict[str, str]], list[Item | None]]:
         """The account `pk`, its guard items, and the stored items `also`, all at one instant.
 
-        Of each guard item that it must have: `key`, `owner` (empty without one) with the address of
-        its page, and `state`, which is `sound`, or what `checkguards` would report.
+        For each guard item that it must have: `key`, `owner` (empty without one) with the address
+        of its page, and `state`, which is `sound`, or what `checkguards` would report.
 
         Costs 2 requests, 1 read unit, and 2 more for each of these items. Each guard item that
         names another owner costs 1 more request.
@@ -453,7 +454,7 @@ class AccountAdmin(admin.ModelAdmin):
         return {
             "key": key,
             "owner": owner,
-            # Of a damaged one it may be any text.
+            # In a damaged account it may be any text.
             "owner_url": self.url("change", self.model(owner)) if as_uuid(owner) else "",
             "state": findings[0].fault if findings else "sound",
         }

@@ -144,7 +144,7 @@ def time_zone_choices() -> Choices:
 
 @cache
 def _time_zones() -> frozenset[str]:
-    # Areas and places. Others are old names and abbreviations, such as `EST` or `GB`.
+    # Names of areas and places. Others are old names and abbreviations, such as `EST` or `GB`.
     return frozenset(
         name
         for name in zoneinfo.available_timezones()

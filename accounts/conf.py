@@ -125,5 +125,5 @@ def set_defaults() -> None:
         if not project.is_overridden(name):
             setattr(settings, name, value)
     if settings.DEBUG and not settings.ACCOUNTS_SITE_ORIGIN:
-        # Where `runserver` serves.
+        # The address of `runserver`.
         settings.ACCOUNTS_SITE_ORIGIN = "http://127.0.0.1:8000"

@@ -1,9 +1,9 @@
 """Cookies that go where the session cookie goes, with the same flags; one is the account cookie.
 
 The account cookie names the account of a session, so that a page reads both in one request. Its
-value is the account's key, signed for this session. It is a hint. Only the stored session tells
-whose session it is (`accounts.sessions.middleware`): a browser without the cookie, or with another
-value, gets the same page with one request more, and then a new cookie.
+value is the account's key, signed for this session. The cookie is only a hint. Only the stored
+session tells whose session it is (`accounts.sessions.middleware`): a browser without the cookie, or
+with another value, gets the same page with one request more, and then a new cookie.
 """
 
 from typing import Any, cast

@@ -38,7 +38,7 @@ class ValueTaken(AccountError):
 
     @property
     def uniques(self) -> list[tuple[str, ...]]:
-        """As of `dynamo.exceptions.Taken`, for forms."""
+        """The same as those of `dynamo.exceptions.Taken`, for forms."""
         return [self.attributes]
 
     def __str__(self) -> str:

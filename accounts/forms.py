@@ -63,7 +63,7 @@ class SignInForm(BoundedPasswordsMixin, AuthenticationForm):
 
 
 class AccountForm(forms.Form):
-    """The values of a new account without its password. Commands use it too.
+    """The values of a new account without its password. Commands use it as well.
 
     An operator may choose a username that is reserved (`ACCOUNTS_RESERVED_USERNAMES`).
     """
@@ -140,7 +140,7 @@ class PartialForm(ModelForm[M]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        #: If so, the page says it once.
+        #: If so, the page shows it once.
         self.all_optional = not any(self.fields[name].required for name in self.model_fields)
         if self.is_bound:
             sent: Any = self.data.copy()  # type: ignore[attr-defined]  # a dict's, a QueryDict's

@@ -140,7 +140,8 @@ class AbstractAccount(AbstractUser):
     # `accounts.sessions.visitor` does, together with the session.
     records_sign_ins = False
 
-    #: On pages, the id of the visitor's session (`accounts.sessions.middleware`). Not stored.
+    #: On pages, the id of the visitor's session (`accounts.sessions.middleware`). This value is not
+    #: stored.
     session_id: str | None = None
 
     unique_username = Unique(
@@ -167,7 +168,7 @@ class AbstractAccount(AbstractUser):
 
     @property
     def awaited_email(self) -> str | None:
-        """The address that the account gets when its link is followed. None after it lapsed."""
+        """The address that the account gets when its link is followed. None if it has expired."""
         return self.pending_email if (self.pending_until or 0) > time.time() else None
 
     @classmethod
@@ -223,7 +224,7 @@ class AbstractAccount(AbstractUser):
     def unchanged(self) -> Condition:
         """The condition that the stored account is still the one that was read.
 
-        On pages also that the visitor's session has not ended since.
+        On pages, it is also checked that the visitor's session has not ended.
         """
         same = super().unchanged()
         return same & self.signed_in() if self.session_id else same

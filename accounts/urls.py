@@ -1,4 +1,4 @@
-"""The URLs of the account pages. Names are Django's where Django has one."""
+"""The URLs of the account pages. URL names are Django's if Django has one."""
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required

@@ -84,7 +84,7 @@ class Taken(DynamoError):
         return f"Another {self.noun} has {' and '.join(texts)}."
 
     def add(self, other: Taken) -> None:
-        """Report the values of `other`, too."""
+        """Report the values of `other` as well."""
         self.uniques += other.uniques
         self.values |= other.values
 
@@ -241,7 +241,8 @@ class TransactionCancelled(DynamoError):
 
 
 class TransactionConflict(DynamoError):
-    """A transaction met another one, or was throttled. Nothing was written, no condition checked.
+    """A transaction met another one, or was throttled. Nothing was written, and no condition was
+    checked.
 
     Raised only for `repeat_conflicts=False`: otherwise the transaction is repeated.
     """

@@ -242,7 +242,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
         elif self._is_edit and not self.instance.stored:
             self._refuse(DELETED, "deleted")
         elif is_overtaken and (self._different() or not self.model_fields):
-            # Otherwise it was sent twice.
+            # Otherwise the form was sent twice.
             self._refuse(CHANGED, "stale")
 
     def _take_value(self, name: str, value: object) -> None:

@@ -2,10 +2,10 @@
 
     business_name = SingleLine(_("Business name"), max_length=150, null=True)
 
-They are attributes of the library with two more answers: what is stored for a typed text
-(`clean`), and the field of a form (`form_field`). The account's model and the documents of
-`invoices` declare their values with them. Pages, commands and imports clean by them. A clean value
-stays the same if it is cleaned again.
+They are attributes of the library with two more answers: what is stored for a typed text (`clean`),
+and the field of a form (`form_field`). The account's model and the documents of `invoices` declare
+their values with them. Pages, commands and imports use them to clean values. A clean value stays
+the same if it is cleaned again.
 
 Lists to choose from have hundreds of options, or are on pages that must be light, so `LongSelect`
 renders them.
@@ -231,7 +231,7 @@ class Choice(InputAttribute[str], TextAttribute):
 
 
 class Code(Choice):
-    """A code in capital letters. People may type small ones."""
+    """A code in capital letters. Lower-case letters are accepted."""
 
     def parse(self, text: str) -> str:
         return super().parse(text.upper())

@@ -59,7 +59,7 @@ def instrument(tracer_provider: TracerProvider | None = None) -> None:
             span.set_status(Status(StatusCode.ERROR))
         span.end(ended_at)
 
-    # Strongly: nothing else keeps it.
+    # A strong reference, because nothing else refers to it.
     request_sent.connect(note, weak=False, dispatch_uid=_NAME)
 
 

@@ -186,7 +186,7 @@ class CursorPagination(BasePagination):  # type: ignore[misc]
         return Response({"next": following, "results": data})
 
     def get_paginated_response_schema(self, schema: Any) -> dict[str, Any]:
-        """For OpenAPI."""
+        """Describes the parameters for OpenAPI."""
         following = {"type": "string", "nullable": True, "format": "uri"}
         return {
             "type": "object",
@@ -195,7 +195,7 @@ class CursorPagination(BasePagination):  # type: ignore[misc]
         }
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
-        """For OpenAPI."""
+        """Describes the parameters for OpenAPI."""
         cursor = {"name": self.cursor_query_param, "required": False, "in": "query"}
         return [{**cursor, "schema": {"type": "string"}}]
 
@@ -253,7 +253,8 @@ class ModelMixin:
         return self.serializer_class.Meta.model
 
     def get_partition(self) -> Any:
-        """The partition whose items exist here; None for all. By default that of the URL."""
+        """The partition whose items exist here; None for all. The default is the value in the
+        URL."""
         return self.kwargs.get(self._partition_name()) if self.partition is None else self.partition
 
     def _partition_name(self) -> str:

@@ -72,7 +72,7 @@ P = ParamSpec("P")
 def _composed(
     method: Callable[Concatenate[Transaction, PlainModel, P], None],
 ) -> Callable[Concatenate[Transaction, PlainModel, P], None]:
-    """A write that its caller composes. Of a model that keeps promises it names the right call."""
+    """A write that its caller composes. For a `Model`, the error names the right call."""
     verb = method.__name__
 
     @wraps(method)
@@ -325,7 +325,7 @@ def _check_size(writes: list[Write]) -> None:
             f"This transaction has {count} writes, with those of guard items. At most {MAX_WRITES} "
             "can be done together: split it. Nothing was written."
         )
-    # As many items of any size fit.
+    # This number of items of any size fits into a request.
     if count <= MAX_BYTES // ITEM_MAX_BYTES:
         return
     if (size := sum(write.sent_bytes for write in writes)) > MAX_BYTES:

@@ -178,7 +178,7 @@ class DetailMixin(_ModelMixin[M]):
         return item
 
     def _wanted(self) -> dict[str, Any]:
-        """What the URL says of the item: its key, or else the unique value."""
+        """The values in the URL that identify the item: its key, or else the unique value."""
         names = key_names(self._model())
         key = {name: self.kwargs[name] for name in names if name in self.kwargs}
         if len(names) == 1 and self.pk_url_kwarg in self.kwargs:
@@ -241,11 +241,11 @@ class _FormMixin(DetailMixin[M], Generic[M, F]):
 
 
 class CreateMixin(_FormMixin[M, F]):
-    """For `CreateView`: a form that is sent twice creates once."""
+    """For `CreateView`: a form that is sent twice creates one item."""
 
 
 class UpdateMixin(_FormMixin[M, F]):
-    """For `UpdateView`: a page that was overtaken says so.
+    """For `UpdateView`: a page whose item changed shows an error.
 
     If the item was deleted in the meantime, the page shows what was typed; `object` has its key
     alone.

@@ -112,10 +112,11 @@ class Lease(AltersData):
         self.failures = 0
         self._state = _State.HELD
         self._why_lost = ""
-        # Held to change these two.
+        # The lock for the next two attributes.
         self._changing = threading.Lock()
         self._pid = os.getpid()
-        # The record versions that our requests may have stored. Empty once the lock is not ours.
+        # The record versions that our requests may have stored. Empty when the lock is not ours any
+        # more.
         self._versions = [version]
         # Renewals and the release are sent one at a time: each needs the version of the last one.
         self._writing = threading.Lock()
@@ -259,7 +260,8 @@ class Lease(AltersData):
         return known, version
 
     def release(self, *, remove: bool = False, patience_seconds: float | None = None) -> None:
-        """Release the lock, so that another process can have it at once. Twice does nothing more.
+        """Release the lock, so that another process can have it at once. A second call has no
+        effect.
 
         From this call on the lease is over, even if the request fails. With `remove` the lock's
         item is deleted: only for names that are not used again, because the fencing tokens of the

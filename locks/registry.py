@@ -225,7 +225,7 @@ def break_lock(
         item = _read(name)
         view = view_of(item)
         if sent is not None and view.holding != sent.holding:
-            # That holder is gone. Our request, whose reply was lost, may have done it.
+            # That holder has ended. Our request, whose reply was lost, may have done it.
             return sent.state
         if as_seen is not None and view.holding != as_seen.holding:
             raise LockChanged(name)

@@ -36,7 +36,7 @@ from outbox.framework import base
 
 RECORD = "record"
 FAILED = "failed"
-#: Before the time of a task that waits until it is due.
+#: The prefix of the place of a task that waits until it is due.
 _DEFERRED = "d"
 
 #: An id has at most 64 characters (Django), of which the place and the shard have 34.
@@ -77,7 +77,7 @@ class TaskItem(Model):
     place = JSONAttribute(null=True)
     expires = IntegerAttribute(null=True)
 
-    #: Of a task: its record, as it was read with it. Not stored.
+    #: Of a task: its record, as it was read with it. This value is not stored.
     record: "TaskItem | None" = None
 
     def copied(self, **values: object) -> "TaskItem":

@@ -75,7 +75,7 @@ class Task(base.Task):
     def using(
         self, *, write: Transaction | None = None, request_id: object = None, **changes: Any
     ) -> "Task":
-        """Django's, with `write` and `request_id`."""
+        """Django's task, with `write` and `request_id`."""
         changed = base.Task.using(self, **changes)
         if write is not None:
             changed = replace(changed, write=write)
@@ -174,7 +174,8 @@ def task(
 
 
 def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """Django's decorator, also with `retry`. The function can join transactions on any backend."""
+    """Django's decorator, with the option `retry`. The function can join transactions on any
+    backend."""
 
     def decorated(function: Callable[..., Any]) -> Task:
         return Task(func=function, **options)

@@ -1,8 +1,8 @@
 """The worker: it looks for tasks that are due, claims and runs them, and records how they ended.
 
-One thread looks. It asks all shards at the same time, without consistency, because the claim
-decides. Other threads claim and run what it found. While nothing is found the looks get rarer, up
-to one in `LONGEST_PAUSE`; a task that this process enqueues is looked for at once.
+One thread looks for tasks. It asks all shards at the same time, without consistency, because the
+claim decides. Other threads claim and run what it found. While nothing is found the looks get
+rarer, up to one in `LONGEST_PAUSE`; a task that this process enqueues is looked for at once.
 
 All tasks that a worker runs name one lock, which it holds while it runs tasks and for a lease
 longer. If it dies, other workers see that the lock is not renewed, and place its tasks again.

@@ -29,8 +29,8 @@ log = logging.getLogger(__name__)
 #: was sent or handed to the server. Errors of receivers are only logged.
 page_answered = Signal()
 
-#: Pages that are requested every few seconds. They are logged at DEBUG unless they fail. They are
-#: answered before the URL map is used.
+#: Paths and URL names of pages that are requested every few seconds. They are logged at DEBUG
+#: unless they fail. They are answered before the URL map is used.
 PROBES = {"/healthz": "healthz", "/livez": "livez", "/metrics": "metrics"}
 
 
@@ -74,7 +74,7 @@ def _logged(
         log_now()
     is_asgi = isinstance(request, ASGIRequest)
     if is_asgi and isinstance(response, StreamingHttpResponse) and not response.is_async:
-        # Each part is sent once it is made. Otherwise Django makes all before.
+        # Each part is sent once it is made. Otherwise Django creates all of them before.
         response.streaming_content = _each_in_thread(iter(response))
     return response
 

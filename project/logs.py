@@ -1,6 +1,6 @@
 """Writes log lines, plain or JSON, and hides secrets in them and in crash reports, at any level.
 
-Secrets are passwords, session keys, CSRF and link tokens. They are found in two ways. In paths,
+Secrets are passwords, session keys, CSRF and link tokens. Secrets are found in two ways. In paths,
 also those that a client made up: the part that the URL map calls `token`, so a new URL only has to
 name its parameter so. And anywhere in a text about a request: the values of the request's own
 secrets.

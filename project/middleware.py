@@ -161,7 +161,8 @@ class FormMiddleware(MiddlewareMixin):
 
 
 def _read_form(request: HttpRequest) -> Exception | None:
-    """Read the form, which takes as long as the client sends it. Without success it is empty.
+    """Read the form, which takes as long as the client sends it. It is empty if the keys cannot be
+    read.
 
     Some headers name the codec of a parameter, and parsers and codecs raise whatever they like.
     """

@@ -38,10 +38,10 @@ log = logging.getLogger(__name__)
 CONNECT_SECONDS = 1.0
 READ_SECONDS = 1.5
 
-#: After how long the keys are read again.
+#: The seconds after which the keys are read again.
 FRESH_SECONDS = 300.0
 
-#: How long the start tries. AWS Lambda ends a start after 10 s.
+#: The seconds within which a start must read the keys. AWS Lambda ends a start after 10 s.
 START_SECONDS = 5.0
 
 _TEMPORARY = {"InternalServerError", "ThrottlingException"}

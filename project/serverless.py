@@ -161,7 +161,7 @@ def run_command(event: dict[str, Any], context: Any) -> str:
     except SystemExit as ended:
         raise CommandFailed(f"{name}: ended with exit code {ended.code}") from None
     except Exception as error:
-        # Our log hides secrets. Lambda's line of the error would not.
+        # Our log hides secrets. Lambda's own log line would contain them.
         log.exception("The command %s failed", name)
         raise CommandFailed(f"{name}: {type(error).__name__}; see the log.") from None
     return printed.getvalue()
@@ -179,7 +179,8 @@ def run_tasks(event: dict[str, Any], context: Any) -> dict[str, int]:
 
 
 def _after_restore() -> None:
-    """Let each restored process draw its own random values. Many are restored from one snapshot."""
+    """Let each restored process draw its own random values. Several processes are restored from one
+    snapshot."""
     random.seed()
     begin_process()
     if settings.SECRET_KEY_PARAMETER:

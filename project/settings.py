@@ -270,7 +270,7 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 def _add_headers(headers: Any, path: str, url: str) -> None:
     # Pages load files of other hosts only with it (COEP). Not only where STATIC_HOST is set: a
-    # network could have stored a file before that, for ten years. No file is secret.
+    # network could have stored a file before that, for ten years. The files are not secret.
     headers["Cross-Origin-Resource-Policy"] = "cross-origin"
 
 
@@ -398,7 +398,7 @@ _POLICY = (
     "font-src 'none'; connect-src {}; object-src 'none'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'"
 )
-# Of pages whose script sends requests.
+# The limit of pages whose script sends requests.
 REQUESTING_POLICY = _POLICY.format("'self'")
 # Only features that browsers support. They print a warning for others.
 _FORBIDDEN_FEATURES = """

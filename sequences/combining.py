@@ -20,8 +20,8 @@ itself, and then hands over to the first caller that waits.
 All these moves are methods of `_Queue`, and are made with the combiner's lock held. Outside the
 lock, a caller sleeps or a leader sends.
 
-Known from databases as group commit: DeWitt et al., "Implementation Techniques for Main Memory
-Database Systems", SIGMOD 1984.
+Databases call this group commit: DeWitt et al., "Implementation Techniques for Main Memory Database
+Systems", SIGMOD 1984.
 """
 
 import threading
@@ -129,7 +129,8 @@ class _Queue(Generic[Ask, Answer]):
         )
 
     def leave(self, caller: Caller[Ask, Answer]) -> None:
-        """Take the caller out, wherever it is. A leader hands over to the first that waits."""
+        """Remove the caller from the queue or the group. A leader hands over to the first that
+        waits."""
         if caller in self.waiting:
             self.waiting.remove(caller)
         if self.leader is caller:

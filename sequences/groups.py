@@ -90,7 +90,8 @@ ItemCaller = Caller[Unnumbered, Any]
 
 
 def choose(callers: list[ItemCaller], head: Head) -> list[ItemCaller]:
-    """Return the callers of the next transaction, in order. Decide those whose item is too early.
+    """Return the callers of the next transaction, in order. Decide the callers whose item is too
+    early in the order.
 
     A transaction takes each key once. Therefore, if two callers have the same request id, or write
     the same item by `also`, the second one waits; so do callers that no longer fit. No caller with
@@ -236,8 +237,8 @@ class Group:
 def _issued_before(ask: Unnumbered, guard: Item | None = None) -> NumberedModel | Exception | None:
     """What the same request id issued: the stored item, or the error that answers the caller.
 
-    None if it issued nothing. `guard` is its guard item, if a refusal showed it. Costs 1 request
-    and 4 read units for items of up to 4 KB; without `guard` 1 request and 2 units more.
+    None if the request id was not used. `guard` is its guard item, if a refusal showed it. Costs 1
+    request and 4 read units for items of up to 4 KB; without `guard` 1 request and 2 units more.
     """
     model = type(ask.item)
     if guard is None:

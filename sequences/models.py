@@ -250,7 +250,7 @@ class NumberedModel(Model):
 
     @classmethod
     def _guard_table(cls) -> GuardTable:
-        # For those of request ids.
+        # The table of the guard items of request ids.
         return GuardTable(cls.Meta.table_name, "series", is_own=False)
 
     @classmethod

@@ -12,7 +12,8 @@ callers' deadlines have passed: with replies 5 ms late, one of 2 processes and m
 nothing in 10 seconds, in each of five rounds. At this pace all of them issue, and in the slowest
 process 99 of 100 calls took less than 1.1 seconds.
 
-No clock is read here: `now` is from any clock that does not go back, so it can be simulated.
+This module does not read a clock: `now` is from any clock that does not go back, so it can be
+simulated.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from dataclasses import dataclass, replace
 
 from dynamo.client.retries import pause_seconds
 
-#: How long after a loss a process expects that others issue on the series.
+#: For this time after a rejected group, a process assumes that others issue on the series.
 RIVALRY_SECONDS = 3.0
 
 # Found by `benchmarks.scale`: with these, 4 and 16 processes on one series wait least.

@@ -72,7 +72,8 @@ admin.site.unregister(TaskItem)
 
 @admin.register(User)
 class UserAdmin(StaffAdmin, AccountAdmin):
-    """With the seller and the invoices of an account. All staff may add, correct and delete."""
+    """`AccountAdmin` with the seller and the invoices of an account. All staff may add, correct and
+    delete."""
 
     search_help_text = _(
         "By the first letters of username or email address (at least two), by primary key, the key "

@@ -182,7 +182,7 @@ def _locks(progress: Progress) -> Result:
                 yield lock
 
     def order(lock: LockView) -> Any:
-        """Leases before claims, which are never renewed."""
+        """Leases come before claims, which are never renewed."""
         return lock.state is State.CLAIMED, lock.renewed_at or always, lock.name
 
     shown = [
@@ -346,7 +346,7 @@ class LastReport:
 
     @property
     def newest(self) -> list[str]:
-        """In statistics: the keys of the newest accounts."""
+        """The keys of the newest accounts, in statistics."""
         return list(self.result["accounts"]["newest"]) if self.result else []
 
     @property

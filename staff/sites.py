@@ -86,7 +86,8 @@ class StaffSite(admin.AdminSite):
         return account
 
     def break_lock(self, request: HttpRequest, seen: LockView, reason: str) -> bool:
-        """Take the lock from the holder in `seen`, but from no later one. False if it was free.
+        """Take the lock from the holder in `seen`, but from no later one. False if the lock was
+        free.
 
         Costs 2 requests, 1 read unit and 6 write units; the same again if it was renewed just then.
 
@@ -119,7 +120,7 @@ class StaffSite(admin.AdminSite):
         return redirect_to_login(reverse("admin:index"))
 
     def logout(self, request: HttpRequest, extra_context: object = None) -> Any:
-        """Sign out as on the other pages."""
+        """Sign out in the same way as on the other pages."""
         return LogoutView.as_view()(request)
 
     def password_change(self, request: HttpRequest, extra_context: object = None) -> Any:

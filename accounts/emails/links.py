@@ -57,7 +57,7 @@ def read(purpose: str, token: str, count: int) -> list[str]:
     except signing.BadSignature as error:
         raise BadLink(purpose) from error
     if not isinstance(parts, list) or len(parts) != count:
-        # Made by another version of this site.
+        # Another version of this site made the link.
         raise BadLink(purpose)
     return parts
 

@@ -140,7 +140,8 @@ def confirm_change(pk: str, language: str | None) -> None:
 
 
 def send_sign_up_link(address: str, key: str | None) -> None:
-    """Send the link that makes the sign-up stored under `key`. None: an account has the address."""
+    """Send the link that makes the sign-up stored under `key`. None if an account has the
+    address."""
     sign_up.enqueue(address, key, translation.get_language())
 
 

@@ -46,7 +46,7 @@ def hold_sign_up(
     """
     model = account_model()
     values = model.cleaned(**values)
-    # With the defaults of attributes that no page asks for.
+    # The values include the defaults of attributes that no page asks for.
     user = model(**values)
     uniques = [{name: getattr(user, name) for name in names} for names in model.uniques()]
     refusals = [
@@ -74,7 +74,8 @@ def hold_sign_up(
 def complete_sign_up(
     token: str, *, write: Transaction | None = None
 ) -> tuple[AbstractAccount, str]:
-    """Make the account of the link's sign-up, with a confirmed address. Or return it, if made.
+    """Make the account of the link's sign-up, with a confirmed address. If the account was made
+    before, return it.
 
     The page to go to, or "", is returned as well. It was checked on the host of the sign-up only.
 

@@ -36,7 +36,7 @@ def required() -> tuple[str, ...]:
 #: Added in a file of rejected rows.
 ADDED = ("line", "reason")
 
-#: Ten times what five columns need. A file without line ends must not fill the memory.
+#: Ten times the size that five columns need. A file without line ends must not fill the memory.
 LINE_MAX_BYTES = 100_000
 
 #: Spreadsheets write the separator of their country, and tabs for "Unicode text".
@@ -67,7 +67,7 @@ class Row:
 
 
 class RowFile(ABC):
-    """A file of rows, open for one iteration. Takes the memory of one line.
+    """A file of rows, open for one iteration. Memory holds one line.
 
     If a line cannot be read, the iteration ends after the rows before it, and `fault` says why.
     """

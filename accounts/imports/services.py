@@ -297,7 +297,7 @@ def _registered(candidate: Candidate, user: AbstractAccount, began_at: datetime)
 
 
 def _unchanged_or_rejected(candidate: Candidate, reason: str) -> Result:
-    """Unchanged if one account has both values. Costs 2 requests and 2 read units."""
+    """Nothing is changed if one account has both values. Costs 2 requests and 2 read units."""
     with suppress(account_model().DoesNotExist):
         name = required()[0]
         user = account_model().find(**{name: candidate.values[name]})

@@ -95,7 +95,7 @@ def _parsed(text: str) -> Address | None:
 def browser_name(user_agent: str) -> str:
     """The browser and its system, as far as they are known, in the language of the page.
 
-    Only for people to recognize a session: a browser can send anything.
+    People recognize a session by it. It proves nothing, because a browser can send any text.
     """
     browser = _first(_BROWSERS, user_agent)
     system = _first(_SYSTEMS, user_agent)

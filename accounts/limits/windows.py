@@ -108,7 +108,8 @@ class Slot:
 
 @dataclass(frozen=True)
 class Limit:
-    """At most `times` attempts of each `subject` within `seconds`. No limit if `times` is None.
+    """At most `times` attempts of each `subject` within `seconds`. There is no limit if `times` is
+    None.
 
     With 0 `times`, every attempt is refused.
     """

@@ -1,7 +1,7 @@
 """Mails that tell the owner of an account what was done with it: when, from where, what to do.
 
 Like other mails (`accounts.emails.mails`) they are enqueued, in the transaction of the change where
-that has one. Commands send none.
+that has one. Commands do not send notices.
 
 A browser is known to an account if a cookie names the account. The cookie has the signed keys of up
 to `MOST_ACCOUNTS` accounts that signed in there. Each is valid for a year, or until the password is

@@ -7,8 +7,8 @@ session has ended (`accounts.sessions.middleware`). A session ends two weeks (`S
 after its sign-in at the latest.
 
 Every write is one UpdateItem of single entries under a condition that it makes false itself.
-Therefore, a late or repeated write brings no session back. None increases `version`: no form
-depends on them.
+Therefore, a late or repeated write brings no session back. They do not increase `version`, because
+no form depends on them.
 
 Code that does not read the map, such as `django.contrib.auth.get_user` or a websocket, compares the
 session auth hash, which contains the account's `sessionEpoch`. `end_all` and `end_others` draw a

@@ -74,7 +74,7 @@ def begin_session(
 def register_signed_in(
     request: HttpRequest, *, write: Transaction | None = None, **values: Any
 ) -> AbstractAccount:
-    """`accounts.services.register`, with the visitor's session. Saves the write of `begin`.
+    """`accounts.services.register`, with the visitor's session. This saves the write of `begin`.
 
     The account's `session_id` is that of the session, for `login`. If the form was sent before, it
     has none, and the session begins as any other.

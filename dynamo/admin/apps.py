@@ -17,7 +17,7 @@ def _check(app_configs: object, **kwargs: object) -> list[checks.CheckMessage]:
 
 
 class SimpleAdminConfig(AppConfig):
-    """Without automatic discovery. A subclass may name another `default_site`."""
+    """Like contrib's, without automatic discovery. A subclass may name another `default_site`."""
 
     name = "dynamo.admin"
     label = "admin"

@@ -270,7 +270,7 @@ class ListAdmin(Options[M]):
         try:
             begins = unique is not None and unique.beginning(text)
         except ValueError:
-            # Too few letters.
+            # The search has too few letters.
             begins = ""
         if not begins:
             return Page(found, None)

@@ -109,7 +109,7 @@ def check_model_admin(model_admin: object) -> list[CheckMessage]:
     ]
 
 
-#: Texts, with what to declare instead.
+#: Texts that say what to declare instead.
 Problems = Iterator[tuple[str, str | None]]
 
 
@@ -160,7 +160,7 @@ def _not_asked(model_admin: Any) -> Problems:
 
 
 def _additions(model_admin: Any) -> Problems:
-    """Why nothing can be added."""
+    """The reason why items cannot be added."""
     # A class that overrides the method decides itself who may add items.
     if type(model_admin).has_add_permission is ListAdmin.has_add_permission:
         try:

@@ -82,7 +82,7 @@ class AdminSite(contribs.AdminSite):
 
     def __init__(self, name: str = "admin") -> None:
         super().__init__(name)
-        # Instead of contrib's.
+        # Replaces contrib's.
         self.add_action(cast(Any, delete_selected))
         #: Models that cannot be registered, with their ModelAdmin: `check` names them.
         self.refused: list[tuple[object, object]] = []

@@ -57,7 +57,8 @@ def clean_new_email(address: str) -> str:
 
 
 def comparable_email(address: str) -> str:
-    """The local part case-folded, the domain as punycode. Takes the beginning of an address, too.
+    """The local part case-folded, the domain as punycode. The beginning of an address is accepted
+    as well.
 
     Raises:
         ValueError: not a valid domain (idna's errors are ValueErrors).

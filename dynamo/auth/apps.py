@@ -3,7 +3,7 @@ from django.core.checks import CheckMessage, Error, Tags, register
 
 
 class AuthConfig(AppConfig):
-    """Brings the commands of contrib.auth. Its label leaves "auth" to that app."""
+    """Replaces the commands of contrib.auth. Its label leaves "auth" to that app."""
 
     name = "dynamo.auth"
     label = "dynamo_auth"

@@ -44,7 +44,7 @@ class PasswordChangeForm(RepeatableMixin, djangos.PasswordChangeForm):
 class UserCreationForm(SetPasswordMixin, ModelForm[AbstractUser]):
     """A new user, with a password that is typed twice, and that AUTH_PASSWORD_VALIDATORS accept.
 
-    Sent twice it creates one user. A subclass names further fields in its `Meta`.
+    A form that is sent twice creates one user. A subclass names further fields in its `Meta`.
     """
 
     password1, password2 = SetPasswordMixin.create_password_fields()

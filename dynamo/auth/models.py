@@ -63,7 +63,7 @@ class _Models(dict[str, Any]):
 
 
 class UserOptions(Options):
-    """Of a user model."""
+    """The options (`_meta`) of a user model."""
 
     @cached_property
     def by_name(self) -> dict[str, AttributeField]:
@@ -166,7 +166,7 @@ class AbstractUser(AbstractBaseUser):
     group_model: ClassVar[type[AbstractGroup] | None] = None
 
     def __init_subclass__(cls, **options: object) -> None:
-        # Before the attributes are read.
+        # This runs before the attributes are read.
         for name in ("username", "email"):
             if getattr(cls, name) is None:
                 setattr(cls, f"unique_{name}", None)
@@ -249,7 +249,7 @@ class AbstractUser(AbstractBaseUser):
         send_mail(subject, message, from_email, [address], **options)
 
     def clean(self) -> None:
-        """As Django's: name and email address in one spelling. Every spelling is compared alike."""
+        """As Django's: name and email address in one spelling. All spellings are equal."""
         setattr(self, self.USERNAME_FIELD, self.normalize_username(self.get_username()))
         if address := getattr(self, self.EMAIL_FIELD, None):
             setattr(self, self.EMAIL_FIELD, UserManager.normalize_email(address))

@@ -43,7 +43,7 @@ _LOCATION = re.compile(r"[A-Za-z0-9_.-]{0,40}")
 _OF_SESSIONS = "@sessions"
 _OPTIONS = {"TIMEOUT", "KEY_PREFIX", "VERSION", "KEY_FUNCTION", "OPTIONS"}
 
-#: None for a value that never ends.
+#: None for a value that does not expire.
 Seconds = float | None
 
 #: None for the version of the cache's options.
@@ -91,7 +91,7 @@ class DynamoCache(AltersData, BaseCache):
     )
 
     def __init__(self, location: Any, params: dict[str, object]) -> None:
-        """As Django makes it of an entry of CACHES. Wrong options are refused by each call."""
+        """Django creates it from an entry of CACHES. Wrong options are refused by each call."""
         super().__init__(params)
         #: What is wrong with the options. Not an error here: Django's checks make each cache.
         self.problem = _problem_of(location, params)

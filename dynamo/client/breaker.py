@@ -13,7 +13,7 @@ that time, so visitors wait for an answer that cannot come.
 
 Only code inside `failing_fast()` is refused. Commands, lock renewals and health checks are always
 sent: they are few, they pause between attempts, and a lease must be renewed as soon as DynamoDB is
-back. Their results count, too.
+back. Their results count as well.
 
 Source: M. Nygard, "Release It!", 2007 (Circuit Breaker).
 """

@@ -37,11 +37,11 @@ def pages(
 ) -> Iterator[list[Item]]:
     """The `attributes` (stored names) of every item of `table`, page by page, in no order.
 
-    Without `attributes` whole items. Each segment reads one page ahead, so at most `segments` pages
-    of 1 MB (or `page_limit` items) are in memory. Not isolated from transactions: of a transaction
-    that commits in the meantime, one item may be read as before and another as after it. Costs 1
-    request per page and 1 read unit per 4 KB of all that is stored, whatever `attributes` leaves
-    out.
+    Without `attributes`, whole items are read. Each segment reads one page ahead, so at most
+    `segments` pages of 1 MB (or `page_limit` items) are in memory. Not isolated from transactions:
+    of a transaction that commits in the meantime, one item may be read as before and another as
+    after it. Costs 1 request per page and 1 read unit per 4 KB of all that is stored, whatever
+    `attributes` leaves out.
 
     `places` has one entry per segment: the key after which it is read, {} for its beginning, None
     if it was read to its end. When the next page is asked for, it says how far the pages before it

@@ -47,7 +47,7 @@ _DEFAULT_SECONDS = 5.0
 #: is rare under load, because the pool hands out the connection that was used last.
 IDLE_SECONDS = 5.0
 
-# By host. These are the hosts of the clients' endpoints, so their number does not grow.
+# Keyed by host. These are the hosts of the clients' endpoints, so their number does not grow.
 _lookups: PerProcess[dict[str, Background[list[str]]]] = PerProcess(dict)
 
 

@@ -198,7 +198,7 @@ def _fixed() -> ReadOnlyCredentials | None:
     return found.get_frozen_credentials()
 
 
-#: Of this process, for all its clients.
+#: Belongs to this process, for all its clients.
 of_process: PerProcess[ProcessCredentials] = PerProcess(lambda: ProcessCredentials(_fixed()))
 
 

@@ -386,7 +386,7 @@ def _is_free(host: str, port: int) -> bool:
     if _listens(host, port):  # on macOS binding succeeds if a server listens on all addresses
         return False
     with socket.socket() as probe:
-        # As servers do: old connections in TIME_WAIT do not count.
+        # Old connections in TIME_WAIT do not block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((_ALL, port))

@@ -33,7 +33,7 @@ class Outcome:
     request: Request
     #: The item that the request asked for with `ReturnValues`, if the write was done.
     item: Item | None = None
-    #: Why it was not done.
+    #: The reason why the write was not done.
     refused: ConditionFailed | None = None
 
     def __bool__(self) -> bool:
@@ -315,7 +315,7 @@ class Write:
         return self.changes is None or self.changes.is_repeatable
 
     def is_proven(self, stored: Item | None) -> bool:
-        """Whether `stored` has what this write alone leaves. Equal values prove nothing."""
+        """Whether `stored` has what this write alone leaves. Equal values are not a proof."""
         return self.is_drawn and self.is_done(stored)
 
     def note_unanswered(self) -> None:

@@ -62,6 +62,6 @@ class State:
         return self.values.get("places") or [{}] * bulk.SEGMENTS
 
     def end(self) -> None:
-        """Forget it: the command has done everything."""
+        """Delete the state, because the command is complete."""
         if self.file:
             self.file.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""`Model`: items that keep their promises.
+"""`Model`: items whose declared rules hold.
 
     class Member(Model):                       # key `pk` (a random UUID) and `version` come with it
         class Meta:
@@ -179,7 +179,7 @@ class Model(AltersData, Habitual, metaclass=ModelMeta):
         "insert_once",
     )
 
-    #: Of `create`, `change` and PynamoDB's constructor.
+    #: The parameters of `create`, `change` and PynamoDB's constructor.
     _parameters: ClassVar[set[str]] = {
         "add",
         "condition",

@@ -239,7 +239,7 @@ class ItemObject(Keyed):
         for name, stored_name, attribute in self._named_attributes() if among is None else among:
             value = self.attribute_values.get(name)
             stored = before.get(stored_name)
-            # Most are absent.
+            # Most attributes are absent.
             if value is stored is None:
                 continue
             if not _is_stored_as(attribute, value, stored):

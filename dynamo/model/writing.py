@@ -270,7 +270,7 @@ class Writable(Creatable):
             if stored is None and added:
                 stored = read_item(self._address())
                 if stored is None:
-                    # It was deleted since. The commit is a success nevertheless.
+                    # The item was deleted in the meantime. The commit is a success nevertheless.
                     return
             self._become(left if stored is None else stored, before, written)
 

@@ -47,7 +47,7 @@ def _ending(seconds: float, *deadlines: ContextVar[float | None]) -> Iterator[No
 def at_most(seconds: float) -> AbstractContextManager[None]:
     """Give the body a page's deadline that nothing moves, not even `uncounted`.
 
-    For a process that the system ends soon after the deadline.
+    Used by a process that the system ends soon after the deadline.
     """
     return _ending(seconds, _last_at, _page_ends_at, _ends_at)
 

@@ -206,7 +206,7 @@ class Gate:
         return GateFull(self._name, is_own=is_own)
 
     def let_in(self) -> None:
-        """Let in as many as may be. Only while `changed` is held."""
+        """Admit as many pages as the gate allows. Call it only while `changed` is held."""
         inside = Counter(place.key for place in self._places if place.is_in)
         while inside.total() < self._at_once:
             waiting = [

@@ -4,7 +4,7 @@
 def printable(text: str) -> str:
     """`text` in one line, with control characters and invalid Unicode escaped.
 
-    For text of unknown origin: it could otherwise control the terminal.
+    Use it for text of unknown origin, which could otherwise control the terminal.
     """
     return "".join(
         sign if sign.isprintable() else sign.encode("unicode_escape", "surrogatepass").decode()

@@ -20,8 +20,8 @@ THREADS = 8
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# For all pages of a process. A call that finds no free thread is made by its caller, so no page
-# waits for another one's requests, and calls may be nested.
+# The threads are shared by all pages of a process. A call that finds no free thread is made by its
+# caller, so no page waits for another one's requests, and calls may be nested.
 _together = PerProcess(lambda: ThreadPoolExecutor(THREADS, thread_name_prefix="together"))
 
 # A call in it waits for replies only: not for another call, nor for a lock.
@@ -62,7 +62,7 @@ def together(*calls: Callable[[], object]) -> list[Any]:
     """Make `calls` at the same time and return their results, in order.
 
     They share the caller's deadline and tally. If some fail, the error of the first one is raised;
-    later calls may then not have been made. None is under way when this ends.
+    later calls may then not have been made. All calls have ended when this returns.
     """
     first, *others = calls
     futures: list[Future[object]] = []

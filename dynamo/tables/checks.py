@@ -70,7 +70,7 @@ _SIGNALS = (
 )
 _PACKAGES = ("accounts", "locks", "outbox", "sequences", "uploads")
 
-#: How many items of a table are read. Guard items count.
+#: How many items of a table are read. Guard items are counted as well.
 SAMPLE = 100
 
 _VALUES = {"S": {"S": "0"}, "N": {"N": "0"}, "B": {"B": b"0"}}
@@ -137,7 +137,8 @@ def check_overrides(app_configs: object, **kwargs: object) -> list[CheckMessage]
 
 @register(Tags.caches, TAG)
 def check_caches(app_configs: object, **kwargs: object) -> list[CheckMessage]:
-    """Check the options of each cache, and that sessions are in a `DynamoCache`. No request."""
+    """Check the options of each cache, and that sessions are in a `DynamoCache`. This check sends
+    no request."""
     found = [
         _finding("E008", f"CACHES[{alias!r}]: {cache.problem}")
         for alias in caches

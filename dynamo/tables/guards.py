@@ -1,8 +1,8 @@
 """Checks and repairs the guard items of a model: each item has its own, each belongs to an item.
 
 The engine is `checking.findings`. An item claims the guard items of its values, a guard item claims
-the owner that it names: a correct guard item is two claims that name one item. Everything else is
-suspect. It is confirmed and repaired by a `Snapshot`.
+the owner that it names: a correct guard item is two claims that name one item. All other items are
+suspects. It is confirmed and repaired by a `Snapshot`.
 
 Items are examined as DynamoDB sends them, not as objects: a damaged item must be reported, and
 cannot be if reading it as an object fails.
@@ -38,7 +38,7 @@ Fault = Literal["missing", "orphaned", "foreign", "unsearchable"]
 #: `repaired`, `shared` (no repair can settle it), or empty.
 Found = tuple[str, str, str]
 
-#: Those that are errors.
+#: The findings that are errors.
 FAULTS: tuple[Fault, ...] = ("missing", "orphaned", "foreign")
 
 
@@ -69,8 +69,8 @@ def is_searchable(model: type[Model], guard_key: str, guard: Item) -> bool:
 def claims_of(model: type[Model], item: Item) -> tuple[list[str], str]:
     """The keys of the guard items that the stored `item` must have.
 
-    Also the stored name of an attribute that cannot be compared: damaged, impossible to normalize,
-    or absent though required. Empty if there is none.
+    The second value is the stored name of an attribute that cannot be compared: damaged, impossible
+    to normalize, or absent though required. The name is empty if all can be compared.
     """
     keys, unusable = [], ""
     for unique in model.guarded():

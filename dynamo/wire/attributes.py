@@ -37,7 +37,7 @@ from pynamodb.constants import BOOLEAN, NUMBER, STRING
 
 Value = TypeVar("Value")
 
-#: DynamoDB's numbers: 38 digits, 1E-130 to 9.99E+125. Too large a number is inexact.
+#: DynamoDB's numbers: 38 digits, 1E-130 to 9.99E+125. A number that is too large is inexact.
 _NUMBERS = Context(prec=38, Emin=-130, Emax=125, traps=[InvalidOperation, Inexact, Subnormal])
 
 #: Options of some attributes only.

@@ -235,7 +235,8 @@ def _declared(document: Any) -> tuple[InputAttribute[object], ...]:
     return tuple(declared)
 
 
-#: The attributes that a dataclass declares, in order. Remembered: this is called for every line.
+#: The attributes that a dataclass declares, in order. The result is cached, because this is called
+#: for every line.
 fields_of: Callable[[object], tuple[InputAttribute[object], ...]] = cache(_declared)
 
 
@@ -264,7 +265,8 @@ def from_wire(document: type, wire: Item, prefix: str = "") -> dict[str, Any]:
 
 @cache
 def _stored_fields(document: object, prefix: str) -> list[tuple[str, InputAttribute[object]]]:
-    """The fields with their stored names: with a `prefix`, `sellerVatId`. Remembered, too."""
+    """The fields with their stored names: with a `prefix`, `sellerVatId`. The result is cached as
+    well."""
     return [
         (in_camel_case(f"{prefix}_{item.name}".strip("_")), item) for item in fields_of(document)
     ]

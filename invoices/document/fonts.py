@@ -71,7 +71,7 @@ def _of_noto_core(script: str, *wheels: tuple[str, str]) -> Family:
 
 _EMOJI = Family("Noto Color Emoji", (), "fonts-noto-color-emoji", ("NotoColorEmoji.ttf",))
 
-#: In the order in which a character is looked for.
+#: The fonts, in the order in which they are searched for a character.
 FAMILIES = (
     # Latin, Greek, Cyrillic, Devanagari.
     Family("Noto Sans", (("fontpkg_noto_sans", "files/NotoSans[wdth,wght].ttf"),)),

@@ -14,10 +14,11 @@ invoices of sellers whose profile names a country: without one, nothing is known
     JP      Article 57-4 (1) of the Consumption Tax Act              by trade, not by amount
     US      No law of VAT. Neither the federal government nor a state requires more than a form has.
 
-Of other countries nothing is known. Rules that depend on facts that an invoice does not have, such
-as the seller's turnover, are not checked. Nor are the four mentions that French invoices get with
-electronic invoicing, from September 2026 or 2027 by the seller's size: the customer's SIREN, the
-place of delivery, whether goods or services are sold, and VAT on debits. A note can name them.
+The rules of other countries are not included. Rules that depend on facts that an invoice does not
+have, such as the seller's turnover, are not checked. Nor are the four mentions that French invoices
+get with electronic invoicing, from September 2026 or 2027 by the seller's size: the customer's
+SIREN, the place of delivery, whether goods or services are sold, and VAT on debits. A note can name
+them.
 """
 
 from collections.abc import Iterator
@@ -54,7 +55,7 @@ _SMALL = {
 _OWED_BY_CUSTOMER = {"reverse_charge", "intra_community"}
 
 
-#: An invoice in which nothing was typed yet. It will have VAT.
+#: An invoice in which nothing was typed yet. It is assumed to have VAT.
 _NOTHING_TYPED = Contents(
     Customer(""), (Line("", Decimal(1), Decimal(1), vat_rate=Decimal(1)),), currency=""
 )
@@ -80,7 +81,7 @@ def missing(
 ) -> Iterator[Lack]:
     """What the law requires and `contents` lacks; by default, a form in which nothing was typed.
 
-    Nothing if the seller names no country. `is_named` says whether the profile has a name. A
+    Returns nothing if the seller has no country. `is_named` says whether the profile has a name. A
     username is not one.
     """
     country, customer = seller.country, contents.customer

@@ -38,7 +38,7 @@ _ORGANIZATION = re.compile(
 
 
 def contents_of(invoice: Invoice) -> dict[str, object]:
-    """Everything the template prints."""
+    """All values that the template prints."""
     day = invoice.issued_at
     title = _("Credit note %(number)s") if invoice.is_credit_note else _("Invoice %(number)s")
     title = _("Draft of an invoice") if invoice.is_draft else title % {"number": invoice.label}
@@ -68,7 +68,7 @@ def contents_of(invoice: Invoice) -> dict[str, object]:
             "note": _("Note"),
             "page": _("Page %(number)s of %(count)s") % {"number": "{number}", "count": "{count}"},
         },
-        # Across each page.
+        # The text that is printed across each page.
         "mark": pgettext("across the PDF of a preview", "DRAFT") if invoice.is_draft else void,
         "voided": _banner(_voided(invoice), invoice.void_reason) if invoice.is_voided else None,
         "credited": _banner(credited, invoice.credit_reason) if invoice.is_credit_note else None,
@@ -83,7 +83,7 @@ def contents_of(invoice: Invoice) -> dict[str, object]:
         "remarks": [_lines(item) for item in remarks_of(invoice)],
         "terms": "" if invoice.is_credit_note else _lines(invoice.payment_terms),
         "bank": bank,
-        # As SVG, as wide as its squares.
+        # The code as SVG, with one unit per square.
         "code": code.svg_inline(border=0) if code else "",
         "note": _lines(invoice.note),
     }

@@ -58,7 +58,7 @@ def missing(invoice: Invoice) -> list[str]:
 
 
 def lacks(invoice: Invoice) -> Iterator[Lack]:
-    """As `missing`, with the fields."""
+    """Like `missing`, but with the fields."""
     seller, customer = invoice.seller, invoice.customer
     categories = {share.category for share in invoice.totals.shares}
     if invoice.is_voided:

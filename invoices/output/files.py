@@ -219,7 +219,8 @@ def _invoice_rows(record: Record) -> Iterator[Row]:
 
 
 def _line_rows(record: Record) -> Iterator[Row]:
-    """Each line. Net amounts add up to the net total of the invoice, also if prices include tax."""
+    """The rows of each line. Net amounts add up to the net total of the invoice, also if prices
+    include tax."""
     invoice = record.invoice
     for number, (line, net) in enumerate(zip(invoice.lines, invoice.line_nets(), strict=True), 1):
         yield {
@@ -306,7 +307,7 @@ YEAR_FILES: dict[str, Callable[[Iterable[Record]], Iterator[bytes]]] = {
 
 
 class _Sink(io.RawIOBase):
-    """Collects what a ZipFile writes until it is taken. It cannot seek."""
+    """Collects what a ZipFile writes until it is taken. The file cannot seek."""
 
     _written = b""
 

@@ -40,7 +40,7 @@ WAIT_SECONDS = 60.0
 #: How many computations wait, and how many of one account: a page, a download, a few mails.
 WAITING, WAITING_OF_ACCOUNT = 96, 16
 
-#: How often an idle helper looks whether its parent lives. Usually the pipe tells it at once.
+#: How often an idle helper looks whether its parent lives. Usually the pipe reports this at once.
 LOOK_SECONDS = 5.0
 
 #: What the helper has of the site's settings and environment.

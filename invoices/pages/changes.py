@@ -67,7 +67,7 @@ class SendForm(RequestIdForm):
 
 
 class ChangeView(OwnFormView):
-    """Asks for one value and makes one change of an invoice. Subclasses make it."""
+    """Asks for one value and makes one change of an invoice. Subclasses make the change."""
 
     refused_at: str | None = "reason"
 

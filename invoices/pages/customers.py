@@ -174,7 +174,7 @@ class CustomerView(InLineMixin, CustomerFormView):
 
 
 class CustomerDeleteView(CustomerFormView):
-    """Asks, and deletes a customer."""
+    """Deletes a customer after a confirmation."""
 
     template_name = "invoices/customer_delete.html"
     form_class = VersionForm

@@ -278,7 +278,7 @@ class InvoiceForm(RequestIdForm):
     def typed_draft(self) -> Draft:
         """What was typed, as far as it is known, or what a new form begins with, unchecked.
 
-        Unknown values are at their defaults.
+        Unknown values have their defaults.
         """
         if not self.is_bound:
             shown = {name: self[name].value() or _UNKNOWN[name] for name in TYPED_FIELDS}

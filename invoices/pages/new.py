@@ -56,7 +56,7 @@ class LocalLimit:
         self._counts = LocMemCache(f"limit {id(self)}", options)
 
     def take(self, subject: str) -> bool:
-        """Count a request of `subject`. False if it is one too many."""
+        """Count a request of `subject`. False if the limit is exceeded."""
         self._counts.add(subject, 0)
         # The window may have ended in between.
         with suppress(ValueError):
@@ -221,7 +221,7 @@ class InvoiceNewView(SellerMixin, InLineMixin, OwnFormView):
         return context | forms.checks_of(*about, **known)
 
     def act(self, form: forms.InvoiceForm) -> HttpResponse:
-        """Issue it. The same form sent again leads to the same invoice."""
+        """Issue the invoice. The same form sent again leads to the same invoice."""
         draft = form.draft()
         # Refuses the dates, too, if midnight has passed since the form was checked.
         invoice = issue_invoice(

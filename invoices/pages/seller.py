@@ -38,7 +38,7 @@ class PaymentForm(PartialForm[SellerProfile]):
 
 
 class SellerView(SellerMixin, KeepFormMixin, RedirectURLMixin, OwnFormView):
-    """Who sells. It leads back to the page in `next`."""
+    """The form of the seller. It leads back to the page in `next`."""
 
     template_name = "invoices/seller.html"
     form_class: Any = SellerForm

@@ -84,8 +84,8 @@ def add_customer(account: str, customer: Customer, *, request_id: str) -> Custom
             values = _values_of(replace(customer, number=str(number)))
             with Transaction() as write:
                 item = CustomerItem(account, request_id, **values).insert(write=write)
-                # All that were counted had lower numbers, and each addition draws one. Therefore,
-                # nothing was added since.
+                # All that were counted had lower numbers, and each addition draws one. This shows
+                # that no customer was added since.
                 is_last = Path("currentValue") == number
                 write.check(Counter(counter), is_last, otherwise=_Overtaken())
                 exists = account_model().pk.exists()
@@ -164,7 +164,7 @@ def delete_address_book(account: str) -> None:
 
     Costs 1 request per MB, and 1 request and 25 write units per 25 customers.
     """
-    # Their keys alone, which are never damaged.
+    # Only their keys are read, which are never damaged.
     found = CustomerItem.query(account, attributes_to_get=["id"])
     while ids := [item.id for item in islice(found, DELETED_TOGETHER)]:
         keys = [{"account": {"S": account}, "id": {"S": id_}} for id_ in ids]

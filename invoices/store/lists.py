@@ -307,7 +307,7 @@ def states_of(account: str) -> Iterator[Item]:
             yield from items
 
 
-#: Above the number of each invoice.
+#: A number above those of all invoices.
 _ABOVE_ALL = 10**16
 
 

@@ -43,7 +43,7 @@ class SeriesCheckCommand(DynamoCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object per series")
 
     def reports(self, options: dict[str, object]) -> Iterator[SeriesReport]:
-        """The reports to print. Subclasses implement it."""
+        """The reports to print. Subclasses implement this method."""
         raise NotImplementedError
 
     def counts(self, report: SeriesReport) -> dict[str, int]:

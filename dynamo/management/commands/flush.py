@@ -33,7 +33,7 @@ class Command(DynamoCommand, flush.Command):
 
     def handle(self, **options: Any) -> None:
         if has_database() and not options["dynamodb"]:
-            # Without a word if a program calls it: Django's tests do after each test.
+            # The command prints nothing if a program calls it: Django's tests do after each test.
             if options["interactive"]:
                 self.stderr.write("DynamoDB is left out: give --dynamodb to empty its tables.")
             super().handle(**options)

@@ -9,7 +9,8 @@ from django.db import connections
 
 
 class NothingToMigrate(BaseCommand):
-    """Goes before one of Django's commands. Without a database it does nothing and says so."""
+    """A mixin for one of Django's commands. Without a database it prints that there is nothing to
+    do."""
 
     help = "Says that there is nothing to migrate; createtables creates the tables."
     requires_system_checks = ()

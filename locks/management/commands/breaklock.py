@@ -11,7 +11,7 @@ from dynamo.runtime.terminal import printable
 from locks.management.base import as_row, lock_name
 from locks.registry import State, break_lock, look
 
-#: By the state that the lock had.
+#: The texts, by the state that the lock had.
 _SAID = {
     State.HELD: "is free now",
     State.CLAIMED: "is no longer claimed",

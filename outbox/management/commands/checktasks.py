@@ -18,7 +18,7 @@ from outbox.worker import stored_tasks
 
 
 class Command(DynamoCommand):
-    """Prints what is wrong. Exit code 1 if something is."""
+    """Prints what is wrong. The exit code is 1 if it finds a problem."""
 
     help = "Find tasks that wait for long, have failed, cannot run, or are damaged."
 
