@@ -32,7 +32,7 @@ LIMITS = {
 }
 
 DEFAULTS: dict[str, Any] = {
-    # Mailed links begin with it, whatever host a request names. Without it no mail is sent.
+    # Mailed links begin with it, not with the host of a request. Without it no mail is sent.
     "ACCOUNTS_SITE_ORIGIN": "",
     # What mails call the site; empty: the host of its origin.
     "ACCOUNTS_SITE_NAME": "",

@@ -84,7 +84,7 @@ class AccountForm(forms.Form):
         return {name: value for name, value in self.cleaned_data.items() if name in names}
 
     def faults(self) -> list[str]:
-        """The errors for people who see no form, each with the label of its field."""
+        """The errors as text, each with the label of its field, for commands."""
         return [
             f"{self.fields[name].label}: {' '.join(map(str, errors))}"
             for name, errors in self.errors.items()
@@ -146,7 +146,7 @@ class PartialForm(ModelForm[M]):
             sent: Any = self.data.copy()  # type: ignore[attr-defined]  # a dict's, a QueryDict's
             for name in self.model_fields:
                 key = self.add_prefix(name)
-                # A box that is not ticked is not sent, either.
+                # Browsers do not send a box that is not ticked.
                 if self.fields[name].widget.value_omitted_from_data(sent, MultiValueDict(), key):
                     sent.setdefault(key, self.initial.get(name))
             self.data = sent

@@ -152,13 +152,14 @@ class AbstractAccount(AbstractUser):
     )
 
     def __init_subclass__(cls, **options: object) -> None:
-        # Not errors of each model, as the library makes them.
+        # These are not errors of each model, which the library creates.
         cls.Stale, cls.Taken, cls.RequestIdReused = StaleUser, ValueTaken, AccountRequestReused  # type: ignore[assignment]  # not of the library's tree
         super().__init_subclass__(**options)
 
     @property
     def itself(self) -> Self:
-        """The account, also of Django's lazy `request.user`: transactions know it by identity."""
+        """The account, unwrapped from Django's lazy `request.user`, because transactions compare
+        objects by identity."""
         return self
 
     @property

@@ -31,7 +31,8 @@ from dynamo.wire.types import Item
 
 @sensitive_variables()
 def _is_password(user: AbstractAccount, password: str) -> bool:
-    # Without an upgrade of an outdated hash: the caller's copy of the account would lack it.
+    # An outdated hash is not replaced, because the caller's copy of the account would not have the
+    # new one.
     return check_password(password, user.password)
 
 

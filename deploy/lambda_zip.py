@@ -109,7 +109,7 @@ def copy_site(folder: Path) -> None:
         cwd=folder,
         env={
             "PATH": os.environ["PATH"],
-            # Not the packages in the folder: those are for another machine.
+            # The packages in the folder are not used, because they are for another machine.
             "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path[1:]]),
             "DJANGO_SECRET_KEY": "of-the-build-only",
             "DJANGO_ALLOWED_HOSTS": "localhost",

@@ -73,7 +73,8 @@ STORED = _("Stored now: %(value)s")
 TOO_LARGE = _("This is too large to be stored.")
 
 if TYPE_CHECKING:
-    # Python has defaults since 3.13. They let apps leave the model out: `class Members(ListView)`.
+    # Python has defaults since 3.13. The defaults let apps leave the model out: `class
+    # Members(ListView)`.
     from typing_extensions import TypeVar as WithDefault
 
     M = WithDefault("M", bound=Model, default=Any)

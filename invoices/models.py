@@ -6,7 +6,7 @@
     <account pk>#<year>            1, 2, 3 …    an invoice; see `invoices.store.records.to_item`
     requestId#<account pk>#<id>    0            the guard item of a request id, for all years
 
-`invoicestates`, under the same keys: what happened to an invoice after it was issued.
+`invoicestates`, under the same keys: the events after an invoice was issued.
 
 `customers`, the address books:
 
@@ -137,7 +137,7 @@ class PaymentDays(InputAttribute[int], IntegerAttribute):
 
 
 class SellerProfile(Model):
-    """What the invoices of an account say of their seller, and what new ones begin with.
+    """The details of an account as the seller of invoices, and the defaults of new invoices.
 
     `invoices.store.sellers` reads and changes it. An account has it since its user first opened the
     form.

@@ -67,7 +67,7 @@ ENDING_SECONDS = 2.0
 
 class _State(Enum):
     HELD = "held"
-    #: From the call of `release` on, even if it gets no answer.
+    #: True after `release` was called, even if it got no answer.
     RELEASED = "released"
     LOST = "lost"
 

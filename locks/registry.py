@@ -208,8 +208,9 @@ def break_lock(
 
     From then on the holder's renewals are refused, and so are transactions with `Lease.hold_in`.
     The holder learns it at its next renewal, so if it still runs, break its lock only if the system
-    that the lock protects compares fencing tokens. The stored token stays, so the next holder's is
-    higher. With `as_seen`, the lock is broken only if it still has the holder that was seen.
+    that the lock protects compares fencing tokens. The stored token stays, so that of the next
+    holder is higher. With `as_seen`, the lock is broken only if it still has the holder that was
+    seen.
 
     Costs 2 requests, 1 read and 1 write unit; the same again if the holder renewed in between.
 

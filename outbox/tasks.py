@@ -28,8 +28,8 @@ class Retry:
     """When an attempt that failed is repeated.
 
     - `attempts`: how many there are at most; 1: none is repeated.
-    - `delay`: how many seconds the first repetition waits at most. Each further one may wait twice
-      as long. The time is random, from 0 on.
+    - `delay`: how many seconds the first repetition waits at most. Each further attempt may wait
+      twice as long. The time is random, from 0 on.
     - `longest`: the limit of these times.
     - `never`: errors after which nothing is repeated: classes, or their paths as texts.
     """

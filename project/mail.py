@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 class EmailBackend(smtp.EmailBackend):
     def open(self) -> bool | None:
-        """Connect with the password as it is now. Costs 1 request to SSM.
+        """Connect with the current password. Costs 1 request to SSM.
 
         Raises:
             ParameterUnavailable: the password cannot be read. The log says why.

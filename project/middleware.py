@@ -43,7 +43,7 @@ MOST_WAITING = 96
 
 _CHUNK_BYTES = 64 * 1024
 
-# As nginx, HAProxy, Envoy and this site make them: 32 hex digits, or a UUID with hyphens.
+# The form of nginx, HAProxy, Envoy and this site: 32 hex digits, or a UUID with hyphens.
 _REQUEST_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 

@@ -63,7 +63,7 @@ _ASCII = bytes(range(128))
 log = logging.getLogger(__name__)
 
 start()
-# A process makes one page at a time, and AWS ends it when it takes too long.
+# A process makes one page at a time. AWS ends the process if a page takes too long.
 compute_here()
 _respond = make_lambda_handler(WsgiApplication(), binary_support=True)
 

@@ -355,7 +355,7 @@ if PRODUCTION:
 LOG_FORMAT = env.read("DJANGO_LOG_FORMAT", one_of("json", "plain")) or (
     "plain" if DEBUG else "json"
 )
-# Logs what each command cost, as for each page.
+# Logs the cost of each command, as for pages.
 LOG_COMMANDS = env.read("DJANGO_LOG_COMMANDS", flag)
 # A request that sends it as a bearer token gets the metrics. Without it nothing is measured.
 METRICS_TOKEN = env.read("DJANGO_METRICS_TOKEN", environment.bearer_token)

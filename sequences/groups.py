@@ -238,7 +238,7 @@ def _issued_before(ask: Unnumbered, guard: Item | None = None) -> NumberedModel 
     """What the same request id issued: the stored item, or the error that answers the caller.
 
     None if the request id was not used. `guard` is its guard item, if a refusal showed it. Costs 1
-    request and 4 read units for items of up to 4 KB; without `guard` 1 request and 2 units more.
+    request and 4 read units for items of up to 4 KB; without `guard`, 1 request and 2 units more.
     """
     model = type(ask.item)
     if guard is None:

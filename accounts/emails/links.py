@@ -1,7 +1,7 @@
 """Links in mails: their tokens, and the links that confirm or change an email address.
 
 A token is signed, for one purpose, and valid for three days. The signature only proves that this
-site made the link, and when. What a link may do depends on what is stored when it is followed.
+site made the link, and when. The stored account decides what a link may do when it is followed.
 Therefore, it works once, and only for its account and address.
 
 A link to the account's address confirms it. It contains the account's `confirmation_id`, which

@@ -105,7 +105,7 @@ def url(url_name: str, *parts: str) -> str:
     """The absolute URL of a page of this site.
 
     It starts with `ACCOUNTS_SITE_ORIGIN`, because the sender of a request can choose its host, and
-    so could make links in mails to others lead to another server.
+    could therefore insert links to another server into mails to others.
     """
     return f"{settings.ACCOUNTS_SITE_ORIGIN}{reverse(url_name, args=parts)}"
 

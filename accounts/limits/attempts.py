@@ -132,7 +132,8 @@ def is_password_of(user: AbstractAccount, password: str, client: str | None) -> 
     """
     with queued():
         attempt = begin_sign_in(user.get_username(), user.pk, client, begin_client(client))
-        # Without an upgrade of an outdated hash: the caller's copy of the account would lack it.
+        # An outdated hash is not replaced, because the caller's copy of the account would not have
+        # the new one.
         is_right = attempt.is_right(lambda typed: check_password(typed, user.password), password)
     if is_right:
         attempt.succeeded()

@@ -1,8 +1,8 @@
 """The client of a request: its address, how rate limits count it, the name of its browser.
 
 Behind proxies the connection comes from the last proxy. Each proxy appends the address of its
-client to `X-Forwarded-For`; anybody can forge the entries before. `ACCOUNTS_TRUSTED_HOPS` is the
-number of our proxies.
+client to `X-Forwarded-For`; the entries before can be forged. `ACCOUNTS_TRUSTED_HOPS` is the number
+of our proxies.
 """
 
 import ipaddress

@@ -123,8 +123,8 @@ class Limit:
 
         With `waits`, for a limit of failures: if all slots are taken, but not all of their attempts
         have failed yet, wait for a slot as long as for a password hash. Costs 1 request for the
-        first in a window, else 2; after a lost reply 1 and a slot more. While it waits, some 10
-        reads, and 3 requests for each slot that another attempt gets first.
+        first in a window, else 2; after a lost reply 1 and a slot more. While it waits, it sends
+        about 10 reads, and 3 requests for each slot that another attempt takes first.
 
         Raises:
             TooManyAttempts: all are taken; or `MOST_WAITING` wait already.
@@ -155,7 +155,8 @@ class Limit:
             raise TooManyAttempts(1, self.name) from error
 
     def _count(self, key: str, times: int, waits: bool) -> Slot:
-        """Count an attempt. If the slot is not free, it was given back, and another may become so.
+        """Count an attempt. If the slot is not free, it was returned, and another slot may become
+        free.
 
         Raises:
             TooManyAttempts: none becomes free before the window ends, or the caller does not wait.

@@ -185,7 +185,7 @@ def filled_form(view: Any, sent: QueryDict) -> Any:
     form.initial |= {
         name: widget.value_from_datadict(sent, MultiValueDict(), form.add_prefix(name))
         for name, widget in widgets.items()
-        # A box that is not ticked is not sent, either.
+        # Browsers do not send a box that is not ticked.
         if not widget.value_omitted_from_data(sent, MultiValueDict(), form.add_prefix(name))
     }
     return form

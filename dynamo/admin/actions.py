@@ -239,7 +239,8 @@ class ActionAdmin(ListAdmin[M]):
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
-        """The page that asks, and the deletion. Costs 1 request to read and 1 to delete."""
+        """The page that asks for a confirmation, and the deletion. Costs 1 request to read and 1 to
+        delete."""
         answer = self.action_view(request, object_id, DELETE)
         getattr(answer, "context_data", {}).update(extra_context or {})
         return answer

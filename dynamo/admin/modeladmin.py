@@ -180,8 +180,8 @@ class ModelAdmin(ActionAdmin[M]):
         if not (may_write if is_post else may_see):
             raise PermissionDenied
         if object_id is not None and obj is None:
-            # Of an item that was deleted in the meantime, the page shows what was typed. With a
-            # request id instead of a version it would be added, which is another right.
+            # If the item was deleted in the meantime, the page shows what was typed. With a request
+            # id instead of a version it would be added, which is another right.
             obj = with_id(self.model, object_id) if VERSION in request.POST else None
             if obj is None:
                 return self._gone(request, object_id)
@@ -262,7 +262,7 @@ class ModelAdmin(ActionAdmin[M]):
         fields = [name for name in names if name not in readonly]
         known = [field for field in fields if field in self.opts.by_name]
         form = self.get_form(request, obj, change=obj is not None, fields=known)
-        # What no form field can show without loss.
+        # Attributes that form fields cannot show without loss.
         left = [field for field in fields if field not in form.base_fields]
         return fieldsets, [*readonly, *left], form
 

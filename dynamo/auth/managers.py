@@ -1,4 +1,4 @@
-"""The manager of a user model: what contrib.auth calls of a model's manager."""
+"""The manager of a user model. It has the methods that contrib.auth calls."""
 
 from __future__ import annotations
 

@@ -337,7 +337,8 @@ class AbstractUser(AbstractBaseUser):
     def get_in_even_time(cls, pk: str | None, who: str) -> Self | None:
         """The second half: the user with the key `pk`, if `who` is its name."""
         try:
-            # Without a key there is a read, too, as for a user that exists.
+            # Without a key, an item is read as well, so that the costs do not show whether the user
+            # exists.
             return cls.find_from(pk or "nobody", **{cls.attribute_of(who): who})
         except cls.DoesNotExist:
             return None

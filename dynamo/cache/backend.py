@@ -100,7 +100,7 @@ class DynamoCache(AltersData, BaseCache):
 
     @cached_property
     def sessions(self) -> DynamoCache:
-        """The same cache, whose new values are sessions: `clear` of the other one keeps them."""
+        """The same cache for new values that are sessions: `clear` of the other one keeps them."""
         sessions = copy(self)
         sessions._mark += _OF_SESSIONS
         return sessions

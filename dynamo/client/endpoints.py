@@ -33,7 +33,7 @@ TEST_ENDPOINT = "DYNAMODB_TEST_ENDPOINT"
 def configured_endpoint(service: str) -> str | None:
     """The endpoint that the environment names for a service (`dynamodb`), if any.
 
-    Read when a client is made, as botocore does; that may be long after the settings were read.
+    Read when a client is created, as in botocore, which may be long after the settings were read.
     """
     own = os.environ.get(f"AWS_ENDPOINT_URL_{service.upper()}")
     return own or os.environ.get("AWS_ENDPOINT_URL")

@@ -199,7 +199,7 @@ class PlainModel(PynamoModel):
 
     @staticmethod
     def key_of_text(attribute: Attribute[Any], text: str) -> Typed:
-        """One part of the key of which `key_texts` made `text`. Raises ValueError."""
+        """Turns a text of `key_texts` back into one part of a key. Raises ValueError."""
         kind = attribute.attr_type
         number = number_text(text) if kind == "N" else ""
         return as_typed(kind, number or (bytes.fromhex(text) if kind == "B" else text))

@@ -34,7 +34,8 @@ def add_state(parser: CommandParser) -> None:
 
 
 class State:
-    """How far a command came, kept in `file` if one is named: the same call continues there."""
+    """The progress of a command, stored in `file` if one is named. The same call continues
+    there."""
 
     def __init__(self, file: str | None, asked: Sequence[str]) -> None:
         self.file = file and Path(file)

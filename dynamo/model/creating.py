@@ -232,8 +232,8 @@ class Creatable(Readable):
     ) -> Self:
         """Store this new object under the default key that follows from `request_id`.
 
-        If an item has the key, `is_same` gets it as stored. It tells if that is what this request
-        made: then the object becomes that item, else the error is RequestIdReused. For `marks` see
+        If an item has the key, `is_same` gets it as stored. If this request created the stored
+        item, the object becomes that item. Otherwise the error is RequestIdReused. For `marks` see
         `insert`.
         """
         self.pk = self.key_for(request_id)

@@ -1,6 +1,6 @@
 """Objects in memory: the item that one was read from, what was assigned since, and its version.
 
-By its version a condition recognizes the item that the caller read. The first version of an item is
+A condition recognizes the item that the caller read by its version. The first version of an item is
 random, and each write adds one. If an item is deleted and another one is created under its key, a
 copy of the first never matches the second, as it could if versions began at 1 (the ABA problem).
 
@@ -102,8 +102,8 @@ class ItemObject(Keyed):
     _unanswered: tuple[object, object] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        # A copy must not share what PynamoDB's attributes store their values in, nor take the write
-        # of the other object for its own.
+        # A copy must not share the dictionary of values with the other object, nor recognize its
+        # write as its own.
         values = copy.deepcopy(self.attribute_values)
         return {**vars(self), "attribute_values": values, "_unanswered": None}
 
@@ -281,7 +281,8 @@ class ItemObject(Keyed):
         return version
 
     def is_same_item(self, stored: Item) -> bool:
-        """Whether `stored` is this item, perhaps changed, and not another one under its key."""
+        """Whether `stored` is this item (it may have changed), and not another item with its
+        key."""
         version = self._version_of(self.stored)
         # An item that was stored without a version is known by its key alone.
         return version is None or continues(self._version_of(stored), version)

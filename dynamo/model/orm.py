@@ -128,9 +128,9 @@ class Habitual(Writable):
     ) -> Created[Self]:
         """Store new objects, each in a separate transaction, in `workers` threads.
 
-        `items` may be a generator. `progress` is called with how many more were tried. An object
-        that is stored already is left as it is, so the same list can be given again after an error.
-        Costs 1 request for each item, and the units of `create`.
+        `items` may be a generator. `progress` is called with the number of further objects. An
+        object that is stored already is left as it is, so the same list can be given again after an
+        error. Costs 1 request for each item, and the units of `create`.
 
         Raises:
             Unavailable, TableMissing: an item could not be stored. Items under way were tried.

@@ -59,7 +59,7 @@ MOST_SCANS = 3
 
 @dataclass(frozen=True)
 class Page(Generic[M]):
-    """Some items of a list. `next` is the cursor of the items after them; None if there are none.
+    """Some items of a list. `next` is the cursor of the following items; None after the last one.
 
     `damaged` has the error of each item that could not be read and is not among `items`.
 
@@ -147,7 +147,7 @@ class GlobalSecondaryIndex(PynamoIndex[M]):
         return cast(Results[M], model.query(hash_key, *args, **options))
 
     def scan(self, *args: Any, **options: Any) -> Results[M]:
-        """As `Model.scan`, of all items of the index."""
+        """Like `Model.scan`, for the items of the index."""
         options["index_name"] = self.Meta.index_name
         model: Any = self._model
         return cast(Results[M], model.scan(*args, **options))

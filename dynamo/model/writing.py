@@ -135,7 +135,7 @@ class Writable(Creatable):
             Stale: the item was deleted, or with `unchanged` changed.
         """
         if not self.stored and any(entry.about is self for entry in write):
-            # This transaction makes it.
+            # This transaction creates it.
             return
         self._check_writable("require")
         if unchanged:

@@ -7,8 +7,8 @@ or in another process, so that crowds do not take the cores from other pages eit
 
 A `Gate` lets a few at once get something scarce. It shares its places among keys, and to do so it
 wakes everything that waits whenever one leaves. A turn is not such a place: pages are all alike and
-many wait, so they have a semaphore, which wakes one. And a page that passed its turn on may go on
-without another one.
+many wait, so they have a semaphore, which wakes one. A page that passed its turn on may also
+continue without a new turn.
 """
 
 import os

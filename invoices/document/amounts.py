@@ -18,8 +18,8 @@ from invoices.document.money import EXACT, minor_units, readable_decimal
 from invoices.document.places import is_currency
 
 MAX_LINES = 200
-#: Characters of all descriptions. The PDF takes 0.3 s of CPU time with so many, in any script, and
-#: 0.1 s with few; with the 200,000 that the fields alone allow it took 1.3 s.
+#: Characters of all descriptions. The PDF takes 0.3 s of CPU time with this number, in any script.
+#: With the 200,000 that the fields alone allow, it took 1.3 s.
 MAX_DESCRIBED = 20_000
 #: The amount is in minor units. It is below 2^53, so programs whose numbers are floats read it
 #: exactly.

@@ -136,7 +136,7 @@ _WHOLE = {
 
 
 def readings(typed: str) -> list[str]:
-    """What `typed` may mean, with a point before the decimals: none, one or two numbers.
+    """The numbers that `typed` may mean, with a point before the decimals: none, one or two.
 
     If there are two, the first one has the decimals.
     """

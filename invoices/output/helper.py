@@ -28,7 +28,7 @@ from dynamo import Busy
 from dynamo.runtime.gates import Gate, let_pages_go_first, turn_passed_on
 from dynamo.runtime.processes import PerProcess
 
-#: What one computation may take of CPU time. The largest invoice takes one second.
+#: The CPU time that one computation may take. The largest invoice takes one second.
 CPU_SECONDS = 10
 #: The time that it may take, including the start of the helper, even if all cores are busy.
 SECONDS = 60

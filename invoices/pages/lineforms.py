@@ -115,7 +115,7 @@ class InvoiceLines(BaseFormSet):
         return [*self.by_position().values()]
 
     def by_position(self) -> dict[int, Line]:
-        """As `lines`, by their positions in the form."""
+        """Like `lines`, by their positions in the form."""
         typed = {at: form.known() for at, form in enumerate(self.forms) if form.has_changed()}
         return {at: line for at, line in typed.items() if line}
 
@@ -143,7 +143,7 @@ def line_values_of(invoice: Invoice) -> list[dict[str, str]]:
 
 
 def typed_lines(data: Mapping[str, str]) -> list[dict[str, str]]:
-    """What was typed into the lines, unchecked."""
+    """The typed values of the lines, which are not checked."""
     return [
         {name: data.get(f"{PREFIX}-{count}-{name}", "") for name in LINE_FIELDS}
         for count in range(_count_lines(data))

@@ -1,4 +1,4 @@
-"""What the commands of this app and of apps above it share."""
+"""The base of the commands of this app and of the apps above it."""
 
 import argparse
 import json

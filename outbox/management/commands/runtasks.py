@@ -40,7 +40,7 @@ class Command(DynamoCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object per attempt")
 
     def handle(self, *args: object, **options: Any) -> None:
-        """Run the worker. A line per attempt."""
+        """Run the worker. Prints a line for each attempt."""
         queues: list[str] = options["queue"]
         if not partitions(queues):
             raise CommandError(

@@ -71,7 +71,8 @@ class Command(DynamoCommand):
 
 
 def _forgotten(report: Report, options: dict[str, Any]) -> list[str] | None:
-    """Delete what the options name, and remove it from the report. None without an option."""
+    """Delete what the options name, and remove it from the report. Returns None if no option is
+    given."""
     asked = [kind for kind in _FORGETS if options[f"forget_{kind}"]]
     forgotten: list[str] = []
     for kind in asked:
