@@ -84,7 +84,9 @@ def _beside_another() -> Iterator[tuple[str, Race]]:
     for account in ACCOUNTS[1:]:
         quick = LOSS if account.name in QUICK else {} if account.reads else None
         acts, vague = [account.act, _edit], _vague(account)
-        race = Race(account, acts, account.given, quick, FORGETFUL, {1}, vague=vague)
+        # If its reply was lost and the account changed since, the link was followed before.
+        is_told = account.name != "confirm_change"
+        race = Race(account, acts, account.given, quick, FORGETFUL, {1}, is_told, vague)
         yield f"{account.name} and a change", race
         if account.given is not ann_with_all_sessions:
             acts = [account.act, _delete, _sign_up_again]
