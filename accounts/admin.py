@@ -78,7 +78,7 @@ def _send(
         mails.send_confirmation(user, write=write)
 
 
-#: What an action does, and what the audit log says about it.
+#: The effect of an action, and its text in the audit log.
 Act = Callable[[HttpRequest, AbstractAccount, Transaction], str | None]
 
 
@@ -174,7 +174,7 @@ class AccountAdmin(admin.ModelAdmin):
     change_list_template = "accounts/admin/change_list.html"
     change_form_template = "accounts/admin/change_form.html"
     delete_confirmation_template = "accounts/admin/delete_confirmation.html"
-    #: Of a new account, and of the correction of an email address.
+    #: The form of a new account, and of the correction of an email address.
     account_form_template = "accounts/admin/account_form.html"
 
     def __init__(self, model: Any, admin_site: Any) -> None:
@@ -472,7 +472,7 @@ class AccountAdmin(admin.ModelAdmin):
         ]
 
     def account_context(self, pk: str) -> dict[str, Any]:
-        """What the page of the account shows. Raises as `read_account`; costs 2 requests.
+        """The context of the page of the account. Raises as `read_account`; costs 2 requests.
 
         A subclass reads further items at the same instant (`also`), and adds to the context.
         """

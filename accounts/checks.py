@@ -64,7 +64,7 @@ _TEXTS = {
 }
 
 
-#: What pages need, in their order.
+#: The middlewares that pages need, in their order.
 _MIDDLEWARE = (
     "accounts.languages.LanguageMiddleware",
     "dynamo.middleware.AvailabilityMiddleware",
@@ -77,7 +77,7 @@ _MIDDLEWARE = (
 
 @register(Tags.security)
 def check_project(app_configs: object, **kwargs: object) -> list[CheckMessage]:
-    """What makes the pages of accounts fail, or act otherwise than meant."""
+    """Finds mistakes that make the pages of accounts fail or act in an unexpected way."""
     if not apps.is_installed("accounts"):
         # Tests override INSTALLED_APPS, and a check stays registered.
         return []

@@ -34,7 +34,7 @@ LIMITS = {
 DEFAULTS: dict[str, Any] = {
     # Mailed links begin with it, not with the host of a request. Without it no mail is sent.
     "ACCOUNTS_SITE_ORIGIN": "",
-    # What mails call the site; empty: the host of its origin.
+    # The name of the site in mails; if empty, the host of its origin.
     "ACCOUNTS_SITE_NAME": "",
     # When an email address changes: when the link mailed to it is followed ("confirm"), or at once
     # ("immediate").
@@ -77,7 +77,7 @@ DEFAULTS: dict[str, Any] = {
     "ACCOUNTS_BROWSER_COOKIE_NAME": "known",
 }
 
-#: What accounts need of Django's settings, where a project does not set them.
+#: Defaults for Django's settings that accounts need.
 OF_DJANGO: dict[str, Any] = {
     "AUTHENTICATION_BACKENDS": ["accounts.backends.AccountBackend"],
     "CACHES": {"default": {"BACKEND": "dynamo.cache.DynamoCache"}},

@@ -39,7 +39,7 @@ class BoundedPasswordsMixin(forms.Form):
                 field.validators.append(MaxLengthValidator(PASSWORD_MAX_LENGTH))
 
     def validate_password_for_user(self, user: AbstractAccount, field: str = "password2") -> None:
-        """As Django's, which shows the error at the second field."""
+        """Like Django's form, which shows the error at the second field."""
         super().validate_password_for_user(user, field.replace("2", "1"))  # type: ignore[misc]  # of SetPasswordMixin
 
 
@@ -209,7 +209,7 @@ class NewPasswordForm(BoundedPasswordsMixin, SetPasswordForm):
     tell: Callable[..., object]
 
     def save(self, commit: bool = True) -> Any:
-        """Store the password and tell the owner."""
+        """Store the password and notify the owner."""
         user = super().save(commit=False)
         if commit:
             with Transaction() as write:

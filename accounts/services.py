@@ -210,7 +210,7 @@ def delete(user: AbstractAccount, *, write: Transaction | None = None) -> None:
     try:
         account_deleting.send(account_model(), account=user.pk, write=parts)
     except DynamoError:
-        # What belongs to a deleted account is gone as well.
+        # The items that belong to a deleted account are deleted as well.
         stored = read_item(user._address())
         if stored is not None and user.is_same_item(stored):
             raise

@@ -52,7 +52,7 @@ class ErrorWithValues(Exception):
         dataclass(eq=False, repr=False, init=bool(get_annotations(cls)))(cls)
 
     def __post_init__(self) -> None:
-        # What `repr` shows and pickle stores.
+        # The values that `repr` shows and pickle stores.
         self.args = tuple(getattr(self, item.name) for item in fields(self) if item.repr)  # type: ignore[arg-type]  # it is one in each subclass
 
     def __str__(self) -> str:
@@ -227,8 +227,8 @@ class CancellationReason:
 class TransactionCancelled(DynamoError):
     """Conditions of a transaction were false; `reasons` has one entry per action, in order.
 
-    `repeated`: a reply was lost before. DynamoDB's token tells that nothing was written, unless the
-    engine has forgotten it, as a local one does that restarts.
+    `repeated`: a reply was lost before. The request token shows that nothing was written, unless
+    the engine has forgotten it, as a local engine does after a restart.
     """
 
     operation: str

@@ -123,7 +123,7 @@ class HiddenField(forms.CharField):
 
 
 class ModelFormMetaclass(djangos.ModelFormMetaclass):
-    """Django's, which keeps the fields that are attributes of the model."""
+    """Django's metaclass, which keeps the fields that are attributes of the model."""
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], attrs: dict[str, object], **options: object

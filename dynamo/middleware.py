@@ -68,7 +68,7 @@ class AvailabilityMiddleware(MiddlewareMixin):
 
 
 class SessionMiddleware(sessions.SessionMiddleware):
-    """Django's, with a 503 page if the session cannot be saved after the view.
+    """Django's middleware, but with a 503 page if the session cannot be saved after the view.
 
     If the session was ended while the view ran, Django raises `SessionInterrupted`, a 400: the view
     has written its data, and a redirect to the sign-in page would hide that.

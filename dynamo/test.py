@@ -324,7 +324,7 @@ class TablesMixin(_Base):
 
 
 class TestCase(TablesMixin, SimpleTestCase):
-    """Django's, with DynamoDB instead of a database."""
+    """Django's test case, with DynamoDB instead of a database."""
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -344,7 +344,7 @@ class TestCase(TablesMixin, SimpleTestCase):
 
 
 class LiveServerTestCase(TablesMixin, testcases.LiveServerTestCase):
-    """Django's, with DynamoDB instead of a database."""
+    """Django's test case, with DynamoDB instead of a database."""
 
 
 def check_case(case: Any) -> None:

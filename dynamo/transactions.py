@@ -77,7 +77,7 @@ def _composed(
 
     @wraps(method)
     def call(self: Transaction, item: PlainModel, /, *args: P.args, **options: P.kwargs) -> None:
-        # A check breaks no promise, but how it is called does not tell what it should mean.
+        # A check breaks no rule, but the call does not show its purpose.
         if verb != "check" or "otherwise" not in options:
             item.refuse_raw_write(verb)
         method(self, item, *args, **options)
@@ -229,7 +229,7 @@ class Transaction(AltersData):
             raise self._error() from cause
 
     def try_commit(self) -> list[Refusal]:
-        """As `commit`, but return the refusals instead of raising them; empty once committed."""
+        """Like `commit`, but return the refusals instead of raising them; empty after a commit."""
         return [] if self._refused_by() is None else self.refusals
 
     def _refused_by(self) -> ConditionFailed | TransactionCancelled | None:

@@ -124,10 +124,10 @@ def _converted(model: type[Model], values: Mapping[str, object]) -> dict[str, An
 
 
 class _ModelMixin(Generic[M], _View):  # type: ignore[misc]  # Any
-    """What the pages share."""
+    """The base of the views."""
 
     def __class_getitem__(cls, types: object) -> type[Self]:
-        # Generic's would need all types.
+        # Subscripting as in Generic would need all types.
         return cls
 
     def _known_model(self) -> Any:
@@ -197,7 +197,7 @@ class DetailMixin(_ModelMixin[M]):
 
 
 class _FormMixin(DetailMixin[M], Generic[M, F]):
-    """What the pages with a form share."""
+    """The base of the views with a form."""
 
     _form: ModelForm[Any] | None = None
 
@@ -282,7 +282,8 @@ class DeleteMixin(UpdateMixin[M, F]):
         return {**super().get_form_kwargs(), "instance": self.object}
 
     def get_form(self, form_class: object = None) -> F:
-        """With a hidden field for the success URL, which an item that is gone cannot tell."""
+        """The form has a hidden field for the success URL, which cannot be made from a deleted
+        item."""
         form = super().get_form(form_class)
         form.fields[SUCCESS_URL] = forms.CharField(widget=forms.HiddenInput, required=False)
         if self.request.method == "GET":

@@ -83,7 +83,7 @@ class InvoiceItem(NumberedItem):
 
 
 class InvoiceState(PlainModel):
-    """What happened to the invoice with the same key. It is created by the first event."""
+    """The later events of the invoice with the same key. It is created by the first event."""
 
     class Meta:
         table_name = "invoicestates"

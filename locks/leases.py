@@ -386,7 +386,7 @@ class _Heartbeats:
             self._put_off(lease, lease.renewal_due_at)
 
     def _retry_later(self, lease: Lease, error: Exception) -> None:
-        """Renew `lease` after a pause; its own clock tells when it is over."""
+        """Renew `lease` after a pause; its own clock shows when it is over."""
         if not lease.failures:
             log.warning("The lease on %r is not renewed yet: %s", lease.name, error)
         pause = max(pause_seconds(lease.failures), lease.lease_seconds / MOST_FAILURES)

@@ -135,7 +135,8 @@ class HolderWatch(Watch):
 
 
 class State(Enum):
-    """The state of a lock. The holder of a held lock may have crashed; only watching it tells."""
+    """The state of a lock. The holder of a held lock may have crashed. Only watching the lock shows
+    this."""
 
     HELD = "held"
     RELEASED = "released"

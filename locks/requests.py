@@ -1,7 +1,7 @@
 """The requests that read and change a lock's item, each under the condition that makes it safe.
 
 Each write is recognized by the record version that it stores: if its reply is lost and its
-repetition is refused, the stored version tells whether the first one arrived.
+repetition is refused, the stored version shows whether the first one arrived.
 
 A lock is given up in two ways: *released*, which keeps its item, or *deleted*. `release_held` and
 `delete_held` are for its holder. `break_seen` is for others: it breaks the lock if it has not

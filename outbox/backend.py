@@ -48,7 +48,7 @@ class TaskBackend(BaseTaskBackend):
         self.options = DEFAULTS | self.options
 
     def validate_task(self, task: base.Task) -> None:
-        """Django's; the name of a queue has at most 30 characters.
+        """Django's validation. The name of a queue has at most 30 characters.
 
         Raises:
             InvalidTask: this backend cannot run the task.
@@ -153,7 +153,8 @@ class TaskBackend(BaseTaskBackend):
 
 
 class ImmediateBackend(framework.ImmediateBackend):
-    """Django's, whose tasks can join transactions: the process runs them after the commit.
+    """Django's backend, but its tasks can join transactions: the process runs them after the
+    commit.
 
     For tests, and for projects without a worker. A task whose process dies before it has run is
     lost, and a request id does not prevent that it runs again.

@@ -91,7 +91,7 @@ class Schedules:
         return task.using(backend=self._alias)
 
     def faults(self) -> list[str]:
-        """What is wrong with the option, for the system check."""
+        """The errors of the option, for the system check."""
         faults = []
         for name, options in self._schedule.items():
             try:

@@ -86,7 +86,7 @@ async def _each_in_thread(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
 
 
 class _Counted(Iterator[bytes]):
-    """The parts of a streamed answer. What they cost is counted, too."""
+    """The parts of a streamed answer. Their cost is counted as well."""
 
     def __init__(self, parts: Iterator[bytes], tally: Tally, when_sent: Callable[[], None]) -> None:
         self._parts = parts

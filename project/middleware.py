@@ -47,7 +47,7 @@ _CHUNK_BYTES = 64 * 1024
 _REQUEST_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
-#: What the page says of a form that is too long to be read. The limits are those of the settings.
+#: The message for a form that is too long to be read. The limits are those of the settings.
 _TOO_LONG: dict[type | None, Callable[[], str]] = {
     RequestDataTooBig: lambda: (
         _("This form has more than %(size)s of text.")

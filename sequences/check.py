@@ -7,8 +7,8 @@ twins.
 
 A scan is not isolated from transactions, so what it shows is only suspect. Before anything is
 reported, the counter, the suspect numbers and their guard items are read again at one instant.
-Items may be issued meanwhile, so a report is about the numbers that were given out when the check
-began: the counters are read first, and items issued later are neither counted nor missed.
+Items may be issued in the meantime, so a report is about the numbers that were given out when the
+check began: the counters are read first, and items issued later are neither counted nor missed.
 """
 
 import collections
@@ -51,7 +51,7 @@ def position(number: str) -> str:
 
 @dataclass
 class SeriesReport:
-    """What the check found in a series.
+    """The findings of the check in a series.
 
     - `last`: the last number that its counter had given out when the check began; 0 without a
       counter, None if the counter does not hold a number.
@@ -108,11 +108,11 @@ def check_series(
 
     Proves for each series that its items have the numbers from its first one to its counter's, that
     no two items have the same request id, that each guard item names an item with its request id,
-    and that each item with a request id has its guard item. Items may be issued meanwhile: what a
-    report says is true of the moment when the check began. With `count_by`, a stored attribute such
-    as a status, `SeriesReport.counts` tells how many items have which value of it. `on_item` is
-    called with the key and the request id of each item, and all of these calls come before the
-    first report.
+    and that each item with a request id has its guard item. Items may be issued in the meantime:
+    what a report says is true of the moment when the check began. With `count_by`, a stored
+    attribute such as a status, `SeriesReport.counts` shows how many items have which value of it.
+    `on_item` is called with the key and the request id of each item, and all of these calls come
+    before the first report.
 
     Costs a scan of `counters` and of the model's table: 1 request per MB, 1 read unit per 4 KB of
     everything stored; for each suspect number 1 request at most and 2 read units per item. While it
@@ -221,7 +221,7 @@ class SeriesCheck:
         self._has_counter = False
         self._last = 0
         self._expected = 1
-        #: What the counter has given out meanwhile; read only if an item may be beyond it.
+        #: What the counter has given out in the meantime; read only if an item may be beyond it.
         self._last_now: int | None = None
 
     def run(self, entries: Iterable[list[str]]) -> SeriesReport | None:
@@ -296,7 +296,7 @@ class SeriesCheck:
             self.report.duplicates.add(number)
 
     def _is_issued_since(self, number: int) -> bool:
-        """Whether the counter has given out the number meanwhile."""
+        """Whether the counter has given out the number in the meantime."""
         if self._last_now is None:
             [counter] = read_together([self._model.counter_of(self.report.series)])
             self._last_now = last_of(self._model, counter) or 0

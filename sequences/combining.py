@@ -144,12 +144,13 @@ class Combiner(Generic[Key, Ask, Answer]):
 
     `send(key, callers)` sends a request for as many of `callers` as fit, from the front, and calls
     `decide` of each caller whose outcome is then known. Before it sends, it must leave out those
-    whose `mark_sent` is False. The other callers share a later request with those that arrive
-    meanwhile. It runs in the thread and under the deadline of one caller, the leader, and is
+    whose `mark_sent` is False. The other callers share a later request with those that arrive in
+    the meantime. It runs in the thread and under the deadline of one caller, the leader, and is
     repeated until the leader is decided. An exception that it raises goes to the leader alone. The
     next leader sends for the others, so it may be called again for an ask that was carried out.
 
-    `prepare(key)` is called before each request. It may wait; callers that arrive meanwhile join.
+    `prepare(key)` is called before each request. It may wait; callers that arrive in the meantime
+    join.
     """
 
     def __init__(

@@ -342,7 +342,7 @@ def _add(sequence: Sequence, count: int, condition: str = "", values: Item | Non
         # Not `write_one`: without a condition nothing can be refused, and most calls have none.
         answer = send("UpdateItem", request)
     except Rejected as error:
-        # Engines name this error differently; the stored value tells why it was not added to.
+        # Engines name this error differently; the stored value shows why it was not added to.
         if error.code == "ValidationException":
             last = _read(sequence.name)
             _within_38_digits(sequence.name, (last or 0) + count * sequence.increment)

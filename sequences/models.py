@@ -152,7 +152,7 @@ class NumberedModel(Model):
 
     @classmethod
     def request_scope(cls, series: str) -> str:
-        """The name within which a request id is known. By default the series itself.
+        """The name within which a request id is known. The default is the series itself.
 
         A constant makes ids known in all series of the model: a form that is sent again after New
         Year then returns the item of the year before. Stored guard items keep the scope that they

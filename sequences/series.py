@@ -213,7 +213,7 @@ def _checked_guard_key(model: type[NumberedModel], series: str, request_id: str)
 class _Known:
     """What this process remembers of a series: its head, and when its next group may go.
 
-    `head` is None until it is read. It may be behind; the transaction then tells.
+    `head` is None until it is read. It may be outdated, which the transaction then shows.
     """
 
     head: Head | None = None
@@ -243,7 +243,7 @@ def _prepare(key: Key) -> None:
 
 
 def _send_group(key: Key, callers: list[ItemCaller]) -> None:
-    """Send one transaction for as many of `callers` as fit; decide those whose outcome it tells."""
+    """Send one transaction for as many of `callers` as fit; decide those whose outcome it shows."""
     model, series = key
     known = _known(key)
     head = known.head

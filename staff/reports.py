@@ -107,7 +107,7 @@ def _damage(report: SeriesReport) -> Result:
 
 
 def statistics(progress: Progress) -> Result:
-    """What four tables hold, as read (not at one instant).
+    """The counts of four tables, which are not read at one instant.
 
     Costs 1 request per MB and 1 read unit per 4 KB of everything in them.
     Raises Unavailable, Rejected, TableMissing: see `dynamo.client.sending.send`.

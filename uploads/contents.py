@@ -34,7 +34,7 @@ CHUNK_BYTES = MIB // 4
 _READ = os.O_RDONLY | os.O_NONBLOCK
 # O_PATH, on Linux: a folder that may be entered need not be readable.
 _ENTER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
-#: What the system says of a link in place of a file, or of a folder.
+#: The errors of the system for a link in place of a file or of a folder.
 _REPLACED = {errno.ELOOP, errno.ENOTDIR}
 
 

@@ -98,7 +98,7 @@ class Destination:
         return key
 
     def content_type_for(self, key: str) -> str:
-        """The content type of the object; "" if the name does not tell it."""
+        """The content type of the object; "" if the name does not show it."""
         if self.content_type:
             return self.content_type
         # With `./` a name that looks like a URL is not read as one.

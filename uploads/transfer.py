@@ -89,7 +89,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Run:
-    """What all files of a run share.
+    """The state that all files of a run share.
 
     - `gone`: the processes whose rows may be taken over.
     - `threads`: they send parts, of which `ahead` of one file may wait for a thread.
@@ -297,7 +297,7 @@ class _Storing:
             return found.etag, file.sha256, exists.retries > 0
 
     def _upload_in_parts(self) -> tuple[str, str, bool]:
-        """As `_stored`, for the file or the rest of it.
+        """Like `_stored`, for the file or the rest of it.
 
         Costs 1 request to look for the object; 1 to create the upload and 1 to record it, or 1 to
         list its parts; 1 for each part to send; and 1 to complete.

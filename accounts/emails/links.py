@@ -32,7 +32,7 @@ from dynamo import Transaction, ensure
 VALID_DAYS = 3
 VALID_SECONDS = VALID_DAYS * 24 * 60 * 60
 
-#: What a link is for.
+#: The purpose of a link.
 CONFIRM, CHANGE, SIGN_UP = "confirm", "email_change", "signup"
 
 #: How often a link's write is attempted while other requests change the account.

@@ -1,7 +1,7 @@
 """The mails about accounts, each to one address. Subject and text come from templates.
 
 A mail is a task (`outbox`): a page enqueues it, in the transaction of the write that it reports,
-and waits for no mail server. What a task stores has no link: that is made when the mail is sent. A
+and waits for no mail server. A task does not store the link, which is made when the mail is sent. A
 mail to an address that is not confirmed contains no text that a user typed; otherwise anybody could
 send their words to anybody.
 """
@@ -208,7 +208,7 @@ def _recipient(address: str) -> AbstractAccount | None:
     """The account with this address, if a password can sign in to it.
 
     None also if no mail can go to the address as typed or as stored (the Kelvin sign is another
-    spelling of k): if only one of the two failed, the answer would tell that there is an account.
+    spelling of k): if only one of the two failed, the answer would reveal that an account exists.
     """
     user = account_model().find_in_even_time(address)
     if user is None or not (user.is_active and user.has_usable_password()):

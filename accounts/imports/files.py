@@ -24,7 +24,7 @@ from dynamo.runtime.terminal import printable
 
 
 def columns() -> tuple[str, ...]:
-    """What a file may have: the fields of a sign-up, and `password_hash`."""
+    """The columns that a file may have: the fields of a sign-up, and `password_hash`."""
     return (*account_model().sign_up_fields, "password_hash")
 
 

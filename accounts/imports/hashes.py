@@ -88,7 +88,8 @@ def _try(hasher: BasePasswordHasher, encoded: str) -> None:
 
 
 def _shape(parts: dict[str, Any]) -> str:
-    """What decides whether a check succeeds: every part, or its length if the part is random."""
+    """The parts of a hash that decide whether a check succeeds: every part, or its length if the
+    part is random."""
     return repr(
         {name: len(part) if name in _RANDOM_PARTS else part for name, part in parts.items()}
     )

@@ -4,8 +4,8 @@ The comparable username and email address of a row name its registration. Theref
 is the same each time, and an import after a crash or a lost reply finds the accounts that it made.
 
 Several threads register the rows of a batch, some rows at a time in one transaction. If it is
-refused, each of them is registered by itself, which tells what is wrong with which. Rows with the
-same username, email address or other unique value are never in one batch, so of two such rows the
+refused, each of them is registered by itself, which shows the error of each. Rows with the same
+username, email address or other unique value are never in one batch, so of two such rows the
 earlier one always gets the value.
 """
 

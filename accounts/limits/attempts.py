@@ -1,4 +1,4 @@
-"""What is limited: attempts at passwords, sign-ups, mails that anybody can request or send.
+"""The limits: attempts at passwords, sign-ups, mails that visitors request or send.
 
 A slot is taken before a password is checked or anything is written, so of simultaneous attempts
 only as many as the limit allows succeed. A client without slots must not use up those of an account

@@ -4,7 +4,7 @@
                                 + failures that are noted × 10^8 + the slots taken in it
 
 A window begins with the first slot that is taken, and expires. The counted number contains the
-window's end. Therefore, the answer to one atomic count tells whether the slot was the last, when
+window's end. Therefore, the answer to one atomic count shows whether the slot was the last, when
 the window ends, and which window it is. However many attempts are made at once, at most `times` get
 a slot.
 

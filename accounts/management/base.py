@@ -1,4 +1,4 @@
-"""What the account commands share: how they find an account and show it."""
+"""The base of the account commands, which finds an account and shows it."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What the account's pages share: each calls one operation and shows its errors at the fields."""
+"""The base of the account's pages. Each calls one operation and shows its errors at the fields."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -60,7 +60,7 @@ TOO_LONG_TO_KEEP = gettext_lazy(
 #: The query with which a download shows a page that begins it.
 DOWNLOAD = "page"
 
-#: What the form says about each refusal of an operation.
+#: The message of the form for each refusal of an operation.
 _REFUSALS = {
     UsernameTaken: gettext_lazy("This username is taken."),
     EmailTaken: gettext_lazy("This email address belongs to another account."),
@@ -91,7 +91,7 @@ def show_errors(form: forms.BaseForm, error: Exception) -> None:
 
 
 def stale_text(error: StaleUser) -> Any:
-    """What pages say about an account that changed since it was read."""
+    """The message about an account that changed since it was read."""
     return _("This account was deleted meanwhile.") if error.deleted else CHANGED_MEANWHILE
 
 
@@ -299,7 +299,7 @@ def sign_in_page(request: HttpRequest) -> HttpResponse | None:
 
 
 class ButtonView(LoginRequiredMixin, View, ABC):
-    """What a button of a signed-in visitor does. It leads to a page, which shows a message."""
+    """A page for a button of a signed-in visitor. It leads to a page, which shows a message."""
 
     http_method_names = ("post",)
 

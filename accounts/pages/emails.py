@@ -62,7 +62,7 @@ class LinkView(View, ABC):
     address_of: Callable[[str], str]
     question: object
     button: object
-    #: What the page says instead if the link was followed before.
+    #: The message of the page if the link was followed before.
     done: Any
     #: A refused link leads to this URL name, with this text on the button.
     way_out: tuple[str, object] = ("", gettext_lazy("Go to the start page"))

@@ -39,8 +39,8 @@ def tell(
 ) -> None:
     """Enqueue the mail `kind` about what the visitor does, to the account's address or to another.
 
-    What staff did is not told with a browser and an address.
-    An address that was never confirmed gets none: it may be that of a stranger.
+    A notice about an action of staff does not name a browser and an address. An address that was
+    never confirmed gets none: it may be that of a stranger.
     """
     if not to and not user.is_confirmed:
         return

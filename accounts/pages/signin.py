@@ -33,7 +33,8 @@ from dynamo.auth.addresses import clean_email
 
 
 class SignInView(FormPageMixin, NextPageMixin, auth_views.LoginView):
-    # Not Django's names: an admin that is installed before has templates under these.
+    # These are not Django's names, because an admin that is installed before has templates under
+    # those.
     template_name = "accounts/login.html"
     authentication_form = SignInForm
 
@@ -150,7 +151,7 @@ class ForgottenView(FormPageMixin, FormView):
     """Sends a mail to an address, and answers the same whether or not an account has it."""
 
     form_class = AddressForm
-    #: What is limited, and what sends the mail.
+    #: The limit, and the function that sends the mail.
     kind: str
     send: Callable[[str], None]
 

@@ -83,7 +83,8 @@ class SignUpView(KeepFormMixin, FormPageMixin, NextPageMixin, FormView):
         return response
 
     def _hold(self, form: SignUpForm) -> HttpResponse:
-        """Store the sign-up and send its link. The answer does not tell if the address is known."""
+        """Store the sign-up and send its link. The answer does not reveal whether the address is
+        known."""
         key = pending.hold_sign_up(**form.account_values(), next_page=self.get_redirect_url())
         email = form.cleaned_data["email"]
         mails.send_sign_up_link(email, key)

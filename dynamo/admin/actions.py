@@ -69,7 +69,8 @@ def action(
     description: Any = None,
     dangerous: bool = False,
 ) -> Any:
-    """As contrib's, for a method that is called for each selected item, each in its transaction.
+    """Like contrib's decorator, for a method that is called for each selected item, each in its
+    transaction.
 
         @admin.action(description="Block", permissions=["change"], dangerous=True)
         def block(self, request, obj, write):

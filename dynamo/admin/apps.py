@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as djangos_lazy
 
 
 def _check(app_configs: object, **kwargs: object) -> list[checks.CheckMessage]:
-    # Here, as a process that serves pages loads contrib.admin with the URLs only.
+    # Imported here, because a process that serves pages loads contrib.admin only with the URLs.
     from dynamo.admin.checks import check_admin
 
     return check_admin(app_configs, **kwargs)

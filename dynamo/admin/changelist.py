@@ -85,7 +85,7 @@ class Filter:
 
 
 class ChangeList:
-    """What contrib.admin's template of a list reads."""
+    """The attributes that contrib.admin's template of a list reads."""
 
     formset = list_editable = date_hierarchy = to_field = None
     preserved_filters = ""
@@ -300,5 +300,5 @@ class ListAdmin(Options[M]):
         return {"after": after, "limit": limit, "scope": "admin", "damaged": DamagedRow}
 
     def count_note(self, request: HttpRequest) -> Any:
-        """What the list says about the number of items, such as that of a stored report."""
+        """A note about the number of items in the list, such as that of a stored report."""
         return ""

@@ -114,7 +114,7 @@ Problems = Iterator[tuple[str, str | None]]
 
 
 def _not_asked(model_admin: Any) -> Problems:
-    """What Django's ModelAdmin has, and no page of this one calls."""
+    """Methods of Django's ModelAdmin that no page of this one calls."""
     # It needs the apps, which are loaded later.
     from dynamo.auth.models import AbstractUser
 

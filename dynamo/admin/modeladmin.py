@@ -124,7 +124,7 @@ class ModelAdmin(ActionAdmin[M]):
         ]
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: object) -> Any:
-        """Contrib's, with overrides by the class of the attribute."""
+        """Contrib's method, with overrides by the class of the attribute."""
         for kind in type(db_field.attribute).__mro__:
             kwargs = {**self.formfield_overrides.get(kind, {}), **kwargs}
         if isinstance(db_field.attribute, UnicodeSetAttribute) and "form_class" not in kwargs:
@@ -354,7 +354,7 @@ class ModelAdmin(ActionAdmin[M]):
         return self._render(request, "object_history.html", self.object_history_template, context)
 
 
-#: What only a superuser grants.
+#: The fields that only a superuser may change.
 _RIGHTS = ("is_staff", "is_superuser", "permissions", "groups")
 
 

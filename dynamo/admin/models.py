@@ -63,7 +63,7 @@ class LogEntry(PlainModel):
     address = TextAttribute(null=True)
     reason = TextAttribute(null=True)
 
-    #: What pages call the actions of the project, by their stored names.
+    #: The labels of the project's actions, by their stored names.
     labels: ClassVar[dict[str, Any]] = {}
 
     @property
@@ -102,7 +102,7 @@ class LogEntry(PlainModel):
         return SimpleNamespace(name=self.labels.get(self.action) or next(names, self.action))
 
     def get_change_message(self) -> str:
-        """What was done, in the words of contrib.admin."""
+        """The action, in the words of contrib.admin."""
         djangos = {
             "add": djangos_text("Added."),
             "change": djangos_text("Changed {fields}.").format(fields=self.what),
@@ -120,7 +120,7 @@ class LogEntry(PlainModel):
 
 
 def label_of(action: str) -> object:
-    """What pages call an action, by its stored name."""
+    """The labels of actions, by their stored names."""
     own = {"add": _("Added"), "change": _("Changed"), "delete": _("Deleted")}
     return LogEntry.labels.get(action) or own.get(action, action)
 

@@ -76,7 +76,8 @@ class Right:
 
 
 class AdminSite(contribs.AdminSite):
-    """Contrib's, for models of this library; those of a relational database are left out."""
+    """Contrib's method, for models of this library. Models of a relational database are left
+    out."""
 
     _registry: dict[type[Model], ModelAdmin]  # type: ignore[assignment]  # contrib's ModelAdmin
 
@@ -210,8 +211,8 @@ class AdminSite(contribs.AdminSite):
                 write.check(right.item, right.condition(), otherwise=RightsLost(str(user.pk)))
             except ValueError as error:
                 # A transaction takes each item once. The write of an item that gives the right is
-                # under its version, so it suffices that the item had it when it was read. One of
-                # another model under the same key does not tell.
+                # under its version, so it suffices that the item had it when it was read. An entry
+                # of another model with the same key does not count.
                 own = [item for item in written if isinstance(item, right.item.__class__)]
                 if right.item not in own or not right.holds(own[own.index(right.item)]):
                     raise PermissionDenied from error

@@ -71,7 +71,7 @@ class UserManager(Manager[Any]):
         password: str | None = None,
         **values: Any,
     ) -> Any:
-        """As `create_user`, with all permissions."""
+        """Like `create_user`, but with all permissions."""
         for right in ("is_staff", "is_superuser"):
             if values.setdefault(right, True) is not True:
                 raise ValueError(f"A superuser must have {right}=True.")

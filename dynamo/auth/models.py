@@ -67,7 +67,7 @@ class UserOptions(Options):
 
     @cached_property
     def by_name(self) -> dict[str, AttributeField]:
-        """As of every model, but forms require what REQUIRED_FIELDS names."""
+        """The same as for other models, but forms require the attributes in REQUIRED_FIELDS."""
         fields = super().by_name
         for name in self.model.REQUIRED_FIELDS:
             fields[name].blank = False
@@ -87,7 +87,7 @@ _user: Any = DjangosBaseUser
 _permissions: Any = PermissionsMixin
 
 
-#: What Django's users have and these do not, and what to do instead.
+#: Attributes of Django's users that these lack, and what to do instead.
 _INSTEAD = {
     **{
         name: f"Declare it: {name} = TextAttribute(null=True)."

@@ -13,7 +13,7 @@ from pynamodb.attributes import UnicodeSetAttribute
 
 from dynamo.client.plain import all_models
 
-#: What may be permitted on the items of each model.
+#: The permissions on the items of each model.
 ACTIONS = ("add", "change", "delete", "view")
 
 

@@ -93,7 +93,7 @@ class DynamoCache(AltersData, BaseCache):
     def __init__(self, location: Any, params: dict[str, object]) -> None:
         """Django creates it from an entry of CACHES. Wrong options are refused by each call."""
         super().__init__(params)
-        #: What is wrong with the options. Not an error here: Django's checks make each cache.
+        #: The errors of the options. Not an error here: Django's checks make each cache.
         self.problem = _problem_of(location, params)
         #: Its part of each key, and what `location` its items have.
         self._location = self._mark = location

@@ -71,7 +71,7 @@ class _Held:
 
 
 class ProcessCredentials(Credentials):
-    """What a botocore client, or `client.lean`, signs with. Thread-safe.
+    """The credentials with which a botocore client, or `client.lean`, signs. Thread-safe.
 
     These are the `fixed` ones, if given, else the thread's last result.
     """
@@ -100,7 +100,7 @@ class ProcessCredentials(Credentials):
         raise AttributeError(name)
 
     def wait(self, ends_at: float) -> ReadOnlyCredentials:
-        """As `get_frozen_credentials`, with the deadline `ends_at` (`time.monotonic()`)."""
+        """Like `get_frozen_credentials`, but with the deadline `ends_at` (`time.monotonic()`)."""
         while True:
             ended = self._loading.ended
             held = self._fixed or self._loading.value

@@ -225,7 +225,7 @@ def _launch(host: str, port: int) -> Running:
     program, executable = _installed()
     folder = _folder()
     log = folder / "engine.log"
-    # Not in the checkout, whose packages would shadow ministack's.
+    # The folder is not the checkout, whose packages would shadow ministack's.
     child = _spawn([executable, *_arguments(program, host, port, folder)], port, log, cwd=folder)
     running = Running(child.pid, port, program, host)
     _remember(running)  # first, so that the next process finds it if this one is killed now
@@ -250,7 +250,7 @@ def _spawn(
 
 
 def ministack_environment(services: str, port: int) -> dict[str, str]:
-    """What ministack is told by its environment."""
+    """The environment of ministack."""
     return {
         "PERSIST_STATE": "0",
         "SERVICES": services,

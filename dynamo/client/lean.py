@@ -12,8 +12,8 @@ Of botocore's private names this uses three: a client's `_endpoint` (and of its 
 that calls for each request), `_request_signer` and `_ruleset_resolver`. Reading botocore's settings
 again instead would miss one (REQUESTS_CA_BUNDLE, a region that signs as another). They are read
 when the path is made, never while a request is sent: if a version of botocore lacks one,
-`client.sending` sends everything through botocore. Of urllib3's it uses how a pool lends a
-connection: `urlopen`, which prepares for redirects, retries and streams, takes a third of a
+`client.sending` sends everything through botocore. Of urllib3's private names it uses those of a
+pool's connections: `urlopen`, which prepares for redirects, retries and streams, takes a third of a
 client's time. http.client sends a request header by header and reads an answer's headers as those
 of a mail, with charsets and line folding: that was a fifth of the time (`benchmarks.client`).
 
@@ -75,7 +75,7 @@ _ERRORS: tuple[tuple[_Kinds, type[botocore_errors.BotoCoreError]], ...] = (
     ((OSError, HTTPException), botocore_errors.ConnectionClosedError),
 )
 
-#: http.client's bounds, in bytes and in headers.
+#: The limits of http.client, in bytes and in headers.
 _MAX_LINE = 65536
 _MAX_HEADERS = 100
 
@@ -172,7 +172,7 @@ class LeanClient:
 
 
 class HttpAnswer(NamedTuple):
-    """What the endpoint answered, read to its end. Names of headers are in lower case."""
+    """The complete answer of the endpoint. Names of headers are in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -387,7 +387,7 @@ class AnswerParser(JSONParser):
         return parsed
 
     def _handle_json_body(self, raw_body: bytes, shape: object) -> object:
-        # botocore's reads text that is not JSON as an object without these members.
+        # botocore's parser reads text that is not JSON as an object without these members.
         return self._parse_shape(shape, json.loads(raw_body))  # type: ignore[attr-defined]  # absent from the stubs
 
 

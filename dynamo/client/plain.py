@@ -110,7 +110,7 @@ class PlainModel(PynamoModel):
     Two models may describe items of the same table.
     """
 
-    #: What Django's forms, auth and admin read of a model.
+    #: The attributes of a model that Django's forms, auth and admin read.
     _meta: ClassVar[Any] = classproperty(per_class(Options))
 
     #: The item as it was last read or written; what a change is compared with. Empty for an object
@@ -333,7 +333,8 @@ class PlainModel(PynamoModel):
         self.stored = stored
 
     def serialize(self, null_check: bool = True) -> Item:  # type: ignore[override]  # as above
-        """The item as stored. PynamoDB's is slower: it also visits attributes without a value."""
+        """The item as stored. PynamoDB's method is slower, because it also visits attributes
+        without a value."""
         item: Item = {}
         for name, stored_name, attribute in self._named_attributes():
             value = self.attribute_values.get(name)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class HttpSession(Protocol):
-    """What keeps the connections of a client."""
+    """The object that keeps the connections of a client."""
 
     _pool_classes_by_scheme: dict[str, type[HTTPConnectionPool]]
     _verify: object

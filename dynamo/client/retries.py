@@ -44,7 +44,7 @@ _READS = ("BatchGet", "Describe", "Get", "List", "Query", "Scan", "TransactGet")
 
 
 class Fault(Enum):
-    """What a failed attempt says about its request."""
+    """The kinds of failed attempts: whether the request may have been done."""
 
     FINAL = "DynamoDB answered, and would answer the same again"
     NOT_DONE = "passing, and certainly not carried out"
@@ -72,7 +72,7 @@ def code_of(error: BaseException) -> str:
 
 
 def outcome_of(error: BaseException) -> str:
-    """What a failed attempt ended with, in one word.
+    """The outcome of a failed attempt, in one word.
 
     `refused`: by a condition. `conflict`: with another transaction, or with an earlier attempt of
     the same one. `throttled`. `failed`: an error inside DynamoDB. `unanswered`: no connection, no

@@ -77,7 +77,8 @@ def is_unreachable() -> bool:
 
 @dataclass(frozen=True)
 class _Shared:
-    """What all requests of a process share; without `lean` they go through botocore."""
+    """The client that all requests of a process share. Without `lean`, requests go through
+    botocore."""
 
     botocore: Client
     lean: LeanClient | None
@@ -103,7 +104,7 @@ def _make_shared() -> _Shared:
     try:
         made = session.create_client("dynamodb", region, endpoint_url=endpoint, config=config)
     except ValueError as error:
-        # Not a URL, for example in `~/.aws/config`.
+        # The value is not a URL, for example in `~/.aws/config`.
         raise InvalidEndpointConfigurationError(msg=str(error)) from error
     shared = cast(Client, made)
     return _Shared(shared, _lean_client(shared, signing), signing)

@@ -28,7 +28,7 @@ _PLAIN = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem"}
 
 @dataclass(eq=False)
 class Outcome:
-    """What became of a write by `write_one`: true if it was done."""
+    """The result of `write_one`, which is true if the write was done."""
 
     request: Request
     #: The item that the request asked for with `ReturnValues`, if the write was done.
@@ -133,7 +133,7 @@ class Refusal:
 #: The function returns None if the stored item is what the write was to store.
 Otherwise = Exception | Callable[[Refusal], Exception | None]
 
-#: What an update does, as data or as PynamoDB's actions.
+#: The changes of an update, as data or as PynamoDB's actions.
 Changes = Update | list[Action]
 
 #: Called after a commit, with the item that is then stored if that is known.
@@ -157,7 +157,7 @@ class Write:
     otherwise: Otherwise | None
     instead: dict[str, Request] = field(default_factory=dict)
     part_of: object = None
-    #: What an update changes.
+    #: The changes of an update.
     changes: Update | None = None
     #: The condition of an update or a check, so that another one can join it.
     condition: Condition | None = None

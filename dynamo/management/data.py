@@ -1,4 +1,4 @@
-"""What the commands that read or write whole models share."""
+"""The base of the commands that read or write whole models."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -252,7 +252,7 @@ class Paged(ItemObject):
         last = None if after is None else _opened(after, salt)
         if not cls.is_partition(hash_key, index_name):
             return Page([], None)
-        # One item more tells whether there are more.
+        # One item more shows whether there are more.
         found = cls.query(hash_key, page_size=limit + 1, last_evaluated_key=last, **query)  # type: ignore[arg-type]  # PynamoDB's
         return _collected(cls, found, limit, salt, MOST_REQUESTS, damaged)
 
@@ -297,7 +297,7 @@ class Paged(ItemObject):
             "KeyConditionExpression": "#prefix = :prefix AND begins_with(#value, :value)",
             "ExpressionAttributeNames": {"#prefix": SEARCH_PREFIX, "#value": SEARCH_VALUE},
             "ExpressionAttributeValues": {":prefix": partition, ":value": value},
-            # One item more tells whether there are more.
+            # One item more shows whether there are more.
             "Limit": limit + 1,
         }
         if after is not None:

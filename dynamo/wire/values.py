@@ -20,7 +20,7 @@ ITEM_MAX_BYTES = 400 * 1024
 
 T = TypeVar("T")
 
-#: What attributes raise for a value of another type.
+#: The errors of attributes for a value of another type.
 UNUSABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
@@ -57,7 +57,7 @@ def typed_value(attribute: Attribute[Any], value: object) -> Typed | None:
     if stored is None:
         return None
     if isinstance(attribute, JSONAttribute):
-        # PynamoDB's writes NaN, which is not JSON.
+        # PynamoDB's attribute writes NaN, which is not JSON.
         json.loads(stored, parse_constant=number_text)
     kind = attribute.attr_type
     return {"S": stored} if kind == "S" else canonical(as_typed(kind, stored))

@@ -1,4 +1,4 @@
-"""What an invoice says.
+"""The contents of an invoice.
 
 An issued invoice never changes, except for one step from *issued* to *voided*, with a reason. The
 seller and the customer stay as they were when it was issued.
@@ -61,7 +61,7 @@ CREDIT_PREFIX = "credit#"
 
 @dataclass(frozen=True)
 class Party:
-    """What the seller and the customer have in common. `country` is an ISO 3166 code."""
+    """The fields that the seller and the customer have in common. `country` is an ISO 3166 code."""
 
     always_digested: ClassVar = ("name", "address", "vat_id")
 
@@ -95,7 +95,7 @@ class Customer(Party):
     )
 
     def language_or(self, default: str) -> str:
-        """The language of documents for this customer; `default` if nothing tells it."""
+        """The language of documents for this customer; `default` if it is unknown."""
         return self.language or _LANGUAGE_OF_COUNTRY.get(self.country, default)
 
 
@@ -115,7 +115,7 @@ class Seller(Party):
 
 @dataclass(frozen=True)
 class Contents:
-    """What a draft and the invoice made of it have in common.
+    """The fields that a draft and its invoice have in common.
 
     A credit note names the invoice that it cancels in `credits` (`2026-000042`).
     """

@@ -62,7 +62,7 @@ _NOTHING_TYPED = Contents(
 
 
 class Lack(NamedTuple):
-    """What an invoice should say and does not, or what may be wrong in it.
+    """Values that an invoice lacks, or that may be wrong.
 
     `field` belongs to the form or to the profile or, with `line`, to that one of the lines.
     """

@@ -57,7 +57,7 @@ class InvoiceFileCommand(InvoiceCommand):
         parser.add_argument("-o", "--output", metavar="FILE", required=True, help=what)
 
     def content(self, invoice: Invoice) -> bytes:
-        """What the file contains."""
+        """The contents of the file."""
         raise NotImplementedError
 
     def handle(self, *args: object, **options: Any) -> None:

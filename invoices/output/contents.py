@@ -1,4 +1,4 @@
-"""What the PDF of an invoice says, as texts in the active language."""
+"""The contents of the PDF of an invoice, as texts in the active language."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ from invoices.document.money import (
 )
 from invoices.document.places import country_name
 
-# What the law wants to read where VAT is not charged; "Reverse charge" is a fixed term.
+# The remarks that the law requires where VAT is not charged; "Reverse charge" is a fixed term.
 _REASONS = {
     "reverse_charge": gettext_lazy("Reverse charge: the customer is liable for the VAT."),
     "intra_community": gettext_lazy("Intra-community supply, exempt from VAT."),
@@ -193,7 +193,7 @@ def _totals(invoice: Invoice) -> list[tuple[str, str]]:
 
 
 def remarks_of(invoice: Invoice) -> Iterator[str]:
-    """What explains the totals, on PDF and page: also what the law wants to read."""
+    """The remarks below the totals, on PDF and page, including those that the law requires."""
     categories = [share.category for share in invoice.totals.shares]
     if invoice.prices_include_tax:
         yield _("Prices include VAT")

@@ -101,7 +101,7 @@ class Export:
 
     @property
     def folder(self) -> str:
-        """What its keys in the bucket begin with."""
+        """The prefix of its keys in the bucket."""
         return f"exports/{self.account}/{self.id}/"
 
     @property

@@ -316,7 +316,7 @@ class _Sink(io.RawIOBase):
         return len(piece)
 
     def take(self) -> bytes:
-        """What was written since the last call."""
+        """The bytes that were written since the last call."""
         piece, self._written = self._written, b""
         return piece
 

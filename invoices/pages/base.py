@@ -1,4 +1,4 @@
-"""What the pages of invoices share: whose invoices they show, forms, why something is refused."""
+"""The base of the pages of invoices: the account, forms, messages for refusals."""
 
 import logging
 from datetime import date
@@ -47,7 +47,7 @@ class OwnInvoicesMixin(LoginRequiredMixin):
         return today(self.user.time_zone)
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """What the account does not have is 404."""
+        """The answer is 404 if the account does not have it."""
         try:
             return super().dispatch(request, *args, **kwargs)
         except (exceptions.UnknownInvoice, CustomerItem.DoesNotExist) as error:

@@ -108,7 +108,7 @@ def _doubt(text: object, name: str, line: int | None, positions: list[int]) -> d
 
 
 class _TypedForm(forms.Form):
-    """What people type apart from the lines."""
+    """The typed fields without the lines."""
 
 
 def checks(data: Mapping[str, str]) -> dict[str, object]:
@@ -242,7 +242,7 @@ class InvoiceForm(RequestIdForm):
         return list(missing(self.seller, is_named=self.is_named))
 
     def clean(self) -> dict[str, object]:
-        """Find everything that is wrong at once, as far as what is typed tells it."""
+        """Find all errors of the typed values at once."""
         lines_are_valid = self.lines.is_valid()
         draft = self.draft()
         self._refuse_if(check_seller, self.seller)

@@ -22,12 +22,12 @@ from invoices.document.amounts import (
 from invoices.document.invoice import Invoice
 from invoices.document.requirements import marked_if_reduced
 
-#: How many lines a rejected form can show. With more, Django would not parse so many fields.
+#: How many lines a rejected form can show. Django would not parse the fields of more lines.
 SHOWN_LINES = 240
 
 PREFIX = "lines"
 
-#: What a new line takes from the last one.
+#: The fields that a new line copies from the last one.
 _REPEATED = ("vat_rate", "tax_category", "unit")
 
 

@@ -41,7 +41,7 @@ _ACCENTS = re.compile("[\u0300-\u036f]")
 
 @dataclass(frozen=True)
 class Listed:
-    """What lists show of a customer."""
+    """A customer as lists show it."""
 
     id: str
     number: str
@@ -172,7 +172,7 @@ def delete_address_book(account: str) -> None:
 
 
 def customer_of(item: CustomerItem) -> Customer:
-    """What an invoice says about the customer."""
+    """The customer's details on an invoice."""
     return Customer(
         **{entry.name: getattr(item, entry.name) or "" for entry in fields_of(Customer)}
     )

@@ -155,7 +155,7 @@ def list_invoices(
 def search_invoices(
     account: str, year: int, *, before: int | None = None, customer: str = "", **options: Any
 ) -> Page:
-    """As `list_invoices`, but a search goes on in earlier years.
+    """Like `list_invoices`, but a search continues in earlier years.
 
     Costs up to `MAX_REQUESTS` in total. One of them finds which of the last `SEARCHED_YEARS` have
     invoices, for 2 read units each.

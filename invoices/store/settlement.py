@@ -71,7 +71,7 @@ def void(
     the customer may have received by email is voided only with `even_if_sent`.
 
     Costs 2 requests, 6 read and 6 write units for an invoice of up to 1 KB. After `Unavailable`, a
-    second call tells whether the first one voided it.
+    second call shows whether the first one voided it.
 
     Raises (the first two at once, AlreadySent at once or, as the others, when the transaction is
     refused):

@@ -1,4 +1,4 @@
-"""What the commands of this app share."""
+"""The base of the commands of this app."""
 
 import argparse
 from datetime import datetime

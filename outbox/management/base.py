@@ -1,4 +1,4 @@
-"""What the commands for tasks share: how one is shown."""
+"""The base of the commands for tasks, which shows a task."""
 
 from typing import Any
 

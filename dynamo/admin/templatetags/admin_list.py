@@ -17,7 +17,7 @@ _contribs: Any = contribs
 
 @register.inclusion_tag("admin/change_list_results.html")
 def result_list(cl: ChangeList) -> dict[str, object]:
-    """As contrib's, with a row for each damaged item."""
+    """Like contrib's tag, but with a row for each damaged item."""
     row = '<td colspan="{}" class="errors">{}</td>'
     return {
         "cl": cl,

@@ -6,7 +6,7 @@ from dynamo.tables.checks import TAG
 
 
 class Command(check.Command):
-    """Django's, but `--tag dynamodb` runs our deployment checks without `--deploy`.
+    """Django's command, but `--tag dynamodb` runs our deployment checks without `--deploy`.
 
     Django has no checks that run only if their tag is given. The deployment checks of other tags on
     the same command line run as well.

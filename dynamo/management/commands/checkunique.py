@@ -28,14 +28,14 @@ class Command(DynamoCommand):
     )
     #: None: the command takes one as its argument.
     model: Any = None
-    #: What the JSON calls the number of items.
+    #: The key of the number of items in the JSON.
     items_name = "items"
     oldest_by: str | None = None
     settled_by: str = ""
 
     @property
     def noun(self) -> str:
-        """What the text calls an item."""
+        """The name of an item in the text."""
         return str(self.model._noun())
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -112,7 +112,7 @@ class Command(DynamoCommand):
             self.stdout.write(f"{guards} {verb} not found by searches (run again with --repair).")
 
     def _still_wrong(self, report: Report, *, repair: bool) -> str:
-        """What is still wrong, in one line; empty if nothing is."""
+        """The remaining problems in one line; empty without problems."""
         sentences = []
         if report.still_wrong:
             helps = not repair and report.still_wrong > report.shared

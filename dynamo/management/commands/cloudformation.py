@@ -30,7 +30,7 @@ class Command(DynamoCommand):
 
 
 def parts_of_apps() -> Iterator[Part]:
-    """What the apps need besides their tables."""
+    """The parts of the template that apps need in addition to their tables."""
     for config in apps.get_app_configs():
         file = Path(config.path, "cloudformation.json")
         if file.exists():

@@ -25,7 +25,7 @@ _DJANGOS = ("indent", "primary_keys", "use_base_manager", "use_natural_foreign_k
 
 
 class Command(DynamoCommand, dumpdata.Command):
-    """Django's; items of DynamoDB are written as JSON lines, which `loaddata` reads.
+    """Django's command, which also writes items of DynamoDB, as JSON lines.
 
     A series is written up to the number that its counter has at the beginning.
     """

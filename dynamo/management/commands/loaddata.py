@@ -29,7 +29,8 @@ _Line = tuple[str, type[PlainModel], Item]
 
 
 class Command(DynamoCommand, loaddata.Command):
-    """Django's; also reads what `dumpdata` wrote of DynamoDB, and DynamoDB's exports to S3."""
+    """Django's command, which also reads items of DynamoDB that `dumpdata` wrote, and DynamoDB's
+    exports to S3."""
 
     help = (
         "Load files of dumpdata, or of an export of DynamoDB to S3 (full, in DynamoDB's JSON; it "

@@ -27,7 +27,7 @@ ATTEMPTS = 5
 
 #: Sets attributes of the item, or returns values for `change`.
 Change = Callable[[Any], Mapping[str, object] | None]
-#: What became of an item: the names of the attributes that changed, or the error.
+#: The outcome of an item: the names of the attributes that changed, or the error.
 Outcome = list[str] | Exception
 
 

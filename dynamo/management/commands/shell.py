@@ -4,7 +4,7 @@ from dynamo.client.plain import all_models
 
 
 class Command(shell.Command):
-    """Django's, which also imports the models of DynamoDB."""
+    """Django's command, which also imports the models of DynamoDB."""
 
     def get_auto_imports(self) -> list[str]:
         # As in Django, a model of an earlier app hides one of the same name.

@@ -299,7 +299,7 @@ class _Child:
 def _environment(fence: int) -> dict[bytes, bytes]:
     """The environment that this process was started with, without what it or `.env` added.
 
-    Systems without /proc do not tell; then the present one.
+    Without /proc it is unknown, and the present one is used.
     """
     ours = dict(os.environb)
     if _ENVIRONMENT.exists():

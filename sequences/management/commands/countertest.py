@@ -78,7 +78,7 @@ def _letters(number: int) -> str:
 
 
 def _fault_of(values: list[int]) -> str:
-    """What is wrong with the numbers drawn from one counter; empty if nothing is."""
+    """The errors in the numbers of one counter; empty without errors."""
     counted = Counter(values)
     wrong = {
         "drawn more than once": sorted(value for value in counted if counted[value] > 1),
