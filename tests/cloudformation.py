@@ -19,11 +19,8 @@ def printed(command: str = "cloudformation") -> dict[str, Any]:
     return document
 
 
-def linted(folder: Path, *documents: dict[str, Any]) -> tuple[int, str, str]:
+def linted(*files: Path) -> tuple[int, str, str]:
     """The exit code and the output of cfn-lint, which also reports warnings."""
-    files = [folder / f"{number}.json" for number in range(len(documents))]
-    for file, document in zip(files, documents, strict=True):
-        file.write_text(json.dumps(document))
-    command = [str(BIN / "cfn-lint"), "--regions", "us-east-1", "--", *map(str, files)]
+    command = [BIN / "cfn-lint", "--regions", "us-east-1", "--", *files]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)
     return checked.returncode, checked.stdout, checked.stderr

@@ -1,4 +1,4 @@
-"""What containers and dashboards are made of: scripts, templates, and what they name.
+"""What containers and dashboards are made of: scripts, and what they name.
 
 Docker itself does not run here. The slow test builds the site as the Dockerfile does, in an empty
 environment, and starts what `compose.yaml` starts (`make test-library`).
@@ -18,22 +18,12 @@ from prometheus_client import REGISTRY
 
 from project import metrics
 from tests.commands import ROOT
-from tests.engines import BIN, free_port
+from tests.engines import free_port
 from tests.environment import clean_environment
 from tests.served import documented_options
 from tests.waiting import wait_until
 
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
-TEMPLATES = ["deploy/ecs/site.yaml", "deploy/dashboards/cloudwatch.yaml"]
-
-
-@pytest.mark.parametrize("template", TEMPLATES)
-def test_cfn_lint_accepts_the_template(template: str) -> None:
-    command = [BIN / "cfn-lint", "--regions", "us-east-1", "--", ROOT / template]
-
-    checked = subprocess.run(command, capture_output=True, text=True, check=False)
-
-    assert (checked.returncode, checked.stdout) == (0, "")
 
 
 def test_the_image_starts_the_server_as_the_docs_do() -> None:
