@@ -152,7 +152,7 @@ class _FormField(forms.CharField):
 
 
 class SingleLine(InputAttribute[str], TextAttribute):
-    """One line of text. It may have a `rule`, which returns what is stored.
+    """One line of text. It may have a `rule`, which returns the value to store.
 
     The message `unprintable` refuses characters that cannot be shown.
     """

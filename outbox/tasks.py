@@ -108,7 +108,7 @@ class Task(base.Task):
         return await self.get_backend().aenqueue(self, args, kwargs)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Django's, with our context also for other backends."""
+        """Django's decorator, with our context also for other backends."""
         if self.takes_context and not isinstance(args[0], TaskContext):
             args = TaskContext(task_result=args[0].task_result), *args[1:]
         return base.Task.call(self, *args, **kwargs)

@@ -165,7 +165,7 @@ class Worker:
         Tasks whose worker is gone are placed again, and count as well.
         """
         self._contended.clear()
-        # A read may still show what has ended since.
+        # A read may still show tasks that have ended since.
         running = {*self._running}
         # The order is another one each time, so that workers meet less often.
         random.shuffle(self._partitions)
@@ -205,7 +205,8 @@ class Worker:
         return found
 
     def _hand_out(self, items: list[TaskItem]) -> bool:
-        """Give `items` to threads as they get free. Returns whether one was given."""
+        """Give `items` to threads as they get free. Returns whether a task was given to a
+        thread."""
         fresh_until = clock_now() + FRESH_SECONDS
         has_given = False
         for item in items:

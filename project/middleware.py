@@ -137,7 +137,7 @@ class AnswerMiddleware(MiddlewareMixin):
 
 @receiver(request_finished)
 def _forget_id(**_signal: object) -> None:
-    """The thread's later lines belong to no request."""
+    """Later lines of the thread do not belong to a request."""
     request_id.set(None)
 
 

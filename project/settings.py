@@ -368,7 +368,7 @@ env.check(DEBUG or not DEBUG_TOOLBAR, "DJANGO_DEBUG_TOOLBAR", "is on without DJA
 DEBUG_TOOLBAR = DEBUG_TOOLBAR and find_spec("debug_toolbar") is not None
 if DEBUG_TOOLBAR:
     INSTALLED_APPS.append("debug_toolbar")
-    # Around everything that may send requests to DynamoDB.
+    # This middleware surrounds all code that may send requests to DynamoDB.
     _below = MIDDLEWARE.index("project.access.AccessMiddleware") + 1
     MIDDLEWARE.insert(_below, "debug_toolbar.middleware.DebugToolbarMiddleware")
     # Not TemplatesPanel: it evaluates the template contexts of requests in other threads, whose

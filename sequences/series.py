@@ -165,8 +165,8 @@ def start_series(
 ) -> None:
     """Let the first item of `series` get the number `at`: once, before there is an item.
 
-    For a series that continues numbers of another system. The counter stores the number, and checks
-    expect the numbers from it on. Repeated with the same number, it changes nothing. Costs 1
+    For a series that continues numbers of another system. The counter stores this number, and
+    checks expect the numbers from it on. Repeated with the same number, it changes nothing. Costs 1
     request and 1 write unit.
 
     Raises:

@@ -159,7 +159,7 @@ class Selection:
 
 
 def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
-    # Without patterns: one that matches nothing.
+    # Without patterns, it is a pattern that matches nothing.
     return re.compile("|".join(map(fnmatch.translate, patterns)) or r"(?!)")
 
 

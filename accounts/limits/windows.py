@@ -82,7 +82,7 @@ class Slot:
         self._add(-1)
 
     def note_failure(self) -> None:
-        """Tell those who wait for a slot that this one stays taken.
+        """Tell waiting attempts that this slot stays taken.
 
         Costs 1 request in the later half of the slots, else none; the same for the wider network.
         """

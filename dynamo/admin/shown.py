@@ -61,7 +61,7 @@ def name_of(item: Model, *, is_new: bool = False) -> str:
 
 
 class DamagedRow:
-    """Stands for an item of a list that cannot be read."""
+    """Represents an item of a list that cannot be read."""
 
     def __init__(self, item: Item, error: DamagedItem) -> None:
         self.stored, self.error = item, error

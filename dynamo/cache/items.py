@@ -24,8 +24,9 @@ from dynamo.wire.attributes import IntegerAttribute, TextAttribute
 from dynamo.wire.types import Item
 from dynamo.wire.values import typed_number
 
-#: Increased with every change of what an item contains. It is part of each key, so processes of two
-#: versions can share a table during a deployment: neither reads the values of the other.
+#: It is increased with every change of the contents of an item. It is part of each key, so
+#: processes of two versions can share a table during a deployment: neither reads the values of the
+#: other.
 FORMAT = 2
 
 # Conditions of a write. Their operand is `now_value`.

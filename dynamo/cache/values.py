@@ -31,7 +31,7 @@ _SIGNATURE_SALT = "dynamo.cacheitems.pickle"
 JSON_MAX_DEPTH = 100
 _JSON_SCALARS = frozenset({str, int, float, bool, type(None)})
 
-#: Stands for a value that cannot be read.
+#: Represents a value that cannot be read.
 UNREADABLE = object()
 
 

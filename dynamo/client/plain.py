@@ -89,8 +89,8 @@ def not_supported(advice: str) -> Any:
 def per_class(compute: Callable[[Any], _Value]) -> Callable[[Any], _Value]:
     """`compute`, called once for each class. It never returns None.
 
-    The value ends with its class. A cache of functools would keep the class, and so a class whose
-    declaration was refused would remain among the models.
+    The value is kept as long as its class. A cache of functools would keep the class, and so a
+    class whose declaration was refused would remain among the models.
     """
     name = f"{compute.__name__} of this class"
 

@@ -78,7 +78,7 @@ class Page(Generic[M]):
 class Results(ResultIterator[Value]):
     """The items of a query or a scan, read page by page. In a coroutine, use `async for`.
 
-    With `damaged`, what it makes of damaged items.
+    With `damaged`, also the values that it returns for damaged items.
     """
 
     def __init__(self, model: type[Any], found: Any, damaged: Damaged | None) -> None:

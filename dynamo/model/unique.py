@@ -18,8 +18,8 @@ Each value has one guard item, written in the transaction that writes its item:
     searchValue (S)      ann@example.org; the index `SEARCH_INDEX` is sorted by the two
 
 The text of a number is DynamoDB's (`1.5` for 1.50), that of a binary value is hexadecimal, that of
-a time is the one that its attribute writes. Therefore, equal values have equal keys, and different
-values different ones.
+a time is the one that its attribute writes. Therefore, values have equal keys exactly if they are
+equal.
 
 A value is free if it has no guard item.
 

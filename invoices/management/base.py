@@ -42,7 +42,7 @@ class InvoiceCommand(DynamoCommand):
             parser.add_argument(name, **_ARGUMENTS[name])
 
     def show(self, invoice: Invoice, options: dict[str, Any]) -> None:
-        """Print what became of the invoice."""
+        """Print the outcome for the invoice."""
         self.stdout.write(as_json(invoice) if options["json"] else as_row(invoice))
 
 

@@ -216,7 +216,7 @@ def is_marked(category: str, invoice: Invoice) -> bool:
 def honorific(invoice: Invoice) -> str:
     """The title after the customer's name on a Japanese document; empty if the name has one.
 
-    A person is not told apart for certain: `御中` or `様` typed after the name decides.
+    A program cannot recognize a person for certain: `御中` or `様` typed after the name decides.
     """
     name = invoice.customer.name.strip()
     if not _is_in_japanese(invoice) or name.endswith(("御中", "様", "殿", "先生")):

@@ -25,7 +25,7 @@ from invoices.store.lists import all_records, years_of
 from invoices.store.records import Record
 from invoices.store.sellers import profile_of
 
-#: The fields that were released without a column. Each newer one has a column, after the others.
+#: The fields that were released without a column. Each newer field has a column, after the others.
 _WITHOUT_COLUMN = {
     "currency",
     "note",

@@ -212,7 +212,7 @@ def _issued(invoice: Invoice) -> tuple[InvoiceItem, Condition]:
 def _with_room(sendings: Sequence[Sending], now: datetime, label: str) -> list[Sending]:
     """The sendings to keep when another one is added, the latest first.
 
-    The oldest go, those with an unknown outcome last.
+    The oldest entries are removed, those with an unknown outcome last.
     """
     removable = [sending for sending in sendings if now - sending.at > KEPT_AT_LEAST]
     removable.sort(key=lambda sending: (sending.outcome == "unknown", sending.at))

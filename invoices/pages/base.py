@@ -83,7 +83,8 @@ class OwnFormView(SignedInFormMixin, OwnInvoicesMixin, FormPageMixin, FormView):
         raise NotImplementedError
 
     def form_valid(self, form: Any) -> HttpResponse:
-        """Act, or show why that was refused. Sent again, the same form does nothing more."""
+        """Act, or show why that was refused. The same form has no further effect if it is sent
+        again."""
         try:
             return self.act(form)
         except ValidationError as error:

@@ -300,7 +300,7 @@ FILTERS = {name: (name,) for name in reversed(STANDINGS)} | {"open": ("open", "o
 
 
 def search_field(label: Any) -> forms.CharField:
-    """The field in which people type what a list is searched for."""
+    """The field for the search text of a list."""
     widget = forms.TextInput(attrs={"type": "search", "autocomplete": "off"})
     return forms.CharField(label=label, required=False, max_length=NAME_MAX_LENGTH, widget=widget)
 
