@@ -22,6 +22,8 @@ def rights(policy: str) -> Iterator[tuple[str, str]]:
     for statement in statements(policy):
         for resource in listed(statement["Resource"]):
             for action in listed(statement["Action"]):
+                if not action.startswith("dynamodb:"):
+                    continue
                 yield resource.removeprefix(PREFIX), action.removeprefix("dynamodb:")
 
 
