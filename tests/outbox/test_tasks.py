@@ -110,6 +110,12 @@ def test_what_else_costs(requests_sent: Requests, backend: dict[str, Any]) -> No
     note.get_result(result.id)
     assert cost() == (["GetItem"], 1)
 
+    again = steps.claim(steps.find(note.enqueue(2).id), lease)
+    assert again
+    cost()
+    steps.place_again(again.item, pause=0, error=ValueError())
+    assert cost() == (["TransactWriteItems"], 6)
+
 
 def test_a_task_exists_if_its_transaction_commits(run_tasks: RunTasks) -> None:
     told: list[str] = []

@@ -26,11 +26,7 @@ _FRAMEWORK = base.__name__.removesuffix(".base")
 BACKENDS = {
     "ours": {"default": {"BACKEND": "outbox.ImmediateBackend"}},
     # As without TASKS.
-    "Django's": {
-        "default": {
-            "BACKEND": f"{base.__name__.removesuffix('.base')}.backends.immediate.ImmediateBackend"
-        }
-    },
+    "Django's": {"default": {"BACKEND": f"{_FRAMEWORK}.backends.immediate.ImmediateBackend"}},
 }
 
 

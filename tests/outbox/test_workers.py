@@ -25,8 +25,7 @@ from tests.faults.kinds import Answer, CloseBefore
 from tests.faults.proxy import FaultProxy
 from tests.outbox import functions
 from tests.outbox.conftest import RunTasks
-from tests.outbox.functions import CALLS, GO, bill, note, wait
-from tests.requests import Requests
+from tests.outbox.functions import CALLS, GO, note, wait
 from tests.waiting import wait_until
 
 
@@ -47,18 +46,6 @@ def test_a_task_that_fails_is_repeated_and_keeps_its_errors(run_tasks: RunTasks)
     assert (result.status, result.return_value, result.attempts) == ("SUCCESSFUL", "a", 3)
     assert [error.exception_class for error in result.errors] == [ValueError] * 2
     assert "ValueError: a" in result.errors[0].traceback
-
-
-@pytest.mark.fault_of("moto", "counts other units")
-def test_what_a_repetition_costs(requests_sent: Requests) -> None:
-    item = steps.find(functions.fail_twice.enqueue("a").id)
-    attempt = steps.claim(item, Lock("w").acquire())
-    assert attempt
-    requests_sent.clear()
-
-    steps.place_again(attempt.item, pause=0, error=ValueError())
-
-    assert (requests_sent.operations, requests_sent.units) == (["TransactWriteItems"], 6)
 
 
 @pytest.mark.parametrize(
@@ -215,26 +202,6 @@ def test_a_worker_that_is_stopped_gives_back_what_does_not_end_in_time(
     assert until_done(run_tasks) == ["successful"]
     result.refresh()
     assert (result.status, result.errors, result.attempts) == ("SUCCESSFUL", [], 2)
-
-
-def test_a_worker_that_stood_still_cannot_end_what_another_has_taken_over(
-    run_tasks: RunTasks, backend: dict[str, Any]
-) -> None:
-    backend["RETRY"]["*"] = {"delay": 0}
-    result = bill.enqueue("7")
-    lease = Lock("slow", lease_seconds=600).acquire()
-    attempt = steps.claim(steps.find(result.id), lease)
-    assert attempt
-    lease.release(remove=True)
-
-    assert until_done(run_tasks) == ["successful"]
-
-    outcome, error = worker._run(attempt)
-    assert (outcome, bool(error)) == ("lost", True)
-    assert [item.order for item in functions.Bill.scan()] == ["7"]
-    result.refresh()
-    assert (result.status, result.attempts) == ("SUCCESSFUL", 2)
-    assert result.errors[0].exception_class is WorkerLost
 
 
 @pytest.mark.parametrize("task", [note, functions.fail_twice])
