@@ -7,6 +7,7 @@ from time import monotonic
 from typing import Any
 
 from django.core import checks
+from django.utils.module_loading import import_string
 
 from dynamo import DynamoError, Transaction, joined
 from dynamo.runtime.threads import in_thread
@@ -118,10 +119,13 @@ class TaskBackend(BaseTaskBackend):
         """As `get_result`."""
         return await in_thread(self.get_result, result_id)
 
-    def retry_of(self, function: str, task: base.Task | None = None) -> Retry:
+    def retry_of(self, function: str) -> Retry:
         """When failed attempts of the function are repeated: by OPTIONS, else by the task."""
         retries: Mapping[str, Mapping[str, Any]] = self.options["RETRY"]
-        own: Retry | None = getattr(task, "retry", None)
+        own: Retry | None = None
+        # This process may not know the function, or may be unable to import it.
+        with suppress(Exception):
+            own = getattr(import_string(function), "retry", None)
         if own is not None and function not in retries:
             return own
         return Retry(**retries.get(function, retries.get("*", {})))

@@ -107,14 +107,14 @@ def store(
 
 def _new_place(item: TaskItem, due: datetime | None) -> tuple[str, str]:
     """A key in a random shard: at the end of the item's priority, or at a time in the future."""
-    shard = random.randrange(_option(item, "SHARDS"))  # noqa: S311 - no secret
+    shard = random.randrange(backend_of(item).options["SHARDS"])  # noqa: S311 - no secret
     later = due if due is not None and due > now() else None
     return partition_of(item.queue, shard), sort_of(item.priority, item.enqueued_at, later)
 
 
-def _option(item: TaskItem, name: str) -> int:
-    value: int = task_backends[item.backend].options[name]
-    return value
+def backend_of(item: TaskItem) -> Any:
+    """The `TaskBackend` that stored the task."""
+    return task_backends[item.backend]
 
 
 def find(id_: str) -> TaskItem:
@@ -304,11 +304,11 @@ def _write_record(item: TaskItem, values: dict[str, Any], write: Transaction | N
 
 def _ended(item: TaskItem) -> dict[str, Any]:
     at = now()
-    expires = at + timedelta(days=_option(item, "KEEP_DAYS"))
+    expires = at + timedelta(days=backend_of(item).options["KEEP_DAYS"])
     return {"finished_at": at, "expires": round(expires.timestamp())}
 
 
-def recover(item: TaskItem, retry: Retry) -> bool:
+def recover(item: TaskItem) -> bool:
     """Place a task again whose worker is gone; False if there was nothing to do.
 
     Costs 1 request and 1 read unit, and one `place_again`.
@@ -318,9 +318,19 @@ def recover(item: TaskItem, retry: Retry) -> bool:
     """
     if was_recorded(item) or not _is_current(item):
         return False
-    error = WorkerLost(item.lease)
-    place_again(item, pause=retry.pause(item.failures + 1, error), error=error)
+    fail(item, WorkerLost(item.lease))
     return True
+
+
+def fail(item: TaskItem, error: BaseException) -> float | None:
+    """Let the task be repeated, or fail for good. Returns the seconds until it is due, or None.
+
+    Costs and raises as `place_again`.
+    """
+    retry: Retry = backend_of(item).retry_of(item.function)
+    pause = retry.pause(item.failures + 1, error)
+    place_again(item, pause=pause, error=error)
+    return pause
 
 
 def find_failed(id_: str) -> tuple[TaskItem, TaskItem]:

@@ -14,7 +14,6 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -32,7 +31,7 @@ from outbox.exceptions import NotFinished
 from outbox.framework import base, normalize_json, signals, task_backends
 from outbox.models import FAILED, TaskItem, bounds, now, partition_of, place_time, rank_of
 from outbox.signals import task_ran, tasks_looked_for
-from outbox.steps import LOST, Attempt
+from outbox.steps import LOST, Attempt, backend_of
 from outbox.tasks import TaskContext
 
 log = logging.getLogger(__name__)
@@ -330,12 +329,8 @@ def _left_out(_stored: Item, error: DynamoError) -> None:
 
 
 def _recover(item: TaskItem) -> bool:
-    task = None
-    # It is also placed again if this worker does not have its function.
-    with suppress(Exception):
-        task = steps.task_of(item)
     try:
-        is_placed = steps.recover(item, _backend(item).retry_of(item.function, task))
+        is_placed = steps.recover(item)
     except LOST:
         # Another worker did it.
         return False
@@ -351,10 +346,10 @@ def _run(attempt: Attempt) -> tuple[str, BaseException | None]:
     try:
         task = steps.task_of(item)
         result = steps.result_of(item, task)
-        signals.task_started.send_robust(_sender(item), task_result=result)
+        signals.task_started.send_robust(type(backend_of(item)), task_result=result)
         arguments = result.args
         if task.takes_context:
-            is_last = item.failures + 1 >= _backend(item).retry_of(item.function, task).attempts
+            is_last = item.failures + 1 >= backend_of(item).retry_of(item.function).attempts
             context = TaskContext(task_result=result, is_last=is_last, end=attempt.end)
             arguments = [context, *arguments]
         value = normalize_json(task.call(*arguments, **result.kwargs))
@@ -374,10 +369,8 @@ def _run(attempt: Attempt) -> tuple[str, BaseException | None]:
 def _fail(attempt: Attempt, result: base.TaskResult | None, error: BaseException) -> str:
     """Let the task be repeated, unless its end is recorded. Returns the outcome."""
     item = attempt.item
-    retry = _backend(item).retry_of(item.function, result.task if result else None)
-    pause = retry.pause(item.failures + 1, error)
     try:
-        steps.place_again(item, pause=pause, error=error)
+        pause = steps.fail(item, error)
     except LOST:
         # The error may be that the end of the task got no answer.
         return "successful" if steps.was_recorded(item) else "lost"
@@ -403,14 +396,4 @@ def _tell_end(
         result.errors.append(steps.task_error(*steps.error_texts(error)))
     for name, value in {"status": status, "finished_at": now(), **values}.items():
         object.__setattr__(result, name, value)
-    signals.task_finished.send_robust(_sender(item), task_result=result)
-
-
-def _backend(item: TaskItem) -> TaskBackend:
-    backend = task_backends[item.backend]
-    assert isinstance(backend, TaskBackend)  # noqa: S101
-    return backend
-
-
-def _sender(item: TaskItem) -> type[TaskBackend]:
-    return type(_backend(item))
+    signals.task_finished.send_robust(type(backend_of(item)), task_result=result)
