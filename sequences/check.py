@@ -166,8 +166,6 @@ def _items_of(
         "ExpressionAttributeNames": names,
         "ExpressionAttributeValues": {":series": {"S": series}},
     }
-    if findings.PAGE_LIMIT is not None:
-        request["Limit"] = findings.PAGE_LIMIT
     for page, _has_more in bulk.query_pages(request):
         yield from page
         # Each key once, as a transaction requires: twins have the same guard item.

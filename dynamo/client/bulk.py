@@ -19,7 +19,10 @@ from dynamo.exceptions import Unavailable
 from dynamo.runtime.deadline import operation_ends_at
 from dynamo.wire.types import Item
 
+#: How many segments of a table are read at the same time.
 SEGMENTS = 4
+#: The maximum number of items per page, which only tests set: the size of an answer is limited.
+PAGE_LIMIT: int | None = None
 
 # https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html
 READ_MAX_ITEMS = 100
@@ -28,20 +31,14 @@ WRITE_MAX_ITEMS = 25
 
 
 def pages(
-    table: str,
-    attributes: Collection[str] = (),
-    *,
-    segments: int = SEGMENTS,
-    page_limit: int | None = None,
-    places: list[Item | None] | None = None,
+    table: str, attributes: Collection[str] = (), *, places: list[Item | None] | None = None
 ) -> Iterator[list[Item]]:
     """The `attributes` (stored names) of every item of `table`, page by page, in no order.
 
     Without `attributes`, whole items are read. Each segment reads one page ahead, so at most
-    `segments` pages of 1 MB (or `page_limit` items) are in memory. Not isolated from transactions:
-    of a transaction that commits in the meantime, one item may be read as before and another as
-    after it. Costs 1 request per page and 1 read unit per 4 KB of all that is stored, whatever
-    `attributes` leaves out.
+    `SEGMENTS` pages of 1 MB are in memory. Not isolated from transactions: of a transaction that
+    commits in the meantime, one item may be read as before and another as after it. Costs 1 request
+    per page and 1 read unit per 4 KB of all that is stored, whatever `attributes` leaves out.
 
     `places` has one entry per segment: the key after which it is read, {} for its beginning, None
     if it was read to its end. When the next page is asked for, it says how far the pages before it
@@ -51,14 +48,14 @@ def pages(
         Unavailable, Rejected, TableMissing: see `client.sending`.
     """
     if places is None:
-        places = [{}] * segments
+        places = [{}] * SEGMENTS
     request: dict[str, Any] = {"TableName": table, "TotalSegments": len(places)}
     if attributes:
         names = {f"#{number}": name for number, name in enumerate(attributes)}
         request["ProjectionExpression"] = ", ".join(names)
         request["ExpressionAttributeNames"] = names
-    if page_limit is not None:
-        request["Limit"] = page_limit
+    if PAGE_LIMIT is not None:
+        request["Limit"] = PAGE_LIMIT
     with CountingPool(len(places)) as pool:
         under_way: dict[Future[dict[str, Any]], dict[str, Any]] = {}
 
@@ -92,6 +89,8 @@ def query_pages(
         Unavailable, Rejected, TableMissing: see `client.sending`.
     """
     page = dict(request)
+    if PAGE_LIMIT is not None:
+        page.setdefault("Limit", PAGE_LIMIT)
     while True:
         answer = send(operation, page)
         has_more = bool(answer.get("LastEvaluatedKey"))

@@ -25,10 +25,6 @@ LISTED = 10_000
 
 CONFIRM_THREADS = 8
 
-#: How much is read at once; tests use less. `PAGE_LIMIT` is the maximum number of items per page;
-#: None means that only the size of DynamoDB's answer limits it.
-SEGMENTS = bulk.SEGMENTS
-PAGE_LIMIT: int | None = None
 #: Items that are read at one instant.
 TOGETHER = READ_TOGETHER
 #: Suspects that are taken from disk.
@@ -47,7 +43,7 @@ def unseen(_what: str, _count: int) -> None:
 
 def scanned(table: str, attributes: Collection[str], progress: Progress) -> Iterator[Item]:
     """The `attributes` of every item of `table`, in no order. For costs see `bulk.pages`."""
-    for page in bulk.pages(table, attributes, segments=SEGMENTS, page_limit=PAGE_LIMIT):
+    for page in bulk.pages(table, attributes):
         yield from page
         progress("Items read", len(page))
 

@@ -15,7 +15,6 @@ from dynamo import DateTimeAttribute, IntegerAttribute, Model, TextAttribute, Un
 from dynamo.client import bulk
 from dynamo.client.sending import send
 from dynamo.management.commands import loaddata
-from dynamo.tables import findings
 from dynamo.test import Tables
 from dynamo.wire.types import Item
 from dynamo.wire.values import canonical, digest_of, encoded
@@ -56,7 +55,7 @@ LABELS = [*(model._meta.label for model in MODELS), "sequences.Counter"]
 
 @pytest.fixture(autouse=True)
 def _little_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(findings, "PAGE_LIMIT", 2)
+    monkeypatch.setattr(bulk, "PAGE_LIMIT", 2)
     monkeypatch.setattr(loaddata, "BATCH", 3)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from accounts.models import User
 from accounts.services import change_email, delete, edit_profile
+from dynamo.client import bulk
 from dynamo.client.sending import send
 from dynamo.tables import findings
 from dynamo.tables.guards import check_guards
@@ -33,8 +34,10 @@ TOGETHER = 5
 
 @pytest.fixture(autouse=True)
 def _little_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"SEGMENTS": 3, "PAGE_LIMIT": 2, "TOGETHER": TOGETHER, "AHEAD": 2}.items():
+    for name, value in {"TOGETHER": TOGETHER, "AHEAD": 2}.items():
         monkeypatch.setattr(findings, name, value)
+    for name, value in {"SEGMENTS": 3, "PAGE_LIMIT": 2}.items():
+        monkeypatch.setattr(bulk, name, value)
 
 
 class Found:
@@ -93,7 +96,7 @@ def test_a_sound_table_costs_its_scan_and_has_no_findings(
         make_user()
     requests_sent.clear()
 
-    monkeypatch.setattr(findings, "PAGE_LIMIT", None)
+    monkeypatch.setattr(bulk, "PAGE_LIMIT", None)
 
     found = Found(repair=True)
 
@@ -361,8 +364,8 @@ def test_a_user_that_changes_between_scan_and_confirmation_is_not_a_finding(
     def move() -> None:
         change_email(fresh(ann), f"{uuid.uuid4()}@example.com")
 
-    monkeypatch.setattr(findings, "SEGMENTS", 1)
-    monkeypatch.setattr(findings, "PAGE_LIMIT", 1)
+    monkeypatch.setattr(bulk, "SEGMENTS", 1)
+    monkeypatch.setattr(bulk, "PAGE_LIMIT", 1)
     with after_request("Scan", move, times=3):
         found = Found(repair=True)
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dynamo import IntegerAttribute, Model, TextAttribute, Unique, casefolded
+from dynamo.client import bulk
 from dynamo.client.sending import send
-from dynamo.tables import findings
 from dynamo.test import Tables
 from sequences import check_series
 from tests.commands import run
@@ -71,7 +71,7 @@ def count(guest: Guest) -> None:
 
 @pytest.fixture(autouse=True)
 def _little_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(findings, "PAGE_LIMIT", 2)
+    monkeypatch.setattr(bulk, "PAGE_LIMIT", 2)
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, **acts: list[Any]) -> None:

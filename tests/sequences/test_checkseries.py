@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dynamo.client import bulk
 from dynamo.client.sending import send
 from dynamo.tables import findings
 from dynamo.transactions import READ_TOGETHER
@@ -36,8 +37,9 @@ LABEL = "tests.numbered.Ticket"
 
 @pytest.fixture(autouse=True)
 def _little_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"SEGMENTS": 3, "PAGE_LIMIT": 3, "TOGETHER": 2}.items():
-        monkeypatch.setattr(findings, name, value)
+    for name in ("SEGMENTS", "PAGE_LIMIT"):
+        monkeypatch.setattr(bulk, name, 3)
+    monkeypatch.setattr(findings, "TOGETHER", 2)
 
 
 @pytest.fixture
@@ -97,7 +99,7 @@ def test_a_check_without_damage_costs_two_scans(
 ) -> None:
     requests_sent.clear()
 
-    monkeypatch.setattr(findings, "PAGE_LIMIT", None)
+    monkeypatch.setattr(bulk, "PAGE_LIMIT", None)
 
     check()
 
@@ -329,7 +331,7 @@ def test_a_huge_gap_is_counted(
 def test_no_transaction_reads_more_than_25_items(
     series: str, requests_sent: Requests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(findings, "PAGE_LIMIT", None)
+    monkeypatch.setattr(bulk, "PAGE_LIMIT", None)
     monkeypatch.setattr(findings, "TOGETHER", READ_TOGETHER)
     for _ in range(27):
         ticket(series)

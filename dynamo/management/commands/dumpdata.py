@@ -15,7 +15,6 @@ from dynamo.management.base import DynamoCommand
 from dynamo.management.commands.migrate import has_database
 from dynamo.management.data import State, add_state, dumpable
 from dynamo.management.progress import progress_bars
-from dynamo.tables import findings
 from dynamo.tables.findings import Progress
 from dynamo.wire.types import Item
 from dynamo.wire.values import decoded, encoded
@@ -109,7 +108,7 @@ class Command(DynamoCommand, dumpdata.Command):
         label = model._meta.label
         places = state.places()
         left_out = 0
-        for page in bulk.pages(model.table(), places=places, page_limit=findings.PAGE_LIMIT):
+        for page in bulk.pages(model.table(), places=places):
             _save(state, out, places=places)
             items = [item for item in page if is_dumped(item)]
             for item in items:

@@ -16,7 +16,6 @@ from dynamo.management.data import State, add_state
 from dynamo.management.progress import progress_bars
 from dynamo.model.base import Model
 from dynamo.runtime.terminal import printable, quantity
-from dynamo.tables import findings
 from dynamo.wire.types import Item
 from dynamo.wire.values import UNUSABLE
 
@@ -62,7 +61,7 @@ class Command(DynamoCommand):
         call = partial(_changed, model, change, is_dry=is_dry)
         places = state.places()
         began = time.monotonic()
-        pages = bulk.pages(model.table(), places=places, page_limit=findings.PAGE_LIMIT)
+        pages = bulk.pages(model.table(), places=places)
         with CountingPool(THREADS) as pool, progress_bars() as progress, collect() as tally:
             for page in pages:
                 state.save(places=places)
