@@ -28,10 +28,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future, InvalidStateError
-from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from django.utils.asyncio import async_unsafe
 
@@ -45,19 +43,24 @@ Ask = TypeVar("Ask")
 Answer = TypeVar("Answer")
 
 
-class Caller(Future[Answer], Generic[Ask, Answer]):
-    """One caller and what it asks: the future of its answer or error, done once it is decided.
+@dataclass(eq=False)
+class Caller(Generic[Ask, Answer]):
+    """One caller: what it asks, and its answer or error once it is decided."""
 
-    The future is running from when a request is sent for the caller.
-    """
+    ask: Ask
+    ends_at: float
+    is_decided: bool = False
+    _outcome: Answer | Exception | None = None
+    #: A request was sent for it, or may be sent at any moment.
+    is_sent: bool = False
+    #: It does not wait any more: no request is sent for it from now on.
+    has_left: bool = False
+    #: Held to change one of these two by the other.
+    _marking: threading.Lock = field(default_factory=threading.Lock)
+    #: Held while the caller waits. Each has its own, so that only callers with work wake up.
+    _sleep: threading.Lock = field(default_factory=threading.Lock)
 
-    def __init__(self, ask: Ask, ends_at: float) -> None:
-        super().__init__()
-        self.ask, self.ends_at = ask, ends_at
-        #: It does not wait any more: no request is sent for it from now on.
-        self.has_left = False
-        #: Held while the caller waits. Each has its own, so that only callers with work wake up.
-        self._sleep = threading.Lock()
+    def __post_init__(self) -> None:
         self._sleep.acquire()
 
     def mark_sent(self) -> bool:
@@ -65,20 +68,27 @@ class Caller(Future[Answer], Generic[Ask, Answer]):
 
         If it has left, it was told that it is not sent, and must not be part of the request.
         """
-        return not self.has_left and (self.running() or self.set_running_or_notify_cancel())
+        with self._marking:
+            self.is_sent |= not self.has_left
+            return not self.has_left
 
     def mark_left(self) -> bool:
         """Note that the caller does not wait any more; return whether a request was sent for it."""
-        self.has_left = True
-        return not self.cancel()
+        with self._marking:
+            self.has_left = True
+            return self.is_sent
 
     def decide(self, outcome: Answer | Exception) -> None:
         """Set the caller's answer, or an error of its own. The first outcome stays."""
-        with suppress(InvalidStateError):
-            if isinstance(outcome, Exception):
-                self.set_exception(outcome)
-            else:
-                self.set_result(outcome)
+        if not self.is_decided:
+            self._outcome = outcome
+            self.is_decided = True
+
+    def answer(self) -> Answer:
+        """Return the answer, or raise the error. Call it once the caller is decided."""
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return cast(Answer, self._outcome)
 
     def sleep(self) -> bool:
         """Wait to be woken; return False if the deadline passed first."""
@@ -122,10 +132,10 @@ class _Queue(Generic[Ask, Answer]):
     def settle(self, gathered: list[Caller[Ask, Answer]]) -> None:
         """After the request: wake those that are decided; the others come first in the next one."""
         for caller in gathered:
-            if caller.done():
+            if caller.is_decided:
                 caller.wake()
         self.waiting.extendleft(
-            caller for caller in reversed(gathered) if not (caller.done() or caller.has_left)
+            caller for caller in reversed(gathered) if not (caller.is_decided or caller.has_left)
         )
 
     def leave(self, caller: Caller[Ask, Answer]) -> None:
@@ -188,14 +198,14 @@ class Combiner(Generic[Key, Ask, Answer]):
                 tally.note_joined()
         finally:
             self._leave(key, caller)
-        return caller.result()
+        return caller.answer()
 
     def _wait(self, queue: _Queue[Ask, Answer], caller: Caller[Ask, Answer]) -> bool:
         """Wait until the caller is decided, or must lead; return whether it must."""
         while True:
             in_time = caller.sleep()
             with self._lock:
-                if caller.done():
+                if caller.is_decided:
                     return False
                 if queue.leader is caller:
                     return True
@@ -206,7 +216,7 @@ class Combiner(Generic[Key, Ask, Answer]):
     def _lead(self, key: Key, queue: _Queue[Ask, Answer], leader: Caller[Ask, Answer]) -> None:
         """Send requests until the leader is decided."""
         with within(leader.ends_at - time.monotonic()):
-            while not leader.done():
+            while not leader.is_decided:
                 self._prepare(key)
                 with self._lock:
                     gathered = queue.gather()
@@ -214,7 +224,7 @@ class Combiner(Generic[Key, Ask, Answer]):
                     self._send(key, [leader, *gathered])
                 except Exception:
                     # The request that failed may have decided the leader before.
-                    if not leader.done():
+                    if not leader.is_decided:
                         raise
                 finally:
                     with self._lock:

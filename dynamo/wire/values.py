@@ -145,11 +145,10 @@ def as_base64(value: bytes) -> str:
 def with_bytes(value: dict[str, Any]) -> dict[str, Any]:
     """For `json.loads`, as its `object_hook`: decodes what `as_base64` encoded."""
     # The value of an attribute that is called B is a dictionary, not a text.
-    match value:
-        case {"B": str(text)}:
-            return {"B": base64.b64decode(text, validate=True)}
-        case {"BS": list(texts)}:
-            return {"BS": [base64.b64decode(text, validate=True) for text in texts]}
+    if isinstance(text := value.get("B"), str):
+        return {"B": base64.b64decode(text, validate=True)}
+    if isinstance(texts := value.get("BS"), list):
+        return {"BS": [base64.b64decode(text, validate=True) for text in texts]}
     return value
 
 

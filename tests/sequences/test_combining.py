@@ -196,7 +196,7 @@ def test_the_first_outcome_of_a_caller_stays() -> None:
         decided.decide(outcome)
         left.decide(outcome)
 
-    assert (decided.result(), left.mark_sent()) == ("first", False)
+    assert (decided.answer(), left.mark_sent()) == ("first", False)
 
 
 def test_an_error_after_the_leader_was_decided_is_not_its_own() -> None:

@@ -29,15 +29,6 @@ class Note(NumberedItem):
     code = TextAttribute(default=lambda: f"code {next(_calls)}")
 
 
-def _in_transaction(verb: str) -> Callable[[Ticket], None]:
-    def call(ticket: Ticket) -> None:
-        with Transaction() as write:
-            arguments = [[Ticket.subject.set("x")]] if verb == "update" else []
-            getattr(write, verb)(ticket, *arguments, Ticket.series.exists(), otherwise=Stale())
-
-    return call
-
-
 @pytest.mark.parametrize(
     "call",
     [
@@ -47,9 +38,6 @@ def _in_transaction(verb: str) -> Callable[[Ticket], None]:
         Ticket.delete,
         lambda ticket: ticket.change(number=5),
         lambda ticket: ticket.change(request_id="another"),
-        lambda ticket: ticket.update([Ticket.subject.set("x")]),
-        lambda ticket: Ticket.batch_write(),
-        *map(_in_transaction, ("put", "update", "delete")),
     ],
 )
 def test_a_call_that_leaves_a_gap_or_loses_a_change_is_refused(
