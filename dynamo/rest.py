@@ -65,19 +65,19 @@ KEY_MAX_LENGTH = 255
 SEPARATOR = ","
 
 
-class ItemChanged(APIException):  # type: ignore[misc]  # untyped
+class ItemChanged(APIException):
     status_code = status.HTTP_412_PRECONDITION_FAILED
     default_detail = _("It was changed or deleted meanwhile. Read it again.")
     default_code = "stale"
 
 
-class KeyReused(APIException):  # type: ignore[misc]
+class KeyReused(APIException):
     status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
     default_detail = _("This Idempotency-Key was used before, with other values.")
     default_code = "request_id_reused"
 
 
-class NoAnswer(APIException):  # type: ignore[misc]
+class NoAnswer(APIException):
     status_code = status.HTTP_503_SERVICE_UNAVAILABLE
     default_detail = _("The service is not available for the moment. Try again.")
     default_code = "unavailable"
@@ -85,7 +85,7 @@ class NoAnswer(APIException):  # type: ignore[misc]
     wait = RETRY_AFTER_SECONDS
 
 
-class ShownField(serializers.ReadOnlyField):  # type: ignore[misc]
+class ShownField(serializers.ReadOnlyField):
     """A value of PynamoDB's attributes: sets, binary values, maps."""
 
     def to_representation(self, value: Any) -> Any:
@@ -97,7 +97,7 @@ class ShownField(serializers.ReadOnlyField):  # type: ignore[misc]
 
 # The framework's, for a `Model`. `create` and `change` of the model store the values. The key of a
 # stored item is read-only. Unique values are checked by the write alone.
-class ModelSerializer(serializers.ModelSerializer):  # type: ignore[misc]
+class ModelSerializer(serializers.ModelSerializer):
     def get_default_field_names(self, declared_fields: Any, model_info: Any) -> list[str]:
         return [*dict.fromkeys([*model_info.fields, *declared_fields])]
 
@@ -159,7 +159,7 @@ class ModelSerializer(serializers.ModelSerializer):  # type: ignore[misc]
         return f"{getattr(request.user, 'pk', None) or ''}:{key}"
 
 
-class CursorPagination(BasePagination):  # type: ignore[misc]
+class CursorPagination(BasePagination):
     """Pages by the signed cursors of `Model.page`: `?cursor=`, and `next` in the answer."""
 
     cursor_query_param = "cursor"
@@ -356,13 +356,13 @@ _ANSWERS: dict[type[Exception], Any] = {
 }
 
 
-class GenericViewSet(ModelMixin, viewsets.GenericViewSet):  # type: ignore[misc]
+class GenericViewSet(ModelMixin, viewsets.GenericViewSet):
     pass
 
 
-class ReadOnlyModelViewSet(ModelMixin, viewsets.ReadOnlyModelViewSet):  # type: ignore[misc]
+class ReadOnlyModelViewSet(ModelMixin, viewsets.ReadOnlyModelViewSet):
     pass
 
 
-class ModelViewSet(ModelMixin, viewsets.ModelViewSet):  # type: ignore[misc]
+class ModelViewSet(ModelMixin, viewsets.ModelViewSet):
     pass
