@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from os import SEEK_END
@@ -15,7 +15,6 @@ from dynamo.management.base import DynamoCommand
 from dynamo.management.commands.migrate import has_database
 from dynamo.management.data import State, add_state, dumpable
 from dynamo.management.progress import progress_bars
-from dynamo.tables.findings import Progress
 from dynamo.wire.types import Item
 from dynamo.wire.values import decoded, encoded
 
@@ -52,19 +51,20 @@ class Command(DynamoCommand, dumpdata.Command):
             raise CommandError("--state needs --output FILE.")
         left_out = self._models(options["exclude"])
         models = [model for model in models if model not in left_out]
-        state = State(options["state"], [*(model._meta.label for model in models)])
+        self.state = State(options["state"], [*(model._meta.label for model in models)])
         with ExitStack() as stack:
-            progress = stack.enter_context(progress_bars(shown=bool(options["output"])))
-            out: TextIO = cast(TextIO, self.stdout)
+            self.progress = stack.enter_context(progress_bars(shown=bool(options["output"])))
+            self.out: TextIO = cast(TextIO, self.stdout)
             if options["output"]:
-                out = stack.enter_context(Path(options["output"]).open("a", encoding="utf-8"))
-                out.truncate(state.values.get("size", 0))
-                out.seek(0, SEEK_END)
-            first = self._first(models, out, state)
+                file = Path(options["output"])
+                self.out = stack.enter_context(file.open("a", encoding="utf-8"))
+                self.out.truncate(self.state.values.get("size", 0))
+                self.out.seek(0, SEEK_END)
+            first = self._first(models)
             for model in models:
-                if model._meta.label not in state.values.get("done", []):
-                    self._dump(model, first, out, state, progress)
-        state.end()
+                if model._meta.label not in self.state.values.get("done", []):
+                    self._dump(model, model.dump_filter(first))
+        self.state.end()
 
     def _models(self, labels: Sequence[str]) -> list[type[PlainModel]]:
         """The models of DynamoDB that `labels` name, or none if they name others."""
@@ -85,45 +85,35 @@ class Command(DynamoCommand, dumpdata.Command):
             raise CommandError(f"Not of DynamoDB alone: {', '.join(others)}. Its models: {known}.")
         return found
 
-    def _first(self, models: Iterable[type[PlainModel]], out: TextIO, state: State) -> list[Item]:
+    def _first(self, models: Iterable[type[PlainModel]]) -> list[Item]:
         """The items that the dump begins with, as they were when the command was first called."""
-        if (count := state.values.get("first")) is not None:
-            with Path(out.name).open(encoding="utf-8") as lines:
+        if (count := self.state.values.get("first")) is not None:
+            with Path(self.out.name).open(encoding="utf-8") as lines:
                 return [decoded(line)["Item"] for line in islice(lines, count)]
         first = [pair for model in models for pair in model.dumped_first()]
         for model, item in first:
-            _write(out, model, item)
-        _save(state, out, first=len(first))
+            self._write(model, item)
+        self._save(first=len(first))
         return [item for _model, item in first]
 
-    def _dump(
-        self,
-        model: type[PlainModel],
-        first: list[Item],
-        out: TextIO,
-        state: State,
-        progress: Progress,
-    ) -> None:
-        is_dumped = model.dump_filter(first)
+    def _dump(self, model: type[PlainModel], is_dumped: Callable[[Item], bool]) -> None:
         label = model._meta.label
-        places = state.places()
+        places = self.state.places()
         left_out = 0
         for page in bulk.pages(model.table(), places=places):
-            _save(state, out, places=places)
+            self._save(places=places)
             items = [item for item in page if is_dumped(item)]
             for item in items:
-                _write(out, model, item)
+                self._write(model, item)
             left_out += len(page) - len(items)
-            progress(f"Items of {label}", len(page))
+            self.progress(f"Items of {label}", len(page))
         if left_out and model._left_out:
             self.stderr.write(f"{left_out:,} items of {label} are left out: {model._left_out}.")
-        _save(state, out, places=None, done=[*state.values.get("done", []), label])
+        self._save(places=None, done=[*self.state.values.get("done", []), label])
 
+    def _save(self, **values: object) -> None:
+        if self.state.file:
+            self.state.save(size=self.out.tell(), **values)
 
-def _save(state: State, out: TextIO, **values: object) -> None:
-    if state.file:
-        state.save(size=out.tell(), **values)
-
-
-def _write(out: TextIO, model: type[PlainModel], item: Item) -> None:
-    out.write(f'{{"model": "{model._meta.label}", "Item": {encoded(item)}}}\n')
+    def _write(self, model: type[PlainModel], item: Item) -> None:
+        self.out.write(f'{{"model": "{model._meta.label}", "Item": {encoded(item)}}}\n')

@@ -1,4 +1,3 @@
-from collections.abc import Iterator
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -13,6 +12,7 @@ from dynamo.management.progress import progress_bars
 from dynamo.runtime.terminal import quantity
 from dynamo.signals import tables_emptied
 from dynamo.tables.definitions import Table, all_tables
+from dynamo.tables.findings import Progress
 from dynamo.wire.types import Item
 
 THREADS = 8
@@ -46,21 +46,26 @@ class Command(DynamoCommand, flush.Command):
         with progress_bars() as progress:
             count = 0
             for table in tables:
-                for deleted in _emptied(table):
-                    progress("Items deleted", deleted)
+                # Until nothing is left: on dynoxide a scan in segments leaves out items when others
+                # are deleted in the meantime.
+                while deleted := _delete_all(table, progress):
                     count += deleted
         tables_emptied.send(None)
         self.stdout.write(f"{quantity(count, 'item')} deleted, with guard items.")
 
 
-def _emptied(table: Table) -> Iterator[int]:
-    """Delete the items of `table`; how many, batch by batch."""
-    names = [name for name, _type in table.key]
+def _delete_all(table: Table, progress: Progress) -> int:
+    """Delete the items that a scan of `table` returns; how many."""
 
     def delete(keys: list[Item]) -> int:
         bulk.write_batches(table.name, [{"DeleteRequest": {"Key": key}} for key in keys])
         return len(keys)
 
+    count = 0
+    pages = bulk.pages(table.name, [name for name, _type in table.key])
     with CountingPool(THREADS) as pool:
-        for batch in pool.batches(delete, bulk.pages(table.name, names), THREADS):
-            yield sum(count for _keys, count in batch)
+        for batch in pool.batches(delete, pages, THREADS):
+            deleted = sum(number for _keys, number in batch)
+            progress("Items deleted", deleted)
+            count += deleted
+    return count
