@@ -11,6 +11,7 @@ from django.core.management import call_command
 
 from accounts.models import User
 from accounts.services import delete
+from invoices.document.amounts import MAX_LINES
 from invoices.store.issuing import today
 from invoices.store.records import find_invoice, find_record
 from invoices.store.settlement import credit, mark_paid, void
@@ -188,6 +189,13 @@ def test_wrong_usage_exits_2() -> None:
     ):
         out, err, code = commands.run(*command.split())
         assert (out, code, err.startswith("usage: ")) == ("", 2, True), command
+
+
+def test_an_invoice_of_too_many_lines_is_refused_in_one_line(ann: User) -> None:
+    error = run(*ISSUE.split(), *["--line", "Work;1;1;1"] * MAX_LINES, code=1)
+
+    assert error == "Lines: An invoice has at most 200 lines."
+    assert stored_numbers(ann.pk, today().year) == []
 
 
 def test_an_account_that_must_not_issue_is_told_why_in_one_line(ann: User, settings: Any) -> None:

@@ -15,7 +15,7 @@ from invoices.document.invoice import Invoice
 from invoices.models import InvoiceItem
 from invoices.pages.customers import CustomerForm
 from invoices.store.lists import all_invoices
-from tests.invoice_factories import sell_as
+from tests.invoice_factories import sell_as, stored_numbers
 from tests.invoices.forms import LINE, NEW, typed
 from tests.pages import Page
 from tests.requests import Requests
@@ -130,6 +130,34 @@ def test_errors_of_lines_dates_profile_and_law_are_shown_at_once_with_links_to_t
         assert f'name="leave" value="/invoices/seller/#id_{name}"' in blank
     for name in ("customer_address", "supplied_from"):
         assert f'href="#id_{name}"' in blank
+
+
+@pytest.mark.parametrize(
+    ("dates", "field", "said"),
+    [
+        ({"supplied_to": "2026-03-31"}, "supplied_from", "Enter the first day of supply."),
+        (
+            {"supplied_from": "2026-03-31", "supplied_to": "2026-03-30"},
+            "supplied_to",
+            "Enter a day that is not before the first day of supply.",
+        ),
+        (
+            {"due_date": "2026-01-01"},
+            "due_date",
+            "Enter a day that is not before the date of the invoice.",
+        ),
+    ],
+)
+def test_a_date_that_contradicts_another_one_is_refused_at_its_field(
+    client: Client, ann: User, dates: dict[str, str], field: str, said: str
+) -> None:
+    sell_as(ann)
+
+    page = Page(client.post(NEW, typed(LINE, **dates)))
+
+    assert page.errors[field] == [said]
+    assert {name: page.value(name) for name in dates} == dates
+    assert stored_numbers(ann.pk, timezone.localdate().year) == []
 
 
 def test_a_category_without_vat_needs_no_rate_and_every_other_one_does(
