@@ -7,7 +7,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from django import forms
-from django.contrib.auth.forms import AuthenticationForm, SetPasswordMixin
+from django.contrib.auth.forms import (
+    AuthenticationForm,
+    PasswordChangeForm,
+    SetPasswordForm,
+    SetPasswordMixin,
+)
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxLengthValidator
 from django.utils.datastructures import MultiValueDict
@@ -20,7 +25,7 @@ from accounts.models import AbstractAccount, account_model
 from accounts.services import another_username
 from dynamo import Model, Transaction
 from dynamo.auth.addresses import EMAIL_MAX_LENGTH
-from dynamo.auth.forms import PasswordChangeForm, SetPasswordForm
+from dynamo.auth.forms import RepeatableMixin
 from dynamo.auth.passwords import PASSWORD_MAX_LENGTH
 from dynamo.auth.usernames import clean_username
 from dynamo.forms import ModelForm, RequestIdForm
@@ -202,15 +207,16 @@ class EmailChangeForm(PasswordConfirmedForm):
     email = account_model().form_field("email")
 
 
-class NewPasswordForm(BoundedPasswordsMixin, SetPasswordForm):
-    """Django's form to set a password without the old one."""
+class _ToldMixin:
+    """The owner is told of the new password."""
 
     #: Called with the transaction that stores the password.
     tell: Callable[..., object]
+    cleaned_data: dict[str, Any]
 
-    def save(self, commit: bool = True) -> Any:
-        """Store the password and notify the owner."""
-        user = super().save(commit=False)
+    @sensitive_variables()
+    def set_password_and_save(self, user: Any, field: str, commit: bool = True) -> Any:
+        user.set_password(self.cleaned_data[field])
         if commit:
             with Transaction() as write:
                 user.save(write=write)
@@ -218,7 +224,11 @@ class NewPasswordForm(BoundedPasswordsMixin, SetPasswordForm):
         return user
 
 
-class OwnPasswordChangeForm(NewPasswordForm, PasswordChangeForm):
+class NewPasswordForm(BoundedPasswordsMixin, RepeatableMixin, _ToldMixin, SetPasswordForm):
+    """Django's form to set a password without the old one."""
+
+
+class OwnPasswordChangeForm(BoundedPasswordsMixin, RepeatableMixin, _ToldMixin, PasswordChangeForm):
     """Django's form, with limited attempts. Raises TooManyAttempts when it is cleaned."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

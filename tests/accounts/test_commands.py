@@ -256,26 +256,6 @@ def test_createsuperuser_reads_a_password_from_stdin_that_follows_the_rules(
         assert "DJANGO_SUPERUSER_PASSWORD" not in os.environ
 
 
-def test_createsuperuser_asks_again_for_invalid_values_before_the_password() -> None:
-    shown, code = run_on_a_terminal(
-        "createsuperuser",
-        typed=[
-            ("Username: ", "сосо\n"),
-            ("looks like", ""),
-            ("Username: ", "ann\n"),
-            ("Email address: ", "nowhere\n"),
-            ("Enter a valid email address.", ""),
-            ("Email address: ", "ann@example.org\n"),
-            ("Password: ", f"{PASSWORD}\n"),
-            ("Password (again): ", f"{PASSWORD}\n"),
-        ],
-    )
-
-    assert code == 0
-    assert "Superuser created successfully." in shown
-    assert User.named("ann").email == "ann@example.org"
-
-
 def test_showuser_prints_a_line_for_each_value(made: User) -> None:
     shown = {
         "pk": made.pk,

@@ -2,7 +2,6 @@
 
 import re
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 import pytest
@@ -19,8 +18,6 @@ from accounts.pages import notices
 from accounts.services import edit_profile
 from outbox.models import TaskItem
 from tests.factories import PASSWORD, make_user
-from tests.faults.kinds import Meanwhile
-from tests.faults.proxy import FaultProxy
 from tests.mailbox import link
 from tests.pages import ANN, RESET, sign_in, sign_up
 from tests.registration import RunTasks
@@ -140,21 +137,6 @@ def test_a_notice_is_stored_by_the_transaction_of_what_it_tells(
 def table_of(part: dict[str, Any]) -> str:
     [write] = part.values()
     return str(write["TableName"])
-
-
-def test_a_change_that_is_refused_is_not_told(
-    owner: User, worker: RunTasks, proxy: FaultProxy
-) -> None:
-    client = browser()
-    sign_in(client, owner)
-    url, typed, _expected = CHANGES["password"]
-    edit = partial(edit_profile, User.get(owner.pk), full_name="Ann")
-    proxy.plan("TransactWriteItems", Meanwhile(edit))
-
-    response = client.post(url, typed)
-
-    assert "changed meanwhile" in response.content.decode()
-    assert worker() == []
 
 
 def test_an_address_that_was_never_confirmed_gets_no_notice(settings: Any) -> None:
