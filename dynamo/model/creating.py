@@ -1,7 +1,7 @@
 """New items: stored once with their guard items, and found again by their request id."""
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self, cast
@@ -124,7 +124,8 @@ class Creatable(Readable):
             is_stored = is_same_value({"M": _lasting(stored)}, {"M": wire})
             return None if is_stored else cls.AlreadyExists(cls._noun())
 
-        new._insert(wire, explained=explained)
+        # What it refers to may be loaded later, or was deleted before the dump.
+        new._insert(wire, explained=explained, parts=new._guard_writes)
         return not is_stored
 
     def _insert(
@@ -133,8 +134,12 @@ class Creatable(Readable):
         write: Transaction | None = None,
         marks: Item | None = None,
         explained: Callable[[Item], Exception | None] | None = None,
+        parts: Callable[[Item, Item], Sequence[Write]] | None = None,
     ) -> Self:
-        """Store this object as `item`, without a version; see `insert`."""
+        """Store this object as `item`, without a version; see `insert`.
+
+        `parts` makes the further writes, by default `_part_writes`.
+        """
         # Each item begins with another version.
         drawn = self._mark_for(item, new_version)
         self._check_key(item)
@@ -172,7 +177,7 @@ class Creatable(Readable):
             proves=is_mine,
         )
         with joined(write) as write:
-            write.add(put_write, *self._part_writes({}, sent))
+            write.add(put_write, *(parts or self._part_writes)({}, sent))
             write.on_commit(self, lambda stored: become(stored or sent))
         return self
 

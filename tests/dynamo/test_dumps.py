@@ -25,6 +25,7 @@ from sequences.check import check_series
 from sequences.models import Counter
 from tests.commands import run
 from tests.dynamo.bands import Band, Singer
+from tests.dynamo.test_references import Appointment, Patient
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
 from tests.numbered import Entry, Ticket, entry, ticket
@@ -169,6 +170,24 @@ def test_an_item_that_contradicts_a_stored_one_is_rejected_and_named(tmp_path: P
     for text in ("name Ärzte 1", "a room with this key", "a ticket with this key", "counter"):
         assert text in said
     assert (Room.get("red", 3).guests, last_value("visits")) == (2, 9)
+
+
+def test_items_are_loaded_before_those_that_they_refer_to_and_without_them(tmp_path: Path) -> None:
+    ann, bob = (Patient.create(name=name) for name in ("Ann", "Bob"))
+    ann.change(parent=bob)
+    visits = [Appointment.create(patient=ann, payer=bob), Appointment.create(patient=bob)]
+    bob.delete()
+    file = tmp_path / "all.jsonl"
+    labels = [Appointment._meta.label, Patient._meta.label]
+    assert run("dumpdata", *labels, "-o", str(file))[2] == 0
+    flush()
+
+    assert load(file) == (3, 3, 0, "")
+    assert load(file) == (3, 0, 0, "")
+    assert {visit.pk: visit.patient for visit in Appointment.scan()} == {
+        visit.pk: visit.patient for visit in visits
+    }
+    assert Patient.get(ann.pk).parent == bob.pk
 
 
 def test_a_series_is_dumped_up_to_the_number_of_the_beginning(tmp_path: Path) -> None:

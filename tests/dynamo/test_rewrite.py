@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from dynamo import IntegerAttribute, Model, TextAttribute, Unique, casefolded
+from dynamo import IntegerAttribute, Model, Reference, TextAttribute, Unique, casefolded
 from dynamo.client import bulk
 from dynamo.client.sending import send
 from dynamo.test import Tables
 from sequences import check_series
 from tests.commands import run
 from tests.dynamo.bands import Singer
+from tests.dynamo.test_references import Patient
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
 from tests.numbered import Ticket, ticket
@@ -33,6 +34,8 @@ class Guest(Model):
     size = IntegerAttribute(null=True, attr_name="sizeNumber")
     country = TextAttribute(default="DE")
     visits = IntegerAttribute(default=0)
+    host = Reference(f"{__name__}.Guest", null=True)
+    doctor = Reference(Patient, null=True)
 
     unique_email = Unique("email", normalize=casefolded)
 
@@ -60,6 +63,18 @@ def other_key(guest: Guest) -> None:
 
 
 _others: dict[str, list[Any]] = {}
+
+
+def unknown_host(guest: Guest) -> None:
+    guest.host = "nobody"
+
+
+def unknown_both(guest: Guest) -> dict[str, object]:
+    return {"host": "nobody", "doctor": "nowhere"}
+
+
+def unknown_guest(_guest: Guest) -> None:
+    Guest.get("nobody")
 
 
 def count(guest: Guest) -> None:
@@ -132,6 +147,9 @@ def test_a_dry_run_names_what_would_change_and_writes_nothing(dynamodb_tables: T
     [
         (same_email, "Another guest has the email one@example.org.", [3, 1, 0, 2]),
         (other_key, "The pk of an item cannot be changed.", [3, 0, 0, 3]),
+        (unknown_host, "There is no guest nobody, the host.", [3, 0, 0, 3]),
+        (unknown_both, "There is no patient nowhere, the doctor.", [3, 0, 0, 3]),
+        (unknown_guest, "There is no such item.", [3, 0, 0, 3]),
     ],
 )
 def test_a_change_that_breaks_a_rule_is_rejected_and_named(

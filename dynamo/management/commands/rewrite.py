@@ -10,7 +10,7 @@ from django.utils.module_loading import import_string
 
 from dynamo.client import bulk
 from dynamo.client.tally import CountingPool, collect
-from dynamo.exceptions import DamagedItem, Taken
+from dynamo.exceptions import DamagedItem, DoesNotExist, Refused, Taken
 from dynamo.management.base import DynamoCommand, model_type, positive
 from dynamo.management.data import State, add_state
 from dynamo.management.progress import progress_bars
@@ -105,9 +105,10 @@ def _changed(model: type[Model], change: Change, stored: Item, *, is_dry: bool) 
                     item.change(**values)
                 return [*values]
             except model.Stale:
-                item.refresh()
-    except model.DoesNotExist:
-        return []  # deleted meanwhile
-    except (DamagedItem, Taken, *UNUSABLE) as error:
+                try:
+                    item.refresh()
+                except model.DoesNotExist:
+                    return []  # deleted meanwhile
+    except (DamagedItem, DoesNotExist, Refused, Taken, *UNUSABLE) as error:
         return error
     return model.Stale(model._noun())
