@@ -158,10 +158,10 @@ class Worker:
         return False
 
     def _look(self, *, once: bool) -> bool:
-        """Let threads run what can be claimed, the most urgent first. Returns whether a task was
-        found.
+        """Let threads run what can be claimed. Returns whether a task was found.
 
-        Tasks whose worker is gone are placed again, and count as well.
+        The most urgent tasks are first. Tasks whose worker is gone are placed again, and count as
+        well.
         """
         self._contended.clear()
         # A read may still show tasks that have ended since.
@@ -204,8 +204,7 @@ class Worker:
         return found
 
     def _hand_out(self, items: list[TaskItem]) -> bool:
-        """Give `items` to threads as they get free. Returns whether a task was given to a
-        thread."""
+        """Give `items` to threads as these get free. Returns whether a thread got one."""
         fresh_until = clock_now() + FRESH_SECONDS
         has_given = False
         for item in items:

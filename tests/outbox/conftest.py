@@ -1,12 +1,14 @@
 """Fixtures of tasks: the backend, and a worker that runs what is due."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 from pytest_django import Settings
 
-from outbox.worker import Ran, Worker
+from outbox import test
+from outbox.worker import Ran
 from tests.outbox import functions
 
 RunTasks = Callable[..., list[Ran]]
@@ -32,10 +34,4 @@ def backend(settings: Settings, engine: str) -> Iterator[dict[str, Any]]:
 @pytest.fixture
 def run_tasks() -> RunTasks:
     """Runs the tasks that are due, and returns the attempts."""
-
-    def run(**options: Any) -> list[Ran]:
-        ran: list[Ran] = []
-        Worker(threads=1, on_ran=ran.append, **options).run(once=True)
-        return ran
-
-    return run
+    return partial(test.run_tasks, raise_errors=False)
