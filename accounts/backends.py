@@ -20,7 +20,7 @@ class AccountBackend(UserBackend):
     """Limits the attempts at passwords."""
 
     @sensitive_variables()
-    def authenticate(  # type: ignore[override]  # the stubs know users of the ORM only
+    def authenticate(
         self,
         request: HttpRequest | None,
         username: str | None = None,

@@ -50,8 +50,11 @@ class AvailabilityMiddleware(MiddlewareMixin):
     Put it before every middleware that uses DynamoDB.
     """
 
+    #: An attribute of Django's class that its stubs lack.
+    async_mode: bool
+
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        if self.async_mode:  # type: ignore[attr-defined]  # absent from the stubs
+        if self.async_mode:
             return self.__acall__(request)
         with page(settings.DYNAMODB_PAGE_SECONDS), failing_fast():
             return self.get_response(request)

@@ -24,11 +24,21 @@ Everything else is the framework's. The write decides what is refused:
 
 Each item has its version as `ETag`. A `POST` with an `Idempotency-Key` creates one item, however
 often it is sent; the keys of two users are different.
+
+Throttles count with the cache, exactly:
+
+    REST_FRAMEWORK = {
+        "DEFAULT_THROTTLE_CLASSES": ["dynamo.rest.UserRateThrottle"],
+        "DEFAULT_THROTTLE_RATES": {"user": "100/min"},
+    }
 """
 
 import copy
 import json
+import math
 import uuid
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
@@ -37,32 +47,43 @@ from django.db.models import Model as DjangosModel
 from django.http import Http404
 from django.utils.http import parse_etags
 from django.utils.translation import gettext_lazy as _
-from rest_framework import serializers, status, viewsets
+from rest_framework import serializers, status, throttling, viewsets
 from rest_framework.exceptions import APIException, NotFound, ValidationError
 from rest_framework.pagination import BasePagination
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.settings import api_settings
 
 from dynamo.exceptions import BadCursor, DoesNotExist, RequestIdReused, Stale, Unavailable
 from dynamo.forms import key_names
 from dynamo.middleware import RETRY_AFTER_SECONDS
-from dynamo.model.pages import Page, scan_page
-from dynamo.views import _converted, _not_found
+from dynamo.model.base import Model
+from dynamo.model.pages import GlobalSecondaryIndex, Page, scan_page
+from dynamo.views import _converted, _not_found, get_object_or_404
 from dynamo.wire.fields import ShownEncoder
 
 __all__ = [
+    "AnonRateThrottle",
     "CursorPagination",
     "GenericViewSet",
     "ModelMixin",
     "ModelSerializer",
     "ModelViewSet",
     "ReadOnlyModelViewSet",
+    "ScopedRateThrottle",
+    "SimpleRateThrottle",
+    "UserRateThrottle",
 ]
 
 #: The longest `Idempotency-Key`.
 KEY_MAX_LENGTH = 255
 #: Between the parts of a key with a sort key, in a URL.
 SEPARATOR = ","
+
+
+#: A throttle stores the second in which its window ends, times this, plus the requests in it. The
+#: number has at most 64 bits, because Redis counts with these.
+_WINDOW = 10**9
 
 
 class ItemChanged(APIException):
@@ -88,7 +109,7 @@ class NoAnswer(APIException):
 class ShownField(serializers.ReadOnlyField):
     """A value of PynamoDB's attributes: sets, binary values, maps."""
 
-    def to_representation(self, value: Any) -> Any:
+    def to_representation(self, value: object) -> object:
         return json.loads(json.dumps([value], cls=ShownEncoder))[0]
 
 
@@ -98,7 +119,7 @@ class ShownField(serializers.ReadOnlyField):
 # The framework's, for a `Model`. `create` and `change` of the model store the values. The key of a
 # stored item is read-only. Unique values are checked by the write alone.
 class ModelSerializer(serializers.ModelSerializer):
-    def get_default_field_names(self, declared_fields: Any, model_info: Any) -> list[str]:
+    def get_default_field_names(self, declared_fields: Iterable[str], model_info: Any) -> list[str]:
         return [*dict.fromkeys([*model_info.fields, *declared_fields])]
 
     def build_standard_field(self, field_name: str, model_field: Any) -> tuple[Any, Any]:
@@ -114,13 +135,15 @@ class ModelSerializer(serializers.ModelSerializer):
             return field_class, self.include_extra_kwargs(options, {"read_only": True})
         return field_class, options
 
-    def get_uniqueness_extra_kwargs(self, _names: Any, _declared: Any, extra: Any) -> Any:
+    def get_uniqueness_extra_kwargs(
+        self, _names: object, _declared: object, extra: object
+    ) -> tuple[object, dict[str, object]]:
         return extra, {}
 
-    def get_validators(self) -> Any:
+    def get_validators(self) -> list[object]:
         return [*(getattr(self.Meta, "validators", None) or [])]
 
-    def create(self, validated_data: dict[str, Any]) -> Any:
+    def create(self, validated_data: dict[str, Any]) -> Model:
         model = self.Meta.model
         request_id = self._request_id()
         if "request_id" not in model._meta.by_name:
@@ -129,18 +152,19 @@ class ModelSerializer(serializers.ModelSerializer):
         item = model(**validated_data)
         return item.insert_for(request_id or str(uuid.uuid4()), validated_data)
 
-    def update(self, instance: Any, validated_data: dict[str, Any]) -> Any:
+    def update(self, instance: Model, validated_data: dict[str, Any]) -> Model:
         keys = key_names(self.Meta.model)
         instance.change(**{k: value for k, value in validated_data.items() if k not in keys})
         return instance
 
-    def save(self, **values: Any) -> Any:
+    def save(self, **values: object) -> Model:
         """As the framework's. Raises the errors of `create` and `change`, which views answer."""
         try:
-            return super().save(**values)
+            item: Model = super().save(**values)
         except (ArithmeticError, ValueError) as error:
             # A number of too many digits, or a key that is too long.
             raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [str(error)]}) from error
+        return item
 
     def _request_id(self) -> str | None:
         """The `Idempotency-Key` of this user; None without one."""
@@ -168,7 +192,7 @@ class CursorPagination(BasePagination):
     _page: Page[Any]
     _url = ""
 
-    def paginate_queryset(self, queryset: Any, request: Any, view: Any = None) -> Any:
+    def paginate_queryset(self, queryset: object, request: Request, view: Any = None) -> list[Any]:
         after = request.query_params.get(self.cursor_query_param) or None
         try:
             self._page = view.get_page(after=after, limit=self.page_size)
@@ -178,14 +202,14 @@ class CursorPagination(BasePagination):
         self._query = request.query_params.copy()
         return self._page.items
 
-    def get_paginated_response(self, data: Any) -> Response:
+    def get_paginated_response(self, data: object) -> Response:
         following = None
         if self._page.next:
             self._query[self.cursor_query_param] = self._page.next
             following = f"{self._url}?{urlencode(self._query, doseq=True)}"
         return Response({"next": following, "results": data})
 
-    def get_paginated_response_schema(self, schema: Any) -> dict[str, Any]:
+    def get_paginated_response_schema(self, schema: object) -> dict[str, object]:
         """Describes the parameters for OpenAPI."""
         following = {"type": "string", "nullable": True, "format": "uri"}
         return {
@@ -194,10 +218,14 @@ class CursorPagination(BasePagination):
             "properties": {"next": following, "results": schema},
         }
 
-    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+    def get_schema_operation_parameters(self, view: object) -> list[dict[str, object]]:
         """Describes the parameters for OpenAPI."""
         cursor = {"name": self.cursor_query_param, "required": False, "in": "query"}
         return [{**cursor, "schema": {"type": "string"}}]
+
+
+# For the type checker, a `GenericAPIView`, which has no types.
+_View: Any = object
 
 
 # For viewsets and generic views of a `ModelSerializer`.
@@ -208,22 +236,17 @@ class CursorPagination(BasePagination):
 #
 # The URL of an item with a sort key has both parts: `red,1`. `lookup_field` can name an attribute
 # that is unique.
-class ModelMixin:
-    index: Any = None
-    partition: Any = None
+class ModelMixin(_View):
+    index: GlobalSecondaryIndex[Any] | None = None
+    partition: object = None
     descending = False
-    pagination_class: Any = CursorPagination
+    pagination_class = CursorPagination
     lookup_value_regex = "[^/]+"
+    queryset: object = None
 
-    #: For the type checker: what `viewsets.GenericViewSet` has.
-    serializer_class: Any
-    queryset: Any = None
-    request: Any
-    kwargs: Any
+    _item: Model | None = None
 
-    _item: Any = None
-
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         model = getattr(
             getattr(getattr(cls, "serializer_class", None), "Meta", None), "model", None
@@ -237,22 +260,22 @@ class ModelMixin:
             # Routers, permissions and schemas look at its model.
             cls.queryset = model.objects.all()
 
-    def get_queryset(self) -> Any:
+    def get_queryset(self) -> object:
         return self.model.objects.all()
 
-    def paginate_queryset(self, queryset: Any) -> Any:
-        view: Any = super()
-        if not isinstance(view.paginator, CursorPagination):
+    def paginate_queryset(self, queryset: object) -> list[Any]:
+        if not isinstance(self.paginator, CursorPagination):
             raise ImproperlyConfigured(
                 f"{type(self).__name__}.pagination_class must be a CursorPagination of dynamo.rest."
             )
-        return view.paginate_queryset(queryset)
+        items: list[Any] = super().paginate_queryset(queryset)
+        return items
 
     @property
     def model(self) -> Any:
         return self.serializer_class.Meta.model
 
-    def get_partition(self) -> Any:
+    def get_partition(self) -> object:
         """The partition whose items exist here; None for all. The default is the value in the
         URL."""
         return self.kwargs.get(self._partition_name()) if self.partition is None else self.partition
@@ -278,14 +301,12 @@ class ModelMixin:
         return page
 
     def get_object(self) -> Any:
-        view: Any = self
-        item = self._found(
-            view.lookup_field, self.kwargs[view.lookup_url_kwarg or view.lookup_field]
-        )
+        name = self.lookup_field
+        item = self._found(name, self.kwargs[self.lookup_url_kwarg or name])
         for name, value in self._given().items():
             if getattr(item, name) != value:
                 raise _not_found(self.model)
-        view.check_object_permissions(self.request, item)
+        self.check_object_permissions(self.request, item)
         wanted = self.request.headers.get("If-Match")
         if wanted and not {"*", _etag(item)} & {*parse_etags(wanted)}:
             # If it changes from here on, the write is refused.
@@ -301,30 +322,27 @@ class ModelMixin:
             if len(parts) != len(names):
                 raise _not_found(self.model)
             wanted = dict(zip(names, parts, strict=True))
-        try:
-            return self.model._get_by(**_converted(self.model, wanted))
-        except DoesNotExist as error:
-            raise _not_found(self.model) from error
+        return get_object_or_404(self.model, **wanted)
 
-    def perform_create(self, serializer: Any) -> None:
+    def perform_create(self, serializer: serializers.BaseSerializer) -> None:
         self._item = serializer.save(**self._given())
 
-    def perform_update(self, serializer: Any) -> None:
+    def perform_update(self, serializer: serializers.BaseSerializer) -> None:
         self._item = serializer.save(**self._given())
 
-    def finalize_response(self, request: Any, response: Any, *args: Any, **kwargs: Any) -> Any:
-        view: Any = super()
-        response = view.finalize_response(request, response, *args, **kwargs)
+    def finalize_response(
+        self, request: Request, response: Response, *args: object, **kwargs: object
+    ) -> Response:
+        response = super().finalize_response(request, response, *args, **kwargs)
         if self._item is not None and response.status_code in {200, 201}:
             response["ETag"] = _etag(self._item)
         return response
 
-    def handle_exception(self, error: Exception) -> Any:
-        view: Any = super()
-        return view.handle_exception(_as_api_exception(error, self.model) or error)
+    def handle_exception(self, error: Exception) -> Response:
+        return super().handle_exception(_as_api_exception(error, self.model) or error)
 
 
-def _etag(item: Any) -> str:
+def _etag(item: Model) -> str:
     return f'"{item.version}"'
 
 
@@ -366,3 +384,49 @@ class ReadOnlyModelViewSet(ModelMixin, viewsets.ReadOnlyModelViewSet):
 
 class ModelViewSet(ModelMixin, viewsets.ModelViewSet):
     pass
+
+
+class SimpleRateThrottle(throttling.SimpleRateThrottle):
+    """The framework's throttle, with a limit that also holds for requests sent at the same time.
+
+    The framework reads the history of a client and writes it back. This class counts with one
+    atomic request, whose answer tells the number of requests and the end of the window. A window
+    begins with the first request and lasts for the period of the rate. Costs 1 request. The first
+    request of a window costs 2.
+    """
+
+    cache_format = "throttle_window_%(scope)s_%(ident)s"
+    _ends_at = 0
+
+    def allow_request(self, request: Request, view: object) -> bool:
+        key = None if self.rate is None else self.get_cache_key(request, view)
+        if key is None:
+            return True
+        self._ends_at, number = divmod(self._count(key), _WINDOW)
+        return bool(number <= self.num_requests)
+
+    def _count(self, key: str) -> int:
+        while True:
+            with suppress(ValueError):
+                counted: int = self.cache.incr(key)
+                return counted
+            # The last window has ended. Of requests at the same time, one begins the next.
+            first = math.ceil(self.timer() + self.duration) * _WINDOW + 1
+            if self.cache.add(key, first, self.duration):
+                return first
+
+    def wait(self) -> float:
+        """The seconds until the window ends: `Retry-After`."""
+        return max(0.0, self._ends_at - self.timer())
+
+
+class AnonRateThrottle(throttling.AnonRateThrottle, SimpleRateThrottle):
+    """The framework's throttle, with the count of `SimpleRateThrottle`."""
+
+
+class UserRateThrottle(throttling.UserRateThrottle, SimpleRateThrottle):
+    """The framework's throttle, with the count of `SimpleRateThrottle`."""
+
+
+class ScopedRateThrottle(throttling.ScopedRateThrottle, SimpleRateThrottle):
+    """The framework's throttle, with the count of `SimpleRateThrottle`."""

@@ -17,6 +17,7 @@ after that, what it stores has expired.
 """
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
@@ -68,6 +69,8 @@ class SessionStore(AltersData, cache.SessionStore):
 
     _cache: DynamoCache
     _session_cache: dict[str, object]
+    #: A method of Django that its stubs lack.
+    _get_session: Callable[..., dict[str, object]]
 
     #: The key that was drawn last, until something is stored under it.
     _unwritten_key: str | None = None
@@ -115,7 +118,7 @@ class SessionStore(AltersData, cache.SessionStore):
     def create(self) -> None:
         """Give the session a new key; `save` stores it. Costs no request."""
         self._draw_key()
-        self._get_session(no_load=True)  # type: ignore[attr-defined]  # absent from the stubs
+        self._get_session(no_load=True)
         self.modified = True
 
     def save(self, must_create: bool = False) -> None:
@@ -132,7 +135,7 @@ class SessionStore(AltersData, cache.SessionStore):
         """
         if self.session_key is None:
             self.create()
-        values = self._get_session(no_load=must_create)  # type: ignore[attr-defined]  # as above
+        values = self._get_session(no_load=must_create)
         try:
             self._write(values, must_create=must_create)
         except CacheValueTooLarge as error:

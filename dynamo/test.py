@@ -46,7 +46,7 @@ from dynamo.runtime import deadline
 from dynamo.runtime.processes import PerProcess
 from dynamo.signals import request_sent, tables_emptied
 from dynamo.tables.definitions import Table, all_tables, create
-from dynamo.wire.types import Item
+from dynamo.wire.types import Answer, Item
 
 # Its client is never made.
 _refusing = PerProcess(sending._make_shared)
@@ -163,8 +163,9 @@ def max_requests(most: int) -> Iterator[Tally]:
 
 # Faults -------------------------------------------------------------------------------------------
 
+_Attempt = Callable[[], Answer]
 #: Makes an attempt, or fails, for the operation and the request; the call is the real attempt.
-_Fault = Callable[[Callable[[], dict[str, Any]], str, Mapping[str, Any]], dict[str, Any]]
+_Fault = Callable[[_Attempt, str, Mapping[str, Any]], Answer]
 
 
 @contextmanager
@@ -175,7 +176,7 @@ def _failing(
     count = itertools.count()
     perform = sending._perform
 
-    def failing(shared: Any, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    def failing(shared: Any, operation: str, request: Mapping[str, Any]) -> Answer:
         real = partial(perform, shared, operation, request)
         concerns = model is None or model.table() in table_names(request).split("+")
         if not concerns or not (reads or not is_read(operation)) or next(count) >= times:
@@ -206,7 +207,7 @@ def lost_reply(
     return _failing(_lose, times, model, reads=False)
 
 
-def _lose(real: Callable[[], dict[str, Any]], *_request: object) -> dict[str, Any]:
+def _lose(real: _Attempt, *_request: object) -> Answer:
     real()
     raise ReadTimeoutError(endpoint_url="")
 
@@ -216,7 +217,7 @@ def throttled(
 ) -> AbstractContextManager[list[str]]:
     """Throttle the next `times` requests: the library sends them again."""
 
-    def fault(_real: object, operation: str, _request: object) -> dict[str, Any]:
+    def fault(_real: object, operation: str, _request: object) -> Answer:
         raise _error("ThrottlingException", operation)
 
     return _failing(fault, times, model)
@@ -227,7 +228,7 @@ def conflict(
 ) -> AbstractContextManager[list[str]]:
     """Let the next `times` writes meet another transaction: the library sends them again."""
 
-    def fault(_real: object, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    def fault(_real: object, operation: str, request: Mapping[str, Any]) -> Answer:
         if operation != "TransactWriteItems":
             raise _error("TransactionConflictException", operation)
         reasons = [{"Code": "None"} for _item in request["TransactItems"]]
@@ -246,9 +247,7 @@ def unavailable(
     With `maybe_written` writes are carried out, and only their replies are lost.
     """
 
-    def fault(
-        real: Callable[[], dict[str, Any]], operation: str, _request: object
-    ) -> dict[str, Any]:
+    def fault(real: _Attempt, operation: str, _request: object) -> Answer:
         if maybe_written and not is_read(operation):
             _lose(real)
         raise ConnectTimeoutError(endpoint_url="")
@@ -270,7 +269,7 @@ def late(
     After 3 seconds the library does not wait any longer, and sends what may be repeated again.
     """
 
-    def fault(real: Callable[[], dict[str, Any]], *_request: object) -> dict[str, Any]:
+    def fault(real: _Attempt, *_request: object) -> Answer:
         answer = real()
         time.sleep(min(seconds, sending.READ_SECONDS))
         if seconds > sending.READ_SECONDS:

@@ -123,7 +123,7 @@ def _converted(model: type[Model], values: Mapping[str, object]) -> dict[str, An
     return converted
 
 
-class _ModelMixin(Generic[M], _View):  # type: ignore[misc]  # Any
+class _ModelMixin(Generic[M], _View):
     """The base of the views."""
 
     def __class_getitem__(cls, types: object) -> type[Self]:

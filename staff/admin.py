@@ -155,8 +155,8 @@ class CustomerAdmin(StaffAdmin):
     #: It is opened from the page of an account, so the index does not list it.
     has_module_permission = StaffAdmin._never
 
-    def get_urls(self) -> list[object]:
-        return super().get_urls()[:1]
+    def get_urls(self) -> list[Any]:
+        return [url for url in super().get_urls() if url.name and url.name.endswith("_changelist")]
 
     def get_page(self, request: HttpRequest, changelist: Any) -> Page[Any]:
         """Costs 3 requests, or none if the address names no account."""

@@ -1,5 +1,7 @@
 """Actions on items: the pages that ask for confirmation, and the writes with their audit log."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -13,7 +15,6 @@ from django.contrib.admin.utils import model_format_dict
 from django.contrib.auth import get_permission_codename
 from django.core import signing
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db.models import BLANK_CHOICE_DASH
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.decorators import method_decorator
 from django.utils.safestring import mark_safe
@@ -27,6 +28,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from dynamo.admin.changelist import ListAdmin
 from dynamo.admin.models import LogEntry, label_of
+from dynamo.admin.options import Context, user_of
 from dynamo.admin.shown import DamagedRow, id_of, id_of_key, name_of, with_id
 from dynamo.client import bulk
 from dynamo.exceptions import ErrorWithValues, Stale
@@ -42,6 +44,10 @@ OVERTAKEN = _("It was changed after this page was opened, so nothing was done.")
 GONE = _("It was deleted after this page was opened.")
 NOTHING_DONE = _("There was nothing to do.")
 
+
+#: An action, with its name and its description.
+Function = Callable[..., object]
+Described = tuple[Function, str, str]
 
 _Action = TypeVar("_Action", bound=Callable[..., Any])
 
@@ -87,8 +93,10 @@ def action(
     return decorated if function is None else decorated(function)
 
 
-def delete_selected(model_admin: Any, request: HttpRequest, obj: Any, write: Transaction) -> None:
-    if obj == request.user:
+def delete_selected(
+    model_admin: ActionAdmin[M], request: HttpRequest, obj: M, write: Transaction
+) -> None:
+    if obj == user_of(request):
         raise ValidationError(_("You cannot delete your own account."))
     model_admin.delete_model(request, obj, write)
 
@@ -100,11 +108,11 @@ action(
 )
 
 
-def _described(function: object, name: str) -> Any:
+def _described(function: object, name: str) -> object:
     return getattr(function, "short_description", name.replace("_", " "))
 
 
-def as_stored(item: Any) -> Any:
+def as_stored(item: M) -> M:
     """The item without what a form has put into it."""
     return item.from_raw_data(item.stored) if item.stored else item
 
@@ -142,14 +150,14 @@ class ActionAdmin(ListAdmin[M]):
             raise PermissionDenied
         return bool(self.admin_site.commit(request, write, action, needed, on=obj, **about))
 
-    def _may(self, request: HttpRequest, permission: str, item: M) -> bool:
+    def _may(self, request: HttpRequest, permission: str, item: M | None) -> bool:
         """Whether the user has the permission: to change, delete or view this item; else any."""
         on = (item,) if permission in {"change", "delete", "view"} else ()
         has = getattr(self, f"has_{permission}_permission", None)
-        user: Any = request.user
+        user = user_of(request)
         return bool(has(request, *on) if has else user.has_perm(self.permission(permission)))
 
-    def _allowing(self, request: HttpRequest, function: object, item: Any) -> list[str]:
+    def _allowing(self, request: HttpRequest, function: object, item: M | None) -> list[str]:
         """Those permissions of an action that the user has; it needs one."""
         needed = getattr(function, "allowed_permissions", None) or ["change"]
         return [entry for entry in needed if self._may(request, entry, item)]
@@ -179,7 +187,7 @@ class ActionAdmin(ListAdmin[M]):
 
     def get_actions(
         self, request: HttpRequest, action_location: object = None
-    ) -> dict[str, tuple[Any, str, Any]]:
+    ) -> dict[str, Described]:
         """By name: the function, its name and its description, of those that the user may call."""
         named = {} if self.actions is None else self._named_actions()
         return {
@@ -188,15 +196,7 @@ class ActionAdmin(ListAdmin[M]):
             if self._allowing(request, function, None)
         }
 
-    def get_action_choices(
-        self, request: HttpRequest, default_choices: Sequence[Any] = BLANK_CHOICE_DASH
-    ) -> list[Any]:
-        """Names with descriptions, for a list of choices."""
-        actions = self.get_actions(request)
-        names = model_format_dict(self.opts)
-        return [*default_choices, *((item, actions[item][2] % names) for item in actions)]
-
-    def _named_actions(self) -> dict[str, Any]:
+    def _named_actions(self) -> dict[str, Function]:
         named = dict(self.admin_site.actions)
         for item in self.actions or ():
             name = item if isinstance(item, str) else item.__name__
@@ -207,13 +207,13 @@ class ActionAdmin(ListAdmin[M]):
         return {name: function for name, function in named.items() if function}
 
     @decorators.display(description=mark_safe('<input type="checkbox" id="action-toggle">'))
-    def action_checkbox(self, obj: M) -> Any:
+    def action_checkbox(self, obj: M) -> str:
         """The column of the list that selects items."""
         text = djangos_text("Select this object for an action - {}").format(name_of(obj))
         attrs = {"class": "action-select", "aria-label": text}
         return forms.CheckboxInput(attrs, lambda _: False).render(ACTION_CHECKBOX_NAME, id_of(obj))
 
-    def _asked(self, request: HttpRequest, actions: dict[str, Any]) -> HttpResponse:
+    def _asked(self, request: HttpRequest, actions: dict[str, Described]) -> HttpResponse:
         """Ask for confirmation of an action on the selected items, or run it."""
         selected = request.POST.getlist(ACTION_CHECKBOX_NAME)
         # Of the menus above and below the list, that of the button.
@@ -238,7 +238,7 @@ class ActionAdmin(ListAdmin[M]):
         return HttpResponseRedirect(back)
 
     def delete_view(
-        self, request: HttpRequest, object_id: str, extra_context: Any = None
+        self, request: HttpRequest, object_id: str, extra_context: Context = None
     ) -> HttpResponse:
         """The page that asks for a confirmation, and the deletion. Costs 1 request to read and 1 to
         delete."""
@@ -263,12 +263,16 @@ class ActionAdmin(ListAdmin[M]):
         if name not in actions:
             raise PermissionDenied
         if obj is None:
-            return self._gone(request, object_id)
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
         back = self._home(request) if is_deletion else self.url("change", obj)
         return self._confirmed(request, actions[name], items, back)
 
     def _confirmed(
-        self, request: HttpRequest, action: tuple[Any, str, Any], items: dict[str, Any], back: str
+        self,
+        request: HttpRequest,
+        action: Described,
+        items: dict[str, M | DamagedRow | None],
+        back: str,
     ) -> HttpResponse:
         """Ask for confirmation of an action, or run it item by item and report each result."""
         function, name, title = action
@@ -278,7 +282,7 @@ class ActionAdmin(ListAdmin[M]):
         whole = {key: item for key, item in items.items() if isinstance(item, Model)}
         versions = {key: str(item.version) for key, item in whole.items()}
         is_confirmed = SEEN in request.POST
-        form: Any = forms.Form(request.POST if is_confirmed else None)
+        form = forms.Form(request.POST if is_confirmed else None)
         form.fields.update(self.confirm_fields(request, dangerous))
         signer = signing.TimestampSigner(salt=f"dynamo.admin.{name}.{self.model.table()}")
         if is_confirmed and form.is_valid():
@@ -290,7 +294,7 @@ class ActionAdmin(ListAdmin[M]):
             results: dict[tuple[int, str], list[str]] = {}
             for key, item in items.items():
                 result = self._run(request, name, function, item, seen.get(key), reason)
-                called = name_of(item) if key in whole else f"{self.opts.verbose_name} {key}"
+                called = name_of(whole[key]) if key in whole else f"{self.opts.verbose_name} {key}"
                 results.setdefault(result, []).append(called)
             for (level, text), names in results.items():
                 # In quotation marks, because the page begins a message with a capital letter.
@@ -317,13 +321,13 @@ class ActionAdmin(ListAdmin[M]):
         own = self.delete_confirmation_template if is_deletion else None
         return self._render(request, "confirm.html", own, context)
 
-    def _selected(self, keys: Sequence[str]) -> dict[str, Any]:
+    def _selected(self, keys: Sequence[str]) -> dict[str, M | DamagedRow | None]:
         """The items by their id; None for one that is absent, a DamagedRow for a damaged one.
 
         Costs 1 request for 100 items.
         """
         wanted = {key: with_id(self.model, key) for key in dict.fromkeys(keys)}
-        found: dict[str, Any] = dict.fromkeys(wanted)
+        found: dict[str, M | DamagedRow | None] = dict.fromkeys(wanted)
         addresses = [item._key() for item in wanted.values() if item is not None]
         for stored in bulk.read_batches(self.model.table(), addresses):
             for item in self.model._made([stored], damaged=DamagedRow):
@@ -331,7 +335,13 @@ class ActionAdmin(ListAdmin[M]):
         return found
 
     def _run(
-        self, request: HttpRequest, name: str, function: Any, item: Any, seen: object, reason: str
+        self,
+        request: HttpRequest,
+        name: str,
+        function: Function,
+        item: M | DamagedRow | None,
+        seen: object,
+        reason: str,
     ) -> tuple[int, str]:
         """Run an action on one item; the level and the text of its result."""
         if item is None:
@@ -340,7 +350,7 @@ class ActionAdmin(ListAdmin[M]):
             return messages.ERROR, str(item)
         is_deletion = name == DELETE
         write = Transaction()
-        text: Any
+        text: object
         try:
             if seen != str(item.version):
                 raise Stale

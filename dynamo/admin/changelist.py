@@ -20,13 +20,14 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as djangos_text
 from django.views.decorators.debug import sensitive_post_parameters
 
-from dynamo.admin.options import Options
+from dynamo.admin.options import Context, Options
 from dynamo.admin.shown import DamagedRow, id_of, name_of
 from dynamo.exceptions import BadCursor, DamagedItem
 from dynamo.forms import M, key_names
 from dynamo.model.base import Model
 from dynamo.model.pages import Page, scan_page
-from dynamo.views import _converted
+from dynamo.model.unique import UniqueKey
+from dynamo.views import _converted, get_object_or_404
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Filter:
         if not self.pairs:
             self.template = "dynamo/admin/filter.html"
 
-    def choices(self, changelist: ChangeList) -> Iterator[dict[str, Any]]:
+    def choices(self, changelist: ChangeList) -> Iterator[dict[str, object]]:
         for value, label in [("", djangos_text("All")), *self.pairs]:
             yield {
                 "selected": value == self.value,
@@ -134,7 +135,7 @@ class ChangeList:
         verb = "change" if model_admin.has_change_permission(request) else "view"
         self.title = djangos_text(f"Select %s to {verb}") % self.opts.verbose_name
 
-    def _source(self, ordering: str) -> tuple[Source | None, Any]:
+    def _source(self, ordering: str) -> tuple[Source | None, object]:
         for name, value in self.filters.items():
             return source_of(self.model, name, ordering) or source_of(self.model, name), value
         if self.model_admin.list_index is None or self.query:
@@ -177,7 +178,7 @@ class ListAdmin(Options[M]):
         return ChangeList(request, self)
 
     @method_decorator(sensitive_post_parameters())
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, extra_context: Context = None) -> HttpResponse:
         """A page of the list, which costs what `get_page` costs; or an action on selected items."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
@@ -246,7 +247,7 @@ class ListAdmin(Options[M]):
             cursor = ""
         return Page(list(found.values()), None)
 
-    def _searchable(self, name: str) -> Any:
+    def _searchable(self, name: str) -> UniqueKey | None:
         uniques = self.model._unique_keys
         return next(
             (unique for unique in uniques if unique.searchable and unique.names == (name,)), None
@@ -279,8 +280,8 @@ class ListAdmin(Options[M]):
 
     def _find(self, name: str, text: str) -> list[Any]:
         try:
-            return [self.model.find(**_converted(self.model, {name: text}))]
-        except (Http404, self.model.DoesNotExist):
+            return [get_object_or_404(self.model, **{name: text})]
+        except Http404:
             return []
         except DamagedItem as error:
             return [DamagedRow({}, error)]
@@ -292,13 +293,17 @@ class ListAdmin(Options[M]):
             value = _converted(self.model, {source.partition: text})[source.partition]
         except Http404:
             return Page([], None)
-        query = {"index_name": source.index_name, "scan_index_forward": not descending}
-        return self.model.page(value, **query, **self._page_options(after))
+        return self.model.page(
+            value,
+            index_name=source.index_name,
+            scan_index_forward=not descending,
+            **self._page_options(after),
+        )
 
     def _page_options(self, after: str | None) -> dict[str, Any]:
         limit = self.list_per_page
         return {"after": after, "limit": limit, "scope": "admin", "damaged": DamagedRow}
 
-    def count_note(self, request: HttpRequest) -> Any:
+    def count_note(self, request: HttpRequest) -> object:
         """A note about the number of items in the list, such as that of a stored report."""
         return ""

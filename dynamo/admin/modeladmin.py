@@ -1,6 +1,6 @@
 """`ModelAdmin`: the pages of one model, and its writes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, cast
@@ -13,17 +13,17 @@ from django.core.checks import CheckMessage
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.forms import modelform_factory
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import path
+from django.urls import URLPattern, path
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext as djangos_text, gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.generic import RedirectView
 from pynamodb.attributes import UnicodeSetAttribute
 
 from dynamo.admin.actions import DELETE, REASON, ActionAdmin, as_stored
 from dynamo.admin.models import journal_of, list_entries
+from dynamo.admin.options import Context, Fields, user_of
 from dynamo.admin.shown import Shown, is_sensitive, name_of, with_id
 from dynamo.exceptions import DamagedItem, ErrorWithValues
 from dynamo.forms import M, ModelForm
@@ -36,14 +36,14 @@ class LinesField(forms.CharField):
 
     widget = widgets.AdminTextareaWidget
 
-    def prepare_value(self, value: Any) -> Any:
+    def prepare_value(self, value: Iterable[str] | None) -> str | None:
         return value if value is None or isinstance(value, str) else "\n".join(sorted(value))
 
-    def clean(self, value: Any) -> Any:
+    def clean(self, value: object) -> set[str] | None:
         return set(filter(None, map(str.strip, super().clean(value).splitlines()))) or None
 
     @classmethod
-    def can_show(cls, value: Any) -> bool:
+    def can_show(cls, value: Iterable[str] | None) -> bool:
         """Whether lines hold this set without loss."""
         return all(text.splitlines() == [text.strip()] for text in value or ())
 
@@ -51,7 +51,7 @@ class LinesField(forms.CharField):
 class ModelAdmin(ActionAdmin[M]):
     """The pages of a registered model: its list, its actions, and the forms of its items."""
 
-    fields: Sequence[Any] | None = None
+    fields: Fields | None = None
     form: type[ModelForm[Any]] = ModelForm
 
     def check(self) -> list[CheckMessage]:
@@ -61,30 +61,16 @@ class ModelAdmin(ActionAdmin[M]):
 
     # URLs -----------------------------------------------------------------------------------------
 
-    def get_urls(self) -> list[Any]:
-        name = f"{self.opts.app_label}_{self.opts.model_name}"
-        views = {
-            "changelist": ("", self.changelist_view),
-            "add": ("add/", self.add_view),
-            "action": ("<path:object_id>/action/<name>/", self.action_view),
-            "history": ("<path:object_id>/history/", self.history_view),
-            "delete": ("<path:object_id>/delete/", self.delete_view),
-            "change": ("<path:object_id>/change/", self.change_view),
-        }
-        change = RedirectView.as_view(pattern_name=f"{self.admin_site.name}:{name}_change")
-        return [
-            *(
-                path(to, self.admin_site.admin_view(view), name=f"{name}_{page}")
-                for page, (to, view) in views.items()
-            ),
-            path("<path:object_id>/", self.admin_site.admin_view(change)),
-        ]
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.action_view)
+        name = f"{self.opts.app_label}_{self.opts.model_name}_action"
+        return [path("<path:object_id>/action/<name>/", view, name=name), *super().get_urls()]
 
     # Writing --------------------------------------------------------------------------------------
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: None = None) -> M | None:
         """The item with this id (`dynamo.admin.shown`); None if there is none."""
-        item: Any = with_id(self.model, object_id)
+        item = with_id(self.model, object_id)
         with suppress(self.model.DoesNotExist):
             return item and self.model._get_owner(item._owner())
         return None
@@ -109,7 +95,7 @@ class ModelAdmin(ActionAdmin[M]):
 
     # Fields -----------------------------------------------------------------------------------
 
-    def get_fields(self, request: HttpRequest, obj: M | None = None) -> Sequence[Any]:
+    def get_fields(self, request: HttpRequest, obj: M | None = None) -> Fields:
         """By default each editable attribute, even if no form field can edit it."""
         if self.fields:
             return self.fields
@@ -144,17 +130,7 @@ class ModelAdmin(ActionAdmin[M]):
         }
         return modelform_factory(self.model, **{**made, **options})
 
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """The values that the address of an empty form names."""
-        return dict(request.GET.items())
-
     # Pages ----------------------------------------------------------------------------------------
-
-    def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
-        return self.changeform_view(request, None, *args, **options)
-
-    def change_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
-        return self.changeform_view(request, *args, **options)
 
     @method_decorator(sensitive_post_parameters())
     def changeform_view(
@@ -162,7 +138,7 @@ class ModelAdmin(ActionAdmin[M]):
         request: HttpRequest,
         object_id: str | None = None,
         form_url: str = "",
-        extra_context: Any = None,
+        extra_context: Context = None,
     ) -> HttpResponse:
         """The form that adds or changes an item. Costs 1 request to read it and 1 to write it."""
         obj: Any = None
@@ -184,24 +160,24 @@ class ModelAdmin(ActionAdmin[M]):
             # id instead of a version it would be added, which is another right.
             obj = with_id(self.model, object_id) if VERSION in request.POST else None
             if obj is None:
-                return self._gone(request, object_id)
+                return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
         fieldsets, readonly, form_class = self._plan(request, obj, may_write)
         operation = "add" if add else "change"
         sent = (request.POST, request.FILES) if is_post else ()
         initial = self._initial(request, form_class) if add and not is_post else None
-        form: Any = form_class(*sent, instance=obj, initial=initial)
+        form = form_class(*sent, instance=obj, initial=initial)
         if obj is not None and not obj.stored and form.hidden_value() is None:
-            return self._gone(request, object_id or "")
-        self._complete(request, form, operation in self.dangerous)
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+        confirm_names = self._complete(request, form, operation in self.dangerous)
         if may_write:
-            fieldsets.append((None, {"fields": [*form.confirm_names, form._hidden]}))
+            fieldsets.append((None, {"fields": [*confirm_names, form._hidden]}))
         if is_post and form.is_valid():
             if obj is not None and obj == request.user:
                 self._keep_own_rights(form)
             if form.is_valid() and self._save(request, form, operation):
                 respond = self.response_add if add else self.response_change
                 return respond(request, form.instance)
-        adminform = helpers.AdminForm(form, fieldsets, {}, readonly, model_admin=self)
+        adminform = helpers.AdminForm(cast(Any, form), fieldsets, {}, readonly, model_admin=self)
         verb = operation.capitalize() if may_write else "View"
         absolute_url = self.get_view_on_site_url(obj)
         actions = {} if obj is None else self.get_actions(request)
@@ -235,7 +211,7 @@ class ModelAdmin(ActionAdmin[M]):
         own = self.add_form_template if add else self.change_form_template
         return self._render(request, "change_form.html", own, context)
 
-    def _initial(self, request: HttpRequest, form_class: Any) -> dict[str, object]:
+    def _initial(self, request: HttpRequest, form_class: type[ModelForm[M]]) -> dict[str, object]:
         """The initial values without the texts that their form fields refuse."""
         values, initial = self.get_changeform_initial_data(request), {}
         known = form_class().fields if values else {}
@@ -248,7 +224,7 @@ class ModelAdmin(ActionAdmin[M]):
 
     def _plan(
         self, request: HttpRequest, obj: M, may_write: bool
-    ) -> tuple[list[Any], list[Any], type[ModelForm[Any]]]:
+    ) -> tuple[list[Any], list[str], type[ModelForm[M]]]:
         """The fieldsets, what of them is only shown, and the form of the rest."""
         fieldsets = list(self.get_fieldsets(request, obj))
         names = flatten_fieldsets(cast(Any, fieldsets))
@@ -266,11 +242,10 @@ class ModelAdmin(ActionAdmin[M]):
         left = [field for field in fields if field not in form.base_fields]
         return fieldsets, [*readonly, *left], form
 
-    def _complete(self, request: HttpRequest, form: Any, dangerous: bool) -> None:
-        """Give the form of an item the fields that ask for a reason and the password."""
+    def _complete(self, request: HttpRequest, form: ModelForm[M], dangerous: bool) -> list[str]:
+        """Add the fields that ask for a reason and the password to a form; their names."""
         more = self.confirm_fields(request, dangerous)
         form.fields.update(more)
-        form.confirm_names = list(more)
         for name, field in form.fields.items():
             # An input element has one line, and would lose the line breaks.
             is_line = type(field.widget) is widgets.AdminTextInputWidget
@@ -279,14 +254,15 @@ class ModelAdmin(ActionAdmin[M]):
                     part.attrs["aria-label"] = f"{field.label} – {djangos_text(text)}"
             if is_line and "\n" in str(form.get_initial_for_field(field, name) or ""):
                 field.widget = widgets.AdminTextareaWidget()
+        return list(more)
 
-    def _keep_own_rights(self, form: Any) -> None:
+    def _keep_own_rights(self, form: ModelForm[M]) -> None:
         for name in ("is_active", "is_staff", "is_superuser"):
             had = getattr(as_stored(form.instance), name, False)
             if had and form.cleaned_data.get(name, True) is False:
                 form.add_error(name, _("You cannot remove your own rights."))
 
-    def _save(self, request: HttpRequest, form: Any, operation: str) -> bool:
+    def _save(self, request: HttpRequest, form: ModelForm[M], operation: str) -> bool:
         obj = form.instance
         write = Transaction()
         is_change = operation == "change"
@@ -307,13 +283,17 @@ class ModelAdmin(ActionAdmin[M]):
             return False
         return True
 
-    def response_add(self, request: Any, obj: M, post_url_continue: Any = None) -> HttpResponse:
+    def response_add(
+        self, request: HttpRequest, obj: M, post_url_continue: str | None = None
+    ) -> HttpResponse:
         return self._saved(request, obj, "added", post_url_continue)
 
     def response_change(self, request: HttpRequest, obj: M) -> HttpResponse:
         return self._saved(request, obj, "changed")
 
-    def _saved(self, request: HttpRequest, obj: Any, done: str, after: Any = None) -> HttpResponse:
+    def _saved(
+        self, request: HttpRequest, obj: M, done: str, after: str | None = None
+    ) -> HttpResponse:
         """Redirect to the page that the button names, with contrib's message."""
         text = f"The {{name}} “{{obj}}” was {done} successfully."
         to = self._home(request)
@@ -333,12 +313,12 @@ class ModelAdmin(ActionAdmin[M]):
         return HttpResponseRedirect(to)
 
     def history_view(
-        self, request: HttpRequest, object_id: str, extra_context: Any = None
+        self, request: HttpRequest, object_id: str, extra_context: Context = None
     ) -> HttpResponse:
         """The audit log of an item, also of one that was deleted. Costs 2 requests."""
-        obj: Any = with_id(self.model, object_id)
+        obj = with_id(self.model, object_id)
         if obj is None:
-            return self._gone(request, object_id)
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
         with suppress(DamagedItem):
             obj = self.get_object(request, object_id) or obj
         if not self.has_view_or_change_permission(request, obj):
@@ -366,7 +346,7 @@ class UserAdmin(ModelAdmin[M]):
 
     list_display = ("username", "email", "is_active", "is_staff", "is_superuser")
     search_fields = ("username", "email")
-    add_fields: Sequence[Any] = ("username", "email", "password1", "password2")
+    add_fields: Fields = ("username", "email", "password1", "password2")
 
     def __init__(self, model: Any, admin_site: Any) -> None:
         super().__init__(model, admin_site)
@@ -383,13 +363,17 @@ class UserAdmin(ModelAdmin[M]):
         may_write = self.admin_site.may_write(request, obj)
         return may_write and super().has_delete_permission(request, obj)
 
-    def get_readonly_fields(self, request: HttpRequest, obj: M | None = None) -> Sequence[Any]:
+    def get_readonly_fields(self, request: HttpRequest, obj: M | None = None) -> Sequence[str]:
         fields = super().get_readonly_fields(request, obj)
-        return fields if cast(Any, request.user).is_superuser else [*fields, *_RIGHTS]
+        return fields if user_of(request).is_superuser else [*fields, *_RIGHTS]
 
-    def get_fields(self, request: HttpRequest, obj: M | None = None) -> Sequence[Any]:
+    def get_fields(self, request: HttpRequest, obj: M | None = None) -> Fields:
         fields = self.add_fields if obj is None else super().get_fields(request, obj)
-        return [field for field in fields if field != "groups" or self.model.group_model]
+        return [
+            field
+            for field in fields
+            if field != "groups" or getattr(self.model, "group_model", None)
+        ]
 
     def get_form(
         self, request: HttpRequest, obj: M | None = None, change: bool = False, **options: object

@@ -64,7 +64,7 @@ class LogEntry(PlainModel):
     reason = TextAttribute(null=True)
 
     #: The labels of the project's actions, by their stored names.
-    labels: ClassVar[dict[str, Any]] = {}
+    labels: ClassVar[dict[str, object]] = {}
 
     @property
     def at(self) -> datetime:
@@ -72,7 +72,7 @@ class LogEntry(PlainModel):
         return datetime.fromisoformat(self.id.partition("#")[0])
 
     @property
-    def label(self) -> Any:
+    def label(self) -> object:
         return label_of(self.action)
 
     @property

@@ -4,16 +4,19 @@ A page asks `has_perm` when it is opened and when its form is sent. The right ca
 the write. Therefore, each write also requires that what gave the right is still stored.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from django.contrib.admin import sites as contribs
 from django.contrib.auth import update_session_auth_hash
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest
-from django.urls import reverse
+from django.http.response import HttpResponseBase
+from django.urls import URLPattern, URLResolver, reverse
 from django.utils.translation import gettext_lazy as _
 from django.views.i18n import JavaScriptCatalog
 from pynamodb.expressions.condition import Condition
@@ -21,12 +24,16 @@ from pynamodb.expressions.condition import Condition
 from dynamo.admin.actions import as_stored, delete_selected
 from dynamo.admin.modeladmin import ModelAdmin
 from dynamo.admin.models import LogEntry, list_entries, month_of, record
+from dynamo.admin.options import Context, user_of
 from dynamo.admin.shown import name_of
 from dynamo.auth.groups import read_group
 from dynamo.auth.passwords import check_new_password
 from dynamo.exceptions import AlreadyDone, DynamoError, Refused
 from dynamo.model.base import Model
 from dynamo.transactions import Transaction
+
+if TYPE_CHECKING:
+    pass
 
 AdminClass = TypeVar("AdminClass", bound=type[ModelAdmin])
 
@@ -55,9 +62,9 @@ class Right:
     elements: Mapping[str, str] = field(default_factory=dict)
     also: Condition | None = None
 
-    def condition(self) -> Any:
+    def condition(self) -> Condition:
         attributes = self.item.get_attributes()
-        condition: Any = self.item._exists_condition()
+        condition = self.item._exists_condition()
         for name, value in self.values.items():
             has_value: Any = attributes[name] == value
             # A stored item without the attribute has the constant default.
@@ -75,20 +82,27 @@ class Right:
         )
 
 
-class AdminSite(contribs.AdminSite):
-    """Contrib's method, for models of this library. Models of a relational database are left
-    out."""
+def _models(given: type | Iterable[type]) -> list[type]:
+    return [given] if isinstance(given, type) else [*given]
 
-    _registry: dict[type[Model], ModelAdmin]  # type: ignore[assignment]  # contrib's ModelAdmin
+
+# Its stubs know relational models only.
+_AdminSite: Any = contribs.AdminSite
+
+
+class AdminSite(_AdminSite):
+    """Contrib's site, for models of this library. Models of a relational database are left out."""
+
+    _registry: dict[type[Model], ModelAdmin]
 
     def __init__(self, name: str = "admin") -> None:
         super().__init__(name)
         # Replaces contrib's.
-        self.add_action(cast(Any, delete_selected))
+        self.add_action(delete_selected)
         #: Models that cannot be registered, with their ModelAdmin: `check` names them.
         self.refused: list[tuple[object, object]] = []
 
-    def register(  # type: ignore[override]
+    def register(
         self,
         model_or_iterable: type[Model] | Iterable[type[Model]],
         admin_class: type[ModelAdmin] | None = None,
@@ -99,22 +113,20 @@ class AdminSite(contribs.AdminSite):
         Raises:
             AlreadyRegistered
         """
-        given: Any = model_or_iterable
         admin_class = admin_class or ModelAdmin
-        for model in [given] if isinstance(given, type) else given:
+        for model in _models(model_or_iterable):
             if issubclass(model, Model) and issubclass(admin_class, ModelAdmin):
                 super().register([model], admin_class, **options)
             else:
                 self.refused.append((model, admin_class))
 
-    def unregister(self, model_or_iterable: type[Model] | Iterable[type[Model]]) -> None:  # type: ignore[override]
+    def unregister(self, model_or_iterable: type[Model] | Iterable[type[Model]]) -> None:
         """Take models back, so that another ModelAdmin can be registered for them.
 
         Raises:
             NotRegistered
         """
-        given: Any = model_or_iterable
-        super().unregister([given] if isinstance(given, type) else given)
+        super().unregister(_models(model_or_iterable))
 
     # Who may do what ------------------------------------------------------------------------------
 
@@ -128,8 +140,8 @@ class AdminSite(contribs.AdminSite):
 
         Costs 1 request for each group of a user who has the permission by a group.
         """
-        user = item = cast(Any, request.user)
-        if not isinstance(item, Model):
+        user = user_of(request)
+        if not isinstance(cast(object, user), Model):
             return []
         values = {"is_active": True, "is_staff": True}
         if user.is_superuser:
@@ -137,7 +149,7 @@ class AdminSite(contribs.AdminSite):
         if permission in (getattr(user, "permissions", None) or ()):
             return [Right(user, values, {"permissions": permission})]
         for name in getattr(user, "groups", None) or ():
-            group = read_group(user.group_model, name)
+            group = read_group(user.group_model, name) if user.group_model else None
             if group is not None and permission in (group.permissions or ()):
                 return [
                     Right(user, values, {"groups": name}),
@@ -154,7 +166,7 @@ class AdminSite(contribs.AdminSite):
         # It needs the apps, which are loaded later.
         from dynamo.auth.models import AbstractUser
 
-        user = cast(Any, request.user)
+        user = user_of(request)
         if user.is_superuser or not isinstance(item, AbstractUser) or item == user:
             return True
         stored = as_stored(item)
@@ -189,7 +201,7 @@ class AdminSite(contribs.AdminSite):
                 nothing was written.
             what `Transaction.commit` raises.
         """
-        user = cast(Any, request.user)
+        user = user_of(request)
         written: list[object] = [entry.about for entry in write]
         if not all(
             self.may_write(request, entry.about) for entry in write if entry.kind in _WRITES
@@ -226,7 +238,9 @@ class AdminSite(contribs.AdminSite):
             raise
         return True
 
-    def password_change(self, request: HttpRequest, extra_context: Any = None) -> Any:
+    def password_change(
+        self, request: HttpRequest, extra_context: Context = None
+    ) -> HttpResponseBase:
         """As contrib's, with the view of `dynamo.auth`."""
         # They need the user model, which is loaded later.
         from django.contrib.admin.forms import AdminPasswordChangeForm
@@ -249,13 +263,13 @@ class AdminSite(contribs.AdminSite):
             ValidationError: it is too long, or not the password of the user of `request`.
         """
         check_new_password(password)
-        user = cast(Any, request.user)
+        user = user_of(request)
         read = user.password
         if not self.is_password(user, password):
             raise ValidationError(_("This is not your password."), code="password_incorrect")
         if user.password != read:
             # Its outdated hash was upgraded, and the session has that.
-            update_session_auth_hash(request, user)
+            update_session_auth_hash(request, cast(Any, user))
 
     def is_password(self, user: Any, password: str) -> bool:
         """Whether this is the password of `user`. A subclass may limit the attempts."""
@@ -267,11 +281,13 @@ class AdminSite(contribs.AdminSite):
 
     # Pages ----------------------------------------------------------------------------------------
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[URLPattern | URLResolver]:
         left_out = {"autocomplete", "view_on_site"}
         return [url for url in super().get_urls() if getattr(url, "name", "") not in left_out]
 
-    def i18n_javascript(self, request: HttpRequest, extra_context: object = None) -> Any:
+    def i18n_javascript(
+        self, request: HttpRequest, extra_context: object = None
+    ) -> HttpResponseBase:
         return JavaScriptCatalog.as_view(packages=["dynamo.admin"])(request)
 
     def get_log_entries(self, request: HttpRequest) -> Any:

@@ -9,10 +9,15 @@ from django.http import HttpRequest
 from django.views.decorators.debug import sensitive_variables
 
 from dynamo.auth.groups import permissions_of_groups
+from dynamo.auth.models import AbstractUser
 from dynamo.auth.permissions import all_permissions
 
+# Their stubs know users of relational models only.
+_Base: Any = BaseBackend
+_RemoteUserBackend: Any = backends.RemoteUserBackend
 
-class UserBackend(BaseBackend):
+
+class UserBackend(_Base):
     """Django's ModelBackend for an `AbstractUser`.
 
     The permissions of a user without groups cost no request.
@@ -25,7 +30,7 @@ class UserBackend(BaseBackend):
         username: str | None = None,
         password: str | None = None,
         **credentials: object,
-    ) -> Any:
+    ) -> AbstractUser | None:
         """The user with this username or email address, if password and user are right.
 
         As in Django, the value of USERNAME_FIELD also has the name of that attribute: `email=…`.
@@ -46,57 +51,57 @@ class UserBackend(BaseBackend):
         is_right = user.check_password(password) and self.user_can_authenticate(user)
         return user if is_right else None
 
-    user_can_authenticate: Any = backends.ModelBackend.user_can_authenticate
+    user_can_authenticate = backends.ModelBackend.user_can_authenticate
 
-    def get_user(self, user_id: str) -> Any:
+    def get_user(self, user_id: str) -> AbstractUser | None:
         """The user of a session, if active. Costs 1 request and 1 read unit."""
         model: Any = get_user_model()
         user = model.get_or_none(user_id)
         return user if user and self.user_can_authenticate(user) else None
 
-    def get_user_permissions(self, user_obj: Any, obj: object = None) -> set[str]:
+    def get_user_permissions(self, user_obj: AbstractUser, obj: object = None) -> set[str]:
         """The permissions of the user alone. A superuser has all permissions. As in Django, a
         single `obj` has none."""
         if not user_obj.is_active or user_obj.is_anonymous or obj is not None:
             return set()
         return set(all_permissions() if user_obj.is_superuser else user_obj.permissions or ())
 
-    def get_group_permissions(self, user_obj: Any, obj: object = None) -> set[str]:
+    def get_group_permissions(self, user_obj: AbstractUser, obj: object = None) -> set[str]:
         """The permissions of the user's groups, which may be a minute old."""
         if not user_obj.is_active or user_obj.is_anonymous or obj is not None:
             return set()
         return permissions_of_groups(user_obj.group_model, user_obj.groups or ())
 
-    def has_perm(self, user_obj: Any, perm: str, obj: object = None) -> bool:
+    def has_perm(self, user_obj: AbstractUser, perm: str, obj: object = None) -> bool:
         """Whether the user or one of the groups has the permission."""
         # Groups are read only if the user's own permissions do not have it.
         return perm in self.get_user_permissions(user_obj, obj) or (
             perm in self.get_group_permissions(user_obj, obj)
         )
 
-    def has_module_perms(self, user_obj: Any, app_label: str) -> bool:
+    def has_module_perms(self, user_obj: AbstractUser, app_label: str) -> bool:
         """Whether the user has any permission of the app."""
         found = self.get_all_permissions(user_obj)
         return any(item.partition(".")[0] == app_label for item in found)
 
-    async def ahas_module_perms(self, user_obj: Any, app_label: str) -> bool:
+    async def ahas_module_perms(self, user_obj: AbstractUser, app_label: str) -> bool:
         """As `has_module_perms`."""
         return await sync_to_async(self.has_module_perms)(user_obj, app_label)
 
 
-class RemoteUserBackend(UserBackend, backends.RemoteUserBackend):
+class RemoteUserBackend(UserBackend, _RemoteUserBackend):
     """Django's, for users that the web server signs in, with permissions as `UserBackend`.
 
     `create_unknown_user`, `clean_username` and `configure_user` are Django's. A new user has no
     password, and no email address unless that is its USERNAME_FIELD.
     """
 
-    authenticate: Any = backends.RemoteUserBackend.authenticate
-    aauthenticate: Any = backends.RemoteUserBackend.aauthenticate
+    authenticate = _RemoteUserBackend.authenticate
+    aauthenticate = _RemoteUserBackend.aauthenticate
     # The methods of ModelBackend need the ORM.
-    aget_user: Any = BaseBackend.aget_user
-    get_all_permissions: Any = BaseBackend.get_all_permissions
-    aget_user_permissions: Any = BaseBackend.aget_user_permissions
-    aget_group_permissions: Any = BaseBackend.aget_group_permissions
-    aget_all_permissions: Any = BaseBackend.aget_all_permissions
-    ahas_perm: Any = BaseBackend.ahas_perm
+    aget_user = _Base.aget_user
+    get_all_permissions = _Base.get_all_permissions
+    aget_user_permissions = _Base.aget_user_permissions
+    aget_group_permissions = _Base.aget_group_permissions
+    aget_all_permissions = _Base.aget_all_permissions
+    ahas_perm = _Base.ahas_perm

@@ -7,6 +7,7 @@ functions.
 """
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
@@ -16,7 +17,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
-from dynamo.runtime.gates import Gate, Place, threads_after_pages, turn_passed_on
+from dynamo.runtime.gates import Gate, Place, let_pages_go_first, turn_passed_on
 from dynamo.runtime.processes import PerProcess
 
 #: Hashes at once in a process: 38 MiB. Two cores make about 80 of them per second.
@@ -33,7 +34,9 @@ WAIT_SECONDS = 3.0
 
 # Separate threads, because glibc keeps the memory of a hash for the thread that made it: with 24
 # request threads it kept 450 MB.
-_threads = PerProcess(lambda: threads_after_pages(AT_ONCE, "password hash"))
+_threads = PerProcess(
+    lambda: ThreadPoolExecutor(AT_ONCE, "password hash", initializer=let_pages_go_first)
+)
 
 _gate = PerProcess(
     lambda: Gate("a password hash", AT_ONCE, WAITING, per=WAITING_OF_CLIENT, each=AT_ONCE)

@@ -14,7 +14,6 @@ from copy import copy
 from functools import cached_property
 from typing import Any
 
-from asgiref.sync import sync_to_async
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 from django.core.exceptions import ImproperlyConfigured
 
@@ -35,6 +34,7 @@ from dynamo.client.bulk import query_pages, read_batches, read_one_of_each, writ
 from dynamo.client.sending import read_item, send
 from dynamo.client.writes import Outcome, write_one
 from dynamo.runtime.altering import AltersData
+from dynamo.runtime.threads import asynchronous
 from dynamo.wire.types import Address, Item, Request, Typed
 from dynamo.wire.updates import Update, conditional
 from dynamo.wire.values import typed_number
@@ -51,13 +51,6 @@ Version = int | None
 
 _KEY_NAME = {"#key": "key"}
 _VALUE_NAME = {"#value": "value"}
-
-
-def _asynchronous(name: str) -> Any:
-    async def call(self: DynamoCache, *args: object, **kwargs: object) -> object:
-        return await sync_to_async(getattr(self, name))(*args, **kwargs)
-
-    return call
 
 
 class DynamoCache(AltersData, BaseCache):
@@ -90,7 +83,7 @@ class DynamoCache(AltersData, BaseCache):
         "clear",
     )
 
-    def __init__(self, location: Any, params: dict[str, object]) -> None:
+    def __init__(self, location: str, params: dict[str, object]) -> None:
         """Django creates it from an entry of CACHES. Wrong options are refused by each call."""
         super().__init__(params)
         #: The errors of the options. Not an error here: Django's checks make each cache.
@@ -195,7 +188,7 @@ class DynamoCache(AltersData, BaseCache):
         request = self._address(key, version) | {"ReturnValues": "ALL_OLD"}
         return is_live(send("DeleteItem", request).get("Attributes") or None)
 
-    def delete_if(self, key: object, value: object, version: Version = None) -> bool:
+    def delete_if(self, key: object, value: Any, version: Version = None) -> bool:
         """Delete `key` if its value is `value`, a text or a number; whether it was. 1 request.
 
         After a lost reply the answer may be False although it was this call that deleted it.
@@ -240,7 +233,7 @@ class DynamoCache(AltersData, BaseCache):
             raise ValueError(text) from outcome.refused
         return integer(outcome.item["value"])
 
-    def get_many(self, keys: Iterable[object], version: Version = None) -> dict[Any, Any]:
+    def get_many(self, keys: Iterable[object], version: Version = None) -> dict[object, object]:
         """The values of those of `keys` that have one. Costs 1 request per 100 keys."""
         asked = {self._stored_key(key, version): key for key in keys}
         stored_keys = [{"key": {"S": stored_key}} for stored_key in asked]
@@ -252,7 +245,7 @@ class DynamoCache(AltersData, BaseCache):
 
     def set_many(
         self, data: dict[Any, Any], timeout: Seconds = DEFAULT_TIMEOUT, version: Version = None
-    ) -> list[Any]:
+    ) -> list[object]:
         """Store every value of `data`, not all or none. Costs 1 request per 25.
 
         Returns an empty list: a value that could not be stored is an error.
@@ -296,10 +289,10 @@ class DynamoCache(AltersData, BaseCache):
 
     # Django's asynchronous forms of these send several requests (`aincr` reads and then writes).
     # These send the same single requests as above.
-    aincr = _asynchronous("incr")
-    aget_many = _asynchronous("get_many")
-    aset_many = _asynchronous("set_many")
-    adelete_many = _asynchronous("delete_many")
+    aincr: Any = asynchronous(incr)
+    aget_many: Any = asynchronous(get_many)
+    aset_many: Any = asynchronous(set_many)
+    adelete_many: Any = asynchronous(delete_many)
 
     def _refuse_problem(self) -> None:
         if self.problem:
@@ -335,7 +328,7 @@ class DynamoCache(AltersData, BaseCache):
         return read_item(self._address(key, version))
 
 
-def _problem_of(location: object, options: dict[str, Any]) -> str | None:
+def _problem_of(location: object, options: Mapping[str, Any]) -> str | None:
     if not (isinstance(location, str) and _LOCATION.fullmatch(location)):
         return (
             "LOCATION must be at most 40 letters, digits and _.- (caches with the same one share "

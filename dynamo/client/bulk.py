@@ -10,14 +10,14 @@ import itertools
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from typing import Any
+from typing import Any, Literal
 
 from dynamo.client.retries import pause_seconds
 from dynamo.client.sending import send
 from dynamo.client.tally import CountingPool
 from dynamo.exceptions import Unavailable
 from dynamo.runtime.deadline import operation_ends_at
-from dynamo.wire.types import Item
+from dynamo.wire.types import Answer, Item
 
 #: How many segments of a table are read at the same time.
 SEGMENTS = 4
@@ -57,7 +57,7 @@ def pages(
     if PAGE_LIMIT is not None:
         request["Limit"] = PAGE_LIMIT
     with CountingPool(len(places)) as pool:
-        under_way: dict[Future[dict[str, Any]], dict[str, Any]] = {}
+        under_way: dict[Future[Answer], dict[str, Any]] = {}
 
         def ask(page: dict[str, object]) -> None:
             under_way[pool.submit(send, "Scan", page)] = page
@@ -146,8 +146,10 @@ def write_batches(table: str, writes: Sequence[Mapping[str, object]]) -> None:
 
 
 def _until_done(
-    operation: str, unprocessed: str, left: Mapping[str, object]
-) -> Iterator[dict[str, Any]]:
+    operation: str,
+    unprocessed: Literal["UnprocessedKeys", "UnprocessedItems"],
+    left: Mapping[str, object],
+) -> Iterator[Answer]:
     """The answers until DynamoDB leaves no items unprocessed."""
     ends_at = operation_ends_at()
     for attempt in itertools.count():

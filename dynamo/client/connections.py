@@ -132,11 +132,8 @@ def addresses(host: str, seconds: float) -> list[str]:
 
 
 def _looked_up(host: str, seconds: float) -> list[str]:
-    lookups = _lookups()
-    lookup = lookups.get(host)
-    if lookup is None:
-        made = Background(f"Looking up {host}", lambda: _ask(host), stuck_seconds=STUCK_SECONDS)
-        lookup = lookups.setdefault(host, made)
+    made = Background(f"Looking up {host}", lambda: _ask(host), stuck_seconds=STUCK_SECONDS)
+    lookup = _lookups().setdefault(host, made)
     if lookup.value and time.monotonic() - lookup.value_at < FRESH_SECONDS:
         return lookup.value
     ended = lookup.ended

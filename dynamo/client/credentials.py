@@ -1,9 +1,9 @@
 """The credentials that a process signs with. No request waits for a hanging provider.
 
 botocore asks a credential provider in the thread of a request, and waits as long as the provider
-takes. Here one daemon thread asks botocore's usual chain, and again before the credentials expire;
-requests use its last result. While the provider fails, the old credentials are used until they
-expire. A request without valid credentials waits for them until its deadline.
+takes. Here a daemon thread asks botocore's usual chain, and again when a request uses credentials
+that expire soon; requests use its last result. While the provider fails, the old credentials are
+used until they expire. A request without valid credentials waits for them until its deadline.
 
 Credentials that no provider has to be asked for (environment variables, the keys of a profile) need
 no thread.
@@ -13,7 +13,6 @@ import bisect
 import logging
 import math
 import os
-import random
 import time
 from dataclasses import dataclass
 
@@ -40,14 +39,14 @@ LOCAL = ReadOnlyCredentials("local", "local", None)
 #: lifetime.
 AHEAD_SECONDS = 15 * 60.0
 
-#: The longest pause after a failed attempt, unless a request waits for credentials.
-RETRY_SECONDS = 30.0
+#: The shortest pause between two attempts while the old credentials can be used.
+REFRESH_PAUSE_SECONDS = 20.0
+
+#: The shortest pause after a failed attempt while a request waits for credentials.
+RETRY_PAUSE_SECONDS = 0.5
 
 #: When a provider does not answer for so many seconds, another thread asks it as well.
 STUCK_SECONDS = 60.0
-
-#: How often a request checks the thread while new credentials are overdue.
-LOOK_SECONDS = 10.0
 
 #: How often a request that waits for credentials asks for another attempt.
 ASK_SECONDS = 0.25
@@ -80,10 +79,8 @@ class ProcessCredentials(Credentials):
         # Not Credentials.__init__: it would set the attributes that `__getattr__` finds.
         self.method = "django-on-dynamodb"
         self._fixed = None if fixed is None else _Held(fixed)
-        self._loading = Background(
-            "AWS credentials", _load, stuck_seconds=STUCK_SECONDS, pause=_pause
-        )
-        self._look_at = 0.0
+        self._loading = Background("AWS credentials", self._load, stuck_seconds=STUCK_SECONDS)
+        self._refresh_at = 0.0
 
     def get_frozen_credentials(self) -> ReadOnlyCredentials:
         """The current credentials; waits for the first ones until the operation's deadline.
@@ -106,11 +103,12 @@ class ProcessCredentials(Credentials):
             held = self._fixed or self._loading.value
             now = time.time()
             if held is not None and now < held.expires_at:
-                if held.due_at <= now and self._look_at <= now:
-                    self._look_at = min(now + LOOK_SECONDS, held.expires_at)
+                if max(held.due_at, self._refresh_at) <= now:
+                    self._refresh_at = now + REFRESH_PAUSE_SECONDS
                     self._loading.start()
                 return held.frozen
-            self._loading.start()
+            if time.monotonic() - self._loading.ended_at >= RETRY_PAUSE_SECONDS:
+                self._loading.start()
             error = self._loading.error
             if isinstance(error, NoCredentialsError) and _is_metadata_disabled():
                 raise NoCredentialsError
@@ -119,6 +117,17 @@ class ProcessCredentials(Credentials):
                 text = "no answer in time" if error is None else _in_one_line(error)
                 raise CredentialRetrievalError(provider="AWS's chain", error_msg=text)
             self._loading.wait(ended, min(left, ASK_SECONDS))
+
+    def _load(self) -> _Held:
+        try:
+            return _load()
+        except NoCredentialsError:
+            # Requests raise this error, and a command prints it in one line.
+            raise
+        except Exception as error:
+            if self._loading.error is None:
+                log.warning("AWS credentials cannot be loaded: %s", _in_one_line(error))
+            raise
 
 
 def _load() -> _Held:
@@ -133,7 +142,7 @@ def _load() -> _Held:
     frozen = found.get_frozen_credentials()
     # The token may be absent.
     texts = (frozen.access_key, frozen.secret_key, frozen.token or "none")
-    if not all(map(_can_be_sent, texts)):
+    if not all(isinstance(text, str) and text and text.isprintable() for text in texts):
         raise CredentialRetrievalError(provider=found.method, error_msg="they are not text")
     if not isinstance(found, RefreshableCredentials):
         return _Held(frozen)
@@ -145,24 +154,6 @@ def _load() -> _Held:
         raise CredentialRetrievalError(provider=found.method, error_msg="they have expired")
     now = time.time()
     return _Held(frozen, now + max(left - AHEAD_SECONDS, left / 2), now + left)
-
-
-def _can_be_sent(value: object) -> bool:
-    return isinstance(value, str) and bool(value) and value.isprintable()
-
-
-def _pause(loading: Background[_Held]) -> float | None:
-    """When the thread asks again: before the credentials expire, or soon after a failure."""
-    held = loading.value
-    error = loading.error
-    if error is not None:
-        # Without credentials, requests raise an error, and a command prints it in one line.
-        if loading.failures == 1 and not isinstance(error, NoCredentialsError):
-            log.warning("AWS credentials cannot be loaded: %s", _in_one_line(error))
-        return random.uniform(RETRY_SECONDS / 2, RETRY_SECONDS)  # noqa: S311 - spreads load
-    if held is None or held.due_at == math.inf:
-        return None
-    return max(0.0, held.due_at - time.time())
 
 
 def _in_one_line(error: Exception) -> str:

@@ -2,7 +2,8 @@
 
 `settings.DYNAMODB_LOCAL_DIR` holds its state:
 
-    engine.json        pid, address and program of the last engine; kept for the address
+    engine.json        pid, address and program of the last engine; kept for the address, and
+                       locked (flock) by the engine as long as it runs
     engine.lock        flock, held while one process starts or stops the engine
     engine.log         what the engine printed since it started
     dynamodb.sqlite    the data (dynoxide only: ministack stores nothing)
@@ -16,8 +17,8 @@ The engine answers everybody who finds it, and a web page that is open in a brow
 ports of an address. Therefore, the engine listens on a random one of the 16 million addresses that
 Linux has for itself (127.0.0.0/8). Where the system has only 127.0.0.1 (macOS), it is not hidden.
 
-A pid does not identify the engine, because the system uses it again. The engine is the process with
-the command line that is started here, which names the address and a file in the folder.
+A pid does not identify the engine, because the system uses it again. The engine inherits the lock
+on `engine.json`, so while that is held, the pid in it is the engine's.
 """
 
 import errno
@@ -35,7 +36,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from ipaddress import IPv4Address
@@ -59,8 +60,6 @@ STOP_SECONDS = 5.0
 PORT_RELEASE_SECONDS = 0.3
 POLL_SECONDS = 0.01
 
-PROC = Path("/proc")
-
 #: Below the ports that the system gives to connections and to servers without a fixed port, so that
 #: no other program gets one before it is listened on. Source: ip(7), ip_local_port_range.
 _PORTS = range(15_000, 32_000)
@@ -77,9 +76,6 @@ wait $program; code=$?
 kill $reader
 exit $code
 """
-
-#: Engines that this process started and has to reap, or they stay zombies.
-_children: set[int] = set()
 
 
 @dataclass(frozen=True)
@@ -106,7 +102,7 @@ def endpoint() -> str:
 def status() -> Running | None:
     """The engine if it is running and takes connections, else None."""
     last = _last_started()
-    return last if last and _is_alive(last) and _listens(last.host, last.port) else None
+    return last if last and _is_alive() and _listens(last.host, last.port) else None
 
 
 def start() -> Running:
@@ -136,12 +132,7 @@ def stop() -> bool:
     """
     with _locked():
         last = _last_started()
-        ended = last is not None and _end(last)
-        while last is not None and ended and last.pid in _children:
-            # It loses its command line before its last thread ends; only then can it be reaped.
-            _reap(last.pid)
-            time.sleep(POLL_SECONDS)
-        return ended
+        return last is not None and _end(last)
 
 
 @contextmanager
@@ -149,7 +140,8 @@ def _locked() -> Iterator[None]:
     folder = _folder()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _close_to_others(folder)
+        if folder.stat().st_mode & 0o077:
+            folder.chmod(0o700)  # raises OSError if another user owns the folder
         with (folder / "engine.lock").open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             try:
@@ -159,12 +151,6 @@ def _locked() -> Iterator[None]:
                 fcntl.flock(lock, fcntl.LOCK_UN)
     except OSError as error:
         raise LocalEngineFailed(f"The local engine in {folder} failed: {error}") from error
-
-
-def _close_to_others(folder: Path) -> None:
-    """Set mode 0700 if others have access. Raises OSError if another user owns the folder."""
-    if folder.stat().st_mode & 0o077:
-        folder.chmod(0o700)
 
 
 def _folder() -> Path:
@@ -186,16 +172,9 @@ def _last_started() -> Running | None:
             "host": str(host),
         }:
             with suppress(ValueError):
-                if 0 < port < 2**16 and IPv4Address(host).is_loopback:
+                if pid > 0 and 0 < port < 2**16 and IPv4Address(host).is_loopback:
                     return Running(pid, port, program, host)
     return None
-
-
-def _remember(running: Running) -> None:
-    # Replaced as a whole, because `status` reads it without the lock.
-    new = _folder() / "engine.json.new"
-    new.write_text(json.dumps(asdict(running)))
-    new.replace(_folder() / "engine.json")
 
 
 def start_temporary() -> str:
@@ -225,17 +204,30 @@ def _launch(host: str, port: int) -> Running:
     program, executable = _installed()
     folder = _folder()
     log = folder / "engine.log"
-    # The folder is not the checkout, whose packages would shadow ministack's.
-    child = _spawn([executable, *_arguments(program, host, port, folder)], port, log, cwd=folder)
-    running = Running(child.pid, port, program, host)
-    _remember(running)  # first, so that the next process finds it if this one is killed now
+    command = [executable, *_arguments(program, host, port, folder)]
+    new = folder / "engine.json.new"
+    new.unlink(missing_ok=True)
+    with new.open("w") as state:
+        fcntl.flock(state, fcntl.LOCK_EX)
+        # The folder is not the checkout, whose packages would shadow ministack's.
+        child = _spawn(command, port, log, cwd=folder, keeps=[state.fileno()])
+        running = Running(child.pid, port, program, host)
+        json.dump(asdict(running), state)
+    # Replaced as a whole, because `status` reads it without the lock of the folder. And before the
+    # engine answers, so that the next process finds it if this one is killed now.
+    new.replace(folder / "engine.json")
     _wait_for(child, running, log)
-    _children.add(child.pid)
     return running
 
 
 def _spawn(
-    command: list[str], port: int, log: Path, *, cwd: Path, stdin: int = subprocess.DEVNULL
+    command: list[str],
+    port: int,
+    log: Path,
+    *,
+    cwd: Path,
+    stdin: int = subprocess.DEVNULL,
+    keeps: Collection[int] = (),
 ) -> subprocess.Popen[bytes]:
     with log.open("wb") as output:
         return subprocess.Popen(
@@ -246,6 +238,7 @@ def _spawn(
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            pass_fds=keeps,
         )
 
 
@@ -315,42 +308,25 @@ def _last_line(log: Path) -> str:
     return next((line.strip() for line in reversed(lines) if line.strip()), "it printed nothing")
 
 
-def _is_alive(engine: Running) -> bool:
-    _reap(engine.pid)
-    # Only the end of the first word is compared: the system may show another path to the program.
-    ours = " ".join(_arguments(engine.program, engine.host, engine.port, _folder()))
-    name = "dynoxide " if engine.program == "dynoxide" else " "
-    return _command_line(engine.pid).endswith(name + ours)
-
-
-def _reap(pid: int) -> None:
-    if pid in _children:
-        with suppress(ChildProcessError):  # this is a forked child: the parent reaps it
-            if os.waitpid(pid, os.WNOHANG)[0] != pid:
-                return
-        _children.discard(pid)
-
-
-def _command_line(pid: int) -> str:
-    """The process's command line, its words separated by blanks; empty for a zombie."""
-    if (PROC / "self").exists():
-        with suppress(OSError):
-            raw = (PROC / str(pid) / "cmdline").read_bytes()
-            return os.fsdecode(raw).replace("\0", " ").strip()
-        return ""
-    ps = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
-    return os.fsdecode(subprocess.run(ps, capture_output=True, check=False).stdout).strip()
+def _is_alive() -> bool:
+    """Whether the last engine still runs."""
+    try:
+        with (_folder() / "engine.json").open("rb") as state:
+            fcntl.flock(state, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
 
 
 def _end(engine: Running) -> bool:
     """End the process if it is still the engine; whether it was."""
-    was_alive = _is_alive(engine)
+    was_alive = _is_alive()
     for end in (signal.SIGTERM, signal.SIGKILL):
-        if not _is_alive(engine):
+        if not _is_alive():
             break
         with suppress(ProcessLookupError):
             os.kill(engine.pid, end)
-        _wait_until(lambda: not _is_alive(engine), STOP_SECONDS)
+        _wait_until(lambda: not _is_alive(), STOP_SECONDS)
     return was_alive
 
 

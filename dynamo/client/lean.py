@@ -46,6 +46,7 @@ from urllib3.connection import HTTPConnection
 from urllib3.util.ssl_match_hostname import CertificateError
 
 from dynamo.client.private import Client
+from dynamo.wire.types import Answer
 from dynamo.wire.values import as_base64, with_bytes
 
 OPERATIONS = {
@@ -118,7 +119,7 @@ class LeanClient:
         self._read_seconds = pool.timeout.read_timeout
         self._parser = AnswerParser()
 
-    def send(self, operation: str, request: Mapping[str, object]) -> dict[str, Any]:
+    def send(self, operation: str, request: Mapping[str, object]) -> Answer:
         """Send one request once; botocore's answer without its metadata.
 
         Raises:
@@ -342,7 +343,7 @@ def _check_crc(expected: str | None, data: bytes) -> None:
         )
 
 
-def _read(data: bytes) -> dict[str, object]:
+def _read(data: bytes) -> Answer:
     """The answer to a successful request.
 
     Raises:
@@ -357,7 +358,7 @@ def _read(data: bytes) -> dict[str, object]:
     except UNREADABLE as error:
         raise botocore_errors.HTTPClientError(error=error) from error
     # botocore leaves out null members as well.
-    return {name: value for name, value in read.items() if value is not None}
+    return cast(Answer, {name: value for name, value in read.items() if value is not None})
 
 
 #: What reading an answer of another form may raise (RecursionError: deep nesting).
@@ -372,6 +373,9 @@ class AnswerParser(JSONParser):
     escape for these, and takes some for a success. Here each is an `HTTPClientError`, as for a
     reply that was lost.
     """
+
+    #: A method of botocore that its stubs lack.
+    _parse_shape: Callable[[object, object], object]
 
     def parse(self, response: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
         """As botocore's. Codes and messages of errors and reasons are strings."""
@@ -388,7 +392,7 @@ class AnswerParser(JSONParser):
 
     def _handle_json_body(self, raw_body: bytes, shape: object) -> object:
         # botocore's parser reads text that is not JSON as an object without these members.
-        return self._parse_shape(shape, json.loads(raw_body))  # type: ignore[attr-defined]  # absent from the stubs
+        return self._parse_shape(shape, json.loads(raw_body))
 
 
 class AnswerParserFactory(ResponseParserFactory):

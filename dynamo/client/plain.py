@@ -36,6 +36,9 @@ from dynamo.wire.values import (
     value_of,
 )
 
+#: The Python name, the stored name and the attribute.
+Named = tuple[str, str, Attribute[Any]]
+
 TABLE_NAME_PATTERN = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
 
 
@@ -43,7 +46,7 @@ _Value = TypeVar("_Value")
 
 #: A function of a stored damaged item and its error, which returns the value for a result. None
 #: leaves it out.
-Damaged = Callable[[Item, DamagedItem], Any]
+Damaged = Callable[[Item, DamagedItem], object]
 
 
 class SharedConnection(Connection):
@@ -146,15 +149,15 @@ class PlainModel(PynamoModel):
 
     @classmethod
     @per_class
-    def _named_attributes(cls) -> list[tuple[str, str, Attribute[Any]]]:
+    def _named_attributes(cls) -> list[Named]:
         """Each attribute with its Python and its stored name, which PynamoDB looks up slowly."""
         attributes = cls.get_attributes().items()
         return [(name, str(item.attr_name), item) for name, item in attributes]
 
     @classmethod
     @per_class
-    def _key_attributes(cls) -> list[tuple[str, str, Attribute[Any]]]:
-        """The values of the partition key and of any sort key."""
+    def _key_attributes(cls) -> list[Named]:
+        """The attributes of the partition key and of any sort key."""
         named = {attribute[0]: attribute for attribute in cls._named_attributes()}
         return [named[name] for name in (cls._hash_keyname, cls._range_keyname) if name]
 
@@ -308,7 +311,7 @@ class PlainModel(PynamoModel):
         self._take(attribute_values, self._named_attributes())
         self._is_now(attribute_values)
 
-    def _take(self, item: Item, attributes: Iterable[tuple[str, str, Attribute[Any]]]) -> None:
+    def _take(self, item: Item, attributes: Iterable[Named]) -> None:
         """Give `attributes`, of `_named_attributes`, their values in the stored `item`."""
         values = self.attribute_values
         for name, stored_name, attribute in attributes:

@@ -46,7 +46,7 @@ from dynamo.client.retries import (
 from dynamo.runtime.deadline import operation_ends_at, page_is_over, recovery_begins_at
 from dynamo.runtime.processes import PerProcess
 from dynamo.signals import request_sent
-from dynamo.wire.types import Item
+from dynamo.wire.types import Answer, Item
 
 log = logging.getLogger(__name__)
 
@@ -160,7 +160,7 @@ def send(
     *,
     repeatable: bool | None = None,
     repeat_conflicts: bool = True,
-) -> dict[str, Any]:
+) -> Answer:
     """Send one request, repeat it if that is safe, and return DynamoDB's answer.
 
     `operation` is the API's name (`GetItem`), `request` its parameters, with attribute values in
@@ -251,14 +251,12 @@ def _completed(operation: str, request: Mapping[str, Any]) -> dict[str, object]:
     return request
 
 
-def _attempt(
-    operation: str, request: dict[str, object], retries: int, ends_at: float
-) -> dict[str, object]:
+def _attempt(operation: str, request: dict[str, object], retries: int, ends_at: float) -> Answer:
     shared = _shared()
     if fails_fast() and not shared.breaker.admits():
         url = shared.botocore.meta.endpoint_url
         raise EndpointConnectionError(endpoint_url=url, error="it was not reachable lately")
-    response: dict[str, object] = {}
+    response: Answer = {}
     failure: BaseException | None = None
     sent_at = time.monotonic()
     began = time.perf_counter()
@@ -284,11 +282,11 @@ def _attempt(
     return response
 
 
-def _perform(shared: _Shared, operation: str, request: dict[str, Any]) -> dict[str, object]:
+def _perform(shared: _Shared, operation: str, request: Mapping[str, Any]) -> Answer:
     """Send the request once; `dynamo.test` lets it fail."""
     if shared.lean is not None and operation in OPERATIONS:
         return shared.lean.send(operation, request)
-    answer: dict[str, object] = getattr(shared.botocore, xform_name(operation))(**request)
+    answer: Answer = getattr(shared.botocore, xform_name(operation))(**request)
     return answer
 
 

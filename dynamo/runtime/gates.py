@@ -16,7 +16,6 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Hashable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from itertools import count
@@ -24,7 +23,7 @@ from itertools import count
 from dynamo.exceptions import Busy
 from dynamo.runtime.deadline import page_seconds_left
 
-#: The niceness (nice(2)) of `threads_after_pages`, above that of threads that make pages.
+#: The niceness (nice(2)) of threads that compute, above that of threads that make pages.
 NICENESS = 10
 
 
@@ -92,11 +91,6 @@ def turn_passed_on() -> Iterator[None]:
         yield
     finally:
         turn.take()
-
-
-def threads_after_pages(count: int, name: str) -> ThreadPoolExecutor:
-    """Threads to compute in. On Linux the system prefers those that make pages."""
-    return ThreadPoolExecutor(count, thread_name_prefix=name, initializer=let_pages_go_first)
 
 
 def let_pages_go_first() -> None:

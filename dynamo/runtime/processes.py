@@ -6,10 +6,10 @@ A forked child has neither the threads nor the sockets of its parent, so it make
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
-import weakref
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -17,9 +17,6 @@ log = logging.getLogger(__name__)
 
 #: How many threads of one `Background` can hang at the same time.
 MOST_THREADS = 4
-
-#: A caller can request a call before it is due, but not sooner than this after the last one.
-LEAST_SECONDS_BETWEEN = 0.5
 
 Made = TypeVar("Made")
 Value = TypeVar("Value")
@@ -80,74 +77,49 @@ class Background(Generic[Value]):
     Callers wait only as long as they can afford: neither a credential provider nor the system's
     name resolution obeys a time-out.
 
-    One call runs at a time. A call that has not ended after `stuck_seconds` no longer counts: the
-    next `start` makes another one in a new thread, until `MOST_THREADS` threads hang.
-
-    `pause(self)` runs after each call and returns the seconds until the next one, or None if the
-    thread ends and the next call is made by the next `start`.
+    One call is under way at a time. A call that has not ended after `stuck_seconds` no longer
+    counts: the next `start` makes another one in a new thread, until `MOST_THREADS` threads hang.
 
     Make one per process, and another one in a forked child.
     """
 
-    def __init__(
-        self,
-        name: str,
-        call: Callable[[], Value],
-        *,
-        stuck_seconds: float,
-        pause: Callable[[Background[Value]], float | None] = lambda _self: None,
-    ) -> None:
+    def __init__(self, name: str, call: Callable[[], Value], *, stuck_seconds: float) -> None:
         self._name = name
         self._call = call
         self._stuck_seconds = stuck_seconds
-        self._pause = pause
         self._changed = threading.Condition()
         self._threads = 0
-        #: The thread whose calls count; None if there is none.
-        self._current: threading.Thread | None = None
-        #: When its call began; None while it sleeps.
+        #: When the current call began; None if there is none.
         self._began_at: float | None = None
-        self._ended_at = 0.0
-        self._wake = threading.Event()
-        #: How many calls have ended.
+        #: How many calls have ended, and when the last one did (`time.monotonic()`).
         self.ended = 0
-        #: How many calls failed since the last one that succeeded.
-        self.failures = 0
-        #: What the last successful call returned, and when (`time.monotonic()`).
+        self.ended_at = -math.inf
+        #: What the last successful call returned, and when.
         self.value: Value | None = None
         self.value_at = 0.0
         #: What the last call raised; None if it succeeded.
         self.error: Exception | None = None
 
     def start(self) -> None:
-        """Make a call now, unless one is under way or has just ended."""
+        """Make a call now, unless one is under way."""
         with self._changed:
-            if self._current is not None and self._began_at is None:
-                if time.monotonic() - self._ended_at >= LEAST_SECONDS_BETWEEN:
-                    self._wake.set()
-            elif self._current is None or self._is_stuck():
-                self._start_thread()
+            if self._began_at is not None and not self._is_stuck():
+                return
+            thread = threading.Thread(target=self._make, name=self._name, daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:
+                self.error = error  # the system cannot start a thread now
+                return
+            # The new thread waits for the lock that is held here.
+            self._began_at = time.monotonic()
+            self._threads += 1
 
     def _is_stuck(self) -> bool:
         if self.seconds_under_way < self._stuck_seconds or self._threads >= MOST_THREADS:
             return False
         log.warning("%s: no result after %.0f s; trying again.", self._name, self.seconds_under_way)
         return True
-
-    def _start_thread(self) -> None:
-        wake = self._wake
-        # A sleeping thread does not keep this object alive, and ends with it.
-        me = weakref.ref(self, lambda _gone: wake.set())
-        thread = threading.Thread(target=_run, args=(me, wake), name=self._name, daemon=True)
-        try:
-            thread.start()
-        except RuntimeError as error:
-            self.error = error  # the system cannot start a thread now
-            return
-        # The new thread waits for the lock that is held here.
-        self._current = thread
-        self._began_at = time.monotonic()
-        self._threads += 1
 
     @property
     def seconds_under_way(self) -> float:
@@ -160,44 +132,22 @@ class Background(Generic[Value]):
         with self._changed:
             self._changed.wait_for(lambda: self.ended > ended, max(0.0, seconds))
 
-    def make(self) -> float | None:
-        """Make one call, for `_run`; seconds until this thread's next one, None if it ends."""
-        me = threading.current_thread()
+    def _make(self) -> None:
         with self._changed:
-            if self._current is me:
-                self._began_at = time.monotonic()
+            began_at = self._began_at
         value, failure = None, None
         try:
             value = self._call()
         except Exception as error:  # at the top of a thread; callers get it as `error`
             failure = error
         with self._changed:
-            self._note(value, failure)
-            pause = self._pause(self) if self._current is me else None
-            if pause is None:
-                self._threads -= 1
-            if self._current is me:
+            self._threads -= 1
+            # Another call may have replaced this one, which was stuck.
+            if self._began_at == began_at:
                 self._began_at = None
-                self._current = None if pause is None else me
-                self._wake.clear()
-            return pause
-
-    def _note(self, value: Value | None, failure: Exception | None) -> None:
-        self.ended += 1
-        self._ended_at = time.monotonic()
-        self.error = failure
-        if failure is None:
-            self.value, self.value_at = value, self._ended_at
-            self.failures = 0
-        else:
-            self.failures += 1
-        self._changed.notify_all()
-
-
-def _run(of: weakref.ref[Background[Value]], wake: threading.Event) -> None:
-    while (background := of()) is not None:
-        pause = background.make()
-        del background
-        if pause is None:
-            return
-        wake.wait(pause)
+            self.ended += 1
+            self.ended_at = time.monotonic()
+            self.error = failure
+            if failure is None:
+                self.value, self.value_at = value, self.ended_at
+            self._changed.notify_all()

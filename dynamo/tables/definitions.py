@@ -26,6 +26,7 @@ from dynamo.client.sending import send
 from dynamo.exceptions import Rejected, TableMismatch, TableMissing, Unavailable
 from dynamo.model.base import Model
 from dynamo.model.unique import OWNER, SEARCH_INDEX, SEARCH_PREFIX, SEARCH_VALUE
+from dynamo.wire.types import Answer
 
 #: AWS creates a table within seconds.
 READY_SECONDS = 120.0
@@ -52,8 +53,8 @@ _PAUSE_SECONDS = 1.0
 #: The names and types of the partition key and of any sort key: `(("pk", "S"), ("n", "N"))`.
 Key = tuple[tuple[str, str], ...]
 
-#: What DynamoDB answered, or a part of it.
-Answer = Mapping[str, Any]
+#: The description of a table, or a part of it.
+Description = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -202,12 +203,12 @@ def _listed(key: Key) -> str:
     return ", ".join(f"{name} ({kind})" for name, kind in key)
 
 
-def _described(description: Answer) -> tuple[Key, dict[str, Index]]:
+def _described(description: Description) -> tuple[Key, dict[str, Index]]:
     """The key and the indexes, by name, of a table as DescribeTable describes it."""
     definitions = description["AttributeDefinitions"]
     types = {definition["AttributeName"]: definition["AttributeType"] for definition in definitions}
 
-    def key_of(described: Answer) -> Key:
+    def key_of(described: Description) -> Key:
         parts = sorted(described["KeySchema"], key=itemgetter("KeyType"))  # HASH, then RANGE
         return tuple((part["AttributeName"], types[part["AttributeName"]]) for part in parts)
 
@@ -311,12 +312,12 @@ def _wait_until_active(table: Table, report: Callable[[str], object]) -> dict[st
         time.sleep(min(10.0, max(POLL_SECONDS, seconds / 10)))
 
 
-def _index_states(description: Answer) -> dict[str, str]:
+def _index_states(description: Description) -> dict[str, str]:
     indexes = description.get("GlobalSecondaryIndexes", ())
     return {index["IndexName"]: index["IndexStatus"] for index in indexes}
 
 
-def _unready(table: Table, description: Answer) -> dict[str, str]:
+def _unready(table: Table, description: Description) -> dict[str, str]:
     """The states of the declared indexes that cannot be queried.
 
     Raises:
@@ -396,7 +397,7 @@ def features_of(table: str, ttl_attribute: str | None) -> list[Feature]:
     return features
 
 
-def _existence_of(table: Table, index: Index, description: Answer) -> Feature:
+def _existence_of(table: Table, index: Index, description: Description) -> Feature:
     """An index as a feature of an existing table."""
     # Not those of further indexes: DynamoDB may refuse definitions that no index uses.
     types = description["AttributeDefinitions"]

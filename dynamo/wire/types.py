@@ -4,7 +4,7 @@ Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/Welcome.h
 """
 
 from collections.abc import Mapping
-from typing import TypeAlias, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
 
 class Typed(TypedDict, total=False):
@@ -31,6 +31,24 @@ class Address(TypedDict):
 
     TableName: str
     Key: Item
+
+
+class Answer(TypedDict, total=False):
+    """What DynamoDB answers, by operation and by what was asked for."""
+
+    Item: "dict[str, Typed]"
+    Items: "list[dict[str, Typed]]"
+    Attributes: "dict[str, Typed]"
+    LastEvaluatedKey: "dict[str, Typed]"
+    #: Of TransactGetItems a list with an item for each action, of BatchGetItem by table.
+    Responses: Any
+    UnprocessedKeys: Mapping[str, object]
+    UnprocessedItems: Mapping[str, object]
+    ConsumedCapacity: Any
+    #: Of operations on tables.
+    Table: Any
+    TimeToLiveDescription: Any
+    ContinuousBackupsDescription: Any
 
 
 class Request(TypedDict, total=False):

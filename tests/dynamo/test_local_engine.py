@@ -42,7 +42,6 @@ from dynamo.client import engine
 print("ready", flush=True)
 sys.stdin.readline()
 print(engine.endpoint(), flush=True)
-sys.stdin.readline()
 """
 
 
@@ -281,14 +280,15 @@ def test_an_engine_that_neither_answers_nor_ends_is_killed_and_replaced(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "STOP_SECONDS", 0.2)
+    locked = (folder / "engine.json").open("r+")
+    fcntl.flock(locked, fcntl.LOCK_EX)
     port = free_port()
     silent = fake_dynoxide(tmp_path / "silent", SILENT)
-    data = folder / "dynamodb.sqlite"
-    words = ["serve", "--host", engine.HOST, "-p", str(port), "--db-path", str(data)]
-    pipe: Any = {"stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen([str(silent), *words], start_new_session=True, **pipe) as hanging:
+    with subprocess.Popen(
+        [str(silent), str(folder)], stdout=subprocess.PIPE, text=True, pass_fds=[locked.fileno()]
+    ) as hanging:
+        locked.close()
         assert line_of(hanging)  # it ignores SIGTERM from now on
-        wait_until(lambda: len(engines_of(folder)) == 1)
         state = {"pid": hanging.pid, "port": port, "program": "dynoxide", "host": engine.HOST}
         remember(folder, state)
         assert engine.status() is None
@@ -300,27 +300,6 @@ def test_an_engine_that_neither_answers_nor_ends_is_killed_and_replaced(
     assert ended_by == -signal.SIGKILL
     assert running.port == port
     assert engine.status() == running
-
-
-@pytest.mark.usefixtures("returning")
-@pytest.mark.parametrize("has_proc", [True, False])
-def test_a_zombie_does_not_count_as_a_running_engine(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: Path, has_proc: bool
-) -> None:
-    if not has_proc:
-        monkeypatch.setattr(engine, "PROC", tmp_path / "no-proc")
-    with starter(folder) as parent:
-        go(parent)
-        assert [line_of(parent) for _line in range(2)] == ["ready", engine.endpoint()]
-        running = engine.start()
-
-        os.kill(running.pid, signal.SIGKILL)
-        wait_until(lambda: state_of(running.pid).startswith("Z"))
-
-        assert engine.status() is None
-        assert engine.stop() is False
-        assert engine.endpoint() == running.endpoint
-        go(parent)
 
 
 @pytest.mark.site

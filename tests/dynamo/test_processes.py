@@ -2,14 +2,13 @@
 
 import os
 import threading
-import time
 from collections.abc import Callable
 from itertools import count
 from typing import Any
 
 import pytest
 
-from dynamo.runtime.processes import LEAST_SECONDS_BETWEEN, MOST_THREADS, Background, PerProcess
+from dynamo.runtime.processes import MOST_THREADS, Background, PerProcess
 from tests.forked import in_a_child
 from tests.waiting import wait_until
 
@@ -107,21 +106,3 @@ def test_calls_that_hang_are_replaced_up_to_a_limit_of_threads() -> None:
     assert len(threads) == MOST_THREADS
     assert hangs.value == "an answer"
     wait_until(lambda: not any(thread.is_alive() for thread in threads))
-
-
-def test_a_failing_call_is_not_repeated_at_once() -> None:
-    began_at: list[float] = []
-
-    def fail() -> None:
-        began_at.append(time.monotonic())
-        raise OSError
-
-    fails = Background("failing", fail, stuck_seconds=60, pause=lambda _self: 3600)
-
-    def ask_twice() -> bool:
-        fails.start()
-        return len(began_at) == 2
-
-    wait_until(ask_twice)
-
-    assert began_at[1] - began_at[0] >= LEAST_SECONDS_BETWEEN

@@ -1,7 +1,7 @@
 """`dynamo.rest` over HTTP, on a real engine."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -25,8 +25,10 @@ from dynamo import (
     TextAttribute,
     Unique,
     casefolded,
+    collect,
     rest,
 )
+from dynamo.cache import items as cache_items
 from dynamo.test import lost_reply, unavailable
 from sequences import NumberedItem
 
@@ -128,6 +130,13 @@ teams.register("players", TeamPlayers, basename="team")
 urlpatterns = [path("", include(router.urls)), path("teams/<team>/", include(teams.urls))]
 
 
+class Visitor:
+    is_active = is_authenticated = True
+
+    def __init__(self, pk: str) -> None:
+        self.pk = pk
+
+
 @pytest.fixture
 def _urls() -> Iterator[None]:
     with override_settings(ROOT_URLCONF=__name__, MIDDLEWARE=[]):
@@ -227,17 +236,11 @@ def test_a_change_while_the_view_works_is_a_412() -> None:
 
 
 def test_an_idempotency_key_creates_once_for_each_user(api: APIClient) -> None:
-    class User:
-        is_active = is_authenticated = True
-
-        def __init__(self, pk: str) -> None:
-            self.pk = pk
-
     def post(name: str, user: str, key: str = "k") -> Any:
         sent = {"email": f"{user}@example.org", "team": "red", "name": name}
         headers = {"Idempotency-Key": key}
         request = APIRequestFactory().post("/", sent, format="json", headers=headers)
-        force_authenticate(request, User(user))
+        force_authenticate(request, Visitor(user))
         return Players.as_view({"post": "create"})(request)
 
     first, again = post("A", "ann"), post("A", "ann")
@@ -357,5 +360,79 @@ def test_declared_fields_and_validators_are_the_frameworks() -> None:
     del Player.noun  # type: ignore[attr-defined]
 
 
+# Throttles ----------------------------------------------------------------------------------------
+
+
+class Scoped(rest.ScopedRateThrottle):
+    THROTTLE_RATES = {"few": "3/hour", "none": "0/day", "any": None}  # noqa: RUF012
+
+
+class OfUser(rest.UserRateThrottle):
+    rate = "3/hour"
+
+
+class OfAnybody(rest.AnonRateThrottle):
+    rate = "3/hour"
+
+
+def answers(throttle: type, scope: str = "few", user: str = "") -> Callable[..., Any]:
+    options = {"throttle_classes": [throttle], "throttle_scope": scope}
+    view = type("Limited", (Players,), options).as_view({"get": "list"})
+
+    def get(_number: int = 0) -> Any:
+        request = APIRequestFactory().get("/")
+        if user:
+            force_authenticate(request, Visitor(user))
+        return view(request)
+
+    return get
+
+
+@pytest.mark.parametrize("throttle", [Scoped, OfUser, OfAnybody])
+def test_requests_at_the_same_time_are_all_counted(
+    throttle: type, at_once: Callable[..., list[Any]]
+) -> None:
+    sent = at_once(answers(throttle))
+
+    assert sorted(answer.status_code for answer in sent) == [200] * 3 + [429] * 5
+    waits = {int(answer["Retry-After"]) for answer in sent if answer.status_code == 429}
+    assert all(3000 < wait <= 3601 for wait in waits)
+
+
+def test_users_and_scopes_are_counted_by_themselves() -> None:
+    for throttle, scope in ((Scoped, "few"), (OfUser, "")):
+        for user in ("ann", "bob", ""):
+            codes = [answers(throttle, scope, user)().status_code for _request in range(4)]
+            assert codes == [200, 200, 200, 429]
+    for throttle, scope in ((Scoped, "any"), (Scoped, ""), (OfAnybody, "")):
+        codes = [answers(throttle, scope, "ann")().status_code for _request in range(4)]
+        assert codes == [200] * 4
+    assert answers(Scoped, "none")().status_code == 429
+
+
+def test_a_window_that_has_ended_is_followed_by_another_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    get = answers(OfUser)
+    assert [get().status_code for _request in range(4)] == [200, 200, 200, 429]
+    now_ms = cache_items.now_ms
+
+    monkeypatch.setattr(cache_items, "now_ms", lambda: now_ms() + 3_601_000)
+
+    assert [get().status_code for _request in range(4)] == [200, 200, 200, 429]
+
+
+def test_a_throttle_costs_one_request_and_two_at_the_beginning_of_a_window() -> None:
+    get = answers(OfUser)
+    for operations in (["UpdateItem", "PutItem"], ["UpdateItem"]):
+        with collect(keep_calls=True) as tally:
+            get()
+        assert [call.operation for call in tally.calls] == [*operations, "Scan"]
+
+
 def test_schemas_show_no_docstrings_of_the_library() -> None:
-    assert not any(getattr(rest, name).__doc__ for name in rest.__all__ if "Cursor" not in name)
+    assert not any(
+        getattr(rest, name).__doc__
+        for name in rest.__all__
+        if "Throttle" not in name and "Cursor" not in name
+    )

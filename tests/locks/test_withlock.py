@@ -3,8 +3,6 @@
 import logging
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -21,7 +19,7 @@ from tests.faults.proxy import FaultProxy
 from tests.forked import Forked
 from tests.locks.items import abandoned, renewed_at_each_look, stored, taken
 from tests.programs import start
-from tests.waiting import catches, wait_until
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -225,6 +223,18 @@ def test_the_command_has_our_standard_streams_and_the_environment_as_it_was_befo
     assert told == env
 
 
+def test_without_a_terminal_it_is_not_stopped_while_its_command_runs(tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    end = tmp_path / "end"
+    script = f"echo > {ready}; until [ -e {end} ]; do sleep 0.02; done; exit 9"
+    with background("a", "--", *SH, script, job=True) as process:
+        wait_until(ready.exists)
+        process.send_signal(signal.SIGTSTP)
+        end.touch()
+
+        assert process.wait(120) == 9
+
+
 @contextmanager
 def background(*arguments: str, job: bool = False) -> Iterator[Forked]:
     """Run `withlock` without a terminal, and kill it at the end; as a `job` of a shell or not."""
@@ -234,102 +244,3 @@ def background(*arguments: str, job: bool = False) -> Iterator[Forked]:
             yield process
         finally:
             process.kill()
-
-
-# Stopped by Ctrl-Z --------------------------------------------------------------------------------
-
-
-# Not a shell: if it is stopped during a vfork, it waits for its child in the state D instead of T.
-_COUNTING = """
-import os, signal, sys, time
-from pathlib import Path
-
-folder = Path(sys.argv[1])
-
-def end(*_signal):
-    (folder / "term").touch()
-    sys.exit()
-
-signal.signal(signal.SIGTERM, end)
-(folder / "pid.new").write_text(str(os.getpid()))
-(folder / "pid.new").rename(folder / "pid")
-while not (folder / "end").exists():
-    time.sleep(0.02)
-sys.exit(9)
-"""
-
-
-def is_stopped(pid: int) -> bool:
-    asked = ["ps", "-o", "stat=", "-p", str(pid)]
-    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout[:1] == "T"
-
-
-def stop(process: Forked, command: int) -> None:
-    process.send_signal(signal.SIGTSTP)
-    wait_until(lambda: is_stopped(process.pid) or process.poll() is not None)
-    assert process.poll() is None, process.communicate()
-    # SIGSTOP was sent before, but takes effect only when the process gets CPU time.
-    wait_until(lambda: is_stopped(command))
-
-
-@pytest.fixture
-def counting(tmp_path: Path) -> Iterator[tuple[list[str], Path, Path]]:
-    """A command that writes its process id to a file and ends when another file exists."""
-    pid = tmp_path / "pid"
-    end = tmp_path / "end"
-    yield [sys.executable, "-I", "-c", _COUNTING, str(tmp_path)], pid, end
-    if pid.exists():
-        try:
-            os.killpg(int(pid.read_text()), signal.SIGKILL)
-        except ProcessLookupError:
-            return
-
-
-def test_a_command_stops_and_continues_with_it(counting: tuple[list[str], Path, Path]) -> None:
-    command, pid, end = counting
-    with background("a", "--", *command, job=True) as process:
-        wait_until(pid.exists)
-        stop(process, int(pid.read_text()))
-        end.touch()
-        assert is_stopped(int(pid.read_text()))
-
-        process.send_signal(signal.SIGCONT)
-
-        assert process.wait(120) == 9
-    assert stored("a")["isReleased"] == {"S": "1"}
-
-
-def test_a_command_that_is_stopped_beyond_its_lease_is_ended(
-    counting: tuple[list[str], Path, Path], tmp_path: Path
-) -> None:
-    command, pid, _end = counting
-    with background("a", "--lease", "4", "--", *command, job=True) as process:
-        wait_until(pid.exists)
-        stop(process, int(pid.read_text()))
-        next_holder = taken("a", wait_seconds=60, poll_seconds=0.05)
-
-        process.send_signal(signal.SIGCONT)
-
-        assert process.wait(120) == 70
-        assert process.stderr is not None
-        assert "is lost: it was not renewed in time. The command has ended." in (
-            process.stderr.read()
-        )
-    assert (tmp_path / "term").exists()
-    next_holder.renew()
-
-
-def test_it_can_be_stopped_continued_and_ended_while_it_waits(tmp_path: Path) -> None:
-    holder = taken("a")
-    made = tmp_path / "made"
-    with background("a", "--wait", "600", "--", "touch", str(made), job=True) as process:
-        wait_until(lambda: catches(process.pid, signal.SIGTSTP))
-        process.send_signal(signal.SIGTSTP)
-        wait_until(lambda: is_stopped(process.pid))
-        process.send_signal(signal.SIGCONT)
-        wait_until(lambda: not is_stopped(process.pid))
-        process.terminate()
-
-        assert process.wait(120) == 143
-    assert not made.exists()
-    holder.renew()

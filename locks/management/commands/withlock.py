@@ -33,8 +33,6 @@ LOOK_SECONDS = 0.25
 
 _TO_ALL = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 _TO_ONE = (signal.SIGUSR1, signal.SIGUSR2)
-#: Ctrl-Z; SIGSTOP cannot be handled.
-_TO_STOP = signal.SIGTSTP
 #: A terminal sends these to all its foreground processes, so also to the command.
 _FROM_TERMINAL = {signal.SIGINT, signal.SIGQUIT}
 
@@ -155,13 +153,13 @@ def _lease_warnings_off() -> Iterator[None]:
 class _Signals:
     """Collects the signals that are meant for the command, within its `with` block.
 
-    For the main thread only. Until `pass_on` is set, as there is no command yet, a signal N ends
-    this process with 128 + N, and SIGTSTP stops it. Signals that this process ignores (nohup) stay
-    ignored, also by the command.
+    For the main thread only. Until `begin_to_pass_on`, as there is no command yet, a signal N ends
+    this process with 128 + N. Signals that this process ignores (nohup) stay ignored, also by the
+    command.
     """
 
     def __init__(self) -> None:
-        self.pass_on = False
+        self._has_command = False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
@@ -170,7 +168,7 @@ class _Signals:
         for end in (self._reads, self._writes):
             os.set_blocking(end, False)
         self._wakeup = signal.set_wakeup_fd(self._writes, warn_on_full_buffer=False)
-        for item in (*_TO_ALL, *_TO_ONE, _TO_STOP, signal.SIGCHLD):
+        for item in (*_TO_ALL, *_TO_ONE, signal.SIGCHLD):
             if signal.getsignal(item) is not signal.SIG_IGN or item == signal.SIGCHLD:
                 self._before[item] = signal.signal(item, self._arrived)
         return self
@@ -183,13 +181,14 @@ class _Signals:
         os.close(self._writes)
 
     def _arrived(self, number: int, _frame: FrameType | None) -> None:
-        if self.pass_on or number == signal.SIGCHLD:
-            return
-        if number != _TO_STOP:
+        if not (self._has_command or number == signal.SIGCHLD):
             raise SystemExit(128 + number)
-        _stop_ourselves()
-        # It has been handled, so do not pass it on later.
-        self.wait(0)
+
+    def begin_to_pass_on(self, *, in_own_group: bool) -> None:
+        self._has_command = True
+        if in_own_group:
+            # It would stop this process alone, and the lease would end while the command runs.
+            self._before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, self._arrived)
 
     def wait(self, seconds: float) -> list[int]:
         """Wait for signals, for at most `seconds`; return the numbers of those that arrived."""
@@ -198,42 +197,26 @@ class _Signals:
         return list(os.read(self._reads, 4096))
 
 
-def _stop_ourselves() -> None:
-    """Stop this process as SIGTSTP does by default; return when it is continued.
-
-    Returns at once if nothing could continue it: the kernel does not stop an orphaned group.
-    """
-    before = signal.signal(_TO_STOP, signal.SIG_DFL)
-    signal.raise_signal(_TO_STOP)
-    signal.signal(_TO_STOP, before)
-
-
 def _run_while_held(
     lease: Lease, command: Sequence[str], signals: _Signals, grace_seconds: float
 ) -> int:
     """Run `command` to its end; return its exit code, or 128 + N if signal N ended it.
 
     It gets the environment that this process was started with, LOCK_FENCE, and the same standard
-    streams. On a terminal it stays in our process group. Otherwise it leads its own group, which
-    ends with it if the lease is lost, and which SIGTSTP stops together with this process. The lease
-    is not renewed while this process is stopped, so the command continues only if it still holds.
+    streams. On a terminal it stays in our process group, so that Ctrl-Z stops both. Otherwise it
+    leads its own group, which ends with it if the lease is lost, and Ctrl-Z is ignored.
 
     Raises:
         LeaseLost: the lease is over; the command has ended.
         CommandError: the command did not start.
     """
-    signals.pass_on = True
-    child = _Child(command, _environment(lease.fence), in_own_group=not os.isatty(0))
+    in_own_group = not os.isatty(0)
+    signals.begin_to_pass_on(in_own_group=in_own_group)
+    child = _Child(command, _environment(lease.fence), in_own_group=in_own_group)
     try:
         while (code := child.exit_code()) is None:
             for number in signals.wait(min(LOOK_SECONDS, lease.remaining_seconds)):
-                if number == _TO_STOP:
-                    child.send_to_own_group(signal.SIGSTOP)
-                    _stop_ourselves()
-                    lease.check()
-                    child.send_to_own_group(signal.SIGCONT)
-                else:
-                    child.pass_on(number)
+                child.pass_on(number)
             lease.check()
     finally:
         child.end(grace_seconds)
@@ -263,11 +246,6 @@ class _Child:
         if number in _TO_ONE:
             self._process.send_signal(number)
         elif number in _TO_ALL and (self._in_own_group or number not in _FROM_TERMINAL):
-            self._send(number)
-
-    def send_to_own_group(self, number: int) -> None:
-        """Stop or continue its group; a terminal does so with its foreground processes itself."""
-        if self._in_own_group:
             self._send(number)
 
     def end(self, grace_seconds: float) -> None:
