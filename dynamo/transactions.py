@@ -276,7 +276,9 @@ class Transaction(AltersData):
                 # What may not be repeated can still be recognized.
                 if write.is_repeatable or not error.maybe_written:
                     raise
-                stored = _read_or_none(write)
+                stored = None
+                with suppress(DynamoError):
+                    stored = read_item(write.address)
                 if not write.is_proven(stored):
                     raise
                 return stored
@@ -343,12 +345,6 @@ def joined(write: Transaction | None) -> Iterator[Transaction]:
         return
     with Transaction() as own:
         yield own
-
-
-def _read_or_none(write: Write) -> Item | None:
-    with suppress(DynamoError):
-        return read_item(write.address)
-    return None
 
 
 def _refused(writes: list[Write], answer: ConditionFailed | TransactionCancelled) -> list[Refusal]:

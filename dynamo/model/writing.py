@@ -106,7 +106,7 @@ class Writable(Creatable):
             raise TypeError(f"change sets {', '.join(both)} or adds to it, not both.")
         changed = self._changed(values)
         if not (changed or add):
-            self._require(self.unchanged(), self.is_as_read, condition, values, write, is_idle=True)
+            self._require(write, condition=condition, names=values, is_idle=True)
             return
         implied = {
             name: value for name, value in self._implied(values).items() if name not in values
@@ -138,26 +138,28 @@ class Writable(Creatable):
             # This transaction creates it.
             return
         self._check_writable("require")
-        if unchanged:
-            self._require(self.unchanged(), self.is_as_read, None, (), write)
-        else:
-            exists = self._is_same_item_condition()
-            self._require(exists, self._is_this, None, (), write)
+        self._require(write, unchanged=unchanged)
 
     def _is_this(self, stored: Item | None) -> bool:
         return stored is not None and self.is_same_item(stored)
 
+    def _mine(self, *, unchanged: bool) -> tuple[Condition, Callable[[Item | None], bool]]:
+        """The condition that the stored item is this one, and whether it holds for an item."""
+        if unchanged:
+            return self.unchanged(), self.is_as_read
+        return self._is_same_item_condition(), self._is_this
+
     def _require(
         self,
-        mine: Condition,
-        holds: Callable[[Item | None], bool],
-        condition: Condition | None,
-        names: Iterable[str],
         write: Transaction | None,
         *,
+        unchanged: bool = True,
+        condition: Condition | None = None,
+        names: Iterable[str] = (),
         is_idle: bool = False,
     ) -> None:
-        """Write nothing, but require `mine`, which can be told by `holds`, and `condition`."""
+        """Write nothing, but require this item, perhaps `unchanged`, and `condition`."""
+        mine, holds = self._mine(unchanged=unchanged)
         whole = mine if condition is None else mine & condition
         before = self.stored
 
@@ -225,11 +227,10 @@ class Writable(Creatable):
         read = self._version_of(before)
         version = next_version(read)
         counts_only = bool(added) and not asked
+        mine, holds = self._mine(unchanged=not counts_only)
         if counts_only:
-            mine = self._is_same_item_condition()
             added = {**added, VERSION: typed_number(1)}
         else:
-            mine = self.unchanged()
             changed = {**changed, VERSION: typed_number(version)}
         # A count is done again by the same call, so each has a separate mark.
         asked = read, asked, added
@@ -274,7 +275,6 @@ class Writable(Creatable):
                     return
             self._become(left if stored is None else stored, before, written)
 
-        holds = self._is_this if counts_only else self.is_as_read
         with joined(write) as write:
             item_write = MarkedWrite(
                 self,

@@ -1,5 +1,6 @@
 """`check_guards`: what it finds in a damaged table, what it repairs, and while others write."""
 
+import json
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -15,7 +16,8 @@ from dynamo.client.sending import send
 from dynamo.tables import findings
 from dynamo.tables.guards import check_guards
 from dynamo.wire.values import text_of
-from tests.dynamo.bands import Band, Singer
+from tests.commands import run
+from tests.dynamo.bands import Band, Singer, delete_guard
 from tests.factories import (
     assert_guards_match_users,
     guard_owner,
@@ -324,6 +326,22 @@ def test_the_guard_item_of_a_request_id_is_repaired(removed: list[str]) -> None:
     assert found.still_wrong == 0
     digest = {} if removed else {"digest": before["digest"]}
     assert send("GetItem", guard)["Item"] == {**key, "owner": {"S": "1"}, **digest}
+
+
+def test_findings_beyond_the_limit_are_counted_and_repaired_as_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(findings, "LISTED", 1)
+    for number in range(3):
+        Band.create(pk=f"{number}", name=f"{number}", site=f"{number}")
+        delete_guard(Band, f"name#{number}")
+    check = ("checkunique", Band._meta.label)
+
+    [first, more, _counts] = run(*check)[0].splitlines()
+    assert (first, more) == ("missing   name#0  0", "missing   … and 2 more")
+    found = json.loads(run(*check, "--json")[0])
+    assert (found["missing"], found["more"]) == ([{"pk": "0", "value": "name#0"}], {"missing": 2})
+    assert run(*check, "--repair")[2] == run(*check)[2] == 0
 
 
 # Damaged items ------------------------------------------------------------------------------------
