@@ -229,8 +229,10 @@ def claim(item: TaskItem, lease: Lease) -> Attempt | None:
 
 
 def _is_current(item: TaskItem) -> bool:
-    """Whether its record, as it was read, is that of this place."""
-    return (item.record.moves if item.record else 0) == item.moves
+    """Whether its record, as it was read, is that of this place and has no end."""
+    if item.record is None:
+        return item.moves == 0
+    return item.record.moves == item.moves and item.record.finished_at is None
 
 
 def succeed(item: TaskItem, value: object, *, write: Transaction | None = None) -> None:
