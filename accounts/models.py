@@ -268,8 +268,10 @@ class AbstractAccount(AbstractUser):
 
     def save(self, *, update_fields: Iterable[str] | None = None, **options: Any) -> None:  # type: ignore[override]
         """As `Model.save`; never stores the sessions, which other requests begin and end."""
-        names = self.get_attributes().keys() if update_fields is None else set(update_fields)
-        super().save(update_fields=names - {"sessions"}, **options)
+        if self.stored:
+            names = self.get_attributes().keys() if update_fields is None else set(update_fields)
+            update_fields = names - {"sessions"}
+        super().save(update_fields=update_fields, **options)
 
     def _stale(self, *, is_deleted: bool = False) -> Exception:
         return StaleUser(self.pk, deleted=is_deleted)

@@ -263,7 +263,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
             self._add_djangos(name, Invalid(INVALID, "invalid"))
         else:
             if value is None and not attribute.null:
-                required = field.default_error_messages["required"]
+                required = forms.Field.default_error_messages["required"]
                 self._add_djangos(name, Invalid(required, code="required"))
             setattr(self.instance, name, value)
 

@@ -174,6 +174,8 @@ def start_series(
         ValueError: `series` cannot be part of a key, or `at` is not a number of 1 to 15 digits.
     """
     _checked_guard_key(model, series, "start")
+    if not isinstance(at, int) or isinstance(at, bool):
+        raise TypeError(f"A series begins at an integer, not at {at!r}.")
     if not 0 < at <= _LAST_START:
         raise ValueError(f"A series begins at a number from 1 to {_LAST_START}, not at {at}.")
     counter = model.counter_of(series)
@@ -194,6 +196,8 @@ aissue = asynchronous(issue)
 
 
 def _checked_guard_key(model: type[NumberedModel], series: str, request_id: str) -> str:
+    if not issubclass(model, NumberedModel):
+        raise TypeError(f"Only a NumberedItem is numbered, not a {model.__name__}.")
     if not isinstance(series, str):
         raise TypeError(f"A series is a text, such as {str(series)!r}, not {series!r}.")
     if not series.strip() or not request_id.strip():

@@ -46,6 +46,9 @@ _INSTEAD = {
     "values_list": _PART,
 }
 
+#: Calls of models that querysets do not have.
+_OF_MODELS = {"acreate_many", "aget_or_none", "create_many", "find", "get_or_none", "scan"}
+
 
 class Items(Generic[M]):
     """Items that are read when they are needed, again each time, for what takes a queryset."""
@@ -107,6 +110,8 @@ class Items(Generic[M]):
     def _refusal(self, name: str) -> str:
         model = getattr(vars(self).get("model"), "__name__", "Model")
         instead = _INSTEAD.get(name) or _INSTEAD.get(name.removeprefix("a")) or _PAGES
+        if name in _OF_MODELS:
+            instead = f"{{model}}.{name}(…)"
         return f"{model}.objects has no {name!r}. Use {instead.format(model=model)}."
 
 

@@ -1,6 +1,7 @@
 """Calls that Django's ORM has as well, made of those of `writing`, `creating` and `reading`."""
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -17,6 +18,8 @@ from dynamo.transactions import Transaction
 
 M = TypeVar("M")
 
+#: How often `get_or_create` looks for an item that others create and delete at the same time.
+_ATTEMPTS = 10
 #: How many items `create_many` takes at once from what may be endless, for each worker.
 _AHEAD = 25
 
@@ -45,23 +48,31 @@ class Habitual(Writable):
             TypeError: neither the key nor the attributes of one `Unique`.
         """
         key = [name for name, *_rest in cls._key_attributes()]
-        if values.keys() == {"pk"}:
-            # The whole key, as the attribute `pk`, or a text of it.
-            parts = values["pk"] if len(key) > 1 else [values["pk"]]
-            fields = (cls._meta.get_field(name) for name in key)
-            try:
-                values = {
-                    item.name: item.to_python(part)
-                    for item, part in zip(fields, parts, strict=True)
-                }
-            except (TypeError, ValueError, ValidationError) as error:
-                raise cls.DoesNotExist from error
+        try:
+            values = cls._with_key(values)
+        except (TypeError, ValueError, ValidationError) as error:
+            raise cls.DoesNotExist from error
         if values.keys() == {*key}:
             return cls.get(*(values[name] for name in key))
         try:
             return cls.find(**values)
         except TypeError as error:
             raise TypeError(f"Give the key ({', '.join(key)}) or one Unique. {error}") from error
+
+    @classmethod
+    def _with_key(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """The `values`; instead of the whole key as `pk`, or a text of it, its attributes.
+
+        Raises:
+            TypeError, ValueError, ValidationError: no item can have the key.
+        """
+        if values.keys() != {"pk"}:
+            return values
+        fields = [cls._meta.get_field(name) for name, *_rest in cls._key_attributes()]
+        parts = values["pk"] if len(fields) > 1 else [values["pk"]]
+        return {
+            field.name: field.to_python(part) for field, part in zip(fields, parts, strict=True)
+        }
 
     @classmethod
     def get_or_create(
@@ -71,7 +82,7 @@ class Habitual(Writable):
 
         `values` are the key, or those of one `Unique`. Of calls at the same time one makes the
         item, and the others return it. Costs as much as `get` or `find`, and `create` if the item
-        is absent.
+        is absent; the same again each time that others create and delete it in between.
 
         Raises:
             Taken: another item has a unique value of `defaults`.
@@ -81,18 +92,28 @@ class Habitual(Writable):
         """
         if empty := [name for name, value in values.items() if value in (None, "", b"")]:
             raise ValueError(f"No item is found by an empty {empty[0]}: several may have it.")
-        try:
-            return cls._get_by(**values), False
-        except cls.DoesNotExist:
-            pass
-        try:
-            new = {**dict(resolve_callables(defaults or {})), **values}
-            return cls.objects.create(**new), True
-        except (cls.Taken, cls.AlreadyExists, Refused) as error:
-            try:
+        values = cls._with_key(values)
+        refused: Exception = cls.DoesNotExist()
+        for attempt in range(_ATTEMPTS):
+            with suppress(cls.DoesNotExist):
                 return cls._get_by(**values), False
-            except cls.DoesNotExist:
-                raise error from None
+            if attempt and not cls._has_taken(values, refused):
+                break
+            try:
+                new = {**dict(resolve_callables(defaults or {})), **values}
+                return cls.objects.create(**new), True
+            except (cls.Taken, cls.AlreadyExists, Refused) as error:
+                refused = error
+        raise refused
+
+    @classmethod
+    def _has_taken(cls, values: Mapping[str, object], refused: Exception) -> bool:
+        """Whether `refused` says that an item has the key or the unique `values`."""
+        for error in refused.exceptions if isinstance(refused, Refused) else [refused]:
+            is_taken = any({*names} == values.keys() for names in getattr(error, "uniques", ()))
+            if is_taken or isinstance(error, cls.AlreadyExists):
+                return True
+        return False
 
     @classmethod
     def update_or_create(
@@ -134,12 +155,15 @@ class Habitual(Writable):
 
         Raises:
             Unavailable, TableMissing: an item could not be stored. Items under way were tried.
+            TypeError: not an object of the model.
         """
         with Transaction():
             # Refused inside of another one, which these would not join.
             pass
 
-        def refusal(item: Self) -> Exception | None:
+        def refusal(item: Any) -> Exception | None:
+            if not isinstance(item, cls):
+                raise TypeError(f"create_many takes objects of {cls.__name__}, not {item!r}.")
             try:
                 if not item.stored:
                     item.insert()

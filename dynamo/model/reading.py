@@ -237,6 +237,8 @@ class Readable(Paged):
         if (condition := options.get("filter_condition")) is not None and cls._is_whole(options):
             options["filter_condition"] = with_defaults(cls._named_attributes(), condition)
         if (names := options.get("attributes_to_get")) is not None:
+            if isinstance(names, str):
+                raise TypeError(f"attributes_to_get is a list of names: [{names!r}].")
             own = [item.attr_name for item in [cls._get_discriminator_attribute()] if item]
             options["attributes_to_get"] = [*{*names, *own, *cls.key_attribute_names()}]
         return options

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Never, cast
 
+from django.db import DEFAULT_DB_ALIAS
 from pynamodb.expressions.condition import Condition
 
 from dynamo.client.sending import read_item
@@ -15,9 +16,6 @@ from dynamo.wire.attributes import FormAttribute
 from dynamo.wire.types import Item, Request, Typed
 from dynamo.wire.updates import Update, conditional, with_defaults
 from dynamo.wire.values import is_same_value, text_of, typed_number
-
-#: What Django passes to `save`, and means nothing here.
-_DJANGOS_OPTIONS = {"force_insert", "force_update", "using"}
 
 
 class _Check(Write):
@@ -42,30 +40,39 @@ class Writable(Creatable):
     def save(  # type: ignore[override]  # Django's, not PynamoDB's
         self,
         *conditions: Never,
+        force_insert: object = False,
+        force_update: bool = False,
+        using: str | None = None,
         update_fields: Iterable[str] | None = None,
         write: Transaction | None = None,
-        **options: object,
+        **values: Never,
     ) -> None:
         """Store the attributes that were set since the object was read; a new object completely.
 
         Other attributes of the stored item are not written. `update_fields` names the attributes to
-        store, as in Django, whose other options are ignored; what else was set stays, to be saved.
+        store, as in Django; what else was set stays, to be saved. `force_insert` stores the object
+        as `insert` does, `force_update` refuses a new object.
         If nothing was set, nothing is sent; a caller's transaction then requires that the item is
         still the one that was read.
         Unlike in Django, an object whose item was deleted is not stored again: that is Stale.
         `insert` stores it as a new item. Costs and errors as `change`; of a new object as `create`.
         """
-        if conditions or options.keys() - _DJANGOS_OPTIONS:
+        if conditions or values:
             raise TypeError("save takes no condition and no values: call change(…, condition=…).")
-        if not self.stored:
+        if using not in (None, DEFAULT_DB_ALIAS):
+            raise TypeError(f"save: there is no database {using}, because items are in DynamoDB.")
+        updates = force_update or update_fields is not None
+        if force_insert and updates:
+            raise ValueError("save: force_insert creates an item, the other options change one.")
+        if force_insert or not (self.stored or updates):
             self.insert(write=write)
             return
+        self._check_writable("save with force_update or update_fields" if updates else "save")
         wanted = None if update_fields is None else set(update_fields)
         if unknown := self._unknown(wanted or ()):
             raise ValueError(f"update_fields: {unknown}")
         assigned = self._assigned(self.stored)
         names = assigned.keys() if wanted is None else assigned.keys() & wanted
-        self._check_writable("save")
         if names or write is not None:
             self.change(write=write, **{name: assigned[name] for name in names})
 

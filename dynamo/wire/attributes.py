@@ -29,9 +29,11 @@ from datetime import UTC, date, datetime
 from decimal import Context, Decimal, Inexact, InvalidOperation, Subnormal
 from difflib import get_close_matches
 from functools import partial
+from types import NoneType
 from typing import Any, ClassVar, Never, TypeVar
 
 from django.core.serializers.json import DjangoJSONEncoder
+from django.utils.functional import Promise
 from pynamodb.attributes import Attribute
 from pynamodb.constants import BOOLEAN, NUMBER, STRING
 
@@ -54,7 +56,9 @@ _INSTEAD = {
     "db_column": "attr_name",
     "db_default": "default",
     "db_index": "a GlobalSecondaryIndex in the class",
+    "on_delete": "a count on the other item: a deletion does not look for references",
     "primary_key": "hash_key=True",
+    "related_name": "a GlobalSecondaryIndex in the class",
     "unique_for_date": "Unique of two attributes in the class",
     "unique_for_month": "Unique of two attributes in the class",
     "unique_for_year": "Unique of two attributes in the class",
@@ -111,6 +115,8 @@ class FormAttribute(Attribute[Value]):
         for option, value in (some | unknown).items():
             if option in unknown or (value is not None and option not in self.own_options):
                 raise TypeError(self._refusal(option))
+        if not isinstance(label, (str, Promise, NoneType)):
+            raise TypeError(f"The label is a text, not {label!r}. Name other options.")
         if auto_now or auto_now_add:
             if hash_key or range_key or default is not None or default_for_new is not None:
                 raise TypeError("auto_now and auto_now_add are not for keys, nor with a default.")
@@ -179,6 +185,10 @@ class TextAttribute(FormAttribute[str]):
     attr_type = STRING
     value_types = (str,)
     own_options = ("max_length",)
+
+    def serialize(self, value: Any) -> Any:
+        # As Django's fields store a lazy translation.
+        return super().serialize(str(value) if isinstance(value, Promise) else value)
 
     def stored(self, value: str) -> str:
         # The plain text, also of a member of an enumeration, whose `str` may be its name.

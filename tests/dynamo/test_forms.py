@@ -201,6 +201,7 @@ class Loose(ModelForm[Customer]):
     email = forms.CharField(required=False)
     club = forms.CharField(required=False, empty_value=None)
     region = forms.CharField(required=False, initial="north")
+    visits = forms.IntegerField(required=False)
 
     class Meta:
         model = Customer
@@ -222,6 +223,7 @@ class Loose(ModelForm[Customer]):
         ("visits", "9" * 39),
         ("visits", "9" * 5000),
         ("visits", "many"),
+        ("visits", ""),
         ("balance", "1e500"),
         ("balance", "1.234"),
         ("details", "{"),

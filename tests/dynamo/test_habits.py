@@ -14,6 +14,7 @@ from django.core import serializers
 from django.core.exceptions import ValidationError
 from django.http import Http404
 from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext_lazy
 from django.views.generic import UpdateView
 
 from dynamo import (
@@ -159,6 +160,9 @@ def test_auto_now_is_the_time_of_the_last_write_that_changed_something() -> None
         (TextAttribute, {"max_lenght": 3}, "Use max_length"),
         (IntegerAttribute, {"upload_to": ""}, "Use one of its options: attr_name, blank, .*max_va"),
         (DecimalAttribute, {"max_digit": 3}, "Use max_digits"),
+        (IntegerAttribute, {"label": 3}, "The label is a text, not 3"),
+        (TextAttribute, {"on_delete": None}, "a deletion does not look for references"),
+        (TextAttribute, {"related_name": "pets"}, "Use a GlobalSecondaryIndex"),
         (IntegerAttribute, {"max_length": 3}, "max_length is an option of TextAttribute"),
         (TextAttribute, {"min_value": 0}, "min_value is an option of IntegerAttribute and Dec"),
         (BooleanAttribute, {"auto_now": True}, "auto_now is an option of DateAttribute and Date"),
@@ -293,6 +297,30 @@ def test_calls_at_once_update_or_create_one_item_and_undo_nothing(
 
 
 @pytest.mark.parametrize("values", [{"chip": "A1"}, {"pk": "tom"}])
+def test_an_item_that_is_deleted_meanwhile_is_created_again(
+    values: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create, others = Pet.create, [Pet.create(name="Kit", **values)]
+    others[0].delete()
+
+    def create_late(**new: Any) -> Pet:
+        # Another caller creates the item first, and deletes it before this one can read it.
+        if len(others) > 3:
+            return create(**new)
+        others.append(create(name="Leo", **values))
+        try:
+            return create(**new)
+        finally:
+            others[-1].delete()
+
+    monkeypatch.setattr(Pet, "create", create_late)
+    tom, is_new = Pet.get_or_create({"name": "Tom"}, **values)
+
+    assert (tom.name, is_new, len(others)) == ("Tom", True, 4)
+    assert [*Pet.scan()] == [tom]
+
+
+@pytest.mark.parametrize("values", [{"chip": "A1"}, {"pk": "tom"}])
 def test_a_lost_reply_changes_no_answer(values: dict[str, Any], proxy: FaultProxy) -> None:
     for operation in ("PutItem", "TransactWriteItems"):
         proxy.plan(operation, DropReply())
@@ -339,6 +367,10 @@ def test_many_items_are_created_with_one_report() -> None:
     assert Pet.create_many(pets).stored == 299
     with pytest.raises(TypeError, match="inside of"), Transaction():
         Pet.create_many(pets)
+    for other in ({"name": "Tom"}, Shelf(number=1)):
+        with pytest.raises(TypeError, match="takes objects of Pet"):
+            Pet.create_many([other])  # type: ignore[list-item]
+    assert [*Shelf.scan()] == []
 
 
 def test_what_was_not_stored_while_dynamodb_was_down_is_stored_by_the_same_call(
@@ -352,6 +384,29 @@ def test_what_was_not_stored_while_dynamodb_was_down_is_stored_by_the_same_call(
 
     assert Pet.create_many(pets).refused == []
     assert len([*Pet.scan()]) == 8
+
+
+def test_save_has_djangos_options() -> None:
+    tom, new = Pet.create(name="Tom"), Pet(name=gettext_lazy("Kit"))
+
+    for item, options, error, said in (
+        (tom, {"force_insert": True}, Pet.AlreadyExists, "this key already"),
+        (new, {"force_update": True}, TypeError, "neither read nor stored"),
+        (new, {"update_fields": ["name"]}, TypeError, "neither read nor stored"),
+        (new, {"force_insert": True, "update_fields": ["name"]}, ValueError, "force_insert"),
+        (new, {"using": "other"}, TypeError, "no database other"),
+    ):
+        call: Any = item.save
+        with pytest.raises(error, match=said):
+            call(**options)
+    assert [*Pet.scan()] == [tom]
+
+    new.save(force_insert=True, using="default")
+    tom.delete()
+    tom.save(force_insert=True)
+    tom.name = "Max"
+    tom.save(force_update=True)
+    assert sorted(pet.name for pet in Pet.scan()) == ["Kit", "Max"]
 
 
 def test_refresh_from_db_is_refresh() -> None:
@@ -506,6 +561,9 @@ def test_shortcuts_and_managers_read_by_key_and_unique() -> None:
     ):
         with pytest.raises(Http404):
             get_object_or_404(model, **values)
+    assert Basket.objects.get_or_create(pk=("north", "7")) == (basket, False)
+    assert Basket.objects.get_or_create(pk=("north", 8))[1]
+    assert Shelf.objects.update_or_create(pk="4") == (Shelf(number=4), True)
     assert Pet.objects.get_or_create(chip="A1") == (tom, False)
     assert Pet.objects.update_or_create({"name": "Kit"}, chip="A1") == (tom, False)
     assert [*Pet.objects.all()] == [tom]
@@ -514,6 +572,10 @@ def test_shortcuts_and_managers_read_by_key_and_unique() -> None:
     assert (bool(Pet.objects.all()), bool(Pet.objects.none())) == (True, False)
     with pytest.raises(TypeError, match=r"page\(…\)"):
         Pet.objects.all()[:10]
+    with pytest.raises(AttributeError, match=r"has no 'create_many'. Use Pet.create_many"):
+        _ = Pet.objects.create_many
+    with pytest.raises(TypeError, match=r"a list of names: \['name'\]"):
+        Pet.get(tom.pk, attributes_to_get="name")
     with pytest.raises(AttributeError, match=r"Pet.objects has no 'order_by'. Use Pet.page"):
         UpdateView(model=Pet).get_queryset().order_by("x")
 

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -583,9 +584,9 @@ def test_a_series_begins_where_it_was_told_and_its_check_expects_that() -> None:
     assert (report.gaps.listed, report.beyond.listed) == ([1002], [7])
 
 
-@pytest.mark.parametrize("at", [0, -1, 10**15])
-def test_a_series_cannot_begin_at_such_a_number(at: int) -> None:
+@pytest.mark.parametrize("at", [0, -1, 10**15, 1.5, Decimal("1.5"), True, "7", None])
+def test_a_series_cannot_begin_at_such_a_number(at: Any) -> None:
     series = new_series()
-    with pytest.raises(ValueError, match="begins at a number"):
+    with pytest.raises((TypeError, ValueError), match="begins at a"):
         start_series(Ticket, series, at=at)
     assert stored_counter(Ticket, series) is None
