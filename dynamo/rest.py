@@ -16,7 +16,8 @@
 
 Everything else is the framework's. The write decides what is refused:
 
-    400                a value is not valid, or another item has a unique value (at its field)
+    400                a value is not valid, another item has a unique value, or there is no item
+                       for a reference (at its field)
     404                no such item, or it is in another partition
     412                the item changed since the client read it (`If-Match`), or meanwhile
     422                the `Idempotency-Key` made an item before, with other values
@@ -37,24 +38,31 @@ import copy
 import json
 import math
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
-from django.core.exceptions import ImproperlyConfigured
+from django import forms
+from django.core.exceptions import ImproperlyConfigured, ValidationError as Invalid
 from django.db.models import Model as DjangosModel
 from django.http import Http404
 from django.utils.http import parse_etags
 from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers, status, throttling, viewsets
-from rest_framework.exceptions import APIException, NotFound, ValidationError
+from rest_framework.exceptions import (
+    APIException,
+    ErrorDetail,
+    MethodNotAllowed,
+    NotFound,
+    ValidationError,
+)
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.settings import api_settings
 
-from dynamo.exceptions import BadCursor, DoesNotExist, RequestIdReused, Stale, Unavailable
+from dynamo.exceptions import BadCursor, DoesNotExist, Refused, RequestIdReused, Stale, Unavailable
 from dynamo.forms import key_names
 from dynamo.middleware import RETRY_AFTER_SECONDS
 from dynamo.model.base import Model
@@ -330,6 +338,11 @@ class ModelMixin(_View):
     def perform_update(self, serializer: serializers.BaseSerializer) -> None:
         self._item = serializer.save(**self._given())
 
+    def perform_destroy(self, instance: Any) -> None:
+        if instance._never_deleted:
+            raise MethodNotAllowed(self.request.method)
+        instance.delete()
+
     def finalize_response(
         self, request: Request, response: Response, *args: object, **kwargs: object
     ) -> Response:
@@ -347,23 +360,30 @@ def _etag(item: Model) -> str:
 
 
 def _as_api_exception(error: Exception, model: Any) -> Exception | None:
-    general = api_settings.NON_FIELD_ERRORS_KEY
-    uniques: list[tuple[str, ...]] = []
-    if isinstance(error, model.Taken):
-        uniques = error.uniques
-    elif isinstance(error, model.AlreadyExists):
-        uniques = [key_names(model)]
-    if uniques:
-        fields: dict[str, list[str]] = {}
-        instance: Any = model()
-        for names in uniques:
-            text = DjangosModel.unique_error_message(instance, model, names)
-            fields.setdefault(general if names[1:] else names[0], []).extend(text.messages)
-        return ValidationError(fields, code="unique")
+    fields: dict[str, list[ErrorDetail]] = {}
+    for item in error.exceptions if isinstance(error, Refused) else [error]:
+        for name, found in _errors_of_fields(item, model):
+            details = [ErrorDetail(text, found.code) for text in found.messages]
+            fields.setdefault(name, []).extend(details)
+    if fields:
+        return ValidationError(fields)
     for kind, answer in _ANSWERS.items():
         if isinstance(error, kind):
             return answer()
     return None
+
+
+def _errors_of_fields(error: Any, model: Any) -> Iterator[tuple[str, Any]]:
+    """Where a refused write shows its error, and Django's words for it."""
+    if getattr(error, "reference", ""):
+        text = forms.ModelChoiceField.default_error_messages["invalid_choice"]
+        yield error.reference, Invalid(text, "does_not_exist")
+    uniques = error.uniques if isinstance(error, model.Taken) else []
+    if isinstance(error, model.AlreadyExists):
+        uniques = [key_names(model)]
+    for names in uniques:
+        place = api_settings.NON_FIELD_ERRORS_KEY if names[1:] else names[0]
+        yield place, DjangosModel.unique_error_message(model(), model, names)
 
 
 _ANSWERS: dict[type[Exception], Any] = {

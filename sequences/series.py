@@ -174,7 +174,8 @@ def start_series(
         ValueError: `series` cannot be part of a key, or `at` is not a number of 1 to 15 digits.
     """
     _checked_guard_key(model, series, "start")
-    if not isinstance(at, int) or isinstance(at, bool):
+    kind: type = type(at)
+    if kind is not int:
         raise TypeError(f"A series begins at an integer, not at {at!r}.")
     if not 0 < at <= _LAST_START:
         raise ValueError(f"A series begins at a number from 1 to {_LAST_START}, not at {at}.")

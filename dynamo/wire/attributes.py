@@ -139,7 +139,7 @@ class FormAttribute(Attribute[Value]):
         super().__init__(hash_key=hash_key, range_key=range_key, null=null, attr_name=attr_name)
         # PynamoDB would accept few types.
         self.default, self.default_for_new = default, default_for_new
-        self.label = label
+        self.label: Any = label
         self.help_text = help_text
         self.max_length = max_length
         self.choices = getattr(choices, "choices", choices)

@@ -22,6 +22,7 @@ from dynamo import (
     IntegerAttribute,
     JSONAttribute,
     Model,
+    Reference,
     TextAttribute,
     Unique,
     casefolded,
@@ -75,6 +76,14 @@ class Bill(NumberedItem):
     text = TextAttribute()
 
 
+class Deputy(Model):
+    class Meta:
+        table_name = "tests-rest-deputies"
+
+    player = Reference(Player)
+    other = Reference(Player, null=True, unique=True)
+
+
 class PlayerSerializer(rest.ModelSerializer):
     class Meta:
         model = Player
@@ -92,6 +101,16 @@ class BillSerializer(rest.ModelSerializer):
     class Meta:
         model = Bill
         fields = ("series", "number", "text")
+
+
+class DeputySerializer(rest.ModelSerializer):
+    class Meta:
+        model = Deputy
+        fields = "__all__"
+
+
+class Deputies(rest.ModelViewSet):
+    serializer_class = DeputySerializer
 
 
 class Players(rest.ModelViewSet):
@@ -125,6 +144,7 @@ router.register("players", Players)
 router.register("emails", PlayersByEmail, basename="email")
 router.register("chairs", Chairs)
 router.register("bills", Bills)
+router.register("deputies", Deputies)
 teams = DefaultRouter()
 teams.register("players", TeamPlayers, basename="team")
 urlpatterns = [path("", include(router.urls)), path("teams/<team>/", include(teams.urls))]
@@ -201,6 +221,29 @@ def test_a_refused_value_is_a_400_at_its_field(
     assert (answer.status_code, set(answer.json())) == (400, places)
     assert Player.get(other.pk).version == other.version
     assert len(list(Player.scan())) == 2
+
+
+@pytest.mark.parametrize("values", [{"player": "x"}, {"other": "x"}, {"player": "x", "other": "y"}])
+@pytest.mark.parametrize("method", ["post", "put"])
+def test_a_reference_to_no_item_is_a_400_at_its_field(
+    api: APIClient, values: dict[str, str], method: str
+) -> None:
+    stored = Deputy.create(player=player())
+    url = "/deputies/" if method == "post" else f"/deputies/{stored.pk}/"
+
+    answer = getattr(api, method)(url, {"player": stored.player, **values}, format="json")
+
+    assert (answer.status_code, answer.json().keys()) == (400, values.keys())
+    assert {error.code for errors in answer.data.values() for error in errors} == {"does_not_exist"}
+    assert [*Deputy.scan()] == [stored]
+    assert Deputy.get(stored.pk).version == stored.version
+
+
+def test_a_numbered_item_is_not_deleted(api: APIClient) -> None:
+    api.post("/bills/", {"text": "rent"}, format="json")
+
+    assert api.delete("/bills/2026,1/").status_code == 405
+    assert api.get("/bills/2026,1/").status_code == 200
 
 
 def test_if_match_and_a_change_in_between_are_412(api: APIClient) -> None:
