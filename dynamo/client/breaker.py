@@ -8,8 +8,8 @@ that time, so visitors wait for an answer that cannot come.
   throttling and errors of the service. A reset or closed connection does not count: the service
   accepted it, and the lost reply may be that of a write.
 - While it is open, requests of pages are not sent. Those sent before wait for a reply.
-- After a second, one request of a page is sent as a probe, and this page waits for it. Its answer
-  closes the breaker; without one the breaker stays open for another second.
+- Each second, one request of a page is sent as a probe, and this page waits for it. Its answer
+  closes the breaker.
 
 Only code inside `failing_fast()` is refused. Commands, lock renewals and health checks are always
 sent: they are few, they pause between attempts, and a lease must be renewed as soon as DynamoDB is
@@ -32,11 +32,8 @@ from botocore.exceptions import ClientError, ConnectionError, ReadTimeoutError, 
 OPENING_FAILURES = 5
 OPENING_SECONDS = 1.0
 
-#: How long it stays open before a probe.
+#: The time from the opening to the first probe, and between two probes.
 OPEN_SECONDS = 1.0
-
-#: When the next probe is sent if the thread of the last one has ended without a result.
-LONGEST_PROBE_SECONDS = 10.0
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +56,7 @@ def fails_fast() -> bool:
 
 
 class Breaker:
-    """Thread-safe. The thread that sent a request must call `note` afterwards."""
+    """Thread-safe. Call `note` after each request that was sent."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -67,8 +64,6 @@ class Breaker:
         self._failures = 0
         self._failing_since = 0.0
         self._probes_at = 0.0
-        #: The thread whose request is the probe.
-        self._prober: int | None = None
         #: Whether DynamoDB could not be reached lately.
         self.is_open = False
 
@@ -78,11 +73,9 @@ class Breaker:
             return True
         with self._lock:
             now = time.monotonic()
-            if self.is_open:
-                if now < self._probes_at:
-                    return False
-                self._prober = threading.get_ident()
-                self._probes_at = now + LONGEST_PROBE_SECONDS
+            if self.is_open and now < self._probes_at:
+                return False
+            self._probes_at = now + OPEN_SECONDS
             return True
 
     def note(self, began: float, error: BaseException | None) -> None:
@@ -94,9 +87,6 @@ class Breaker:
             return
         with self._lock:
             now = time.monotonic()
-            if self._prober == threading.get_ident():
-                self._prober = None
-                self._probes_at = now + OPEN_SECONDS
             # An answer to another request since `began` shows that DynamoDB is reachable.
             if self.is_open or not _is_unreachable(error) or began < self._answered_at:
                 return
@@ -114,7 +104,6 @@ class Breaker:
             was_open = self.is_open
             self.is_open = False
             self._failures = 0
-            self._prober = None
         if was_open:
             log.warning("DynamoDB can be reached again.")
 
