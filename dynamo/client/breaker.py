@@ -73,8 +73,8 @@ class Breaker:
             return True
         with self._lock:
             now = time.monotonic()
-            if self.is_open and now < self._probes_at:
-                return False
+            if now < self._probes_at:
+                return not self.is_open
             self._probes_at = now + OPEN_SECONDS
             return True
 

@@ -48,9 +48,6 @@ RETRY_PAUSE_SECONDS = 0.5
 #: When a provider does not answer for so many seconds, another thread asks it as well.
 STUCK_SECONDS = 60.0
 
-#: How often a request that waits for credentials asks for another attempt.
-ASK_SECONDS = 0.25
-
 #: For the providers' own requests to AWS (STS, IAM Identity Center).
 _CONFIG = Config(connect_timeout=3, read_timeout=10, retries={"total_max_attempts": 2})
 
@@ -116,7 +113,7 @@ class ProcessCredentials(Credentials):
             if left <= 0:
                 text = "no answer in time" if error is None else _in_one_line(error)
                 raise CredentialRetrievalError(provider="AWS's chain", error_msg=text)
-            self._loading.wait(ended, min(left, ASK_SECONDS))
+            self._loading.wait(ended, min(left, RETRY_PAUSE_SECONDS))
 
     def _load(self) -> _Held:
         try:
