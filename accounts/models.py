@@ -24,7 +24,7 @@ import time
 import uuid
 from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, cast
 
 from django import forms
 from django.conf import settings
@@ -155,12 +155,6 @@ class AbstractAccount(AbstractUser):
         # These are not errors of each model, which the library creates.
         cls.Stale, cls.Taken, cls.RequestIdReused = StaleUser, ValueTaken, AccountRequestReused  # type: ignore[assignment]  # not of the library's tree
         super().__init_subclass__(**options)
-
-    @property
-    def itself(self) -> Self:
-        """The account, unwrapped from Django's lazy `request.user`, because transactions compare
-        objects by identity."""
-        return self
 
     @property
     def is_confirmed(self) -> bool:

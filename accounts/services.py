@@ -26,6 +26,7 @@ from dynamo.auth import check_password
 from dynamo.auth.usernames import clean_username
 from dynamo.client.sending import read_item
 from dynamo.client.writes import Refusal, Write
+from dynamo.transactions import unwrapped
 from dynamo.wire.types import Item
 
 
@@ -205,7 +206,7 @@ def delete(user: AbstractAccount, *, write: Transaction | None = None) -> None:
         StaleUser: the account changed since `user` was read, or what receivers delete changed since
             they read it. In a caller's transaction also if the account was deleted already.
     """
-    user = user.itself
+    user = unwrapped(user)
     parts = Transaction()
     try:
         account_deleting.send(account_model(), account=user.pk, write=parts)

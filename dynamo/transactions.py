@@ -27,8 +27,9 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import wraps
-from typing import Concatenate, ParamSpec, Self
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
+from django.utils.functional import LazyObject
 from pynamodb.expressions.condition import Condition
 
 from dynamo.client.plain import PlainModel, not_supported
@@ -67,6 +68,7 @@ OnCommit = Callable[[Item | None], object]
 _innermost: ContextVar[Transaction | None] = ContextVar("transaction", default=None)
 
 P = ParamSpec("P")
+_About = TypeVar("_About")
 
 
 def _composed(
@@ -196,7 +198,7 @@ class Transaction(AltersData):
 
         For updating objects in memory: it cannot add writes.
         """
-        self._on_commit.append((about, call))
+        self._on_commit.append((unwrapped(about), call))
 
     def __enter__(self) -> Self:
         self._outer = _innermost.get()
@@ -318,7 +320,17 @@ class Transaction(AltersData):
 
     def refusal_of(self, about: object) -> Refusal | None:
         """The refusal of the write for `about` (the same object), if it was refused."""
+        about = unwrapped(about)
         return next((refusal for refusal in self.refusals if refusal.write.about is about), None)
+
+
+def unwrapped(about: _About) -> _About:
+    """`about`, or the object behind it if it is lazy: writes are known by identity."""
+    if not isinstance(about, LazyObject):
+        return about
+    lazy: Any = about
+    _ = lazy.__class__  # loads the object
+    return lazy._wrapped
 
 
 def _check_size(writes: list[Write]) -> None:

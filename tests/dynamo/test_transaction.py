@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.utils.functional import SimpleLazyObject
 from pynamodb.attributes import UnicodeAttribute
 from pynamodb.expressions.condition import Condition
 
@@ -465,6 +466,23 @@ def test_the_refusal_of_a_part_is_reported_unless_its_whole_is_refused(
 
     with pytest.raises(Torn, match=reported):
         write.commit()
+
+
+def test_a_lazy_object_as_the_user_of_a_request_stands_for_its_own_writes() -> None:
+    whole = Page("whole", text="new")
+    lazy = SimpleLazyObject(lambda: whole)
+    told = []
+    with Transaction() as write:
+        write.put(whole, ABSENT, otherwise=Torn("whole"))
+        write.on_commit(lazy, told.append)
+    again = Transaction()
+    again.put(whole, ABSENT, otherwise=Torn("whole"))
+
+    with pytest.raises(Torn):
+        again.commit()
+
+    assert len(told) == 1
+    assert again.refusal_of(SimpleLazyObject(lambda: whole)) is again.refusals[0]
 
 
 # Reading together ---------------------------------------------------------------------------------
