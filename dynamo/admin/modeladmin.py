@@ -19,6 +19,7 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext as djangos_text, gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters
+from django.views.generic import RedirectView
 from pynamodb.attributes import UnicodeSetAttribute
 
 from dynamo.admin.actions import DELETE, REASON, ActionAdmin, as_stored
@@ -62,9 +63,23 @@ class ModelAdmin(ActionAdmin[M]):
     # URLs -----------------------------------------------------------------------------------------
 
     def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.action_view)
-        name = f"{self.opts.app_label}_{self.opts.model_name}_action"
-        return [path("<path:object_id>/action/<name>/", view, name=name), *super().get_urls()]
+        name = f"{self.opts.app_label}_{self.opts.model_name}"
+        views = {
+            "changelist": ("", self.changelist_view),
+            "add": ("add/", self.add_view),
+            "action": ("<path:object_id>/action/<name>/", self.action_view),
+            "history": ("<path:object_id>/history/", self.history_view),
+            "delete": ("<path:object_id>/delete/", self.delete_view),
+            "change": ("<path:object_id>/change/", self.change_view),
+        }
+        change = RedirectView.as_view(pattern_name=f"{self.admin_site.name}:{name}_change")
+        return [
+            *(
+                path(to, self.admin_site.admin_view(view), name=f"{name}_{page}")
+                for page, (to, view) in views.items()
+            ),
+            path("<path:object_id>/", self.admin_site.admin_view(change)),
+        ]
 
     # Writing --------------------------------------------------------------------------------------
 
@@ -130,7 +145,17 @@ class ModelAdmin(ActionAdmin[M]):
         }
         return modelform_factory(self.model, **{**made, **options})
 
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """The values that the address of an empty form names."""
+        return dict(request.GET.items())
+
     # Pages ----------------------------------------------------------------------------------------
+
+    def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
+        return self.changeform_view(request, None, *args, **options)
+
+    def change_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
+        return self.changeform_view(request, *args, **options)
 
     @method_decorator(sensitive_post_parameters())
     def changeform_view(
@@ -160,14 +185,14 @@ class ModelAdmin(ActionAdmin[M]):
             # id instead of a version it would be added, which is another right.
             obj = with_id(self.model, object_id) if VERSION in request.POST else None
             if obj is None:
-                return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+                return self._gone(request, object_id)
         fieldsets, readonly, form_class = self._plan(request, obj, may_write)
         operation = "add" if add else "change"
         sent = (request.POST, request.FILES) if is_post else ()
         initial = self._initial(request, form_class) if add and not is_post else None
         form = form_class(*sent, instance=obj, initial=initial)
         if obj is not None and not obj.stored and form.hidden_value() is None:
-            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+            return self._gone(request, object_id or "")
         confirm_names = self._complete(request, form, operation in self.dangerous)
         if may_write:
             fieldsets.append((None, {"fields": [*confirm_names, form._hidden]}))
@@ -318,7 +343,7 @@ class ModelAdmin(ActionAdmin[M]):
         """The audit log of an item, also of one that was deleted. Costs 2 requests."""
         obj = with_id(self.model, object_id)
         if obj is None:
-            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+            return self._gone(request, object_id)
         with suppress(DamagedItem):
             obj = self.get_object(request, object_id) or obj
         if not self.has_view_or_change_permission(request, obj):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 from django.contrib.admin import sites as contribs
 from django.contrib.auth import update_session_auth_hash
@@ -31,9 +31,6 @@ from dynamo.auth.passwords import check_new_password
 from dynamo.exceptions import AlreadyDone, DynamoError, Refused
 from dynamo.model.base import Model
 from dynamo.transactions import Transaction
-
-if TYPE_CHECKING:
-    pass
 
 AdminClass = TypeVar("AdminClass", bound=type[ModelAdmin])
 
