@@ -28,6 +28,7 @@ from dataclasses import dataclass, field, fields
 from inspect import get_annotations
 from typing import Any, ClassVar, dataclass_transform
 
+from django.core.exceptions import ObjectDoesNotExist
 from pynamodb.exceptions import DoesNotExist as PynamoDoesNotExist
 
 from dynamo.wire.types import Item
@@ -100,7 +101,7 @@ class Stale(DynamoError):
         return f"The {self.noun} {what} since it was read. Nothing was written."
 
 
-class DoesNotExist(DynamoError, PynamoDoesNotExist):
+class DoesNotExist(DynamoError, PynamoDoesNotExist, ObjectDoesNotExist):
     """No item has the key or the unique values.
 
     `reference` is the attribute of another item that named it, if a write required that it exists.

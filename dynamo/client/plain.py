@@ -139,7 +139,19 @@ class PlainModel(PynamoModel):
     @classmethod
     def table(cls) -> str:
         """The table's full name, with DYNAMODB_TABLE_PREFIX."""
-        return f"{settings.DYNAMODB_TABLE_PREFIX}{cls.Meta.table_name}"
+        return f"{settings.DYNAMODB_TABLE_PREFIX}{cls._table_name()}"
+
+    @classmethod
+    def _table_name(cls) -> str:
+        """The table's name, without the prefix.
+
+        Raises:
+            TypeError: the model has none.
+        """
+        name = getattr(getattr(cls, "Meta", None), "table_name", None)
+        if not name:
+            raise TypeError(f"{cls.__name__} has no table: name one in Meta.table_name.")
+        return str(name)
 
     @classmethod
     @per_class
@@ -157,7 +169,12 @@ class PlainModel(PynamoModel):
     @classmethod
     @per_class
     def _key_attributes(cls) -> list[Named]:
-        """The attributes of the partition key and of any sort key."""
+        """The attributes of the partition key and of any sort key.
+
+        Raises:
+            TypeError: the model has no table.
+        """
+        cls._table_name()
         named = {attribute[0]: attribute for attribute in cls._named_attributes()}
         return [named[name] for name in (cls._hash_keyname, cls._range_keyname) if name]
 

@@ -90,8 +90,8 @@ class Keyed(PlainModel):
     @classmethod
     @per_class
     def _guard_table(cls) -> GuardTable:
-        named = getattr(cls.Meta, "guard_table", None)
         key = cls._key_attributes()
+        named = getattr(cls.Meta, "guard_table", None)
         if named or len(key) > 1 or key[0][2].attr_type != "S":
             return GuardTable(named or f"{cls.Meta.table_name}-guards", "pk", is_own=True)
         return GuardTable(cls.Meta.table_name, key[0][1], is_own=False)

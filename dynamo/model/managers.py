@@ -107,6 +107,10 @@ class Items(Generic[M]):
     def filter(self, *conditions: Never, **values: Never) -> Never:
         raise AttributeError(self._refusal("filter"))
 
+    def count(self) -> Never:
+        # `list` of a field's choices asks for their number, and goes on after a TypeError.
+        raise TypeError(self._refusal("count"))
+
     def _refusal(self, name: str) -> str:
         model = getattr(vars(self).get("model"), "__name__", "Model")
         instead = _INSTEAD.get(name) or _INSTEAD.get(name.removeprefix("a")) or _PAGES

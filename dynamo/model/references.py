@@ -28,7 +28,7 @@ class Reference(TextAttribute):
     """
 
     def __init__(self, to: type[Any] | str, label: object = None, **options: Any) -> None:
-        if not isinstance(to, str) and not issubclass(to, PlainModel):
+        if not isinstance(to, str) and PlainModel not in getattr(to, "__mro__", ()):
             raise TypeError("Reference takes a model of the library, or its label: 'app.Model'.")
         super().__init__(label, **options)
         self.to = to
@@ -43,7 +43,7 @@ class Reference(TextAttribute):
         if isinstance(self.to, str):
             found = [item for item in all_models() if item._meta.label_lower == self.to.lower()]
             if not found:
-                raise TypeError(f"Reference: there is no model {self.to}.")
+                raise TypeError(f"Reference: there is no model {self.to}. Write app.Model.")
             self.to = found[-1]
         if [item.attr_type for *_names, item in self.to._key_attributes()] != ["S"]:
             raise TypeError(f"Reference: the key of {self.to.__name__} is not a single text.")
@@ -58,9 +58,15 @@ class Reference(TextAttribute):
         return super().serialize(value)
 
     def check(self, name: str, key: str, part_of: object) -> Write:
-        """The requirement that the item `key` exists, for the attribute `name` of `part_of`."""
+        """The requirement that the item `key` exists, for the attribute `name` of `part_of`.
+
+        Raises:
+            DoesNotExist: no item can have the key. It may be that of a guard item.
+        """
         target = self.target(key, _user_instantiated=False)
         exists = Path(target.key_attribute_names()).exists()
         error = target.DoesNotExist(f"There is no {target._noun()} {key}, the {name}.", name)
+        if not target._is_key(key):
+            raise error
         action = {"ConditionCheck": conditional(target._address(), exists)}
         return Write(target, action, error, part_of=part_of, condition=exists)

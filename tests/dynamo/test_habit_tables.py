@@ -176,8 +176,8 @@ def argument(option: str) -> None:
 
 def queryset(name: str) -> None:
     found = getattr(Pet.objects, name)
-    if name == "filter":
-        found(name="Tom")
+    if name in {"count", "filter"}:
+        found()
 
 
 def form(name: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django import forms
 from django.core import serializers
-from django.core.exceptions import ValidationError
+from django.core.exceptions import ObjectDoesNotExist, ValidationError
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext_lazy
@@ -553,6 +553,8 @@ def test_shortcuts_and_managers_read_by_key_and_unique() -> None:
     assert (basket.pk, shelf.pk) == (("north", 7), 3)
     assert Basket.objects.get(pk=("north", "7")) == basket
     assert get_object_or_404(Shelf, pk="3") == Shelf.objects.get(number=3) == shelf
+    with pytest.raises(ObjectDoesNotExist):
+        Pet.objects.get(pk="nobody")
     for model, values in (
         (Pet, {"pk": "nobody"}),
         (Pet, {"chip": "A2"}),
@@ -608,6 +610,7 @@ def test_a_field_of_a_form_has_the_items_of_a_page_or_a_search() -> None:
     assert form.is_valid(), form.errors
     assert form.cleaned_data == {"near": shelf, "page": north, "found": south, "no": None}
     assert '<option value="3" selected>' in str(form["near"])
+    assert [str(label) for _value, label in form.fields["page"].choices] == ["---------", "ba1"]
     assert "ba1" in str(form["page"])
     assert "ba2" not in str(form["page"])
     for wrong in ({"page": "ba2"}, {"near": "5"}, {"near": "x"}, {"no": "3"}, {"found": "ba1"}):
@@ -649,6 +652,14 @@ def test_an_abstract_model_has_no_table_and_its_subclasses_have_their_own() -> N
     assert Cow.find(name="Bella") == cow
     assert str(Cow._meta.verbose_name) == "animal"
     assert Animal not in all_models()
+    for call in (
+        lambda: Animal.create(name="Bella"),
+        lambda: Animal.objects.get(pk="1"),
+        lambda: [*Animal.objects.all()],
+        lambda: type(Model)("Sheep", (Model,), {"__module__": __name__}).page("1"),
+    ):
+        with pytest.raises(TypeError, match=r"has no table: name one in Meta\.table_name"):
+            call()
     meta = type("Meta", (), {"abstract": True, "table_name": "tests-habits-sheep"})
     with pytest.raises(TypeError, match="Sheep: an abstract model has no table"):
         type(Model)("Sheep", (Model,), {"Meta": meta, "__module__": __name__})

@@ -44,6 +44,13 @@ class Appointment(Model):
     minutes = IntegerAttribute(default=10)
 
 
+class Remark(Model):
+    class Meta:
+        table_name = "tests-references-remarks"
+
+    about = Reference(Appointment)
+
+
 def create(name: str = "Ann", **values: Any) -> Patient:
     return Patient.create(name=name, **values)
 
@@ -170,6 +177,17 @@ def test_a_form_shows_at_the_field_what_does_not_exist() -> None:
     assert "patient" in typed(Chosen, patient="nobody").errors
 
 
+def test_a_key_that_no_item_can_have_is_not_referred_to() -> None:
+    ann, bob = create(), create("Bob")
+    Appointment.create(patient=ann, payer=bob)
+    guard = str(Appointment.guard_key_of(payer=bob.pk))
+
+    for key in (guard, "", "x" * 2049):
+        with pytest.raises(Appointment.DoesNotExist):
+            Remark.create(about=key)
+    assert [*Remark.scan()] == []
+
+
 class Place(Model):
     class Meta:
         table_name = "tests-references-places"
@@ -182,6 +200,7 @@ class Place(Model):
     ("call", "said"),
     [
         (lambda: Reference(str), "a model of the library, or its label"),
+        (lambda: Reference(None), "a model of the library, or its label"),  # type: ignore[arg-type]
         (lambda: Place.create(basket="1", lost="2"), "key of Basket is not a single text"),
         (lambda: Place.lost.target, "no model clinic.Nobody"),  # type: ignore[attr-defined]
         (lambda: Appointment.create(patient=Appointment(pk="1")), "refers to Patient, not App"),
