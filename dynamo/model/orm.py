@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from django.core.exceptions import NON_FIELD_ERRORS, MultipleObjectsReturned, ValidationError
 from django.db.models import Model as DjangosModel
+from django.db.models.base import ModelState
 from django.db.models.utils import resolve_callables
 
 from dynamo.client.tally import CountingPool
@@ -194,6 +195,13 @@ class Habitual(Writable):
     #: Check the values of attributes by their options, then `clean`, then unique values.
     full_clean: Any = DjangosModel.full_clean
     clean_fields: Any = DjangosModel.clean_fields
+
+    @property
+    def _state(self) -> ModelState:
+        """Django's: `_state.adding` tells rules in `clean` whether the object is new."""
+        state = ModelState()
+        state.adding = not self.stored
+        return state
 
     def clean(self) -> None:
         """Check the values together, for subclasses. Forms and `full_clean` call it.

@@ -18,6 +18,7 @@ from django.utils.text import camel_case_to_spaces, format_lazy
 from pynamodb import attributes as pynamodb
 
 from dynamo.wire import attributes as own
+from dynamo.wire.values import UNUSABLE, typed_value
 
 
 class NumberField(forms.FloatField):
@@ -74,12 +75,19 @@ class AttributeField(models.Field):
         return super().formfield(*args, **own | options)
 
     def clean(self, value: Any, model_instance: Any) -> Any:
-        """As Django's, but the value of an object, which has its type, is not converted."""
-        if model_instance is None:
+        """As Django's, but the value of an object is converted only if it has another type."""
+        if model_instance is None or not self._has_type(value):
             value = self.to_python(value)
         self.validate(value, model_instance)
         self.run_validators(value)
         return value
+
+    def _has_type(self, value: object) -> bool:
+        try:
+            typed_value(self.attribute, value)
+        except UNUSABLE:
+            return False
+        return True
 
     def save_form_data(self, instance: Any, data: Any) -> None:
         raise TypeError(

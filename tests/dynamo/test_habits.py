@@ -515,8 +515,14 @@ def test_clean_of_a_model_checks_its_forms_and_full_clean() -> None:
     assert new.pet == "Leo"
     new.full_clean(exclude=["room"])
     visit.full_clean()
-    new.room = 2
-    new.full_clean()
+    assert (new._state.adding, visit._state.adding) == (True, False)
+    typed: Any = Visit(pet="leo", room="2", begins="2026-11-21", ends="x")
+    with pytest.raises(ValidationError) as refused:
+        typed.clean_fields()
+    assert refused.value.message_dict.keys() == {"ends"}
+    typed.ends = "2026-11-22"
+    typed.full_clean()
+    assert (typed.room, typed.begins) == (2, visit.begins)
 
 
 # Managers -----------------------------------------------------------------------------------------
