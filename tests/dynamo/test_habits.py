@@ -160,6 +160,7 @@ def test_auto_now_is_the_time_of_the_last_write_that_changed_something() -> None
         (TextAttribute, {"max_lenght": 3}, "Use max_length"),
         (IntegerAttribute, {"upload_to": ""}, "Use one of its options: attr_name, blank, .*max_va"),
         (DecimalAttribute, {"max_digit": 3}, "Use max_digits"),
+        (TextAttribute, {"choices": ["S", "M"]}, "pairs of a value and its label"),
         (IntegerAttribute, {"label": 3}, "The label is a text, not 3"),
         (TextAttribute, {"on_delete": None}, "a deletion does not look for references"),
         (TextAttribute, {"related_name": "pets"}, "Use a GlobalSecondaryIndex"),

@@ -200,6 +200,7 @@ class Place(Model):
     ("call", "said"),
     [
         (lambda: Reference(str), "a model of the library, or its label"),
+        (lambda: Reference(Patient, blank=True), "blank=True needs null=True"),
         (lambda: Reference(None), "a model of the library, or its label"),  # type: ignore[arg-type]
         (lambda: Place.create(basket="1", lost="2"), "key of Basket is not a single text"),
         (lambda: Place.lost.target, "no model clinic.Nobody"),  # type: ignore[attr-defined]
