@@ -172,8 +172,9 @@ def main() -> None:
         for number in range(rounds):
             turn = number % len(queues)
             for queue in [*queues[turn:], *queues[:turn]]:
-                sys.stderr.write(f"round {number + 1}: {queue.title}\n")
-                results[queue.title].append(measured(queue))
+                figures = measured(queue)
+                sys.stderr.write(f"round {number + 1}: {queue.title}: {figures}\n")
+                results[queue.title].append(figures)
     print(f"\n| | {' | '.join(results)} |\n|---|{'---:|' * len(results)}")
     for field in fields(Figures):
         medians = (
