@@ -30,11 +30,15 @@ class ProcessLease:
     """The lease of this process, on a lock whose name begins with `prefix`.
 
     When it is lost, the next one is on a new lock.
+
+    Raises:
+        ValueError: `lease_seconds` is out of range.
     """
 
     def __init__(self, prefix: str, lease_seconds: float = LEASE_SECONDS) -> None:
         self._prefix = prefix
         self._lease_seconds = lease_seconds
+        self._new_lock()
         self._lease: Lease | None = None
         self._changing = threading.Lock()
 
@@ -51,10 +55,12 @@ class ProcessLease:
         with self._changing:
             if self._lease is None or not self._lease.remaining_seconds:
                 self._remove()
-                name = f"{self._prefix}{uuid.uuid4()}"
-                lock = Lock(name, lease_seconds=self._lease_seconds, wait_seconds=0)
-                self._lease = lock.acquire()
+                self._lease = self._new_lock().acquire()
             return self._lease
+
+    def _new_lock(self) -> Lock:
+        name = f"{self._prefix}{uuid.uuid4()}"
+        return Lock(name, lease_seconds=self._lease_seconds, wait_seconds=0)
 
     def release(self) -> None:
         """Remove the lock, so that items that still name it are free at once."""

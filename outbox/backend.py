@@ -145,8 +145,8 @@ class TaskBackend(BaseTaskBackend):
                 faults.append(f"{name} must be a whole number, at least {least}")
         for function in self.options["RETRY"]:
             try:
-                self.retry_of(function)
-            except (TypeError, ValueError) as error:
+                self.retry_of(function).never_repeated(strict=True)
+            except (ImportError, TypeError, ValueError) as error:
                 faults.append(f"RETRY of {function}: {error}")
         if self.options["SCHEDULE"]:
             faults += self.schedules().faults()

@@ -3,6 +3,7 @@
 OutboxError            a `dynamo.DynamoError`
 ├── TaskTooLarge       the arguments do not fit into an item
 ├── UnknownTask        the function of a stored task does not exist any more
+├── UnknownQueue       a worker is to run a queue that is not in TASKS
 ├── NotFailed          a task that is to be restarted or discarded has not failed for good
 ├── NotFinished        `context.finish` was called, but its transaction was not committed
 └── WorkerLost         a worker died, or stood still for too long, while it ran the task
@@ -34,6 +35,14 @@ class UnknownTask(OutboxError):
     function: str
 
     text = "There is no task {function}. Was it renamed or removed?"
+
+
+class UnknownQueue(OutboxError):
+    """No `TaskBackend` in TASKS has the queue."""
+
+    queue: str
+
+    text = "No backend in TASKS is an outbox.TaskBackend with the queue {queue!r}. Is it in QUEUES?"
 
 
 class NotFailed(OutboxError):

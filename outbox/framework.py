@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 from django import VERSION
 
 if TYPE_CHECKING or VERSION < (6, 0):
-    from django_tasks import base, exceptions, signals, task_backends
+    from django_tasks import base, checks, exceptions, signals, task_backends
     from django_tasks.backends.base import BaseTaskBackend
     from django_tasks.backends.immediate import ImmediateBackend
     from django_tasks.exceptions import InvalidTaskError as InvalidTask
     from django_tasks.utils import normalize_json
 else:
-    from django.tasks import base, exceptions, signals, task_backends
+    from django.tasks import base, checks, exceptions, signals, task_backends
     from django.tasks.backends.base import BaseTaskBackend
     from django.tasks.backends.immediate import ImmediateBackend
     from django.tasks.exceptions import InvalidTask
@@ -25,6 +25,8 @@ __all__ = [
     "InvalidTask",
     "TaskResultDoesNotExist",
     "base",
+    # Importing it registers the system check, also if `django_tasks` is not in INSTALLED_APPS.
+    "checks",
     "normalize_json",
     "signals",
     "task_backends",

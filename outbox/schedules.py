@@ -58,7 +58,7 @@ class Schedules:
 
     def _enqueue(self, name: str, options: Mapping[str, Any], slot: datetime) -> None:
         """Enqueue the task of a time, unless that was done."""
-        partition = f"schedule#{name}"
+        partition = f"schedule#{self._alias}#{name}"
         item = TaskItem.get_or_none(partition, SLOT)
         task = self._task_of(options)
         args, kwargs = options.get("args", []), options.get("kwargs", {})

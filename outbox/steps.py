@@ -11,8 +11,10 @@ cannot end its task once that was placed again: this wrote the record, which the
 as it was when it claimed the task. If it was faster, the task is not placed again.
 """
 
+import json
 import random
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from traceback import format_exception
@@ -21,7 +23,16 @@ from typing import Any
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
-from dynamo import AlreadyDone, AlreadyExists, Refused, RequestIdReused, Stale, Transaction, joined
+from dynamo import (
+    AlreadyDone,
+    AlreadyExists,
+    DynamoError,
+    Refused,
+    RequestIdReused,
+    Stale,
+    Transaction,
+    joined,
+)
 from dynamo.model.creating import REQUEST_IDS
 from dynamo.wire.types import Item
 from dynamo.wire.values import ITEM_MAX_BYTES, item_bytes
@@ -45,6 +56,8 @@ from outbox.tasks import Retry, new_result
 MOST_BYTES = ITEM_MAX_BYTES - 80 * 1024
 #: The last errors that a record keeps, and the last characters of each traceback.
 MOST_ERRORS, ERROR_MAX_LENGTH = 10, 4_000
+#: All of them, as JSON. A character can have six bytes there.
+ERRORS_MAX_BYTES = 64 * 1024
 
 #: A task that has waited for this time shows that no worker runs, or too few.
 LONG_SECONDS = 300.0
@@ -113,8 +126,9 @@ def _new_place(item: TaskItem, due: datetime | None) -> tuple[str, str]:
 
 
 def backend_of(item: TaskItem) -> Any:
-    """The `TaskBackend` that stored the task."""
-    return task_backends[item.backend]
+    """The `TaskBackend` that stored the task. If TASKS does not name it any more, another one."""
+    backends = [one for one in task_backends.all() if getattr(one, "joins_transactions", False)]
+    return min(backends, key=lambda one: (one.alias != item.backend, item.queue not in one.queues))
 
 
 def find(id_: str) -> TaskItem:
@@ -157,7 +171,7 @@ def task_of(item: TaskItem) -> base.Task:
         priority=item.priority,
         queue_name=item.queue,
         run_after=item.run_after,
-        backend=item.backend,
+        backend=backend_of(item).alias,
     )
 
 
@@ -181,7 +195,9 @@ def error_texts(error: BaseException) -> tuple[str, str]:
     """The path of the class, and the end of the traceback."""
     kind = type(error)
     text = "".join(format_exception(error))[-ERROR_MAX_LENGTH:]
-    return f"{kind.__module__}.{kind.__qualname__}", text
+    # A text may have halves of characters, such as the name of a file, which cannot be stored.
+    storable = text.encode(errors="backslashreplace").decode()
+    return f"{kind.__module__}.{kind.__qualname__}", storable
 
 
 def task_error(path: str, text: str) -> base.TaskError:
@@ -197,10 +213,13 @@ class Attempt:
     ends_itself: bool = False
     #: That transaction was committed.
     has_ended: bool = False
+    #: The return value of the function, or that of `context.finish`.
+    value: Any = None
 
     def end(self, write: Transaction, value: object) -> None:
         """For `TaskContext.finish`."""
         self.ends_itself = True
+        self.value = value
         succeed(self.item, value, write=write)
         write.on_commit(self, lambda _stored: setattr(self, "has_ended", True))
 
@@ -244,8 +263,12 @@ def succeed(item: TaskItem, value: object, *, write: Transaction | None = None) 
     """
     status = base.TaskResultStatus.SUCCESSFUL
     _write_record(item, {"status": status, "return_value": value} | _ended(item), write)
-    # If this is lost, `recover` does it.
-    item.delete(write=write)
+    if write is not None:
+        item.delete(write=write)
+        return
+    # The end is recorded. If this is lost, `recover` does it.
+    with suppress(DynamoError):
+        item.delete()
 
 
 def was_recorded(item: TaskItem) -> bool:
@@ -281,6 +304,8 @@ def place_again(
     if error is not None:
         values["failures"] += 1
         errors = [*errors, error_texts(error)][-MOST_ERRORS:]
+        while len(errors) > 1 and len(json.dumps(errors)) > ERRORS_MAX_BYTES:
+            del errors[0]
     if pause is None:
         place = f"{FAILED}#{item.queue}", sort_of(0, now(), due=now())
         values |= {"status": base.TaskResultStatus.FAILED} | _ended(item)
@@ -321,6 +346,22 @@ def recover(item: TaskItem) -> bool:
     if was_recorded(item) or not _is_current(item):
         return False
     fail(item, WorkerLost(item.lease))
+    return True
+
+
+def give_back(item: TaskItem) -> bool:
+    """Place a task again that this worker still runs; False if it has ended.
+
+    Costs 2 requests and 2 read units, and one `place_again`.
+
+    Raises:
+        one of `LOST`: it changed since it was read.
+    """
+    # Not `item`, which the thread that runs it may be changing.
+    current = TaskItem.get_or_none(item.partition, item.sort)
+    if current is None or current.workers != item.workers or was_recorded(current):
+        return False
+    place_again(current, pause=0)
     return True
 
 

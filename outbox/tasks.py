@@ -42,12 +42,29 @@ class Retry:
     def __post_init__(self) -> None:
         if not (self.attempts >= 1 and self.delay >= 0 and self.longest >= 0):
             raise ValueError("Retry: attempts must be at least 1, and times not negative.")
+        if isinstance(self.never, str):
+            raise TypeError("Retry: never must be a list.")
+        object.__setattr__(self, "never", tuple(self.never))
+
+    def never_repeated(self, *, strict: bool = False) -> tuple[type[BaseException], ...]:
+        """The classes of `never`. An error whose class cannot be imported was not raised.
+
+        Raises:
+            ImportError: with `strict`, a path does not lead to a class.
+        """
+        found = []
+        for kind in self.never:
+            try:
+                found.append(import_string(kind) if isinstance(kind, str) else kind)
+            except ImportError:
+                if strict:
+                    raise
+        return tuple(found)
 
     def pause(self, failures: int, error: BaseException) -> float | None:
         """The seconds to wait after the given number of failed attempts. None: the task has failed
         for good."""
-        never = tuple(import_string(kind) if isinstance(kind, str) else kind for kind in self.never)
-        if failures >= self.attempts or isinstance(error, never):
+        if failures >= self.attempts or isinstance(error, self.never_repeated()):
             return None
         # Full jitter: tasks that failed together are not repeated together.
         return random.uniform(0, min(self.longest, self.delay * 2.0 ** (failures - 1)))  # noqa: S311 - no secret
@@ -79,7 +96,11 @@ class Task(base.Task):
         changed = base.Task.using(self, **changes)
         if write is not None:
             changed = replace(changed, write=write)
-        return changed if request_id is None else replace(changed, request_id=str(request_id))
+        if request_id is None:
+            return changed
+        if not str(request_id).strip():
+            raise ValueError("The request id must not be empty.")
+        return replace(changed, request_id=str(request_id))
 
     def enqueue(self, *args: Any, **kwargs: Any) -> base.TaskResult:
         """Django's. With `write` the task exists if the transaction commits.
@@ -105,6 +126,8 @@ class Task(base.Task):
         """Django's. With `write` it sends nothing."""
         if self.write is not None:
             return self.enqueue(*args, **kwargs)
+        with joined(None):
+            pass  # It raises TypeError in the block of a transaction, as `enqueue` does.
         return await self.get_backend().aenqueue(self, args, kwargs)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:

@@ -14,6 +14,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -27,7 +28,7 @@ from locks.lock import LEASE_SECONDS
 from locks.registry import HolderWatch
 from outbox import steps
 from outbox.backend import TaskBackend
-from outbox.exceptions import NotFinished
+from outbox.exceptions import NotFinished, UnknownQueue
 from outbox.framework import base, normalize_json, signals, task_backends
 from outbox.models import FAILED, TaskItem, bounds, now, partition_of, place_time, rank_of
 from outbox.signals import task_ran, tasks_looked_for
@@ -77,6 +78,10 @@ class Worker:
 
     `on_ran` is called after each attempt, in the thread that made it. Once `stop` is set nothing is
     claimed. Tasks that run may end within `grace_seconds`; the others are given back.
+
+    Raises:
+        UnknownQueue: no `TaskBackend` has one of the queues.
+        ValueError: `lease_seconds` is out of range.
     """
 
     def __init__(
@@ -264,8 +269,13 @@ class Worker:
                 if self._is_gone(holder, at_once):
                     for item in items:
                         has_recovered |= _recover(item)
-            except DynamoError as error:
-                log.warning("The worker %s cannot be watched: %s", holder.lease, error)
+            except Exception as error:
+                # A task that cannot be placed again holds up no other one, nor the end of `once`.
+                is_bug = not isinstance(error, DynamoError)
+                text = "Tasks of the worker %s are left to be repeated: %s"
+                log.warning(text, holder.lease, error, exc_info=is_bug)
+                if is_bug:
+                    del self._watches[holder]
         return has_recovered
 
     def _is_gone(self, holder: Holder, at_once: bool) -> bool:
@@ -289,8 +299,8 @@ class Worker:
             if attempt is None:
                 continue
             try:
-                steps.place_again(attempt.item, pause=0)
-                log.warning("The task %s was given back.", attempt.item.id)
+                if steps.give_back(attempt.item):
+                    log.warning("The task %s was given back.", attempt.item.id)
             except (*LOST, DynamoError) as error:
                 log.warning("The task %s was not given back: %s", attempt.item.id, error)
         self._lease.release()
@@ -301,16 +311,22 @@ def own_backends() -> list[TaskBackend]:
 
 
 def partitions(queues: Iterable[str] = ()) -> list[str]:
-    """The partitions of `queues`, by default of all queues of all `TaskBackend`s."""
+    """The partitions of `queues`, by default of all queues of all `TaskBackend`s.
+
+    Raises:
+        UnknownQueue: no `TaskBackend` has the queue.
+    """
     wanted = {*queues}
     found = {
-        partition_of(queue, shard)
+        (queue, shard)
         for backend in own_backends()
         for queue in wanted or backend.queues
         if not backend.queues or queue in backend.queues
         for shard in range(backend.options["SHARDS"])
     }
-    return sorted(found)
+    for queue in sorted(wanted - {queue for queue, _shard in found}):
+        raise UnknownQueue(queue)
+    return sorted(partition_of(*place) for place in found)
 
 
 def stored_tasks(
@@ -335,13 +351,26 @@ def _recover(item: TaskItem) -> bool:
         return False
     if is_placed:
         log.warning("The worker %s of the task %s is gone.", item.lease, item.id)
+        _tell_if_failed(item.id)
     return is_placed
+
+
+def _tell_if_failed(id_: str) -> None:
+    """Tell the end of a task that was placed again, if it has failed for good."""
+    item = steps.find(id_)
+    if item.status != base.TaskResultStatus.FAILED:
+        return
+    result = None
+    # It may have failed because this worker does not have its function.
+    with suppress(Exception):
+        result = steps.result_of(item, steps.task_of(item))
+    _tell_end(item, result, base.TaskResultStatus.FAILED)
 
 
 def _run(attempt: Attempt) -> tuple[str, BaseException | None]:
     """Run a claimed task and record how it ended. Returns the outcome, and the error."""
     item = attempt.item
-    result = value = None
+    result = None
     try:
         task = steps.task_of(item)
         result = steps.result_of(item, task)
@@ -355,13 +384,14 @@ def _run(attempt: Attempt) -> tuple[str, BaseException | None]:
         if attempt.ends_itself and not attempt.has_ended:
             raise NotFinished(item.function)
         if not attempt.has_ended:
+            attempt.value = value
             steps.succeed(item, value)
     except BaseException as error:
         if attempt.has_ended:
-            log.exception("The task %s raised this after it had ended.", item.id)
+            log.warning("The task %s raised this after it had ended.", item.id, exc_info=True)
         elif (outcome := _fail(attempt, result, error)) != "successful":
             return outcome, error
-    _tell_end(item, result, base.TaskResultStatus.SUCCESSFUL, _return_value=value)
+    _tell_end(item, result, base.TaskResultStatus.SUCCESSFUL, _return_value=attempt.value)
     return "successful", None
 
 
@@ -372,7 +402,9 @@ def _fail(attempt: Attempt, result: base.TaskResult | None, error: BaseException
         pause = steps.fail(item, error)
     except LOST:
         # The error may be that the end of the task got no answer.
-        return "successful" if steps.was_recorded(item) else "lost"
+        record = item.record if steps.was_recorded(item) else None
+        is_ours = record is not None and record.status == base.TaskResultStatus.SUCCESSFUL
+        return "successful" if is_ours else "lost"
     if pause is None:
         _tell_end(item, result, base.TaskResultStatus.FAILED, error)
         return "failed"

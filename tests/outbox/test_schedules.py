@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from django.core.checks import run_checks
 
 from outbox import schedules
 from outbox.framework import task_backends
@@ -68,6 +69,17 @@ def test_each_time_is_enqueued_once_however_many_workers_there_are(
     assert len([item for item in TaskItem.scan() if item.sort != "slot"]) == 1
 
 
+def test_schedules_of_two_backends_may_have_the_same_name(at: At, settings: Any) -> None:
+    settings.TASKS = {alias: {"BACKEND": "outbox.TaskBackend"} for alias in ("default", "other")}
+    backends = [Schedules(alias, {"nightly": NIGHTLY}) for alias in settings.TASKS]
+    for time in ("2026-11-27 10:00", "2026-11-28 03:00"):
+        at(time)
+        for schedules_of_backend in backends:
+            schedules_of_backend.enqueue_due()
+
+    assert len([item for item in TaskItem.scan() if item.sort != "slot"]) == 2
+
+
 def test_times_are_those_of_the_time_zone(
     at: At, backend: dict[str, Any], run_tasks: RunTasks, settings: Any
 ) -> None:
@@ -111,6 +123,8 @@ def test_check_reports_a_schedule_that_cannot_be_used(
         ({"KEEP_DAYS": -1}, "outbox.E001"),
         ({"RETRY": {"*": {"tries": 3}}}, "outbox.E001"),
         ({"RETRY": {"*": {"attempts": 0}}}, "outbox.E001"),
+        ({"RETRY": {"*": {"never": ["no.such.Error"]}}}, "outbox.E001"),
+        ({"RETRY": {"*": {"never": "builtins.ValueError"}}}, "outbox.E001"),
     ],
 )
 def test_check_reports_options_that_cannot_be_used(
@@ -118,5 +132,5 @@ def test_check_reports_options_that_cannot_be_used(
 ) -> None:
     backend.update(options)
 
-    [error] = task_backends["default"].check()
+    [error] = [item for item in run_checks() if item.id and item.id.startswith("outbox")]
     assert error.id == id_

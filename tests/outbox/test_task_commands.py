@@ -48,7 +48,11 @@ def test_runtasks_prints_a_line_for_each_attempt() -> None:
 
 
 def test_runtasks_without_a_queue_of_this_backend_says_what_to_set(settings: Any) -> None:
-    assert "No backend in TASKS" in run("runtasks", "--once", "--queue", "unknown")[1]
+    for command in ("runtasks", "listtasks"):
+        _out, err, code = run(command, "--queue", "default", "--queue", "unknown")
+        assert ("the queue 'unknown'" in err, code) == (True, 1)
+    _out, err, code = run("runtasks", "--once", "--lease", "0")
+    assert ("lease_seconds must be" in err, code) == (True, 2)
     settings.TASKS = {"default": {"BACKEND": "outbox.ImmediateBackend"}}
     assert "No backend in TASKS" in run("runtasks", "--once")[1]
 

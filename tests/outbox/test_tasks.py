@@ -155,8 +155,16 @@ def test_a_task_is_not_enqueued_past_the_transaction_around_it(
     settings.TASKS = {"default": {"BACKEND": f"outbox.{backend_name}"}}
     with Transaction(), pytest.raises(TypeError, match="Pass write=write"):
         note.enqueue("forgotten")
+    with Transaction(), pytest.raises(TypeError, match="Pass write=write"):
+        asyncio.run(note.aenqueue("forgotten"))
 
     assert (stored(), CALLS) == ([], [])
+
+
+@pytest.mark.parametrize("request_id", ["", " "])
+def test_an_empty_request_id_is_refused(request_id: str) -> None:
+    with pytest.raises(ValueError, match="must not be empty"):
+        note.using(request_id=request_id)
 
 
 @pytest.mark.parametrize("joins", [False, True])
@@ -233,11 +241,18 @@ def test_an_unknown_id_has_no_result() -> None:
 
 
 def test_finish_ends_the_task_in_the_transaction_of_its_effect(run_tasks: RunTasks) -> None:
+    told: list[Any] = []
+
+    def tell(task_result: Any, **_signal: object) -> None:
+        told.append(task_result.return_value)
+
     result = bill.enqueue("7")
+    signals.task_finished.connect(tell)
 
     [ran] = run_tasks()
 
-    assert ran.outcome == "successful"
+    signals.task_finished.disconnect(tell)
+    assert (ran.outcome, told) == ("successful", ["7"])
     assert [item.order for item in Bill.scan()] == ["7"]
     result.refresh()
     assert (result.status, result.return_value) == ("SUCCESSFUL", "7")

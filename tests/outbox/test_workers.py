@@ -20,7 +20,7 @@ from outbox.framework import signals
 from outbox.models import TaskItem, now
 from outbox.tasks import Retry
 from outbox.worker import Ran, Worker
-from tests.commands import ROOT
+from tests.commands import ROOT, run
 from tests.faults.kinds import Answer, CloseBefore
 from tests.faults.proxy import FaultProxy
 from tests.outbox import functions
@@ -118,6 +118,71 @@ def test_a_task_that_cannot_run_is_repeated_and_the_next_ones_run(
     assert CALLS == [["next"]]
 
 
+def test_a_task_whose_backend_was_renamed_is_run_by_the_backend_that_has_its_queue(
+    settings: Any, run_tasks: RunTasks
+) -> None:
+    result = note.using(queue_name="mails").enqueue("mail")
+    note.enqueue("next")
+    backends = {"ours": ["mails"], "default": ["default"]}
+    settings.TASKS = {
+        alias: {"BACKEND": "outbox.TaskBackend", "QUEUES": queues}
+        for alias, queues in backends.items()
+    }
+    steps.find(result.id).change(backend="renamed")
+
+    run_tasks()
+
+    assert sorted(CALLS) == [["mail"], ["next"]]
+    assert (note.get_result(result.id).status, run("checktasks")[2]) == ("SUCCESSFUL", 0)
+
+
+def test_a_task_that_cannot_be_placed_again_holds_up_no_other(
+    run_tasks: RunTasks, backend: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    backend["RETRY"] = {functions.fail.module_path: {"unknown": 1}}
+    functions.fail.enqueue()
+    run_tasks()
+    note.enqueue("next")
+
+    run_tasks()
+
+    assert CALLS == ["no", ["next"]]
+    assert "are left to be repeated" in caplog.text
+
+
+@pytest.mark.parametrize("text", ["\N{HIRAGANA LETTER A}" * 4_000, "\0" * 4_000, "\udcff" * 4_000])
+def test_errors_of_a_task_with_large_arguments_fit_into_its_record(text: str) -> None:
+    result = functions.fail.enqueue("x" * 320_000)
+    for number in range(12):
+        item = steps.find(result.id)
+        assert steps.claim(item, Lock(f"w{number}").acquire())
+        steps.place_again(item, pause=0, error=ValueError(text))
+
+    result.refresh()
+    assert result.attempts == 12
+    assert result.errors[-1].exception_class is ValueError
+
+
+def test_an_end_that_is_recorded_is_not_repeated_if_the_task_cannot_be_deleted(
+    proxy: FaultProxy, impatient: None, run_tasks: RunTasks
+) -> None:
+    proxy.plan("DeleteItem", Answer(400, "ThrottlingException"), times=10_000)
+    # The first one has a record from the beginning.
+    results = [note.using(request_id="form-1").enqueue(1), note.enqueue(2)]
+    lease = Lock("w").acquire()
+    for result in results:
+        attempt = steps.claim(steps.find(result.id), lease)
+        assert attempt
+        assert worker._run(attempt) == ("successful", None)
+    proxy.forget()
+    lease.release(remove=True)
+
+    assert [note.get_result(result.id).return_value for result in results] == [1, 2]
+    run_tasks()
+    assert CALLS == [[1], [2]]
+    assert [item.sort for item in TaskItem.scan()] == ["record", "record"]
+
+
 def test_a_damaged_task_is_left_out_and_the_next_ones_run(run_tasks: RunTasks) -> None:
     from dynamo.client.sending import send
 
@@ -209,9 +274,15 @@ def test_a_task_that_kills_its_workers_fails_for_good(
     run_tasks: RunTasks, backend: dict[str, Any], task: Any
 ) -> None:
     """After three attempts: by the settings, or by its own declaration."""
+    told: list[list[Any]] = []
+
+    def tell(task_result: Any, **_signal: object) -> None:
+        told.append([error.exception_class for error in task_result.errors])
+
     if task is note:
         backend["RETRY"]["*"] = {"attempts": 3, "delay": 0}
     result = task.enqueue("poison")
+    signals.task_finished.connect(tell)
 
     for number in range(3):
         lease = Lock(f"w{number}").acquire()
@@ -222,8 +293,25 @@ def test_a_task_that_kills_its_workers_fails_for_good(
 
     result.refresh()
     assert (result.status, result.attempts) == ("FAILED", 3)
+    signals.task_finished.disconnect(tell)
+    assert told == [[WorkerLost] * 3]
     assert [error.exception_class for error in result.errors] == [WorkerLost] * 3
     assert run_tasks() == []
+
+
+def test_a_slow_worker_does_not_report_the_end_that_another_recorded(
+    run_tasks: RunTasks, backend: dict[str, Any]
+) -> None:
+    backend["RETRY"]["*"] = {"attempts": 1}
+    item = steps.find(note.enqueue("slow").id)
+    lease = Lock("slow").acquire()
+    attempt = steps.claim(item, lease)
+    assert attempt
+    lease.release(remove=True)
+    run_tasks()
+
+    assert worker._run(attempt)[0] == "lost"
+    assert note.get_result(item.id).status == "FAILED"
 
 
 @pytest.mark.parametrize("seconds", [-60, 60])

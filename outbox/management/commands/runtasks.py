@@ -44,17 +44,20 @@ class Command(DynamoCommand):
         queues: list[str] = options["queue"]
         if not partitions(queues):
             raise CommandError(
-                "No backend in TASKS is an outbox.TaskBackend with such a queue. Set TASKS = "
+                "No backend in TASKS is an outbox.TaskBackend with a queue. Set TASKS = "
                 '{"default": {"BACKEND": "outbox.TaskBackend"}}, with the names of QUEUES.'
             )
         with stop_on_signals() as stop:
-            worker = Worker(
-                queues,
-                threads=options["threads"],
-                lease_seconds=options["lease"],
-                on_ran=partial(self._print, is_json=options["json"]),
-                stop=stop,
-            )
+            try:
+                worker = Worker(
+                    queues,
+                    threads=options["threads"],
+                    lease_seconds=options["lease"],
+                    on_ran=partial(self._print, is_json=options["json"]),
+                    stop=stop,
+                )
+            except ValueError as error:
+                raise CommandError(str(error), returncode=2) from error
             worker.run(once=options["once"])
 
     def _print(self, ran: Ran, *, is_json: bool) -> None:
