@@ -42,8 +42,9 @@ def test_runtasks_prints_a_line_for_each_attempt() -> None:
         "repeated   tests.outbox.functions.fail",
         "successful tests.outbox.functions.note",
     ]
-    note.enqueue(2)
-    [ran] = printed("runtasks", "--once", "--queue", "default")
+    # The task that failed may be due again at once, in its own queue.
+    note.using(queue_name="mails").enqueue(2)
+    [ran] = printed("runtasks", "--once", "--queue", "mails")
     assert (ran["outcome"], ran["attempt"], ran["error"]) == ("successful", 1, "")
 
 
