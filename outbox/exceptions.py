@@ -2,6 +2,7 @@
 
 OutboxError            a `dynamo.DynamoError`
 ├── TaskTooLarge       the arguments do not fit into an item
+├── TaskTooSlow        the task had not ended when the time of its function on Lambda was over
 ├── UnknownTask        the function of a stored task does not exist any more
 ├── UnknownQueue       a worker is to run a queue that is not in TASKS
 ├── NotFailed          a task that is to be restarted or discarded has not failed for good
@@ -27,6 +28,14 @@ class TaskTooLarge(OutboxError):
         "The task {function} has {size:,} bytes with its arguments; at most {most:,} fit into an "
         "item of DynamoDB. Store the data elsewhere, and give the task its key."
     )
+
+
+class TaskTooSlow(OutboxError):
+    """The task had not ended when its worker was stopped, which counts as a failed attempt."""
+
+    seconds: float
+
+    text = "The task had not ended after {seconds:,.0f} seconds, when its worker was stopped."
 
 
 class UnknownTask(OutboxError):

@@ -349,10 +349,11 @@ def recover(item: TaskItem) -> bool:
     return True
 
 
-def give_back(item: TaskItem) -> bool:
+def give_back(item: TaskItem, error: BaseException | None = None) -> bool:
     """Place a task again that this worker still runs; False if it has ended.
 
-    Costs 2 requests and 2 read units, and one `place_again`.
+    With an `error` this counts as a failed attempt. Costs 2 requests and 2 read units, and one
+    `place_again`.
 
     Raises:
         one of `LOST`: it changed since it was read.
@@ -361,7 +362,10 @@ def give_back(item: TaskItem) -> bool:
     current = TaskItem.get_or_none(item.partition, item.sort)
     if current is None or current.workers != item.workers or was_recorded(current):
         return False
-    place_again(current, pause=0)
+    if error is None:
+        place_again(current, pause=0)
+    else:
+        fail(current, error)
     return True
 
 

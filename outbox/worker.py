@@ -28,7 +28,7 @@ from locks.lock import LEASE_SECONDS
 from locks.registry import HolderWatch
 from outbox import steps
 from outbox.backend import TaskBackend
-from outbox.exceptions import NotFinished, UnknownQueue
+from outbox.exceptions import NotFinished, TaskTooSlow, UnknownQueue
 from outbox.framework import base, normalize_json, signals, task_backends
 from outbox.models import FAILED, TaskItem, bounds, now, partition_of, place_time, rank_of
 from outbox.signals import task_ran, tasks_looked_for
@@ -77,7 +77,8 @@ class Worker:
     """Runs the tasks of `queues`; by default of all queues of all `TaskBackend`s.
 
     `on_ran` is called after each attempt, in the thread that made it. Once `stop` is set nothing is
-    claimed. Tasks that run may end within `grace_seconds`; the others are given back.
+    claimed. Tasks that run may end within `grace_seconds`; the others are given back. One that has
+    run for `counted_seconds` then has used up an attempt.
 
     Raises:
         UnknownQueue: no `TaskBackend` has one of the queues.
@@ -91,6 +92,7 @@ class Worker:
         threads: int = 4,
         lease_seconds: float = LEASE_SECONDS,
         grace_seconds: float = GRACE_SECONDS,
+        counted_seconds: float = math.inf,
         on_ran: Callable[[Ran], object] = lambda _ran: None,
         stop: threading.Event | None = None,
     ) -> None:
@@ -100,6 +102,7 @@ class Worker:
         self._lease_seconds = lease_seconds
         self._holder: Holder | None = None
         self._grace_seconds = grace_seconds
+        self._counted_seconds = counted_seconds
         self._on_ran = on_ran
         self._free = threading.Semaphore(threads)
         #: What this worker runs or is about to claim, by id.
@@ -298,11 +301,14 @@ class Worker:
         for attempt in [*self._running.values()]:
             if attempt is None:
                 continue
+            seconds = (now() - attempt.item.last_attempted_at).total_seconds()
+            error = TaskTooSlow(seconds) if seconds >= self._counted_seconds else None
             try:
-                if steps.give_back(attempt.item):
+                if steps.give_back(attempt.item, error):
                     log.warning("The task %s was given back.", attempt.item.id)
-            except (*LOST, DynamoError) as error:
-                log.warning("The task %s was not given back: %s", attempt.item.id, error)
+                    _tell_if_failed(attempt.item.id)
+            except (*LOST, DynamoError) as refusal:
+                log.warning("The task %s was not given back: %s", attempt.item.id, refusal)
         self._lease.release()
 
 

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 
 from locks import Lock
-from outbox import steps, worker
-from outbox.exceptions import NotFinished, UnknownTask, WorkerLost
+from outbox import serverless, steps, worker
+from outbox.exceptions import NotFinished, TaskTooSlow, UnknownTask, WorkerLost
 from outbox.framework import signals
 from outbox.models import TaskItem, now
 from outbox.tasks import Retry
@@ -297,6 +298,37 @@ def test_a_task_that_kills_its_workers_fails_for_good(
     assert told == [[WorkerLost] * 3]
     assert [error.exception_class for error in result.errors] == [WorkerLost] * 3
     assert run_tasks() == []
+
+
+class Context:
+    """What AWS Lambda tells a function about its invocation."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def get_remaining_time_in_millis(self) -> float:
+        return self._seconds * 1000
+
+
+def test_a_task_that_is_too_slow_for_lambda_is_not_repeated_for_ever(
+    monkeypatch: pytest.MonkeyPatch, backend: dict[str, Any]
+) -> None:
+    for name in ("SECONDS_LEFT", "GRACE_SECONDS"):
+        monkeypatch.setattr(serverless, name, 0)
+    backend["RETRY"]["*"] = {"attempts": 2, "delay": 0}
+    result = wait.enqueue("long")
+
+    for _invocation in range(2):
+        serverless.run_tasks({}, Context(1))
+
+    result.refresh()
+    assert (result.status, result.attempts) == ("FAILED", 2)
+    assert [error.exception_class for error in result.errors] == [TaskTooSlow] * 2
+
+
+def test_a_function_with_a_short_time_out_says_so() -> None:
+    with pytest.raises(ImproperlyConfigured, match="must exceed 15 seconds"):
+        serverless.run_tasks({}, Context(3))
 
 
 def test_a_slow_worker_does_not_report_the_end_that_another_recorded(

@@ -9,6 +9,7 @@ import pytest
 from accounts.models import User
 from outbox.models import TaskItem
 from tests.cloudformation import printed
+from tests.commands import ROOT
 from tests.factories import make_user
 from tests.serverless.conftest import SITE
 from tests.serverless.runtime import Function, FunctionError
@@ -64,6 +65,7 @@ def test_the_alarm_of_failed_tasks_counts_their_log_lines(
 ) -> None:
     resources = printed("lambdatemplate")["Resources"]
     pattern = resources["FailedTasksFilter"]["Properties"]["FilterPattern"]
+    assert pattern in (ROOT / "deploy" / "dashboards" / "cloudwatch.yaml").read_text()
     terms = dict(re.findall(r'\(\$\.(\w+) = "(\w+)"\)', pattern))
 
     with new_function(SITE) as function:
