@@ -33,7 +33,7 @@ from accounts.attributes import Email, deliverable_email, is_deliverable
 from accounts.emails.mails import mail_connection
 from accounts.limits.attempts import begin_mail_to_others
 from accounts.models import AbstractAccount, account_model
-from dynamo import Busy, Transaction
+from dynamo import Busy, DynamoError, Transaction
 from dynamo.auth.addresses import clean_email
 from dynamo.inputs import MultiLine, SingleLine
 from dynamo.runtime.deadline import uncounted
@@ -245,12 +245,18 @@ def deliver_invoice(
     sender = account_model().get_or_none(account)
     outcome: Outcome = "failed"
     if sender is not None and is_deliverable(sender.email) and not record.invoice.is_voided:
-        mail = _mail_of(record.invoice, sender, waiting.to, message, subject)
         try:
+            mail = _mail_of(record.invoice, sender, waiting.to, message, subject)
             outcome = _deliver(mail, record, waiting)
         except OSError:
             if not context.is_last:
                 raise
+        except Exception:
+            # The failed task tells the staff, and the entry tells the sender.
+            if context.is_last:
+                with suppress(DynamoError, InvoiceError), Transaction() as write:
+                    _store_outcome(record, replace(waiting, outcome="failed"), "waiting", write)
+            raise
     before: Outcome = "waiting" if outcome == "failed" else "unknown"
     with Transaction() as write:
         _store_outcome(record, replace(waiting, outcome=outcome), before, write)

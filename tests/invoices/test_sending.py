@@ -289,6 +289,18 @@ def test_an_attempt_that_ends_between_two_steps_never_sends_the_mail_twice(
     assert outcomes(sender) == [(BOB, "sent" if killed_at == "connected" else "unknown")]
 
 
+def test_a_mail_that_cannot_be_made_is_shown_to_its_sender_and_as_a_failed_task(
+    sender: User, worker: RunTasks, settings: Any
+) -> None:
+    settings.EMAIL_BACKEND = "no.such.Backend"
+    send(sender)
+
+    ran = worker()
+
+    assert [attempt.outcome for attempt in ran] == ["repeated"] * 4 + ["failed"]
+    assert outcomes(sender) == [(BOB, "failed")]
+
+
 def test_an_invoice_that_is_voided_while_its_mail_waits_is_not_sent(
     sender: User, worker: RunTasks
 ) -> None:
