@@ -617,7 +617,8 @@ def test_a_field_of_a_form_has_the_items_of_a_page_or_a_search() -> None:
     assert form.is_valid(), form.errors
     assert form.cleaned_data == {"near": shelf, "page": north, "found": south, "no": None}
     assert '<option value="3" selected>' in str(form["near"])
-    assert [str(label) for _value, label in form.fields["page"].choices] == ["---------", "ba1"]
+    # The first stands for no item; Django 6.1 names it otherwise.
+    assert [str(label) for _value, label in form.fields["page"].choices][1:] == ["ba1"]
     assert "ba1" in str(form["page"])
     assert "ba2" not in str(form["page"])
     for wrong in ({"page": "ba2"}, {"near": "5"}, {"near": "x"}, {"no": "3"}, {"found": "ba1"}):
