@@ -67,7 +67,11 @@ LogEntry.labels[CHANGE_EMAIL] = _("Corrected the email address")
 def _send(
     kind: str, request: HttpRequest, user: AbstractAccount, email: str, write: Transaction
 ) -> None:
-    """Count and enqueue a mail with a link: `reset` or `confirm`."""
+    """Count and enqueue a mail with a link: `reset` or `confirm`.
+
+    Raises:
+        ValidationError: the address or the client has reached the limit of such mails.
+    """
     try:
         begin_mail(kind, email, counted_client(request))
     except TooManyAttempts as error:
@@ -78,7 +82,7 @@ def _send(
         mails.send_confirmation(user, write=write)
 
 
-#: The effect of an action, and its text in the audit log.
+#: Does what an action is for, and returns a text for its entry in the audit log, if it has one.
 Act = Callable[[HttpRequest, AbstractAccount, Transaction], str | None]
 
 
@@ -113,7 +117,7 @@ def _end_session(request: HttpRequest, user: AbstractAccount, write: Transaction
 
 
 def _sending(kind: str, may_get: Callable[[AbstractAccount], bool]) -> Act:
-    """Sends the mail again if the account still exists and `may_get` it."""
+    """The action that sends the mail `kind` again to an account that exists and `may_get` it."""
 
     def act(request: HttpRequest, user: AbstractAccount, write: Transaction) -> None:
         if may_get(user):
@@ -157,7 +161,7 @@ class AccountAdmin(admin.ModelAdmin):
     dangerous = ("add", "change", "delete")
 
     list_display: Sequence[Any] = ("username", "email", "date_joined", "standing")
-    #: By default, the attributes that are unique alone.
+    #: By default, each attribute that is unique by itself.
     search_fields: Sequence[str] = ()
     search_help_text = (
         _(
@@ -174,7 +178,7 @@ class AccountAdmin(admin.ModelAdmin):
     change_list_template = "accounts/admin/change_list.html"
     change_form_template = "accounts/admin/change_form.html"
     delete_confirmation_template = "accounts/admin/delete_confirmation.html"
-    #: The form of a new account, and of the correction of an email address.
+    #: The template of the pages that add an account and that correct an email address.
     account_form_template = "accounts/admin/account_form.html"
 
     def __init__(self, model: Any, admin_site: Any) -> None:
@@ -219,8 +223,10 @@ class AccountAdmin(admin.ModelAdmin):
         return super().has_change_permission(request)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """The form of the page that corrects the email address. The page of an account has no
-        form."""
+        """Whether the user may change the account in the form of this page.
+
+        Only the page that corrects the email address has such a form.
+        """
         may_act = self._corrects(request) and self.has_act_permission(request)
         return may_act and self._is_below(request, obj)
 
@@ -401,7 +407,7 @@ class AccountAdmin(admin.ModelAdmin):
     def _find_by_guard(self, unique: UniqueKey, who: str) -> AbstractAccount | Item | None:
         key: str | None = who
         if [attribute.attr_type for attribute in unique.attributes] == ["S"]:
-            # Any spelling is found.
+            # The value may be typed in any spelling.
             key = unique.usable_key({unique.stored_names[0]: {"S": who[len(unique.prefix) :]}})
         if key is None or len(key.encode()) > PARTITION_KEY_MAX_BYTES:
             return None
@@ -420,8 +426,9 @@ class AccountAdmin(admin.ModelAdmin):
     ) -> tuple[AbstractAccount, list[dict[str, str]], list[Item | None]]:
         """The account `pk`, its guard items, and the stored items `also`, all at one instant.
 
-        For each guard item that it must have: `key`, `owner` (empty without one) with the address
-        of its page, and `state`, which is `sound`, or what `checkguards` would report.
+        For each guard item that the account must have: `key`; `owner` (empty without one);
+        `owner_url`, the page of the owner; and `state`, which is `sound`, or what `checkguards`
+        would report.
 
         Costs 2 requests, 1 read unit, and 2 more for each of these items. Each guard item that
         names another owner costs 1 more request.
@@ -454,7 +461,7 @@ class AccountAdmin(admin.ModelAdmin):
         return {
             "key": key,
             "owner": owner,
-            # In a damaged account it may be any text.
+            # The owner in a damaged guard item may be any text.
             "owner_url": self.url("change", self.model(owner)) if as_uuid(owner) else "",
             "state": findings[0].fault if findings else "sound",
         }

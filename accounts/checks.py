@@ -97,7 +97,8 @@ def _unknown_settings() -> Iterator[Error]:
             yield Error(f"There is no setting {name}.", hint=hint, id="accounts.E002")
 
 
-#: What a setting may be whose default has this type; any other has the type of its default.
+#: The types that a setting may have, by the type of its default. If that is not listed, the setting
+#: must have the same type as its default.
 _KINDS: dict[type, tuple[type, ...]] = {list: (list, tuple, set, frozenset), str: (str, Promise)}
 
 

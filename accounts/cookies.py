@@ -18,8 +18,10 @@ from dynamo.sessions import SessionStore
 
 
 def set_cookie(response: HttpResponseBase, name: str, value: str, seconds: int | None) -> None:
-    """Give the browser a cookie that lives for so many seconds. None: until the browser is closed.
-    0 deletes it."""
+    """Give the browser a cookie for `seconds`, or, if None, until the browser is closed.
+
+    With 0 `seconds` the browser deletes the cookie.
+    """
     options: dict[str, Any] = {
         option: getattr(settings, f"SESSION_COOKIE_{option.upper()}")
         for option in ("path", "domain", "secure", "httponly", "samesite")

@@ -44,7 +44,7 @@ class BoundedPasswordsMixin(forms.Form):
                 field.validators.append(MaxLengthValidator(PASSWORD_MAX_LENGTH))
 
     def validate_password_for_user(self, user: AbstractAccount, field: str = "password2") -> None:
-        """Like Django's form, which shows the error at the second field."""
+        """Show the error at the first field of a new password. Django shows it at the second."""
         super().validate_password_for_user(user, field.replace("2", "1"))  # type: ignore[misc]  # of SetPasswordMixin
 
 
@@ -145,13 +145,13 @@ class PartialForm(ModelForm[M]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        #: If so, the page shows it once.
+        #: Whether all fields are optional. The page then says so once, and not at each field.
         self.all_optional = not any(self.fields[name].required for name in self.model_fields)
         if self.is_bound:
             sent: Any = self.data.copy()  # type: ignore[attr-defined]  # a dict's, a QueryDict's
             for name in self.model_fields:
                 key = self.add_prefix(name)
-                # Browsers do not send a box that is not ticked.
+                # An unchecked box is not sent either, but never counts as omitted.
                 if self.fields[name].widget.value_omitted_from_data(sent, MultiValueDict(), key):
                     sent.setdefault(key, self.initial.get(name))
             self.data = sent
@@ -208,7 +208,7 @@ class EmailChangeForm(PasswordConfirmedForm):
 
 
 class _ToldMixin:
-    """The owner is told of the new password."""
+    """Stores the new password, and tells the owner by a mail in the same transaction."""
 
     #: Called with the transaction that stores the password.
     tell: Callable[..., object]

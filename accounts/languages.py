@@ -53,9 +53,9 @@ def remember(response: HttpResponseBase, language: str | None) -> None:
 class LanguageMiddleware(MiddlewareMixin):
     """Replaces Django's LocaleMiddleware, which leaves its language active in the thread.
 
-    A middleware before that one would answer in the language of the thread's previous request. This
-    middleware comes before all that can answer with a page. It also ends the time zone that a
-    request activates.
+    A middleware before LocaleMiddleware would answer in the language of the thread's previous
+    request. This middleware comes before everything that can answer with a page. It also ends the
+    time zone that a request activates.
     """
 
     def process_request(self, request: HttpRequest) -> None:

@@ -82,8 +82,8 @@ class AbstractAccount(AbstractUser):
 
             sign_up_fields = ("username", "email", "club", "card")
 
-    Pages ask for further attributes if their fields name them. An operation gets them by name, as
-    `register(…, club="chess")`.
+    A page asks for a further attribute if its fields name it. An operation gets the attribute by
+    name, as in `register(…, club="chess")`.
     """
 
     #: What the sign-up page asks for besides the password, and what the profile shows.
@@ -140,8 +140,7 @@ class AbstractAccount(AbstractUser):
     # `accounts.sessions.visitor` does, together with the session.
     records_sign_ins = False
 
-    #: On pages, the id of the visitor's session (`accounts.sessions.middleware`). This value is not
-    #: stored.
+    #: On pages, the id of the visitor's session (`accounts.sessions.middleware`). Not stored.
     session_id: str | None = None
 
     unique_username = Unique(
@@ -152,7 +151,7 @@ class AbstractAccount(AbstractUser):
     )
 
     def __init_subclass__(cls, **options: object) -> None:
-        # These are not errors of each model, which the library creates.
+        # All account models share these errors. The library would create others for each model.
         cls.Stale, cls.Taken, cls.RequestIdReused = StaleUser, ValueTaken, AccountRequestReused  # type: ignore[assignment]  # not of the library's tree
         super().__init_subclass__(**options)
 
@@ -163,7 +162,7 @@ class AbstractAccount(AbstractUser):
 
     @property
     def awaited_email(self) -> str | None:
-        """The address that the account gets when its link is followed. None if it has expired."""
+        """The address that the account gets when its link is followed. None after that expired."""
         return self.pending_email if (self.pending_until or 0) > time.time() else None
 
     @classmethod
@@ -219,7 +218,7 @@ class AbstractAccount(AbstractUser):
     def unchanged(self) -> Condition:
         """The condition that the stored account is still the one that was read.
 
-        On pages, it is also checked that the visitor's session has not ended.
+        On pages, the condition also requires that the visitor's session has not ended.
         """
         same = super().unchanged()
         return same & self.signed_in() if self.session_id else same
@@ -260,7 +259,7 @@ class AbstractAccount(AbstractUser):
         """
         return not self.moves_guard(self._wire_of(values))
 
-    def save(self, *, update_fields: Iterable[str] | None = None, **options: Any) -> None:  # type: ignore[override]
+    def save(self, *, update_fields: Iterable[str] | None = None, **options: Any) -> None:  # type: ignore[override]  # the options are those of `Model.save`
         """As `Model.save`; never stores the sessions, which other requests begin and end."""
         if self.stored:
             names = self.get_attributes().keys() if update_fields is None else set(update_fields)

@@ -230,8 +230,10 @@ def delete(user: AbstractAccount, *, write: Transaction | None = None) -> None:
 
 
 def _part_of(user: AbstractAccount, part: Write) -> Write:
-    """A part of the deletion of `user`. What it deletes may have changed or gone in the
-    meantime."""
+    """`part` as a part of the deletion of `user`.
+
+    If what it deletes has changed or is gone, the transaction raises StaleUser.
+    """
 
     def otherwise(refusal: Refusal) -> Exception | None:
         answer = replace(refusal, write=part).answer

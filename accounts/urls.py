@@ -1,4 +1,4 @@
-"""The URLs of the account pages. URL names are Django's if Django has one."""
+"""The URLs of the account pages. They have Django's names where Django has such a page."""
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required

@@ -74,7 +74,7 @@ def _logged(
         log_now()
     is_asgi = isinstance(request, ASGIRequest)
     if is_asgi and isinstance(response, StreamingHttpResponse) and not response.is_async:
-        # Each part is sent once it is made. Otherwise Django creates all of them before.
+        # Each part is sent once it is made. Django would make all parts before it sends the first.
         response.streaming_content = _each_in_thread(iter(response))
     return response
 

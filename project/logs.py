@@ -1,9 +1,9 @@
 """Writes log lines, plain or JSON, and hides secrets in them and in crash reports, at any level.
 
-Secrets are passwords, session keys, CSRF and link tokens. Secrets are found in two ways. In paths,
-also those that a client made up: the part that the URL map calls `token`, so a new URL only has to
-name its parameter so. And anywhere in a text about a request: the values of the request's own
-secrets.
+Secrets are passwords, session keys, CSRF and link tokens. They are found in two ways. In each path,
+even one that a client made up, the part that the URL map calls `token` is hidden, so a new URL only
+has to give its parameter this name. In each text about a request, the values of the request's own
+secrets are hidden.
 
 This covers the handlers of `LOGGING`, whatever the levels of the loggers are. A server's own access
 log (granian's, a proxy's) is not among them: it writes paths as they came.

@@ -43,7 +43,7 @@ MOST_WAITING = 96
 
 _CHUNK_BYTES = 64 * 1024
 
-# The form of nginx, HAProxy, Envoy and this site: 32 hex digits, or a UUID with hyphens.
+# The ids that nginx, HAProxy, Envoy and this site make: 32 hex digits, or a UUID with hyphens.
 _REQUEST_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
@@ -137,7 +137,7 @@ class AnswerMiddleware(MiddlewareMixin):
 
 @receiver(request_finished)
 def _forget_id(**_signal: object) -> None:
-    """Later lines of the thread do not belong to a request."""
+    """Remove the id, because later log lines of the thread do not belong to the request."""
     request_id.set(None)
 
 
@@ -161,8 +161,9 @@ class FormMiddleware(MiddlewareMixin):
 
 
 def _read_form(request: HttpRequest) -> Exception | None:
-    """Read the form, which takes as long as the client sends it. It is empty if the keys cannot be
-    read.
+    """Read the form, which takes as long as the client sends it.
+
+    Returns the error if the form cannot be read, and then replaces the form by an empty one.
 
     Some headers name the codec of a parameter, and parsers and codecs raise whatever they like.
     """

@@ -398,9 +398,9 @@ _POLICY = (
     "font-src 'none'; connect-src {}; object-src 'none'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'"
 )
-# The limit of pages whose script sends requests.
+# The Content-Security-Policy of pages whose script sends requests.
 REQUESTING_POLICY = _POLICY.format("'self'")
-# Only features that browsers support. They print a warning for others.
+# Only features that browsers know: for an unknown one they print a warning on their console.
 _FORBIDDEN_FEATURES = """
     accelerometer autoplay browsing-topics camera clipboard-read clipboard-write display-capture
     encrypted-media fullscreen gamepad geolocation gyroscope hid identity-credentials-get

@@ -17,7 +17,7 @@ from django.utils import translation
 
 from project.checks import stop_without_static_files
 
-#: A connection is closed when its client has received nothing for this time.
+#: A connection is closed when its client has taken nothing of what was sent to it for this time.
 READER_SECONDS = 30
 
 

@@ -104,8 +104,7 @@ class UserAdmin(StaffAdmin, AccountAdmin):
         ]
 
     def get_page(self, request: HttpRequest, changelist: Any) -> Page[Any]:
-        """With `?newest`, the list shows the accounts of the last report, which costs 2
-        requests."""
+        """With `?newest`, the page has the newest accounts of the last report, for 2 requests."""
         if NEWEST in request.GET:
             [changelist.report] = last_reports(KINDS["statistics"])
             keys = changelist.report.newest
@@ -113,14 +112,15 @@ class UserAdmin(StaffAdmin, AccountAdmin):
         return super().get_page(request, changelist)
 
     def find(self, who: str) -> AbstractAccount | Item | None:
-        """The search accepts the keys of an account's series, of its counter and of a request guard
-        as well."""
+        """Find an account also by the keys of its series, of a counter or of a request guard."""
         bare = who.removeprefix(InvoiceItem.counter_prefix()).removeprefix(REQUEST_PREFIX)
         return super().find(bare if as_uuid(bare.partition(SEPARATOR)[0]) else who)
 
     def account_context(self, pk: str) -> dict[str, Any]:
-        """The context also has the seller, and the last number of each year (None for a damaged
-        counter)."""
+        """The context, with the seller's values and the last invoice number of each year.
+
+        A year's number is None if its counter is damaged.
+        """
         this_year = issuing.today().year
         years = range(this_year, this_year - YEARS, -1)
         counters = [InvoiceItem.counter_of(series_of(pk, year)) for year in years]

@@ -1,4 +1,4 @@
-"""Pages of the admin next to those of models: invoices, a session, a lock, audit log, reports.
+"""Pages of the admin other than those of models: invoices, a session, a lock, audit log, reports.
 
 Besides the requests of every page, each costs what its class says.
 """

@@ -5,8 +5,7 @@ A check works while files are uploaded, in bounded memory.
 1. The rows and the objects are read and sorted by key. If a row and its object agree on size and
    ETag, nothing more is looked up.
 2. Uploads continue in the meantime, and ETags do not prove contents. For each other key, row and
-object
-   are read again, and only these decide.
+   object are read again, and only these decide.
 """
 
 from collections.abc import Iterable, Iterator

@@ -19,8 +19,8 @@ from typing import Literal, Self
 from dynamo.runtime.terminal import printable
 from uploads.exceptions import BadDestination, BadKey
 
-#: The number of files from which one is picked at random, so that machines that upload one folder
-#: rarely meet.
+#: Each file is picked at random from this many, so that machines that upload the same folder rarely
+#: meet.
 WINDOW = 2000
 
 #: https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html
@@ -199,7 +199,7 @@ def walk(
         # The path is used as the shell gave it: pathlib would change it.
         folder, name = os.path.split(path)
         try:
-            status = os.stat(path)  # noqa: PTH116
+            status = os.stat(path)  # noqa: PTH116 - see above
             root = None if follow_links else os.path.realpath(path)
             # No link has these names. That `root` is elsewhere is all that tells a link: it may be
             # replaced between two looks.
@@ -263,7 +263,7 @@ class _Walk:
                         continue
                     if not is_folder and not self.selection.takes(relative):
                         continue
-                    inner = real and os.path.join(real, entry.name)  # noqa: PTH118
+                    inner = real and os.path.join(real, entry.name)  # noqa: PTH118 - paths are texts here
                     if real is not None and entry.is_symlink():
                         inner = os.path.realpath(entry.path)
                         if not _is_in(self.root, inner):

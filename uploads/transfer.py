@@ -191,7 +191,7 @@ def _store(file: OpenFile, job: Job, run: Run) -> Result | Holder:
 
 
 def stored_before(file: OpenFile, job: Job, size: int | None, sha256: str | None) -> str:
-    """Why the file is skipped, if one of this size and checksum was stored under its key.
+    """Why the file is skipped: a file with this size and checksum was stored under its key before.
 
     Raises:
         Conflict: that was another file.

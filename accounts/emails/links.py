@@ -1,8 +1,8 @@
 """Links in mails: their tokens, and the links that confirm or change an email address.
 
 A token is signed, for one purpose, and valid for three days. The signature only proves that this
-site made the link, and when. The stored account decides what a link may do when it is followed.
-Therefore, it works once, and only for its account and address.
+site made the link, and when. What a link may do is decided by what is stored when it is followed.
+Therefore, a link works once, and only for its account and address.
 
 A link to the account's address confirms it. It contains the account's `confirmation_id`, which
 changes with the address.
@@ -11,9 +11,9 @@ A link to another address changes the account's address to that one. Until it is
 account keeps its address and only notes the new one, with a random id. The new address stays free:
 a request does not reserve the address, and the page does not reveal whether an account has it. The
 first account whose link is followed gets the address. The link contains the account's key and that
-id. Therefore, it works for this change only: not after another change, a newer request or another
-password, and not for another account with the same key. The id becomes the `confirmation_id` of the
-changed account, so a link that is followed twice is recognized.
+id. Therefore, the link works for this change only: not after another change, a newer request or
+another password, and not for another account with the same key. The id becomes the
+`confirmation_id` of the changed account, so a link that is followed twice is recognized.
 """
 
 import time
@@ -85,10 +85,13 @@ def account_of(purpose: str, pk: str) -> AbstractAccount:
 
 
 def repeat_if_stale(follow: Callable[[], T]) -> T:
-    """What `follow` returns, which reads the account of a link and changes it.
+    """Call `follow`, which reads the account of a link and changes it, and return its result.
+
+    If another request changes the account in between, `follow` is called again: `ATTEMPTS` times in
+    total.
 
     Raises:
-        StaleUser: other requests changed the account in between at each attempt.
+        StaleUser: other requests changed the account at each attempt.
     """
     for _attempt in range(ATTEMPTS - 1):
         with suppress(StaleUser):
@@ -211,9 +214,9 @@ def confirm_change(
 ) -> tuple[AbstractAccount, AbstractAccount | None]:
     """Give the link's account its new address, which is then confirmed, and free the old one.
 
-    Returns the account as it then is, and as it was before. If the link was followed before,
-    nothing changes, and the second one is None. Costs 2 requests, 1 read and 8 write units;
-    only the read if nothing changes.
+    Returns the changed account, and the account as it was before the change. If the link was
+    followed earlier, nothing changes, and the second value is None. Costs 2 requests, 1 read and 8
+    write units; only the read if nothing changes.
 
     Raises:
         BadLink: the link is too old; the change was canceled, replaced or dropped with a password;

@@ -140,8 +140,10 @@ def confirm_change(pk: str, language: str | None) -> None:
 
 
 def send_sign_up_link(address: str, key: str | None) -> None:
-    """Send the link that makes the sign-up stored under `key`. None if an account has the
-    address."""
+    """Send the link that makes the sign-up stored under `key`.
+
+    If `key` is None, an account has the address, and the mail says so.
+    """
     sign_up.enqueue(address, key, translation.get_language())
 
 
@@ -168,7 +170,7 @@ def send_reset(address: str, *, write: Transaction | None = None) -> None:
 def reset(address: str, language: str | None) -> None:
     """The task of `send_reset`. Costs 2 requests and 2 read units in either case."""
     user = _recipient(address)
-    # The token is also made if there is no account, so that the answer takes the same time.
+    # The token is also made if there is no account, so that both cases take the same time.
     token = default_token_generator.make_token(
         user or account_model()(pk="", email="", password="")
     )

@@ -1,5 +1,4 @@
-"""Sign-ups that wait for their link. The form therefore does not reveal which addresses have
-accounts.
+"""Sign-ups that wait for their link, so that the form does not reveal who has an account.
 
 With `ACCOUNTS_PREVENT_ENUMERATION` a sign-up makes no account. Its values are stored in the cache
 under a random key. A link with that key is sent to the address, and makes the account when it is
@@ -74,10 +73,10 @@ def hold_sign_up(
 def complete_sign_up(
     token: str, *, write: Transaction | None = None
 ) -> tuple[AbstractAccount, str]:
-    """Make the account of the link's sign-up, with a confirmed address. If the account was made
-    before, return it.
+    """Make the account of the link's sign-up, with a confirmed address.
 
-    The page to go to, or "", is returned as well. It was checked on the host of the sign-up only.
+    Returns the account, also if it was made before, and the page to go to, or "". The page was
+    checked on the host of the sign-up only.
 
     Costs 3 requests, 1 read unit and 7 write units; 2 requests and 2 read units if it was made
     before.

@@ -1,8 +1,8 @@
 """Password hashes of other sites, which an import takes over.
 
-Django's hashers do not check stored hashes. A hash with a broken part, or of an algorithm whose
-library is not installed, causes an error 500 at each sign-in. A hash with a billion rounds takes
-hours. Therefore, it must be one that this site can check.
+Django's hashers trust stored hashes. A hash with a broken part, or of an algorithm whose library is
+not installed, causes an error 500 at each sign-in. A hash with a billion rounds takes hours.
+Therefore, an import accepts only hashes that this site can check.
 """
 
 import re
@@ -12,7 +12,7 @@ from django.contrib.auth import hashers
 from django.contrib.auth.hashers import Argon2PasswordHasher, BasePasswordHasher, identify_hasher
 from django.core.exceptions import ValidationError
 
-#: The characters that an imported hash may contain.
+#: The most characters that an imported hash may have.
 MAX_LENGTH = 256
 #: An imported hash may take this many times the work of the site's own hashes.
 MAX_WORK_RATIO = 10
@@ -88,8 +88,8 @@ def _try(hasher: BasePasswordHasher, encoded: str) -> None:
 
 
 def _shape(parts: dict[str, Any]) -> str:
-    """The parts of a hash that decide whether a check succeeds: every part, or its length if the
-    part is random."""
+    """A text of all that decides whether a hash can be checked: each part, or, if it is random,
+    its length."""
     return repr(
         {name: len(part) if name in _RANDOM_PARTS else part for name, part in parts.items()}
     )

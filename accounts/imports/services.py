@@ -270,7 +270,7 @@ def _register(candidate: Candidate) -> Result:
     except ValueTaken as error:
         reason = str(error)
         if len(required()) > 1:
-            # The other value was free. No account has both.
+            # The other value was free, so no account has both.
             return Result(candidate.row, Outcome.REJECTED, reason)
     except Refused as refused:
         reason = " ".join(str(error) for error in refused.exceptions)
@@ -297,7 +297,10 @@ def _registered(candidate: Candidate, user: AbstractAccount, began_at: datetime)
 
 
 def _unchanged_or_rejected(candidate: Candidate, reason: str) -> Result:
-    """Nothing is changed if one account has both values. Costs 2 requests and 2 read units."""
+    """`UNCHANGED` if one account has both values, else `REJECTED`.
+
+    Costs 2 requests and 2 read units.
+    """
     with suppress(account_model().DoesNotExist):
         name = required()[0]
         user = account_model().find(**{name: candidate.values[name]})

@@ -1,4 +1,4 @@
-"""The limits: attempts at passwords, sign-ups, mails that visitors request or send.
+"""The limits of attempts at passwords, of sign-ups, and of mails that anybody can request or send.
 
 A slot is taken before a password is checked or anything is written, so of simultaneous attempts
 only as many as the limit allows succeed. A client without slots must not use up those of an account
@@ -33,8 +33,7 @@ class Attempt:
     slots: list[Slot]
 
     def was_not_made(self) -> None:
-        """Return the slots, because no password was checked, or no request was sent to a mail
-        server.
+        """Give the slots back: no password was checked, no mail enqueued, or no account made.
 
         Costs 1 request for each slot, sent together.
         """
@@ -253,5 +252,5 @@ def _in_one_spelling(normalize: Callable[[str], str], address: str) -> str:
     try:
         return normalize(address)
     except ValueError:
-        # The domain is not valid. No account has such an address.
+        # The domain is not valid, so no account has the address.
         return address.casefold()

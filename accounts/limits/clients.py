@@ -49,7 +49,7 @@ _SYSTEMS = [
 
 
 def client_address(request: HttpRequest) -> Address | None:
-    """The client's address; None if the server does not have it, such as behind a Unix socket.
+    """The client's address; None if the server does not know it, such as behind a Unix socket.
 
     If the header has fewer entries than there are proxies, the request did not come through them.
     Then the header is ignored, and the address is that of the connection.

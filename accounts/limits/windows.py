@@ -12,9 +12,9 @@ Right passwords give their slots back. Therefore, an attempt that finds no slot 
 unless the other attempts have failed. To save requests, only failures in the later half of the
 slots are noted: the earlier ones are usually over by then.
 
-After a lost reply it is unknown whether the slot was counted. Another one is counted. The lost slot
-stays taken and may have been the last: in doubt, a limit refuses. After a second lost reply in a
-row there is no third count: in a minute of outage these would take the slots of an hour.
+After a lost reply it is unknown whether the slot was counted, so another one is counted. The lost
+slot stays taken and may have been the last: in doubt, a limit refuses. After a second lost reply in
+a row there is no third count: in a minute of outage these would take the slots of an hour.
 """
 
 import hashlib
@@ -155,8 +155,9 @@ class Limit:
             raise TooManyAttempts(1, self.name) from error
 
     def _count(self, key: str, times: int, waits: bool) -> Slot:
-        """Count an attempt. If the slot is not free, it was returned, and another slot may become
-        free.
+        """Count an attempt and return its slot.
+
+        A slot that is not free was given back, but another one may become free.
 
         Raises:
             TooManyAttempts: none becomes free before the window ends, or the caller does not wait.

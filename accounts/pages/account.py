@@ -186,8 +186,8 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     the second time. A visitor who was signed in by it gets the page of the first answer. A visitor
     who signed in by another form in the meantime does not, because these values were not accepted.
 
-    Another form was open in a second tab while its user signed in again. It is shown again and not
-    processed.
+    Any other form was open in a second tab while its user signed in again. It is shown again, with
+    its values.
     """
     match = request.resolver_match
     # Scripts cannot set this header. A form of another site is not shown, because a visitor could

@@ -185,7 +185,7 @@ def filled_form(view: Any, sent: QueryDict) -> Any:
     form.initial |= {
         name: widget.value_from_datadict(sent, MultiValueDict(), form.add_prefix(name))
         for name, widget in widgets.items()
-        # Browsers do not send a box that is not ticked.
+        # An unchecked box is not sent either, but never counts as omitted.
         if not widget.value_omitted_from_data(sent, MultiValueDict(), form.add_prefix(name))
     }
     return form
@@ -299,16 +299,20 @@ def sign_in_page(request: HttpRequest) -> HttpResponse | None:
 
 
 class ButtonView(LoginRequiredMixin, View, ABC):
-    """A page for a button of a signed-in visitor. It leads to a page, which shows a message."""
+    """Does what a button of a signed-in visitor is for, and leads to a page with a message."""
 
     http_method_names = ("post",)
 
-    #: The name of the URL of the page.
+    #: The URL name of the page that shows the message.
     return_to = "profile"
 
     @abstractmethod
     def act(self, user: AbstractAccount) -> str:
-        """Call the operation. Returns the message."""
+        """Call the operation, and return the message about its success.
+
+        Raises:
+            StaleUser: the account changed since it was read; the page shows a message about this.
+        """
 
     def post(self, request: HttpRequest) -> HttpResponse:
         try:

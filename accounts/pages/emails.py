@@ -97,7 +97,7 @@ class LinkView(View, ABC):
     def _ended(
         self, request: HttpRequest, reason: object, way_out: tuple[str, object], **more: object
     ) -> HttpResponse:
-        """The page without the button."""
+        """The page of a link that is refused or was followed before, with a way to another page."""
         url_name, label = way_out
         url = reverse(url_name) if url_name else start_page()
         context = {"reason": reason, "url": url, "label": label, **more}
@@ -207,7 +207,7 @@ class EmailChangeConfirmView(LinkView):
             if before and before.is_confirmed:
                 told("email_changed", before, to=before.email)
             if before:
-                told("email_added", before, to=str(before.awaited_email))
+                told("email_added", before, to=str(before.pending_email))
         return user
 
 

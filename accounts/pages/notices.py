@@ -59,8 +59,8 @@ def tell(
 def is_known(request: HttpRequest, user: AbstractAccount) -> bool:
     """Whether `user`, as read before the sign-in, has signed in from this browser before.
 
-    A user who has never signed in counts as known. A browser with another session that has not
-    ended, from the same address, is known as well.
+    Every browser counts as known to a user who has never signed in. A browser also counts as
+    known if one of the account's active sessions has the same browser and address.
     """
     here = sessions.place(**visitor.from_where(request))
     living = (

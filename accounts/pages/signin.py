@@ -33,8 +33,8 @@ from dynamo.auth.addresses import clean_email
 
 
 class SignInView(FormPageMixin, NextPageMixin, auth_views.LoginView):
-    # These are not Django's names, because an admin that is installed before has templates under
-    # those.
+    # The templates of these pages do not have Django's names, because an admin that is installed
+    # before this app has templates with those names.
     template_name = "accounts/login.html"
     authentication_form = SignInForm
 
@@ -114,7 +114,7 @@ class SessionsView(FreshSignInMixin, TemplateView):
 
 
 class SessionEndView(FreshSignInMixin, ButtonView):
-    """Ends a session of the visitor's account. The visitor's own session: signs out."""
+    """Ends a session of the visitor's account. If it is the visitor's own session, signs out."""
 
     return_to = "account_sessions"
 
@@ -130,7 +130,10 @@ class SessionEndView(FreshSignInMixin, ButtonView):
 
 
 class SessionsEndOthersView(FreshSignInMixin, ButtonView):
-    """If the visitor's own session has ended, the others stay."""
+    """Ends all other sessions of the visitor's account.
+
+    If the visitor's own session has ended, the others stay.
+    """
 
     return_to = "account_sessions"
 
@@ -151,7 +154,7 @@ class ForgottenView(FormPageMixin, FormView):
     """Sends a mail to an address, and answers the same whether or not an account has it."""
 
     form_class = AddressForm
-    #: The limit, and the function that sends the mail.
+    #: The name of the limit, and the function that sends the mail.
     kind: str
     send: Callable[[str], None]
 

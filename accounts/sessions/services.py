@@ -7,8 +7,8 @@ session has ended (`accounts.sessions.middleware`). A session ends two weeks (`S
 after its sign-in at the latest.
 
 Every write is one UpdateItem of single entries under a condition that it makes false itself.
-Therefore, a late or repeated write brings no session back. They do not increase `version`, because
-no form depends on them.
+Therefore, a late or repeated write brings no session back. The writes do not increase `version`,
+because no form depends on the sessions.
 
 Code that does not read the map, such as `django.contrib.auth.get_user` or a websocket, compares the
 session auth hash, which contains the account's `sessionEpoch`. `end_all` and `end_others` draw a
@@ -114,8 +114,8 @@ def begin(
 ) -> str:
     """Record a sign-in and its time, end the session `instead_of`, and return the new session's id.
 
-    The writes of `also` are part of the same transaction, at each attempt.
-    Costs 1 request, and 1 more for each simultaneous sign-in to the account.
+    The writes of `also` are part of the same transaction, at each attempt. Costs 1 request, and 1
+    more for each simultaneous sign-in to the account.
 
     Raises:
         StaleUser: the account was deleted, deactivated or given another password since `user` was

@@ -36,9 +36,8 @@ def note_sign_in(user: AbstractAccount, request: HttpRequest | None, **_signal: 
     """Record the sign-in and its session. Without a Django session (tokens), only the time.
 
     The session of `user.session_id` is recorded already: it began with the registration or in
-    `begin_session`.
-    If the visitor was signed in already, the session gets a new key; Django only draws one for an
-    anonymous visitor.
+    `begin_session`. If the visitor was signed in already, the session gets a new key; Django only
+    draws one for an anonymous visitor.
 
     Raises:
         StaleUser: see `accounts.sessions.services.begin`.
@@ -62,7 +61,7 @@ def begin_session(
 ) -> str:
     """Record a session of `user` that begins here, with the writes of `also`. Returns its id.
 
-    If the account's `session_id` is set to it, `login` records no other one.
+    Store the id in `user.session_id` before `login`, which otherwise records another session.
 
     Raises:
         StaleUser: see `accounts.sessions.services.begin`.

@@ -18,11 +18,11 @@ from invoices.document.money import EXACT, minor_units, readable_decimal
 from invoices.document.places import is_currency
 
 MAX_LINES = 200
-#: Characters of all descriptions. The PDF takes 0.3 s of CPU time with this number, in any script.
-#: With the 200,000 that the fields alone allow, it took 1.3 s.
+#: The most characters of all descriptions of an invoice. The PDF takes 0.3 s of CPU time with this
+#: number, in any script. With the 200,000 that the fields alone allow, it took 1.3 s.
 MAX_DESCRIBED = 20_000
-#: The amount is in minor units. It is below 2^53, so programs whose numbers are floats read it
-#: exactly.
+#: The largest gross total, in minor units. It is below 2^53, so programs whose numbers are floats
+#: read it exactly.
 GROSS_MAX = 10**15
 
 #: The tax categories, as stored, and their names.
@@ -180,8 +180,8 @@ def line_nets(
     """The net amounts of `lines`, in minor units; they add up to those of the shares of `sums`.
 
     If prices include tax, the net amount of a share is divided among its lines in proportion, and
-    the remaining units go to the largest remainders. The amounts of a credit note have the other
-    sign.
+    the remaining units go to the largest remainders. A credit note has the same net amounts as its
+    invoice, with the other sign.
     """
     amounts = [line.amount(currency) for line in lines]
     if not prices_include_tax:

@@ -126,7 +126,7 @@ class Number(InputAttribute[Decimal], DecimalAttribute):
         return text if len(self._allowed(readings(text))) < 2 else with_another_decimal(text)
 
     def _allowed(self, plain: list[str]) -> list[str]:
-        """The limits of the numbers that `parse` accepts."""
+        """Those of the numbers in `plain` that `parse` accepts."""
         allowed = []
         for text in plain:
             with suppress(ValidationError):
@@ -265,8 +265,10 @@ def from_wire(document: type, wire: Item, prefix: str = "") -> dict[str, Any]:
 
 @cache
 def _stored_fields(document: object, prefix: str) -> list[tuple[str, InputAttribute[object]]]:
-    """The fields with their stored names: with a `prefix`, `sellerVatId`. The result is cached as
-    well."""
+    """The fields with their stored names, such as `sellerVatId` with the `prefix` "seller".
+
+    The result is cached, as for `fields_of`.
+    """
     return [
         (in_camel_case(f"{prefix}_{item.name}".strip("_")), item) for item in fields_of(document)
     ]

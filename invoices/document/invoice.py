@@ -169,8 +169,7 @@ class Draft(Contents):
     issued_on: date | None = None
 
     def digest(self) -> str:
-        """The SHA-256 of the contents, in hex. Two drafts of the same invoice have the same
-        value."""
+        """The SHA-256 of the contents, in hex: equal for drafts that ask for the same invoice."""
         currency, note, *others = _digested(self)
         contents = [
             _digested(self.customer),

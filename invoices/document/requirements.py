@@ -62,7 +62,7 @@ _NOTHING_TYPED = Contents(
 
 
 class Lack(NamedTuple):
-    """Values that an invoice lacks, or that may be wrong.
+    """A value that an invoice lacks, or one that may be wrong.
 
     `field` belongs to the form or to the profile or, with `line`, to that one of the lines.
     """
@@ -81,8 +81,8 @@ def missing(
 ) -> Iterator[Lack]:
     """What the law requires and `contents` lacks; by default, a form in which nothing was typed.
 
-    Returns nothing if the seller has no country. `is_named` says whether the profile has a name. A
-    username is not one.
+    Yields nothing if the seller has no country. `is_named` says whether the profile has a name; a
+    username does not count.
     """
     country, customer = seller.country, contents.customer
     categories = {line.category for line in contents.lines}

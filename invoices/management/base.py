@@ -42,7 +42,7 @@ class InvoiceCommand(DynamoCommand):
             parser.add_argument(name, **_ARGUMENTS[name])
 
     def show(self, invoice: Invoice, options: dict[str, Any]) -> None:
-        """Print the outcome for the invoice."""
+        """Print the invoice: one line, or JSON with `--json`."""
         self.stdout.write(as_json(invoice) if options["json"] else as_row(invoice))
 
 
@@ -57,7 +57,7 @@ class InvoiceFileCommand(InvoiceCommand):
         parser.add_argument("-o", "--output", metavar="FILE", required=True, help=what)
 
     def content(self, invoice: Invoice) -> bytes:
-        """The contents of the file."""
+        """The contents of the file for `invoice`."""
         raise NotImplementedError
 
     def handle(self, *args: object, **options: Any) -> None:

@@ -208,7 +208,7 @@ def remarks_of(invoice: Invoice) -> Iterator[str]:
 
 
 def is_marked(category: str, invoice: Invoice) -> bool:
-    """Whether Japanese law requires that it is marked as taxed at the reduced rate."""
+    """Whether Japanese law requires a mark on items of `category`: taxed at the reduced rate."""
     is_japanese = invoice.seller.country == _JAPAN or _is_in_japanese(invoice)
     return is_japanese and category == "reduced"
 
@@ -225,7 +225,7 @@ def honorific(invoice: Invoice) -> str:
 
 
 def amount_due(invoice: Invoice) -> str:
-    """The first line of a Japanese invoice; empty on other documents."""
+    """The amount at the top of a Japanese invoice; empty on other documents."""
     if not _is_in_japanese(invoice) or invoice.is_credit_note or invoice.is_voided:
         return ""
     return readable_amount(invoice.totals.gross, invoice.currency)

@@ -307,7 +307,7 @@ YEAR_FILES: dict[str, Callable[[Iterable[Record]], Iterator[bytes]]] = {
 
 
 class _Sink(io.RawIOBase):
-    """Collects what a ZipFile writes until it is taken. The file cannot seek."""
+    """Collects what a ZipFile writes until it is taken. This stream cannot seek."""
 
     _written = b""
 

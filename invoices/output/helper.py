@@ -135,8 +135,8 @@ def compute_here() -> None:
 def run_in_helper(function: Callable[..., Result], *arguments: object, account: str = "") -> Result:
     """What `function`, which is named in a module, returns for `arguments`, in the helper.
 
-    A page passes its turn on in the meantime. Accounts take turns; without one it is another
-    account.
+    A page passes its turn on in the meantime. Accounts take turns. A call without an account counts
+    as an account of its own.
 
     Raises:
         Busy: it did not begin in time.

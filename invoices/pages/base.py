@@ -47,7 +47,7 @@ class OwnInvoicesMixin(LoginRequiredMixin):
         return today(self.user.time_zone)
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """The answer is 404 if the account does not have it."""
+        """Answer 404 if the account does not have the invoice or the customer."""
         try:
             return super().dispatch(request, *args, **kwargs)
         except (exceptions.UnknownInvoice, CustomerItem.DoesNotExist) as error:

@@ -130,8 +130,8 @@ def checks(data: Mapping[str, str]) -> dict[str, object]:
     )
 
 
-#: The fields of the form by the parts of the page. The fields of a part with a title are hidden
-#: until one has a value or an error. Fields that are not named here end the last part.
+#: The fields of the form by the parts of the page. The fields of a part with a title are folded
+#: away unless one has a value or an error. Fields that are not named here end the last part.
 _PARTS: dict[str, tuple[object, tuple[str, ...]]] = {
     "customer": ("", ("customer_name", "customer_address", "customer_country")),
     "more_of_customer": (

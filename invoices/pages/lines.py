@@ -1,6 +1,6 @@
 """Pages that take long: a process makes one at a time for each account.
 
-Further ones of the account wait in its line. While they wait, they return their turns to pages of
+Further pages of the account wait in its line. While they wait, they pass their turns on to pages of
 other accounts. Nothing is sent to DynamoDB.
 """
 

@@ -47,7 +47,7 @@ MOST_SUBJECTS = 10_000
 class LocalLimit:
     """At most `times` requests of each subject in a window of `seconds`, in each process.
 
-    Kept in memory, for pages that must not send a request to DynamoDB.
+    The counts are kept in memory, for pages that must not send a request to DynamoDB.
     """
 
     def __init__(self, times: int, seconds: int) -> None:
@@ -276,8 +276,8 @@ class PreviewView(View):
     """The amounts of a form that is not sent yet, and what it lacks, as JSON:
     `{"lines": […], "totals": "<dl>…", "checks": "<div>…"}`.
 
-    Every visitor with a page's token may send the request: the answer depends only on its contents.
-    Therefore, it costs no request to DynamoDB.
+    Every visitor may send the form, with the CSRF token of a page, because the answer depends only
+    on what is sent. It costs no request to DynamoDB.
     """
 
     http_method_names = ("options", "post")

@@ -84,8 +84,8 @@ def add_customer(account: str, customer: Customer, *, request_id: str) -> Custom
             values = _values_of(replace(customer, number=str(number)))
             with Transaction() as write:
                 item = CustomerItem(account, request_id, **values).insert(write=write)
-                # All that were counted had lower numbers, and each addition draws one. This shows
-                # that no customer was added since.
+                # Each addition draws a number and requires that no later one is drawn. Therefore,
+                # no other customer is added between the count and this write.
                 is_last = Path("currentValue") == number
                 write.check(Counter(counter), is_last, otherwise=_Overtaken())
                 exists = account_model().pk.exists()

@@ -24,11 +24,12 @@ from invoices.store.records import STANDINGS, Record, from_item, standing_of
 
 PAGE_SIZE = 50
 
-#: The most requests of a list, for 800 invoices of a search or 4 MB. The page then offers a link.
+#: A list sends at most this many requests, for 800 invoices of a search or 4 MB, and then offers a
+#: link to the rest.
 MAX_REQUESTS = 5
 SEARCH_PAGE_SIZE = 200
-#: A search ends after this number of years without an invoice. Few laws require that they are kept
-#: for longer.
+#: A search ends after this number of years without an invoice. Few laws require that invoices are
+#: kept for longer.
 SEARCHED_YEARS = 10
 
 

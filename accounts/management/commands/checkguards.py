@@ -3,7 +3,7 @@ from dynamo.management.commands import checkunique
 
 
 def _settled_by() -> str:
-    """The call that changes the unique values of an account."""
+    """The commands and calls that change the unique values of an account."""
     uniques = account_model().uniques()
     commands = {("email",): "changeemail", ("username",): "changeusername"}
     named = " or ".join(command for names, command in commands.items() if names in uniques)

@@ -23,7 +23,7 @@ class Command(DynamoCommand):
         for name, field in AccountForm().fields.items():
             option = f"--{name.replace('_', '-')}"
             parser.add_argument(option, required=field.required, default="")
-        # Without a terminal, the command cannot ask.
+        # Without a terminal, the command cannot ask for the password.
         source = parser.add_mutually_exclusive_group(required=not sys.stdin.isatty())
         source.add_argument(
             "--password-stdin", action="store_true", help="read the password from a line of stdin"

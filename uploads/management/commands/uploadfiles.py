@@ -97,7 +97,8 @@ class Command(DynamoCommand):
         if self.dry_run:
             # HeadObject does not tell a missing bucket from a missing object.
             s3.check_bucket(to.bucket, to.key_prefix)
-            claims.read(to.url_for(""))  # if DynamoDB does not answer, it is said once
+            # If DynamoDB does not answer, the error is reported once, and not for each file.
+            claims.read(to.url_for(""))
         shown = sys.stderr.isatty()
         with (
             stop_on_signals() as stop,
