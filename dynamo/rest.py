@@ -93,6 +93,9 @@ SEPARATOR = ","
 #: number has at most 64 bits, because Redis counts with these.
 _WINDOW = 10**9
 
+#: How often a throttle tries to count: its window may end between two requests to the cache.
+_ATTEMPTS = 5
+
 
 class ItemChanged(APIException):
     status_code = status.HTTP_412_PRECONDITION_FAILED
@@ -426,7 +429,7 @@ class SimpleRateThrottle(throttling.SimpleRateThrottle):
         return bool(number <= self.num_requests)
 
     def _count(self, key: str) -> int:
-        while True:
+        for _attempt in range(_ATTEMPTS):
             with suppress(ValueError):
                 counted: int = self.cache.incr(key)
                 return counted
@@ -434,6 +437,7 @@ class SimpleRateThrottle(throttling.SimpleRateThrottle):
             first = math.ceil(self.timer() + self.duration) * _WINDOW + 1
             if self.cache.add(key, first, self.duration):
                 return first
+        raise ImproperlyConfigured(f"The cache has another value than a count under {key!r}.")
 
     def wait(self) -> float:
         """The seconds until the window ends: `Retry-After`."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 from django.urls import include, path
@@ -471,6 +472,17 @@ def test_a_throttle_costs_one_request_and_two_at_the_beginning_of_a_window() -> 
         with collect(keep_calls=True) as tally:
             get()
         assert [call.operation for call in tally.calls] == [*operations, "Scan"]
+
+
+def test_a_throttle_refuses_a_cache_that_has_another_value_than_a_count() -> None:
+    class Named(OfUser):
+        def get_cache_key(self, _request: object, _view: object) -> str:
+            return "a-key"
+
+    cache.set("a-key", "a text")
+
+    with pytest.raises(ImproperlyConfigured, match="another value than a count"):
+        answers(Named)()
 
 
 def test_schemas_show_no_docstrings_of_the_library() -> None:
