@@ -8,34 +8,22 @@ package of the same name as ours. So `worker` is imported from its folder.
 from __future__ import annotations
 
 import json
-import os
 
 import django
 from django.conf import settings
 from registrant import HASH, next_registrant
-from worker import Cost, Operation, options_of, work
+from worker import Cost, Operation, options_of, postgres_settings, work
 
 settings.configure(
-    INSTALLED_APPS=["sequences"],
-    DATABASES={
-        "default": {
-            "ENGINE": "django.db.backends.postgresql",
-            "NAME": "postgres",
-            "USER": os.environ["BENCH_PG_USER"],
-            "HOST": "127.0.0.1",
-            "PORT": os.environ["BENCH_PG_PORT"],
-            "CONN_MAX_AGE": None,
-        }
-    },
-    USE_TZ=True,
+    INSTALLED_APPS=["sequences"], DATABASES=postgres_settings(CONN_MAX_AGE=None), USE_TZ=True
 )
 django.setup()
 
-from django.core.management import call_command  # noqa: E402
-from django.db import IntegrityError, connection, models, transaction  # noqa: E402
-from django.utils import timezone  # noqa: E402
+from django.core.management import call_command
+from django.db import IntegrityError, connection, models, transaction
+from django.utils import timezone
 
-from sequences import get_next_value  # noqa: E402
+from sequences import get_next_value
 
 
 class Account(models.Model):  # noqa: DJ008 - never printed

@@ -18,22 +18,22 @@ import django
 
 django.setup()
 
-import boto3  # noqa: E402 - after the settings
-import urllib3  # noqa: E402
-from botocore.config import Config  # noqa: E402
-from pynamodb.attributes import BooleanAttribute, NumberAttribute, UnicodeAttribute  # noqa: E402
-from pynamodb.connection import Connection  # noqa: E402
-from pynamodb.exceptions import TransactWriteError  # noqa: E402
-from pynamodb.models import Model  # noqa: E402
-from pynamodb.transactions import TransactWrite  # noqa: E402
+import boto3
+import urllib3
+from botocore.config import Config
+from pynamodb.attributes import BooleanAttribute, NumberAttribute, UnicodeAttribute
+from pynamodb.connection import Connection
+from pynamodb.exceptions import TransactWriteError
+from pynamodb.models import Model
+from pynamodb.transactions import TransactWrite
 
-from accounts import services  # noqa: E402
-from accounts.exceptions import AccountError  # noqa: E402
-from accounts.models import User  # noqa: E402
-from benchmarks.registrant import HASH, Registrant, next_registrant  # noqa: E402
-from benchmarks.worker import Cost, Operation, options_of, work  # noqa: E402
-from dynamo.exceptions import Refused  # noqa: E402
-from dynamo.signals import request_sent  # noqa: E402
+from accounts import services
+from accounts.exceptions import AccountError
+from accounts.models import User
+from benchmarks.registrant import HASH, Registrant, next_registrant
+from benchmarks.worker import Cost, Operation, options_of, work
+from dynamo.exceptions import Refused
+from dynamo.signals import request_sent
 
 TABLE = User.table()
 REGION = os.environ["AWS_REGION"]

@@ -12,19 +12,19 @@ import django
 
 django.setup()
 
-import boto3  # noqa: E402 - after the settings
-from botocore.config import Config  # noqa: E402
-from botocore.exceptions import ClientError  # noqa: E402
+import boto3
+from botocore.config import Config
+from botocore.exceptions import ClientError
 
-from benchmarks.worker import Cost, Operation, options_of, work  # noqa: E402
-from dynamo.signals import request_sent  # noqa: E402
-from invoices.document.amounts import Line  # noqa: E402
-from invoices.document.invoice import Customer, Draft, Seller, draw_up  # noqa: E402
-from invoices.models import InvoiceItem  # noqa: E402
-from invoices.store.issuing import issue_invoice, today  # noqa: E402
-from invoices.store.records import to_item  # noqa: E402
-from sequences.counters import next_value  # noqa: E402
-from sequences.models import Counter  # noqa: E402
+from benchmarks.worker import Cost, Operation, options_of, work
+from dynamo.signals import request_sent
+from invoices.document.amounts import Line
+from invoices.document.invoice import Customer, Draft, Seller, draw_up
+from invoices.models import InvoiceItem
+from invoices.store.issuing import issue_invoice, today
+from invoices.store.records import to_item
+from sequences.counters import next_value
+from sequences.models import Counter
 
 DRAFT = Draft(
     Customer("A customer", "1 Road\nTown"),
@@ -62,7 +62,7 @@ def plain_transaction(account: str) -> None:
             COST.note(_bare.transact_write_items(**_plain_request(key, last, item)))
         except ClientError:
             COST.note({})
-            time.sleep(random.uniform(0, min(0.5, 0.005 * 2**attempt)))  # noqa: S311
+            time.sleep(random.uniform(0, min(0.5, 0.005 * 2**attempt)))  # noqa: S311 - no secret
         else:
             return
     raise SystemExit("the plain transaction starved")

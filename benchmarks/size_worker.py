@@ -20,21 +20,21 @@ import django
 
 django.setup()
 
-from django.contrib.auth.hashers import make_password  # noqa: E402 - after the settings
-from django.test import Client  # noqa: E402
+from django.contrib.auth.hashers import make_password
+from django.test import Client
 
-from accounts.models import User  # noqa: E402
-from benchmarks.size import PASSWORD  # noqa: E402
-from benchmarks.worker import Cost  # noqa: E402
-from dynamo.client import bulk  # noqa: E402
-from dynamo.client.bulk import write_batches  # noqa: E402
-from dynamo.signals import request_sent  # noqa: E402
-from dynamo.wire.types import Item  # noqa: E402
-from invoices.document.amounts import Line  # noqa: E402
-from invoices.document.invoice import Customer, Draft, Invoice, Seller, draw_up  # noqa: E402
-from invoices.models import InvoiceItem  # noqa: E402
-from invoices.store.records import to_item  # noqa: E402
-from sequences.models import Counter  # noqa: E402
+from accounts.models import User
+from benchmarks.size import PASSWORD
+from benchmarks.worker import Cost
+from dynamo.client import bulk
+from dynamo.client.bulk import write_batches
+from dynamo.signals import request_sent
+from dynamo.wire.types import Item
+from invoices.document.amounts import Line
+from invoices.document.invoice import Customer, Draft, Invoice, Seller, draw_up
+from invoices.models import InvoiceItem
+from invoices.store.records import to_item
+from sequences.models import Counter
 
 DRAFT = Draft(
     Customer("A customer", "1 Road\nTown"),

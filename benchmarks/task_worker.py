@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks.worker import Cost, work
+from benchmarks.worker import Cost, postgres_settings, work
 
 #: How many tasks a second `pace` enqueues: the worker is busy, and keeps up.
 PER_SECOND = 50
@@ -32,47 +32,47 @@ def note(enqueued_at: float) -> None:
         file.write(f"{enqueued_at} {began}\n")
 
 
-class Outbox:
+class DjangosTasks:
+    """A contender with the interface of Django's tasks, whose `task` is in `package`."""
+
+    def __init__(self, package: str, worker: str, **settings: Any) -> None:
+        import django
+        from django.conf import settings as configured
+
+        configured.configure(USE_TZ=True, LOGGING_CONFIG=None, **settings)
+        django.setup()
+        self.note: Any = import_module(package).task(note)
+        # Workers find the task by the path of its function.
+        vars(sys.modules["__main__"])["note"] = self.note
+        self._worker = worker
+
+    def enqueue(self) -> None:
+        self.note.enqueue(time.time())
+
+    def work(self) -> None:
+        _command(self._worker)
+
+
+class Outbox(DjangosTasks):
     def __init__(self) -> None:
-        _configure(
+        super().__init__(
+            "outbox",
+            "runtasks",
             INSTALLED_APPS=["dynamo", "locks", "outbox"],
             TASKS={"default": {"BACKEND": "outbox.TaskBackend"}},
             DEBUG=False,
         )
-        self.note: Any = import_module("outbox").task(note)
-        _publish(self.note)
-
-    def enqueue(self) -> None:
-        self.note.enqueue(time.time())
-
-    def work(self) -> None:
-        _command("runtasks")
 
 
-class DjangoTasksDb:
+class DjangoTasksDb(DjangosTasks):
     def __init__(self) -> None:
-        _configure(
+        super().__init__(
+            "django_tasks",
+            "db_worker",
             INSTALLED_APPS=["django_tasks", "django_tasks_db"],
             TASKS={"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}},
-            DATABASES={
-                "default": {
-                    "ENGINE": "django.db.backends.postgresql",
-                    "NAME": "postgres",
-                    "USER": os.environ["BENCH_PG_USER"],
-                    "HOST": "127.0.0.1",
-                    "PORT": os.environ["BENCH_PG_PORT"],
-                    "CONN_MAX_AGE": None,
-                }
-            },
+            DATABASES=postgres_settings(CONN_MAX_AGE=None),
         )
-        self.note: Any = import_module("django_tasks").task(note)
-        _publish(self.note)
-
-    def enqueue(self) -> None:
-        self.note.enqueue(time.time())
-
-    def work(self) -> None:
-        _command("db_worker")
 
     def setup(self) -> None:
         _command("migrate", verbosity=0)
@@ -99,19 +99,6 @@ class Celery:
 
 
 CONTENDERS: dict[str, Any] = {"outbox": Outbox, "django-tasks-db": DjangoTasksDb, "celery": Celery}
-
-
-def _configure(**settings: Any) -> None:
-    import django
-    from django.conf import settings as configured
-
-    configured.configure(USE_TZ=True, LOGGING_CONFIG=None, **settings)
-    django.setup()
-
-
-def _publish(task: Any) -> None:
-    """Let workers find the task by the path of its function."""
-    vars(sys.modules["__main__"])["note"] = task
 
 
 def _command(name: str, **options: Any) -> None:

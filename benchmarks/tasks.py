@@ -1,8 +1,8 @@
 """How fast are background tasks enqueued and run? `python -m benchmarks.tasks [rounds]`
 
-Beside `outbox` on dynoxide: django-tasks-db on PostgreSQL, and Celery with Redis. Each worker is a
-process with the defaults of its contender; for Celery, one command with as many processes. The task
-writes a line into a file.
+It compares `outbox` on dynoxide, django-tasks-db on PostgreSQL, and Celery with Redis. Each worker
+is a process with the defaults of its contender; for Celery, one command with as many processes. The
+task writes a line into a file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmarks.harness import Contender, Load, measure
 
 WORKERS = (1, 4)
 ENQUEUED, RUN, PACED = 1_000, 1_500, 300
-#: So that the worker has begun.
+#: How many tasks run first, so that the worker has started.
 BEFORE = 10
 PATIENCE_SECONDS = 300
 
@@ -69,7 +69,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Figures:
-    """Of one round, or the medians of all."""
+    """The results of one round."""
 
     enqueued_by_1: float
     enqueued_by_4: float
@@ -110,7 +110,7 @@ def wait_for(notes: Path, tasks: int) -> dict[str, list[tuple[float, float]]]:
 
 
 def rate_of_runs(queue: Queue, workers: int) -> float:
-    """How many of the tasks that wait are run per second, from when all processes run some."""
+    """How many waiting tasks are run per second, measured once every process has run one."""
     queue.empty()
     queue.enqueue(4, RUN)
     with tempfile.TemporaryDirectory() as folder, queue.workers(workers, Path(folder)):
@@ -126,7 +126,7 @@ def latencies(queue: Queue) -> list[float]:
     queue.empty()
     with tempfile.TemporaryDirectory() as folder, queue.workers(1, Path(folder)):
         queue.enqueue(1, BEFORE)
-        # With that of the warm-up.
+        # One more, which the warm-up enqueued.
         wait_for(Path(folder), BEFORE + 1)
         pace = queue.command("pace", f"--operations={PACED}")
         subprocess.run(pace, env=queue.env, check=True)
@@ -178,7 +178,7 @@ def main() -> None:
     print(f"\n| | {' | '.join(results)} |\n|---|{'---:|' * len(results)}")
     for field in fields(Figures):
         medians = (
-            statistics.median(getattr(each, field.name) for each in runs)
+            statistics.median(getattr(figures, field.name) for figures in runs)
             for runs in results.values()
         )
         print(f"| {LABELS[field.name]} | {' | '.join(f'{value:,.0f}' for value in medians)} |")

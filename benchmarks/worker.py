@@ -41,6 +41,18 @@ class Cost:
         self.requests, self.units = 0, 0.0
 
 
+def postgres_settings(**more: Any) -> dict[str, dict[str, Any]]:
+    """DATABASES for the cluster of `benchmarks.peers.postgres`."""
+    database = {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": "postgres",
+        "USER": os.environ["BENCH_PG_USER"],
+        "HOST": "127.0.0.1",
+        "PORT": os.environ["BENCH_PG_PORT"],
+    }
+    return {"default": database | more}
+
+
 def options_of(contenders: Iterable[str]) -> argparse.Namespace:
     """The options of the command line: `contender`, `threads`, `operations`, `name`."""
     parser = argparse.ArgumentParser()

@@ -49,7 +49,7 @@ class ErrorWithValues(Exception):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        # A class without further values is created like its base.
+        # A class that adds no values keeps the constructor of its base.
         dataclass(eq=False, repr=False, init=bool(get_annotations(cls)))(cls)
 
     def __post_init__(self) -> None:
@@ -242,8 +242,7 @@ class TransactionCancelled(DynamoError):
 
 
 class TransactionConflict(DynamoError):
-    """A transaction met another one, or was throttled. Nothing was written, and no condition was
-    checked.
+    """A transaction met another one, or was throttled. Nothing was written or checked.
 
     Raised only for `repeat_conflicts=False`: otherwise the transaction is repeated.
     """

@@ -16,7 +16,7 @@ A form keeps the promises of its model across pages, by a hidden field:
   since, the form is refused, whatever the view has read: it keeps what was typed, shows what is
   stored now, and can be sent again. If what was typed is stored already, it is a success.
 
-Therefore, a template shows the hidden fields, as `{{ form }}` does. Taken values are errors at
+A template must therefore show the hidden fields, as `{{ form }}` does. Taken values are errors at
 their fields. `null=True` and `default=""` mean that a field is not required. Unlike in Django,
 `save(commit=False)` is refused: set further values on `form.instance`.
 """
@@ -73,8 +73,8 @@ STORED = _("Stored now: %(value)s")
 TOO_LARGE = _("This is too large to be stored.")
 
 if TYPE_CHECKING:
-    # Python has defaults since 3.13. The defaults let apps leave the model out: `class
-    # Members(ListView)`.
+    # Type variables have defaults since Python 3.13. With them, apps can leave the model out, as in
+    # `class Members(ListView)`.
     from typing_extensions import TypeVar as WithDefault
 
     M = WithDefault("M", bound=Model, default=Any)
@@ -169,7 +169,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
     instance: M
 
     if TYPE_CHECKING:
-
+        # A method of Django that its stubs lack.
         def _update_errors(self, errors: Invalid) -> None: ...
 
     def __init__(self, *args: Any, **options: Any) -> None:

@@ -260,7 +260,7 @@ class LongSelect(forms.Select):
         return SafeString(f"<select{flatatt(own)}>{marked}</select>")
 
     def use_required_attribute(self, initial: object) -> bool:
-        """As in Django, only if the first option is empty."""
+        """True only if the first option is empty, as in Django."""
         options = self._options()
         is_first_empty = bool(options) and not options[0][0]
         return is_first_empty and forms.Widget.use_required_attribute(self, initial)

@@ -25,7 +25,7 @@ TEMPLATE = "503.html"
 #: The field of a form that has its CSRF token.
 TOKEN = "csrfmiddlewaretoken"  # noqa: S105 - a field's name
 
-#: The text for a project without the template.
+#: The page of a project without the template.
 PLAIN_PAGE = """<!doctype html>
 <html lang="en">
 <head>

@@ -16,8 +16,8 @@
 
 Everything else is the framework's. The write decides what is refused:
 
-    400                a value is not valid, another item has a unique value, or there is no item
-                       for a reference (at its field)
+    400                a value is not valid, another item has a unique value, or the item of a
+                       reference does not exist (at its field)
     404                no such item, or it is in another partition
     412                the item changed since the client read it (`If-Match`), or meanwhile
     422                the `Idempotency-Key` made an item before, with other values
@@ -26,7 +26,7 @@ Everything else is the framework's. The write decides what is refused:
 Each item has its version as `ETag`. A `POST` with an `Idempotency-Key` creates one item, however
 often it is sent; the keys of two users are different.
 
-Throttles count with the cache, exactly:
+Throttles count exactly, in the cache:
 
     REST_FRAMEWORK = {
         "DEFAULT_THROTTLE_CLASSES": ["dynamo.rest.UserRateThrottle"],
@@ -221,7 +221,7 @@ class CursorPagination(BasePagination):
         return Response({"next": following, "results": data})
 
     def get_paginated_response_schema(self, schema: object) -> dict[str, object]:
-        """Describes the parameters for OpenAPI."""
+        """The schema of an answer, for OpenAPI."""
         following = {"type": "string", "nullable": True, "format": "uri"}
         return {
             "type": "object",
@@ -230,7 +230,7 @@ class CursorPagination(BasePagination):
         }
 
     def get_schema_operation_parameters(self, view: object) -> list[dict[str, object]]:
-        """Describes the parameters for OpenAPI."""
+        """The query parameters, for OpenAPI."""
         cursor = {"name": self.cursor_query_param, "required": False, "in": "query"}
         return [{**cursor, "schema": {"type": "string"}}]
 
@@ -287,8 +287,10 @@ class ModelMixin(_View):
         return self.serializer_class.Meta.model
 
     def get_partition(self) -> object:
-        """The partition whose items exist here; None for all. The default is the value in the
-        URL."""
+        """The partition whose items exist here; None for all.
+
+        By default it is `partition` of the class, or else the value in the URL.
+        """
         return self.kwargs.get(self._partition_name()) if self.partition is None else self.partition
 
     def _partition_name(self) -> str:

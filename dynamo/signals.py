@@ -18,5 +18,6 @@ request_sent = Signal()
 #: Sent by `dynamo.test` after it emptied the tables: forget what was read or written before.
 tables_emptied = Signal()
 
-#: Sent by `runserver` in the process that serves, before it does: for threads next to the pages.
+#: Sent by `runserver` in the process that serves pages, before it does, so that receivers can start
+#: threads in it.
 serving = Signal()

@@ -79,7 +79,7 @@ def _composed(
 
     @wraps(method)
     def call(self: Transaction, item: PlainModel, /, *args: P.args, **options: P.kwargs) -> None:
-        # A check breaks no rule, but the call does not show its purpose.
+        # A check writes nothing, but only `otherwise` says what its refusal means.
         if verb != "check" or "otherwise" not in options:
             item.refuse_raw_write(verb)
         method(self, item, *args, **options)

@@ -68,7 +68,7 @@ else:
 
 SUCCESS_URL = "success_url"
 
-#: Options that have no effect on a page of DynamoDB.
+#: Options and methods of Django's list that have no effect on a page of DynamoDB.
 _PAGINATION = ("paginate_orphans", "get_paginate_orphans", "paginator_class", "get_paginator")
 
 #: For the type checker: the generic view that a mixin is used with.
@@ -282,8 +282,10 @@ class DeleteMixin(UpdateMixin[M, F]):
         return {**super().get_form_kwargs(), "instance": self.object}
 
     def get_form(self, form_class: object = None) -> F:
-        """The form has a hidden field for the success URL, which cannot be made from a deleted
-        item."""
+        """The form, with a hidden field for the success URL.
+
+        If the item was deleted in the meantime, the URL cannot be made from its values.
+        """
         form = super().get_form(form_class)
         form.fields[SUCCESS_URL] = forms.CharField(widget=forms.HiddenInput, required=False)
         if self.request.method == "GET":

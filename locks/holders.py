@@ -38,6 +38,7 @@ class ProcessLease:
     def __init__(self, prefix: str, lease_seconds: float = LEASE_SECONDS) -> None:
         self._prefix = prefix
         self._lease_seconds = lease_seconds
+        # The first lock is made later, but wrong options are an error here.
         self._new_lock()
         self._lease: Lease | None = None
         self._changing = threading.Lock()
@@ -45,9 +46,9 @@ class ProcessLease:
     def current(self) -> Lease:
         """The lease, which is acquired if there is none or it was lost.
 
-        The new lock has a new name, so the items claimed under a lost lease belong to a process
-        that has ended. Costs nothing, or 1 request and 1 write unit, twice that to replace a lost
-        lease.
+        The new lock has a new name. Items claimed under a lost lease still name the old one, so
+        other processes take them over. Costs nothing, or 1 request and 1 write unit, twice that to
+        replace a lost lease.
 
         Raises:
             Unavailable: DynamoDB did not answer.

@@ -67,7 +67,7 @@ ENDING_SECONDS = 2.0
 
 class _State(Enum):
     HELD = "held"
-    #: True after `release` was called, even if it got no answer.
+    #: `release` was called, even if its request got no answer.
     RELEASED = "released"
     LOST = "lost"
 
@@ -112,11 +112,11 @@ class Lease(AltersData):
         self.failures = 0
         self._state = _State.HELD
         self._why_lost = ""
-        # The lock for the next two attributes.
+        # Held to change `_state` and `_why_lost`.
         self._changing = threading.Lock()
         self._pid = os.getpid()
-        # The record versions that our requests may have stored. Empty when the lock is not ours any
-        # more.
+        # The record versions that our requests may have stored. Empty once an answer showed that
+        # the lock is released or not ours.
         self._versions = [version]
         # Renewals and the release are sent one at a time: each needs the version of the last one.
         self._writing = threading.Lock()
@@ -386,7 +386,7 @@ class _Heartbeats:
             self._put_off(lease, lease.renewal_due_at)
 
     def _retry_later(self, lease: Lease, error: Exception) -> None:
-        """Renew `lease` after a pause; its own clock shows when it is over."""
+        """Renew `lease` after a pause, which ends at the latest when the lease is over."""
         if not lease.failures:
             log.warning("The lease on %r is not renewed yet: %s", lease.name, error)
         pause = max(pause_seconds(lease.failures), lease.lease_seconds / MOST_FAILURES)

@@ -209,9 +209,8 @@ def break_lock(
 
     From then on the holder's renewals are refused, and so are transactions with `Lease.hold_in`.
     The holder learns it at its next renewal, so if it still runs, break its lock only if the system
-    that the lock protects compares fencing tokens. The stored token stays, so that of the next
-    holder is higher. With `as_seen`, the lock is broken only if it still has the holder that was
-    seen.
+    that the lock protects compares fencing tokens. The stored token stays, and the next holder gets
+    a higher one. With `as_seen`, the lock is broken only if it still has the holder that was seen.
 
     Costs 2 requests, 1 read and 1 write unit; the same again if the holder renewed in between.
 
@@ -227,7 +226,8 @@ def break_lock(
         item = _read(name)
         view = view_of(item)
         if sent is not None and view.holding != sent.holding:
-            # That holder has ended. Our request, whose reply was lost, may have done it.
+            # That holder no longer has the lock. Our request, whose reply was lost, may have
+            # broken it.
             return sent.state
         if as_seen is not None and view.holding != as_seen.holding:
             raise LockChanged(name)
@@ -275,7 +275,7 @@ def _text(item: Item, attribute: str) -> str | None:
 
 
 def _read_as(kind: Callable[[str], Value], text: str | None) -> Value | None:
-    """The value of the text; None without a text, or if the text is not such a value."""
+    """The value that the text represents; None without a text, or if `kind` refuses it."""
     try:
         return None if text is None else kind(text)
     except (DamagedItem, ValueError):

@@ -18,7 +18,7 @@ class OutboxConfig(AppConfig):
 
     def ready(self) -> None:
         """Nothing here imports models."""
-        from outbox import checks  # noqa: F401
+        from outbox import checks  # noqa: F401 - registers them
 
         serving.connect(self._run_tasks)
 

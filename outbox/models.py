@@ -77,7 +77,7 @@ class TaskItem(Model):
     place = JSONAttribute(null=True)
     expires = IntegerAttribute(null=True)
 
-    #: Of a task: its record, as it was read with it. This value is not stored.
+    #: The record of a task, as it was read together with the task. It is not stored here.
     record: "TaskItem | None" = None
 
     def copied(self, **values: object) -> "TaskItem":

@@ -4,8 +4,8 @@
 
 Each worker looks at its clock and enqueues what is due. An item for each schedule has the time that
 was enqueued last; it changes in the transaction that stores the task, so each time is enqueued
-once. If no worker ran at several times, only the latest one is enqueued. A new schedule begins with
-its next time. Times are in TIME_ZONE.
+once. If several times passed while no worker ran, only the latest one is enqueued. A new schedule
+begins with its next time. Times are in TIME_ZONE.
 """
 
 import logging

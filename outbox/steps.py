@@ -56,7 +56,7 @@ from outbox.tasks import Retry, new_result
 MOST_BYTES = ITEM_MAX_BYTES - 80 * 1024
 #: The last errors that a record keeps, and the last characters of each traceback.
 MOST_ERRORS, ERROR_MAX_LENGTH = 10, 4_000
-#: All of them, as JSON. A character can have six bytes there.
+#: The limit of all errors of a record together, as JSON, where a character can take six bytes.
 ERRORS_MAX_BYTES = 64 * 1024
 
 #: A task that has waited for this time shows that no worker runs, or too few.
@@ -195,7 +195,7 @@ def error_texts(error: BaseException) -> tuple[str, str]:
     """The path of the class, and the end of the traceback."""
     kind = type(error)
     text = "".join(format_exception(error))[-ERROR_MAX_LENGTH:]
-    # A text may have halves of characters, such as the name of a file, which cannot be stored.
+    # The text may have lone surrogates, for example from a file name, which cannot be stored.
     storable = text.encode(errors="backslashreplace").decode()
     return f"{kind.__module__}.{kind.__qualname__}", storable
 

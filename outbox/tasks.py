@@ -32,6 +32,10 @@ class Retry:
       twice as long. The time is random, from 0 on.
     - `longest`: the limit of these times.
     - `never`: errors after which nothing is repeated: classes, or their paths as texts.
+
+    Raises:
+        ValueError: `attempts` is less than 1, or a time is negative.
+        TypeError: `never` is a text, not a list.
     """
 
     attempts: int = 5
@@ -47,7 +51,7 @@ class Retry:
         object.__setattr__(self, "never", tuple(self.never))
 
     def never_repeated(self, *, strict: bool = False) -> tuple[type[BaseException], ...]:
-        """The classes of `never`. An error whose class cannot be imported was not raised.
+        """The classes of `never`, without those that cannot be imported: they were not raised.
 
         Raises:
             ImportError: with `strict`, a path does not lead to a class.
@@ -62,8 +66,10 @@ class Retry:
         return tuple(found)
 
     def pause(self, failures: int, error: BaseException) -> float | None:
-        """The seconds to wait after the given number of failed attempts. None: the task has failed
-        for good."""
+        """The seconds until the next attempt after `failures` failed ones, the last with `error`.
+
+        None: the task has failed for good.
+        """
         if failures >= self.attempts or isinstance(error, self.never_repeated()):
             return None
         # Full jitter: tasks that failed together are not repeated together.
@@ -80,7 +86,7 @@ class Task(base.Task):
     - `retry`: when failed attempts are repeated. OPTIONS["RETRY"] of the backend has precedence.
     """
 
-    # Django's have no defaults on 6.0.
+    # The fields of Django's class have no defaults on 6.0.
     priority: int = 0
     queue_name: str = "default"
     backend: str = "default"
@@ -92,7 +98,11 @@ class Task(base.Task):
     def using(
         self, *, write: Transaction | None = None, request_id: object = None, **changes: Any
     ) -> "Task":
-        """Django's task, with `write` and `request_id`."""
+        """A copy of the task with other options, as in Django, or with `write` or `request_id`.
+
+        Raises:
+            ValueError: the request id is empty.
+        """
         changed = base.Task.using(self, **changes)
         if write is not None:
             changed = replace(changed, write=write)
@@ -131,7 +141,7 @@ class Task(base.Task):
         return await self.get_backend().aenqueue(self, args, kwargs)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Django's decorator, with our context also for other backends."""
+        """Call the function, as in Django. It gets our context on other backends as well."""
         if self.takes_context and not isinstance(args[0], TaskContext):
             args = TaskContext(task_result=args[0].task_result), *args[1:]
         return base.Task.call(self, *args, **kwargs)

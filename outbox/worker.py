@@ -212,7 +212,7 @@ class Worker:
         return found
 
     def _hand_out(self, items: list[TaskItem]) -> bool:
-        """Give `items` to threads as these get free. Returns whether a thread got one."""
+        """Give `items` to threads as these become free. Returns whether a thread got one."""
         fresh_until = clock_now() + FRESH_SECONDS
         has_given = False
         for item in items:
@@ -273,7 +273,8 @@ class Worker:
                     for item in items:
                         has_recovered |= _recover(item)
             except Exception as error:
-                # A task that cannot be placed again holds up no other one, nor the end of `once`.
+                # A task that cannot be placed again must not stop the other ones, or keep a run
+                # with `once` from ending.
                 is_bug = not isinstance(error, DynamoError)
                 text = "Tasks of the worker %s are left to be repeated: %s"
                 log.warning(text, holder.lease, error, exc_info=is_bug)

@@ -62,8 +62,8 @@ Strategy = Literal["atomic", "optimistic"]
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 NUMBERS_END = 10**38
 
-#: Only calls that move a counter by less than this share a request. A larger number may have more
-#: than 38 digits, and then only this call must be refused.
+#: Only calls that move a counter by less than this share a request. A larger move may bring the
+#: counter to more than 38 digits, and then only that call must be refused.
 SHARED_SPAN = 10**18
 
 
@@ -171,7 +171,7 @@ def next_value(
     return Sequence(name, initial_value, increment, reset_value, strategy).next_value()
 
 
-#: Tasks that wait for the same counter share a request.
+#: The asyncio tasks that wait for the same counter share a request.
 anext_value = asynchronous(next_value)
 
 

@@ -274,7 +274,7 @@ def read_head(model: Model, series: str) -> Head:
 
 
 def head_of(series: str, model: Model, counter: Item | None) -> Head:
-    """The head in the item of a counter; number 0 if the item is absent.
+    """The head that the item of a counter stores; number 0 if the item is absent.
 
     Raises:
         DamagedSeries: it does not hold a whole number, or its last value is not usable.

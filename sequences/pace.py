@@ -51,7 +51,7 @@ class Pace:
     throttled: int = 0
 
     def won(self, now: float, took_seconds: float) -> Pace:
-        """The pace after a group that was committed, with its duration."""
+        """The pace after a group that was committed within `took_seconds`."""
         attempt = self._attempt_seconds(took_seconds)
         width = max(NARROWEST, self.width * NARROWER)
         if now > self.rivalry_ends_at:

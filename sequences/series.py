@@ -51,7 +51,7 @@ Key = tuple[type[NumberedModel], str]
 
 #: How many series a process remembers. A series that was forgotten costs one more read.
 REMEMBERED_SERIES = 10_000
-#: The highest first number of a series. Its numbers then stay exact in every program.
+#: The highest first number of a series, so that its numbers stay exact in every program.
 _LAST_START = 10**15 - 1
 #: The most bytes that a number in an item needs in addition to the 0 that it replaces.
 NUMBER_BYTES = 21
@@ -172,6 +172,7 @@ def start_series(
     Raises:
         SeriesStarted: the series has items, or begins at another number.
         ValueError: `series` cannot be part of a key, or `at` is not a number of 1 to 15 digits.
+        TypeError: `model` is not a `NumberedItem`, `series` not a text, or `at` not an integer.
     """
     _checked_guard_key(model, series, "start")
     kind: type = type(at)
@@ -192,7 +193,7 @@ def start_series(
         write.add(Write(counter, {"Update": request}, otherwise))
 
 
-#: Tasks that wait for the same series share a transaction.
+#: The asyncio tasks that wait for the same series share a transaction.
 aissue = asynchronous(issue)
 
 

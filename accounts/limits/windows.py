@@ -108,10 +108,9 @@ class Slot:
 
 @dataclass(frozen=True)
 class Limit:
-    """At most `times` attempts of each `subject` within `seconds`. There is no limit if `times` is
-    None.
+    """At most `times` attempts of each `subject` within `seconds`.
 
-    With 0 `times`, every attempt is refused.
+    With None as `times`, all attempts are admitted; with 0, every attempt is refused.
     """
 
     name: str

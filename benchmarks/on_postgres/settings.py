@@ -6,9 +6,9 @@ access log, no header policies.
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
+from benchmarks.worker import postgres_settings
 from project.settings import *  # noqa: F403 - all others are the same
 from project.settings import TEMPLATES
 
@@ -36,17 +36,8 @@ ROOT_URLCONF = "benchmarks.on_postgres.urls"
 CSRF_FAILURE_VIEW = "django.views.csrf.csrf_failure"
 TEMPLATES[0]["OPTIONS"]["libraries"] = {"invoices": "invoices.templatetags.invoices"}
 
-DATABASES: dict[str, dict[str, Any]] = {
-    "default": {
-        "ENGINE": "django.db.backends.postgresql",
-        "NAME": "postgres",
-        "USER": os.environ["BENCH_PG_USER"],
-        "HOST": "127.0.0.1",
-        "PORT": os.environ["BENCH_PG_PORT"],
-        # A connection for each thread of the server would be more than PostgreSQL's default.
-        "OPTIONS": {"pool": {"min_size": 8, "max_size": 16}},
-    }
-}
+# A connection for each thread of the server would be more than PostgreSQL's default.
+DATABASES = postgres_settings(OPTIONS={"pool": {"min_size": 8, "max_size": 16}})
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
 SESSION_ENGINE = "django.contrib.sessions.backends.db"
 AUTH_USER_MODEL = "on_postgres.User"

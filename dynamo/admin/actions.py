@@ -45,9 +45,9 @@ OVERTAKEN = _("It was changed after this page was opened, so nothing was done.")
 GONE = _("It was deleted after this page was opened.")
 NOTHING_DONE = _("There was nothing to do.")
 
-
-#: An action, with its name and its description.
+#: What an action calls.
 Function = Callable[..., object]
+#: The function of an action, its name and its description.
 Described = tuple[Function, str, str]
 
 _Action = TypeVar("_Action", bound=Callable[..., Any])
@@ -76,8 +76,9 @@ def action(
     description: Any = None,
     dangerous: bool = False,
 ) -> Any:
-    """Like contrib's decorator, for a method that is called for each selected item, each in its
-    transaction.
+    """Like contrib's decorator, but the method is called for each selected item in turn.
+
+    Each call has its own transaction.
 
         @admin.action(description="Block", permissions=["change"], dangerous=True)
         def block(self, request, obj, write):
@@ -251,8 +252,10 @@ class ActionAdmin(ListAdmin[M]):
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: Context = None
     ) -> HttpResponse:
-        """The page that asks for a confirmation, and the deletion. Costs 1 request to read and 1 to
-        delete."""
+        """The page that asks for confirmation, and the deletion.
+
+        Costs 1 request to read and 1 to delete.
+        """
         answer = self.action_view(request, object_id, DELETE)
         getattr(answer, "context_data", {}).update(extra_context or {})
         return answer

@@ -271,7 +271,7 @@ class ListAdmin(Options[M]):
         try:
             begins = unique is not None and unique.beginning(text)
         except ValueError:
-            # The search has too few letters.
+            # The text has too few letters for a search.
             begins = ""
         if not begins:
             return Page(found, None)
@@ -305,5 +305,5 @@ class ListAdmin(Options[M]):
         return {"after": after, "limit": limit, "scope": "admin", "damaged": DamagedRow}
 
     def count_note(self, request: HttpRequest) -> object:
-        """A note about the number of items in the list, such as that of a stored report."""
+        """What the list says about the number of items, which a stored report may know."""
         return ""

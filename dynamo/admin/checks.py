@@ -22,7 +22,7 @@ from dynamo.admin.changelist import ListAdmin, source_of, sources
 from dynamo.admin.shown import is_sensitive
 from dynamo.forms import ModelForm
 
-#: Options and methods of contrib's ModelAdmin that have no effect, and what to do instead.
+#: Options and methods of contrib's ModelAdmin that have no effect here, by what to do instead.
 NOT_ASKED = {
     "": """
         autocomplete_fields checks_class date_hierarchy filter_horizontal filter_vertical inlines
@@ -109,12 +109,12 @@ def check_model_admin(model_admin: object) -> list[CheckMessage]:
     ]
 
 
-#: Texts that say what to declare instead.
+#: The text of each problem, and a hint what to declare instead.
 Problems = Iterator[tuple[str, str | None]]
 
 
 def _not_asked(model_admin: Any) -> Problems:
-    """Methods of Django's ModelAdmin that no page of this one calls."""
+    """Options and methods of Django's ModelAdmin that no page of this one uses."""
     # It needs the apps, which are loaded later.
     from dynamo.auth.models import AbstractUser
 
@@ -150,7 +150,7 @@ def _not_asked(model_admin: Any) -> Problems:
             )
     if unknown := {*model_admin.dangerous} - {"add", "change", "delete"}:
         yield f"dangerous names {', '.join(sorted(unknown))}, not add, change or delete.", None
-    # UserAdmin overrides the method. A class that rejects all changes of accounts does so as well.
+    # UserAdmin overrides the method, and a class that rejects all changes of accounts does, too.
     is_open = own.has_change_permission is ListAdmin.has_change_permission
     if is_open and issubclass(model_admin.model, AbstractUser):
         yield (

@@ -268,7 +268,7 @@ class ModelAdmin(ActionAdmin[M]):
         return fieldsets, [*readonly, *left], form
 
     def _complete(self, request: HttpRequest, form: ModelForm[M], dangerous: bool) -> list[str]:
-        """Add the fields that ask for a reason and the password to a form; their names."""
+        """Add to `form` the fields that ask for a reason and the password. Returns their names."""
         more = self.confirm_fields(request, dangerous)
         form.fields.update(more)
         for name, field in form.fields.items():

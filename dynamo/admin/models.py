@@ -102,7 +102,7 @@ class LogEntry(PlainModel):
         return SimpleNamespace(name=self.labels.get(self.action) or next(names, self.action))
 
     def get_change_message(self) -> str:
-        """The action, in the words of contrib.admin."""
+        """What was done, in the words of contrib.admin."""
         djangos = {
             "add": djangos_text("Added."),
             "change": djangos_text("Changed {fields}.").format(fields=self.what),
@@ -120,7 +120,7 @@ class LogEntry(PlainModel):
 
 
 def label_of(action: str) -> object:
-    """The labels of actions, by their stored names."""
+    """What pages call the action with this stored name."""
     own = {"add": _("Added"), "change": _("Changed"), "delete": _("Deleted")}
     return LogEntry.labels.get(action) or own.get(action, action)
 

@@ -36,7 +36,10 @@ Fields = Sequence[str | Sequence[str]]
 
 
 def user_of(request: HttpRequest) -> AbstractUser:
-    """The user of a page, who is staff of a model of `dynamo.auth`, or of another model."""
+    """The user of `request`, for type checkers one of `dynamo.auth`.
+
+    A project may have another user model.
+    """
     return cast("AbstractUser", request.user)
 
 

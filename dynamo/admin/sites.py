@@ -35,7 +35,7 @@ from dynamo.transactions import Transaction
 AdminClass = TypeVar("AdminClass", bound=type[ModelAdmin])
 
 
-#: The operations that write, and are not only a condition.
+#: The entries of a transaction that write; the other kind only requires a condition.
 _WRITES = ("Put", "Update", "Delete")
 
 
@@ -64,7 +64,7 @@ class Right:
         condition = self.item._exists_condition()
         for name, value in self.values.items():
             has_value: Any = attributes[name] == value
-            # A stored item without the attribute has the constant default.
+            # An item that is stored without the attribute is read with its constant default.
             if attributes[name].default == value:
                 has_value = has_value | attributes[name].does_not_exist()
             condition = condition & has_value
@@ -94,7 +94,7 @@ class AdminSite(_AdminSite):
 
     def __init__(self, name: str = "admin") -> None:
         super().__init__(name)
-        # Replaces contrib's.
+        # It replaces contrib's action of the same name.
         self.add_action(delete_selected)
         #: Models that cannot be registered, with their ModelAdmin: `check` names them.
         self.refused: list[tuple[object, object]] = []
@@ -220,8 +220,8 @@ class AdminSite(_AdminSite):
                 write.check(right.item, right.condition(), otherwise=RightsLost(str(user.pk)))
             except ValueError as error:
                 # A transaction takes each item once. The write of an item that gives the right is
-                # under its version, so it suffices that the item had it when it was read. An entry
-                # of another model with the same key does not count.
+                # under its version, so it suffices that the item had it when it was read. The write
+                # of an item of another model with the same key does not show this.
                 own = [item for item in written if isinstance(item, right.item.__class__)]
                 if right.item not in own or not right.holds(own[own.index(right.item)]):
                     raise PermissionDenied from error

@@ -57,8 +57,9 @@ def clean_new_email(address: str) -> str:
 
 
 def comparable_email(address: str) -> str:
-    """The local part case-folded, the domain as punycode. The beginning of an address is accepted
-    as well.
+    """The local part case-folded, the domain as punycode.
+
+    The beginning of an address is accepted as well.
 
     Raises:
         ValueError: not a valid domain (idna's errors are ValueErrors).

@@ -60,8 +60,10 @@ class UserBackend(_Base):
         return user if user and self.user_can_authenticate(user) else None
 
     def get_user_permissions(self, user_obj: AbstractUser, obj: object = None) -> set[str]:
-        """The permissions of the user alone. A superuser has all permissions. As in Django, a
-        single `obj` has none."""
+        """The permissions of the user alone; a superuser has all.
+
+        As in Django, nobody has permissions on a single `obj`.
+        """
         if not user_obj.is_active or user_obj.is_anonymous or obj is not None:
             return set()
         return set(all_permissions() if user_obj.is_superuser else user_obj.permissions or ())

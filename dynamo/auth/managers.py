@@ -94,8 +94,7 @@ class UserManager(Manager[Any]):
         """
         if values.keys() == {"pk"}:
             pk = str(values["pk"])
-            # The key comes from a link, and may be any text: the key of a guard item, or an invalid
-            # key.
+            # The key comes from a link and may be any text, even the key of a guard item.
             if as_uuid(pk) != pk:
                 raise self.model.DoesNotExist
             return self.model.get(pk)

@@ -249,7 +249,10 @@ class AbstractUser(AbstractBaseUser):
         send_mail(subject, message, from_email, [address], **options)
 
     def clean(self) -> None:
-        """As Django's: name and email address in one spelling. All spellings are equal."""
+        """Normalize the name and the email address, as Django does.
+
+        Unique values are compared in a form that is the same for all spellings.
+        """
         setattr(self, self.USERNAME_FIELD, self.normalize_username(self.get_username()))
         if address := getattr(self, self.EMAIL_FIELD, None):
             setattr(self, self.EMAIL_FIELD, UserManager.normalize_email(address))
@@ -337,8 +340,8 @@ class AbstractUser(AbstractBaseUser):
     def get_in_even_time(cls, pk: str | None, who: str) -> Self | None:
         """The second half: the user with the key `pk`, if `who` is its name."""
         try:
-            # Without a key, an item is read as well, so that the costs do not show whether the user
-            # exists.
+            # Without a key, an item is read as well, so that the time does not show whether the
+            # user exists.
             return cls.find_from(pk or "nobody", **{cls.attribute_of(who): who})
         except cls.DoesNotExist:
             return None

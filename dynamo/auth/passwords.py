@@ -88,7 +88,7 @@ def check_new_password(password: str) -> None:
 def queued() -> Iterator[Place]:
     """Take a place among those who wait, for the hashes of the body.
 
-    Therefore, a client with too many is refused before the body sends requests. May be nested.
+    A client that has too many is refused here, before the body sends requests. May be nested.
 
     Raises:
         GateFull: `WAITING` wait, or `WAITING_OF_CLIENT` of this client.

@@ -24,7 +24,7 @@ _USERNAME = re.compile(r"[\w.+-]+")
 _BASED_ON_LATIN = re.compile(r"LATIN (?:SMALL|CAPITAL) LETTER (?:DOTLESS )?([A-Z])(?: WITH .+)?")
 _OTHER_LATIN = dict(zip("ðÐŋŊĸəƏ", "dDnNkeE", strict=True))
 
-#: Python has no data on scripts, nor does a maintained library on PyPI.
+#: The scripts of characters. Python lacks this data, and PyPI has no maintained library with it.
 TABLE = Path(__file__).with_name("usernames.txt")
 
 #: Scripts that may be mixed: for Chinese, Japanese and Korean. UTS 39, section 5.2, allows Latin

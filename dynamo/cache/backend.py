@@ -86,14 +86,15 @@ class DynamoCache(AltersData, BaseCache):
     def __init__(self, location: str, params: dict[str, object]) -> None:
         """Django creates it from an entry of CACHES. Wrong options are refused by each call."""
         super().__init__(params)
-        #: The errors of the options. Not an error here: Django's checks make each cache.
+        #: What is wrong with the options, if anything. It is not raised here, because Django's
+        #: checks create each cache.
         self.problem = _problem_of(location, params)
         #: Its part of each key, and what `location` its items have.
         self._location = self._mark = location
 
     @cached_property
     def sessions(self) -> DynamoCache:
-        """The same cache for new values that are sessions: `clear` of the other one keeps them."""
+        """This cache for values that are sessions, which `clear` of this cache keeps."""
         sessions = copy(self)
         sessions._mark += _OF_SESSIONS
         return sessions

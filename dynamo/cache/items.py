@@ -24,7 +24,7 @@ from dynamo.wire.attributes import IntegerAttribute, TextAttribute
 from dynamo.wire.types import Item
 from dynamo.wire.values import typed_number
 
-#: It is increased with every change of the contents of an item. It is part of each key, so
+#: The format of an item, which is increased with every change of it. It is part of each key, so
 #: processes of two versions can share a table during a deployment: neither reads the values of the
 #: other.
 FORMAT = 2

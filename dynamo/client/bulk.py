@@ -21,7 +21,7 @@ from dynamo.wire.types import Answer, Item
 
 #: How many segments of a table are read at the same time.
 SEGMENTS = 4
-#: The maximum number of items per page, which only tests set: the size of an answer is limited.
+#: The maximum number of items per page, for tests. With None, only DynamoDB's limit of 1 MB holds.
 PAGE_LIMIT: int | None = None
 
 # https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html

@@ -7,8 +7,8 @@ not answer, the last addresses are used. TLS checks the host's name as usual.
 
 A NAT gateway, a firewall or a frozen Lambda drops an idle connection without telling either end.
 The next request on it gets no reply, and it is unknown whether it arrived: a repeatable request
-loses the time-out, and an `ADD` is lost, because it must not be sent twice. Such devices drop a
-connection after minutes. A frozen process may wait for any time.
+loses the time-out, and an `ADD` is lost, because it must not be sent twice. Gateways and firewalls
+drop a connection that was idle for minutes. A process may be frozen for any time.
 """
 
 from __future__ import annotations

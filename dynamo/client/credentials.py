@@ -45,7 +45,7 @@ REFRESH_PAUSE_SECONDS = 20.0
 #: The shortest pause after a failed attempt while a request waits for credentials.
 RETRY_PAUSE_SECONDS = 0.5
 
-#: When a provider does not answer for so many seconds, another thread asks it as well.
+#: If a provider has not answered after this time, another thread asks it as well.
 STUCK_SECONDS = 60.0
 
 #: For the providers' own requests to AWS (STS, IAM Identity Center).
@@ -168,7 +168,7 @@ def _is_metadata_disabled() -> bool:
 
 
 def _fixed() -> ReadOnlyCredentials | None:
-    """The credentials that are known without a provider; None without such credentials."""
+    """The credentials that can be read here without a request; None if there are none."""
     if os.environ.get("AWS_ACCESS_KEY_ID"):
         # The first provider of the chain. The whole chain takes longer to set up than a request.
         found = EnvProvider().load()
@@ -186,7 +186,7 @@ def _fixed() -> ReadOnlyCredentials | None:
     return found.get_frozen_credentials()
 
 
-#: Belongs to this process, for all its clients.
+#: The credentials of this process, which all its clients share.
 of_process: PerProcess[ProcessCredentials] = PerProcess(lambda: ProcessCredentials(_fixed()))
 
 

@@ -209,12 +209,12 @@ def _launch(host: str, port: int) -> Running:
     new.unlink(missing_ok=True)
     with new.open("w") as state:
         fcntl.flock(state, fcntl.LOCK_EX)
-        # The folder is not the checkout, whose packages would shadow ministack's.
+        # Not started in the checkout, whose packages would shadow ministack's.
         child = _spawn(command, port, log, cwd=folder, keeps=[state.fileno()])
         running = Running(child.pid, port, program, host)
         json.dump(asdict(running), state)
-    # Replaced as a whole, because `status` reads it without the lock of the folder. And before the
-    # engine answers, so that the next process finds it if this one is killed now.
+    # Replaced as a whole, because `status` reads it without the lock of the folder. This is done
+    # before the engine answers, so that the next process finds it if this one is killed now.
     new.replace(folder / "engine.json")
     _wait_for(child, running, log)
     return running
@@ -243,7 +243,7 @@ def _spawn(
 
 
 def ministack_environment(services: str, port: int) -> dict[str, str]:
-    """The environment of ministack."""
+    """The variables that ministack reads from its environment."""
     return {
         "PERSIST_STATE": "0",
         "SERVICES": services,
@@ -362,7 +362,7 @@ def _is_free(host: str, port: int) -> bool:
     if _listens(host, port):  # on macOS binding succeeds if a server listens on all addresses
         return False
     with socket.socket() as probe:
-        # Old connections in TIME_WAIT do not block the port.
+        # As servers set it: old connections in TIME_WAIT do not block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((_ALL, port))

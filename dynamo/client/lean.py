@@ -2,7 +2,7 @@
 
 botocore passes each request through some twenty events and converts every value of requests and
 answers, two thirds of a client's time for a request. Our requests are in DynamoDB's JSON form
-already. Therefore, here a request is a JSON body with one signature, whose key is made once a day.
+already. Here, a request is therefore a JSON body with one signature, whose key is made once a day.
 
 What must be trusted stays botocore's: region and endpoint, the pool of connections with its TLS and
 time-outs, the parsing of errors, and the error classes, so that callers see no difference. A client
@@ -12,10 +12,11 @@ Of botocore's private names this uses three: a client's `_endpoint` (and of its 
 that calls for each request), `_request_signer` and `_ruleset_resolver`. Reading botocore's settings
 again instead would miss one (REQUESTS_CA_BUNDLE, a region that signs as another). They are read
 when the path is made, never while a request is sent: if a version of botocore lacks one,
-`client.sending` sends everything through botocore. Of urllib3's private names it uses those of a
-pool's connections: `urlopen`, which prepares for redirects, retries and streams, takes a third of a
-client's time. http.client sends a request header by header and reads an answer's headers as those
-of a mail, with charsets and line folding: that was a fifth of the time (`benchmarks.client`).
+`client.sending` sends everything through botocore. Of urllib3's private names it uses those by
+which a pool lends a connection: `urlopen`, which prepares for redirects, retries and streams, takes
+a third of a client's time. http.client sends a request header by header and reads an answer's
+headers as those of a mail, with charsets and line folding: that was a fifth of the time
+(`benchmarks.client`).
 
 Source of the format of requests and answers: RFC 9112, https://www.rfc-editor.org/rfc/rfc9112
 Source of the signature: "Create a signed AWS API request",

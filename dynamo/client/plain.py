@@ -44,8 +44,8 @@ TABLE_NAME_PATTERN = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
 
 _Value = TypeVar("_Value")
 
-#: A function of a stored damaged item and its error, which returns the value for a result. None
-#: leaves it out.
+#: Gets a damaged item, as stored, and its error. Returns what a result has in its place; with None
+#: the item is left out.
 Damaged = Callable[[Item, DamagedItem], object]
 
 
@@ -73,7 +73,10 @@ class SharedConnection(Connection):
 
 
 class Described(MetaTable):
-    """PynamoDB's method supports one partition and one sort attribute of an index."""
+    """PynamoDB's description of a table, for indexes whose keys have several attributes.
+
+    PynamoDB's own supports one partition and one sort attribute.
+    """
 
     def get_key_names(self, index_name: str | None = None) -> list[str]:
         schemas = [self.data["KeySchema"]]
@@ -219,7 +222,11 @@ class PlainModel(PynamoModel):
 
     @staticmethod
     def key_of_text(attribute: Attribute[Any], text: str) -> Typed:
-        """Turns a text of `key_texts` back into one part of a key. Raises ValueError."""
+        """The part of a key of which `key_texts` made `text`.
+
+        Raises:
+            ValueError, ArithmeticError: no key has this text.
+        """
         kind = attribute.attr_type
         number = number_text(text) if kind == "N" else ""
         return as_typed(kind, number or (bytes.fromhex(text) if kind == "B" else text))

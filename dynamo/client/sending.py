@@ -94,7 +94,7 @@ def _make_shared() -> _Shared:
         parameter_validation=False,
         # A constant: botocore would build it for each request, an eighth of the request's time.
         user_agent=f"django-on-dynamodb Botocore/{botocore.__version__}",
-        # Make one attempt. Only botocore's legacy mode refuses a reply whose CRC is wrong.
+        # One attempt: `send` retries. Only botocore's legacy mode refuses a reply with a wrong CRC.
         retries={"total_max_attempts": 1, "mode": "legacy"},
         # NO_PROXY does not name the local engine's address.
         proxies={} if settings.DYNAMODB_LOCAL or endpoints.TEST_ENDPOINT in os.environ else None,

@@ -64,8 +64,8 @@ class DynamoCommand(BaseCommand):
     logs them. Processes that it starts count their own.
     """
 
-    # The commands of Django that ours derive from may require it, but need no relational database
-    # here.
+    # Django's commands, from which some of ours derive, may require these checks, but need no
+    # relational database here.
     requires_migrations_checks = False
 
     def execute(self, *args: object, **options: Any) -> str | None:

@@ -1,4 +1,4 @@
-"""The base of the commands that read or write whole models."""
+"""What the commands that read or write whole models share."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,8 +34,7 @@ def add_state(parser: CommandParser) -> None:
 
 
 class State:
-    """The progress of a command, stored in `file` if one is named. The same call continues
-    there."""
+    """The progress of a command. If a `file` is named, it is stored there for the next call."""
 
     def __init__(self, file: str | None, asked: Sequence[str]) -> None:
         self.file = file and Path(file)

@@ -140,7 +140,7 @@ class ModelMeta(MetaModel):
 
 @contextmanager
 def _declaring(model: Any, name: str) -> Iterator[None]:
-    """Name the model in a TypeError about its declarations. A refused one names no table."""
+    """Name the model in a TypeError about its declarations. A refused model keeps no table."""
     try:
         yield
     except Exception as error:

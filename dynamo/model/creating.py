@@ -124,7 +124,8 @@ class Creatable(Readable):
             is_stored = is_same_value({"M": _lasting(stored)}, {"M": wire})
             return None if is_stored else cls.AlreadyExists(cls._noun())
 
-        # What it refers to may be loaded later, or was deleted before the dump.
+        # References are not checked: their items may be loaded later, or were deleted before the
+        # dump.
         new._insert(wire, explained=explained, parts=new._guard_writes)
         return not is_stored
 
@@ -140,7 +141,7 @@ class Creatable(Readable):
 
         `parts` makes the further writes, by default `_part_writes`.
         """
-        # Each item begins with another version.
+        # Each item begins with its own random version.
         drawn = self._mark_for(item, new_version)
         self._check_key(item)
         self._check_index_keys(item)
@@ -237,9 +238,9 @@ class Creatable(Readable):
     ) -> Self:
         """Store this new object under the default key that follows from `request_id`.
 
-        If an item has the key, `is_same` gets it as stored. If this request created the stored
-        item, the object becomes that item. Otherwise the error is RequestIdReused. For `marks` see
-        `insert`.
+        If an item has the key, `is_same` gets it as stored, and returns whether this request
+        created it. If so, the object becomes that item; otherwise the error is RequestIdReused. For
+        `marks` see `insert`.
         """
         self.pk = self.key_for(request_id)
 

@@ -51,7 +51,7 @@ _OF_MODELS = {"acreate_many", "aget_or_none", "create_many", "find", "get_or_non
 
 
 class Items(Generic[M]):
-    """Items that are read when they are needed, again each time, for what takes a queryset."""
+    """Items that are read each time they are needed, for code that takes a queryset."""
 
     _prefetch_related_lookups = ()
 
@@ -108,7 +108,7 @@ class Items(Generic[M]):
         raise AttributeError(self._refusal("filter"))
 
     def count(self) -> Never:
-        # `list` of a field's choices asks for their number, and goes on after a TypeError.
+        # `list` calls it for the length of a form field's choices, and ignores a TypeError.
         raise TypeError(self._refusal("count"))
 
     def _refusal(self, name: str) -> str:

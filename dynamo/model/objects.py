@@ -70,8 +70,7 @@ def is_secret(name: str, attribute: Attribute[Any]) -> bool:
 
 
 class ItemObject(Keyed):
-    """An object of a model. It has the item that was read, and the values that were set after
-    that."""
+    """An object of a model: it knows the item that was read, and the values that were set since."""
 
     if TYPE_CHECKING:
         pk = TextAttribute()
@@ -102,8 +101,8 @@ class ItemObject(Keyed):
     _unanswered: tuple[object, object] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        # A copy must not share the dictionary of values with the other object, nor recognize its
-        # write as its own.
+        # A copy must not share the dictionary of values with this object, or take a write of this
+        # object for one of the copy.
         values = copy.deepcopy(self.attribute_values)
         return {**vars(self), "attribute_values": values, "_unanswered": None}
 
@@ -281,8 +280,7 @@ class ItemObject(Keyed):
         return version
 
     def is_same_item(self, stored: Item) -> bool:
-        """Whether `stored` is this item (it may have changed), and not another item with its
-        key."""
+        """Whether `stored` is this item, changed or not, and not another one with the same key."""
         version = self._version_of(self.stored)
         # An item that was stored without a version is known by its key alone.
         return version is None or continues(self._version_of(stored), version)

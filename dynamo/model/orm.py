@@ -62,7 +62,7 @@ class Habitual(Writable):
 
     @classmethod
     def _with_key(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """The `values`; instead of the whole key as `pk`, or a text of it, its attributes.
+        """The `values`. `pk` alone, the whole key or a text of it, becomes the key's attributes.
 
         Raises:
             TypeError, ValueError, ValidationError: no item can have the key.
@@ -150,9 +150,9 @@ class Habitual(Writable):
     ) -> Created[Self]:
         """Store new objects, each in a separate transaction, in `workers` threads.
 
-        `items` may be a generator. `progress` is called with the number of further objects. An
-        object that is stored already is left as it is, so the same list can be given again after an
-        error. Costs 1 request for each item, and the units of `create`.
+        `items` may be a generator. `progress` is called with the number of objects that were tried
+        since its last call. An object that is stored already is left as it is, so the same list can
+        be given again after an error. Costs 1 request for each item, and the units of `create`.
 
         Raises:
             Unavailable, TableMissing: an item could not be stored. Items under way were tried.

@@ -143,7 +143,7 @@ class Readable(Paged):
         self._is_partial = False
 
     @classmethod
-    def batch_get(  # type: ignore[override]
+    def batch_get(  # type: ignore[override]  # other parameters than PynamoDB's
         cls, items: Iterable[Any], *, damaged: Damaged | None = None
     ) -> Iterator[Self]:
         """The items with these keys (or pairs of keys), in no order; absent ones are left out.
@@ -163,7 +163,7 @@ class Readable(Paged):
         yield from cls._made(bulk.read_batches(cls.table(), list(keys.values())), damaged)
 
     @classmethod
-    def query(  # type: ignore[override]
+    def query(  # type: ignore[override]  # other parameters than PynamoDB's
         cls,
         hash_key: object,
         range_key_condition: Condition | None = None,
@@ -184,7 +184,7 @@ class Readable(Paged):
         return cls._results(found, options, damaged)
 
     @classmethod
-    def scan(  # type: ignore[override]
+    def scan(  # type: ignore[override]  # other parameters than PynamoDB's
         cls,
         filter_condition: Condition | None = None,
         *,
@@ -205,7 +205,7 @@ class Readable(Paged):
         return cls._results(super().scan(**given), options, damaged)
 
     @classmethod
-    def count(  # type: ignore[override]
+    def count(  # type: ignore[override]  # other parameters than PynamoDB's
         cls,
         hash_key: object = None,
         range_key_condition: Condition | None = None,
@@ -262,7 +262,7 @@ class Readable(Paged):
     def _from_part(cls, data: Item) -> Self:
         item = cls.from_raw_data(data)
         item._is_partial = True
-        # Attributes that were not read have no default.
+        # Attributes that were not read do not get their default.
         for name, stored_name, _attribute in item._named_attributes():
             if stored_name not in data:
                 item.attribute_values.pop(name, None)

@@ -45,7 +45,7 @@ class Reference(TextAttribute):
         if isinstance(self.to, str):
             found = [item for item in all_models() if item._meta.label_lower == self.to.lower()]
             if not found:
-                raise TypeError(f"Reference: there is no model {self.to}. Write app.Model.")
+                raise TypeError(f"Reference: no model has the label {self.to}. Write app.Model.")
             self.to = found[-1]
         if [item.attr_type for *_names, item in self.to._key_attributes()] != ["S"]:
             raise TypeError(f"Reference: the key of {self.to.__name__} is not a single text.")
@@ -63,7 +63,7 @@ class Reference(TextAttribute):
         """The requirement that the item `key` exists, for the attribute `name` of `part_of`.
 
         Raises:
-            DoesNotExist: no item can have the key. It may be that of a guard item.
+            DoesNotExist: no item can have the key, for example because it is that of a guard item.
         """
         target = self.target(key, _user_instantiated=False)
         exists = Path(target.key_attribute_names()).exists()

@@ -51,16 +51,22 @@ class Writable(Creatable):
 
         Other attributes of the stored item are not written. `update_fields` names the attributes to
         store, as in Django; what else was set stays, to be saved. `force_insert` stores the object
-        as `insert` does, `force_update` refuses a new object.
-        If nothing was set, nothing is sent; a caller's transaction then requires that the item is
-        still the one that was read.
+        as `insert` does, `force_update` refuses a new object. If nothing was set, nothing is sent;
+        a caller's transaction then requires that the item is still the one that was read.
+
         Unlike in Django, an object whose item was deleted is not stored again: that is Stale.
-        `insert` stores it as a new item. Costs and errors as `change`; of a new object as `create`.
+        `insert` stores it as a new item. Costs as `change`, for a new object as `create`.
+
+        Raises:
+            what `change` raises, or `create` for a new object.
+            ValueError: `update_fields` names an unknown attribute, or options contradict each
+                other.
+            TypeError: with a condition, values, or another database than the default.
         """
         if conditions or values:
             raise TypeError("save takes no condition and no values: call change(…, condition=…).")
         if using not in (None, DEFAULT_DB_ALIAS):
-            raise TypeError(f"save: there is no database {using}, because items are in DynamoDB.")
+            raise TypeError(f"save: leave out using={using!r}, because items are in DynamoDB.")
         updates = force_update or update_fields is not None
         if force_insert and updates:
             raise ValueError("save: force_insert creates an item, the other options change one.")
@@ -192,8 +198,7 @@ class Writable(Creatable):
         }
 
     def _changed(self, values: Mapping[str, object]) -> dict[str, Typed | None]:
-        """The members of `values` that are not stored, by stored name; None removes an
-        attribute."""
+        """The values that differ from the stored ones, by stored name; None for a removed one."""
         return {
             name: typed
             for name, typed in self._wire_of(values, removals=True).items()
@@ -239,7 +244,7 @@ class Writable(Creatable):
             added = {**added, VERSION: typed_number(1)}
         else:
             changed = {**changed, VERSION: typed_number(version)}
-        # A count is done again by the same call, so each has a separate mark.
+        # The same call counts again when it is repeated, so each count has its own mark.
         asked = read, asked, added
         mark = new_write_id() if counts_only else self._mark_for(asked, new_write_id)
         changed = {**changed, WRITE_ID: {"S": mark}}

@@ -7,8 +7,8 @@ or in another process, so that crowds do not take the cores from other pages eit
 
 A `Gate` lets a few at once get something scarce. It shares its places among keys, and to do so it
 wakes everything that waits whenever one leaves. A turn is not such a place: pages are all alike and
-many wait, so they have a semaphore, which wakes one. A page that passed its turn on may also
-continue without a new turn.
+many wait, so they have a semaphore, which wakes one. Moreover, a page that passed its turn on may
+continue without a new one.
 """
 
 import os
@@ -149,10 +149,9 @@ class Place:
 class Gate:
     """Lets `at_once` in at the same time, and `each` of one key. `waiting` others wait.
 
-    At most `per` of one key wait, and half of the places are kept for keys that have none.
-    Therefore, a few keys cannot take them all. Next is the key that was let in longest ago, and of
-    its places the oldest. Therefore, one that rarely comes does not wait for all places of those
-    that come often.
+    At most `per` of one key wait, and half of the places are kept for keys that have none, so that
+    a few keys cannot take them all. Next is the key that was let in longest ago, and of its places
+    the oldest. A key that rarely comes does not wait for all places of those that come often.
     """
 
     def __init__(self, name: str, at_once: int, waiting: int, *, per: int, each: int = 1) -> None:
@@ -200,7 +199,7 @@ class Gate:
         return GateFull(self._name, is_own=is_own)
 
     def let_in(self) -> None:
-        """Admit as many pages as the gate allows. Call it only while `changed` is held."""
+        """Admit as many of those that wait as the gate allows. Call it while `changed` is held."""
         inside = Counter(place.key for place in self._places if place.is_in)
         while inside.total() < self._at_once:
             waiting = [

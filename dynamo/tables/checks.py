@@ -137,8 +137,10 @@ def check_overrides(app_configs: object, **kwargs: object) -> list[CheckMessage]
 
 @register(Tags.caches, TAG)
 def check_caches(app_configs: object, **kwargs: object) -> list[CheckMessage]:
-    """Check the options of each cache, and that sessions are in a `DynamoCache`. This check sends
-    no request."""
+    """Check the options of each cache, and that sessions are in a `DynamoCache`.
+
+    Sends no request.
+    """
     found = [
         _finding("E008", f"CACHES[{alias!r}]: {cache.problem}")
         for alias in caches

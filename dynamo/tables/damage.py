@@ -37,8 +37,8 @@ def as_read(item: Item | None, *names: str) -> Request:
 def delete_as_read(model: type[Model], item: Item) -> bool:
     """Delete the stored `item` if all its attributes are as they were read, with its guard items.
 
-    Its values that cannot be read stay: `checkunique --repair` deletes them. Returns whether there
-    are such values. Costs as `Model.delete`.
+    The guard items of values that cannot be read stay: `checkunique --repair` deletes them. Returns
+    whether there are such values. Costs as `Model.delete`.
 
     Raises:
         Stale: it changed, or was deleted, since it was read.

@@ -38,7 +38,7 @@ DELETION_PROTECTION = "deletion protection"
 RECOVERY = "point-in-time recovery"
 TTL = "time to live"
 
-#: The error codes of AWS, DynamoDB Local, dynoxide and ministack for an unsupported operation.
+#: The error code of AWS, DynamoDB Local, dynoxide and ministack for an unsupported operation.
 UNKNOWN_OPERATION = "UnknownOperationException"
 
 # The table was created or changed a moment ago, or tables are being changed elsewhere.

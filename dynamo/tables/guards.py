@@ -1,8 +1,8 @@
 """Checks and repairs the guard items of a model: each item has its own, each belongs to an item.
 
-The engine is `checking.findings`. An item claims the guard items of its values, a guard item claims
-the owner that it names: a correct guard item is two claims that name one item. All other items are
-suspects. It is confirmed and repaired by a `Snapshot`.
+The engine is `tables.findings`. An item claims the guard items of its values, a guard item claims
+the owner that it names: a correct guard item is two claims that name one item. Every other claim is
+suspect, and a `Snapshot` confirms and repairs it.
 
 Items are examined as DynamoDB sends them, not as objects: a damaged item must be reported, and
 cannot be if reading it as an object fails.
@@ -250,7 +250,7 @@ def check_guards(
     oldest_by: str | None = None,
     progress: Progress = unseen,
 ) -> Report:
-    """Compare all items with all guard items.
+    """Compare all items with all guard items. Returns what was found, and what was repaired of it.
 
     With `repair`, missing guard items are written, unsearchable ones completed, orphaned ones
     deleted, and those of users that do not have the value are given to the one user that has. Two

@@ -189,7 +189,7 @@ class TextAttribute(FormAttribute[str]):
     own_options = ("max_length",)
 
     def serialize(self, value: Any) -> Any:
-        # As Django's fields store a lazy translation.
+        # A lazy translation is stored as its text, as in Django.
         return super().serialize(str(value) if isinstance(value, Promise) else value)
 
     def stored(self, value: str) -> str:
@@ -209,8 +209,7 @@ class IntegerAttribute(FormAttribute[int]):
 
     def deserialize(self, value: str) -> int:
         exact = Decimal(value)
-        # The integer of 1e9999999 has as many digits. Numbers of DynamoDB have an exponent of at
-        # most 126.
+        # The integer of 1e9999999 has ten million digits. Integers of DynamoDB have at most 126.
         if not exact.is_finite() or exact.adjusted() > 125:
             raise ValueError(f"{value} is not a number of DynamoDB.")
         number = int(exact)

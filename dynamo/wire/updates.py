@@ -23,7 +23,7 @@ Attributes = Sequence[tuple[str, str, Attribute[Any]]]
 #: A stored name, or a tuple of those that lead into maps: `("sessions", "a1", "seenAt")`.
 Name = Any  # Not a union: dictionaries with texts only would not fit.
 
-#: Whether the values satisfy this comparison of a condition.
+#: How the values of a condition are compared, by its operator.
 _COMPARISONS: dict[str, Callable[..., bool]] = {
     "<": operator.lt,
     "<=": operator.le,

@@ -1,4 +1,4 @@
-"""The base of the commands for tasks, which shows a task."""
+"""Functions that the commands for tasks share."""
 
 from typing import Any
 

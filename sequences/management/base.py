@@ -1,4 +1,4 @@
-"""The base of the commands of this app and of the apps above it."""
+"""What the commands of this app share with those of the apps above it."""
 
 import argparse
 import json

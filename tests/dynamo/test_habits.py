@@ -395,7 +395,7 @@ def test_save_has_djangos_options() -> None:
         (new, {"force_update": True}, TypeError, "neither read nor stored"),
         (new, {"update_fields": ["name"]}, TypeError, "neither read nor stored"),
         (new, {"force_insert": True, "update_fields": ["name"]}, ValueError, "force_insert"),
-        (new, {"using": "other"}, TypeError, "no database other"),
+        (new, {"using": "other"}, TypeError, "leave out using='other'"),
     ):
         call: Any = item.save
         with pytest.raises(error, match=said):

@@ -203,7 +203,7 @@ class Place(Model):
         (lambda: Reference(Patient, blank=True), "blank=True needs null=True"),
         (lambda: Reference(None), "a model of the library, or its label"),  # type: ignore[arg-type]
         (lambda: Place.create(basket="1", lost="2"), "key of Basket is not a single text"),
-        (lambda: Place.lost.target, "no model clinic.Nobody"),  # type: ignore[attr-defined]
+        (lambda: Place.lost.target, "no model has the label clinic.Nobody"),  # type: ignore[attr-defined]
         (lambda: Appointment.create(patient=Appointment(pk="1")), "refers to Patient, not App"),
         (
             lambda: type(NumberedItem)(

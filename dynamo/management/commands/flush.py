@@ -55,7 +55,7 @@ class Command(DynamoCommand, flush.Command):
 
 
 def _delete_all(table: Table, progress: Progress) -> int:
-    """Delete the items that a scan of `table` returns; how many."""
+    """Delete the items that a scan of `table` finds. Returns their number."""
 
     def delete(keys: list[Item]) -> int:
         bulk.write_batches(table.name, [{"DeleteRequest": {"Key": key}} for key in keys])

@@ -29,8 +29,7 @@ _Line = tuple[str, type[PlainModel], Item]
 
 
 class Command(DynamoCommand, loaddata.Command):
-    """Django's command, which also reads items of DynamoDB that `dumpdata` wrote, and DynamoDB's
-    exports to S3."""
+    """Django's command, which also reads the items of our `dumpdata` and of DynamoDB's exports."""
 
     help = (
         "Load files of dumpdata, or of an export of DynamoDB to S3 (full, in DynamoDB's JSON; it "

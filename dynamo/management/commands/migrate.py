@@ -9,8 +9,10 @@ from django.db import connections
 
 
 class NothingToMigrate(BaseCommand):
-    """A mixin for one of Django's commands. Without a database it prints that there is nothing to
-    do."""
+    """A base that comes before one of Django's commands.
+
+    Without a database it does nothing and prints that.
+    """
 
     help = "Says that there is nothing to migrate; createtables creates the tables."
     requires_system_checks = ()

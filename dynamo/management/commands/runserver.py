@@ -13,7 +13,7 @@ from dynamo.tables.definitions import all_tables, create
 
 if apps.is_installed("django.contrib.staticfiles"):
     # It needs STATIC_URL.
-    from django.contrib.staticfiles.management.commands import runserver  # type: ignore[no-redef]
+    from django.contrib.staticfiles.management.commands import runserver  # type: ignore[no-redef]  # Django's, or its extension
 
 
 class Command(DynamoCommand, runserver.Command):

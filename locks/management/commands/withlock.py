@@ -277,7 +277,7 @@ class _Child:
 def _environment(fence: int) -> dict[bytes, bytes]:
     """The environment that this process was started with, without what it or `.env` added.
 
-    Without /proc it is unknown, and the present one is used.
+    Only /proc shows it. On systems without /proc, the current environment is used.
     """
     ours = dict(os.environb)
     if _ENVIRONMENT.exists():
