@@ -13,8 +13,8 @@ unless the other attempts have failed. To save requests, only failures in the la
 slots are noted: the earlier ones are usually over by then.
 
 After a lost reply it is unknown whether the slot was counted, so another one is counted. The lost
-slot stays taken and may have been the last: in doubt, a limit refuses. After a second lost reply in
-a row there is no third count: in a minute of outage these would take the slots of an hour.
+slot stays taken and may have been the last: in doubt, a limit refuses. A second lost reply in a row
+raises `Unavailable`. Otherwise, a minute of outage would take the slots of an hour.
 """
 
 import hashlib
