@@ -1,10 +1,10 @@
 """System checks of the admin, under Django's tag `admin`.
 
-dynamo.E008   a model of a relational database, or a ModelAdmin of contrib.admin, is registered
 dynamo.E009   an option names nothing that the model has, or a sensitive attribute
 dynamo.E010   one Query cannot serve a filter, a search or an order
 dynamo.E011   a setting that the pages need is missing, or a table for guard items
 dynamo.E013   what works in Django's ModelAdmin and not here: an option, a method, an action, a form
+dynamo.E014   a model of a relational database, or a ModelAdmin of contrib.admin, is registered
 """
 
 import inspect
@@ -79,7 +79,7 @@ def check_admin(app_configs: Any, **kwargs: object) -> list[CheckMessage]:
                         hint="Derive the model from dynamo.Model and the other class from "
                         "ModelAdmin of `from dynamo import admin`.",
                         obj=admin_class,
-                        id="dynamo.E008",
+                        id="dynamo.E014",
                     )
                 )
         found += site.check(app_configs)

@@ -12,6 +12,7 @@ that were stored until then are removed by the bucket's lifecycle rule.
 """
 
 import hashlib
+import json
 import logging
 import time
 import uuid
@@ -110,8 +111,13 @@ class Export:
         return self.folder + self.name
 
     @property
+    def mark(self) -> str:
+        """The export as the cache has it while it may be running. It outlasts a key of the site."""
+        return json.dumps(asdict(self))
+
+    @property
     def token(self) -> str:
-        """The export, signed, for URLs; the cache has it while the export may be running."""
+        """The export, signed, for URLs."""
         return _signer().sign_object(asdict(self))
 
     @classmethod
@@ -157,11 +163,11 @@ def start(export: Export) -> Export:
     export = replace(export, id=str(uuid.uuid4()), began=int(time.time()))
     slot = _slot_of(export.account)
     for _attempt in range(_ATTEMPTS):
-        if _cache.add(slot, export.token, LATE_SECONDS):
+        if _cache.add(slot, export.mark, LATE_SECONDS):
             break
-        # None if it ended in between, or if the keys of the site have changed.
-        if running := Export.of_token(_cache.get(slot, "")):
-            return running
+        # None if it ended in between.
+        if running := _cache.get(slot):
+            return Export(**json.loads(running))
     else:
         raise ExportUnavailable
     try:
@@ -175,7 +181,7 @@ def start(export: Export) -> Export:
 
 def end(export: Export) -> None:
     """Let the account start another export, if this one is the running one. Costs 1 write unit."""
-    _cache.delete_if(_slot_of(export.account), export.token)
+    _cache.delete_if(_slot_of(export.account), export.mark)
 
 
 def state_of(export: Export) -> State:

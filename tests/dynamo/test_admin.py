@@ -954,12 +954,12 @@ def test_check_names_relational_models_and_missing_settings(site: AdminSite) -> 
     site.register(Session, ModelAdmin)
     site.register(Customer, ContribsModelAdmin)  # type: ignore[arg-type]
 
-    found = [check.msg for check in run_checks(tags=["admin"]) if check.id == "dynamo.E008"]
+    found = [check.msg for check in run_checks(tags=["admin"]) if check.id == "dynamo.E014"]
     with override_settings(TEMPLATES=[{**PROJECT["TEMPLATES"][0], "OPTIONS": {}}]):
         missing = {check.id for check in run_checks(tags=["admin"])}
 
     assert sorted(item.split()[0] for item in found) == ["Customer", "Session"]
-    assert missing == {"dynamo.E008", "dynamo.E011"}
+    assert missing == {"dynamo.E014", "dynamo.E011"}
     both = override_settings(INSTALLED_APPS=["dynamo.admin", "django.contrib.admin"])
     with pytest.raises(ImproperlyConfigured, match="duplicates: admin"):
         both.enable()

@@ -13,6 +13,7 @@ from django.core.management import call_command, get_commands
 from django.core.management.base import SystemCheckError
 from django.test import override_settings
 
+from dynamo.admin import checks as admin_checks
 from dynamo.client.sending import send
 from dynamo.management.commands import createtables
 from dynamo.runtime import deadline
@@ -36,6 +37,14 @@ def found() -> list[CheckMessage]:
 
 def ids() -> set[str]:
     return {str(finding.id) for finding in found()}
+
+
+def test_an_id_of_a_check_has_one_meaning() -> None:
+    texts = "\n".join(module.__doc__ or "" for module in (checks, admin_checks))
+
+    listed = re.findall(r"^ *(dynamo\.[EW]\d{3}) ", texts, re.MULTILINE)
+
+    assert len(listed) == len({*listed}) > 15
 
 
 def few_tables() -> list[Table]:

@@ -160,6 +160,19 @@ def test_while_an_export_of_the_account_may_be_running_no_other_one_starts(
 # Repeated and failed ------------------------------------------------------------------------------
 
 
+def test_an_export_that_began_under_another_key_of_the_site_ends_as_any_other(
+    ann: User, settings: Any
+) -> None:
+    export = Export(ann.pk, "csv", DAY.year)
+    first = stored_exports.start(export)
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another key", [settings.SECRET_KEY]
+    assert stored_exports.start(export) == first
+
+    stored_exports.end(first)
+
+    assert stored_exports.start(export).id != first.id
+
+
 @pytest.fixture
 def nothing_unfinished(_exporting: None, s3: Any, bucket: str) -> Iterator[None]:
     """At the end S3 keeps no parts of a file."""
