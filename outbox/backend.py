@@ -1,6 +1,7 @@
 """The backends: tasks in DynamoDB, and tasks that the process itself runs at once."""
 
 import logging
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from time import monotonic
@@ -90,14 +91,14 @@ class TaskBackend(BaseTaskBackend):
         return self.get_result(item.id) if write is None and own.refusals else result
 
     def _look_for_workers(self, partition: str) -> None:
-        """Now and then, log a warning if tasks wait and nothing runs them."""
+        """Now and then, log a warning if tasks wait and nothing runs them.
+
+        A thread reads that: no page waits for it.
+        """
         cls = type(self)
-        if monotonic() < cls._looks_at:
-            return
-        cls._looks_at = monotonic() + LONG_SECONDS
-        with suppress(DynamoError):
-            if (waits := waited_seconds(partition)) >= LONG_SECONDS:
-                log.warning("A task has waited for %d s. Does manage.py runtasks run?", waits)
+        if monotonic() >= cls._looks_at:
+            cls._looks_at = monotonic() + LONG_SECONDS
+            threading.Thread(target=_warn_if_long, args=[partition], daemon=True).start()
 
     async def aenqueue(self, task: base.Task, args: Any, kwargs: Any) -> base.TaskResult:
         """As `enqueue`."""
@@ -154,6 +155,12 @@ class TaskBackend(BaseTaskBackend):
         hint = f"The options are {', '.join(DEFAULTS)}."
         errors = [checks.Error(text, hint=hint, id="outbox.E001") for text in texts]
         return [*super().check(**kwargs), *errors]
+
+
+def _warn_if_long(partition: str) -> None:
+    with suppress(DynamoError):
+        if (waits := waited_seconds(partition)) >= LONG_SECONDS:
+            log.warning("A task has waited for %d s. Does manage.py runtasks run?", waits)
 
 
 class ImmediateBackend(framework.ImmediateBackend):
