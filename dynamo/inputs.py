@@ -225,7 +225,7 @@ class Choice(InputAttribute[str], TextAttribute):
         return text
 
     def widget(self) -> forms.Widget:
-        select = LongSelect(choices=self.offered)  # type: ignore[arg-type]  # a function
+        select = LongSelect(choices=CallableChoiceIterator(self.offered))
         select.option_language = self.language
         return select
 

@@ -201,10 +201,8 @@ class InvoiceForm(RequestIdForm):
         self.is_named = is_named(user, profile)
         self.usual_terms = profile.payment_terms or ""
         self.issued_on, self.is_preview = today(user.time_zone), is_preview
-        for item in self.required_by_law:
-            if item.field in self.fields:
-                # Small invoices need less. The page does not call it optional.
-                self.fields[item.field].is_asked = True  # type: ignore[attr-defined]  # of field.html
+        #: Small invoices can do without them, but the page does not call them optional.
+        self.wanted_fields = {item.field for item in self.required_by_law}
         data = self.data if self.is_bound else None
         currency = str(self["currency"].value() or "").strip().upper()
         about = {"currency": currency, "country": self.seller.country}
