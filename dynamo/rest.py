@@ -23,7 +23,8 @@ Everything else is the framework's. The write decides what is refused:
     422                the `Idempotency-Key` made an item before, with other values
     503, Retry-After   DynamoDB gave no answer in time
 
-Each item has its version as `ETag`. A `POST` with an `Idempotency-Key` creates one item, however
+Each item has an `ETag`, which each write changes. Of two deletions with the same `If-Match`, one is
+a 412. A `POST` with an `Idempotency-Key` creates one item, however
 often it is sent; the keys of two users are different.
 
 Throttles count exactly, in the cache:
@@ -66,9 +67,11 @@ from dynamo.exceptions import BadCursor, DoesNotExist, Refused, RequestIdReused,
 from dynamo.forms import key_names
 from dynamo.middleware import RETRY_AFTER_SECONDS
 from dynamo.model.base import Model
+from dynamo.model.objects import VERSION
 from dynamo.model.pages import GlobalSecondaryIndex, Page, scan_page
 from dynamo.views import _converted, _not_found, get_object_or_404
 from dynamo.wire.fields import ShownEncoder
+from dynamo.wire.values import digest_of
 
 __all__ = [
     "AnonRateThrottle",
@@ -321,7 +324,9 @@ class ModelMixin(_View):
                 raise _not_found(self.model)
         self.check_object_permissions(self.request, item)
         wanted = self.request.headers.get("If-Match")
-        if wanted and not {"*", _etag(item)} & {*parse_etags(wanted)}:
+        # What compresses an answer marks its ETag as weak.
+        tags = {tag.removeprefix("W/") for tag in parse_etags(wanted or "")}
+        if wanted and not {"*", _etag(item)} & tags:
             # If it changes from here on, the write is refused.
             raise ItemChanged
         self._item = item
@@ -346,7 +351,8 @@ class ModelMixin(_View):
     def perform_destroy(self, instance: Any) -> None:
         if instance._never_deleted:
             raise MethodNotAllowed(self.request.method)
-        instance.delete()
+        # Otherwise one that is deleted already is a success, as deletions are repeatable.
+        instance.delete(missing_ok="If-Match" not in self.request.headers)
 
     def finalize_response(
         self, request: Request, response: Response, *args: object, **kwargs: object
@@ -361,7 +367,9 @@ class ModelMixin(_View):
 
 
 def _etag(item: Model) -> str:
-    return f'"{item.version}"'
+    # An item that was never changed may have no version, as a numbered one.
+    has_version = VERSION in item.stored
+    return f'"{item.version if has_version else digest_of(item.stored)}"'
 
 
 def _as_api_exception(error: Exception, model: Any) -> Exception | None:

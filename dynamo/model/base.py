@@ -43,6 +43,7 @@ from dynamo.model.keys import new_key
 from dynamo.model.objects import VERSION, WRITE_ID
 from dynamo.model.orm import Habitual
 from dynamo.model.pages import Page, complete_index
+from dynamo.model.references import Reference
 from dynamo.model.unique import (
     REQUEST_DIGEST,
     REQUEST_ID,
@@ -126,7 +127,7 @@ class ModelMeta(MetaModel):
     ) -> None:
         with _declaring(cls, name):
             check_body(cls)
-            super().__init__(name, bases, namespace, **options)
+            super().__init__(name, bases, namespace)
             check_indexes(cls)
             for attribute, item in cls.get_attributes().items():
                 display = f"get_{attribute}_display"
@@ -136,6 +137,8 @@ class ModelMeta(MetaModel):
             # A base without a table may be incomplete: its subclasses are checked.
             if getattr(getattr(cls, "Meta", None), "table_name", None):
                 cls._complete()
+            # Last: the base of a class that is refused must not know it.
+            cls._initialize_attributes(cls, options.get("discriminator"))
 
 
 @contextmanager
@@ -200,6 +203,10 @@ class Model(AltersData, Habitual, metaclass=ModelMeta):
             TypeError: one of them cannot be right.
         """
         attributes = cls.get_attributes()
+        for name, attribute in attributes.items():
+            if isinstance(attribute, Reference) and attribute.model is None:
+                setattr(cls, name, attribute.of(cls))
+                attributes[name] = getattr(cls, name)
         stored_names = [str(attribute.attr_name) for attribute in attributes.values()]
         for name, attribute in attributes.items():
             stored_name = str(attribute.attr_name)

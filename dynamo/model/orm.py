@@ -5,7 +5,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from django.core.exceptions import NON_FIELD_ERRORS, MultipleObjectsReturned, ValidationError
+from django.core.exceptions import (
+    NON_FIELD_ERRORS,
+    FieldError,
+    MultipleObjectsReturned,
+    ValidationError,
+)
 from django.db.models import Model as DjangosModel
 from django.db.models.base import ModelState
 from django.db.models.utils import resolve_callables
@@ -66,11 +71,19 @@ class Habitual(Writable):
 
         Raises:
             TypeError, ValueError, ValidationError: no item can have the key.
+            FieldError: it is not a tuple, but the key has two parts.
         """
         if values.keys() != {"pk"}:
             return values
         fields = [cls._meta.get_field(name) for name, *_rest in cls._key_attributes()]
         parts = values["pk"] if len(fields) > 1 else [values["pk"]]
+        if not isinstance(parts, (list, tuple)):
+            names = ", ".join(field.name for field in fields)
+            # A ModelChoiceField would show a TypeError as an error of the user.
+            raise FieldError(
+                f"The key of {cls.__name__} is a tuple: pk=({names}). A ModelChoiceField needs "
+                "to_field_name, an attribute that is unique."
+            )
         return {
             field.name: field.to_python(part) for field, part in zip(fields, parts, strict=True)
         }

@@ -10,7 +10,8 @@ each target whose key is set or changed, however many references name it. A targ
 later: nothing refuses that.
 """
 
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 from pynamodb.expressions.operand import Path
 
@@ -21,11 +22,15 @@ from dynamo.wire.updates import conditional
 
 
 class Reference(TextAttribute):
-    """The key of an item of the model `to`, a class or its label: `"clinic.Patient"`.
+    """The key of an item of the model `to`, a class or a label as in Django.
 
-    The key is a single text. The options are those of `TextAttribute`. A value may be given as an
-    object of the model; what is read is its key.
+    A label is `"clinic.Patient"`, `"Patient"` for a model of the same app, or `"self"`. The key is
+    a single text. The options are those of `TextAttribute`. A value may be given as an object of
+    the model; what is read is its key.
     """
+
+    #: The model whose attribute it is; None in a base without a table.
+    model: Any = None
 
     def __init__(self, to: type[Any] | str, label: object = None, **options: Any) -> None:
         if not isinstance(to, str) and PlainModel not in getattr(to, "__mro__", ()):
@@ -35,6 +40,18 @@ class Reference(TextAttribute):
         super().__init__(label, **options)
         self.to = to
 
+    def of(self, model: Any) -> Self:
+        """A copy for `model`, to which its label is relative.
+
+        Raises:
+            TypeError: see `target`. A model that is named by a label may be declared later.
+        """
+        own = copy(self)
+        own.model = model
+        if not isinstance(own.to, str):
+            _ = own.target
+        return own
+
     @property
     def target(self) -> Any:
         """The model that it refers to.
@@ -43,13 +60,25 @@ class Reference(TextAttribute):
             TypeError: no such model, or its key is not a single text.
         """
         if isinstance(self.to, str):
-            found = [item for item in all_models() if item._meta.label_lower == self.to.lower()]
-            if not found:
-                raise TypeError(f"Reference: no model has the label {self.to}. Write app.Model.")
-            self.to = found[-1]
-        if [item.attr_type for *_names, item in self.to._key_attributes()] != ["S"]:
-            raise TypeError(f"Reference: the key of {self.to.__name__} is not a single text.")
-        return self.to
+            self.to = self._labelled(self.to)
+        model: Any = self.to
+        if [item.attr_type for *_names, item in model._key_attributes()] != ["S"]:
+            name = model.__name__
+            raise TypeError(f"Reference {self.attr_name}: the key of {name} is not a single text.")
+        return model
+
+    def _labelled(self, label: str) -> Any:
+        if label == "self":
+            return self.model
+        if "." not in label:
+            label = f"{self.model._meta.app_label}.{label}"
+        found = [item for item in all_models() if item._meta.label_lower == label.lower()]
+        if not found:
+            raise TypeError(
+                f"Reference {self.attr_name}: no model has the label {label}. Write app.Model, of "
+                "a module that is imported."
+            )
+        return found[-1]
 
     def serialize(self, value: Any) -> Any:
         if isinstance(value, PlainModel):
@@ -67,6 +96,11 @@ class Reference(TextAttribute):
         """
         target = self.target(key, _user_instantiated=False)
         exists = Path(target.key_attribute_names()).exists()
+        model: Any = type(target)
+        kind = model.get_attributes().get(model._discriminator)
+        if kind is not None and kind.get_discriminator(model) is not None:
+            # The key may be that of an item of another class of its table.
+            exists &= kind.is_in(*kind.get_registered_subclasses(model))
         error = target.DoesNotExist(f"There is no {target._noun()} {key}, the {name}.", name)
         if not target._is_key(key):
             raise error

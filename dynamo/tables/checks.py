@@ -1,7 +1,7 @@
 """System checks of the tables, the engine and the commands, under the tag `dynamodb`.
 
-All but E007, E008, W003, W005 and W006 need a connection, so a plain `check`, `runserver` and other
-commands leave them out, as they do Django's deployment checks. `check --deploy` and
+All but E007, E008, E015, W003, W005 and W006 need a connection, so a plain `check`, `runserver` and
+other commands leave them out, as they do Django's deployment checks. `check --deploy` and
 `check --tag dynamodb` run them.
 
     dynamo.E001   a table is missing
@@ -12,6 +12,7 @@ commands leave them out, as they do Django's deployment checks. `check --deploy`
     dynamo.E006   an index is missing or is being built
     dynamo.E007   two models of one table disagree
     dynamo.E008   a cache, or the cache of sessions, is wrongly configured
+    dynamo.E015   a Reference names no model, or one whose key is not a single text
     dynamo.W001   a table has no TTL
     dynamo.W002   a table has no point-in-time recovery
     dynamo.W003   an app before `dynamo` replaces one of its commands
@@ -27,6 +28,7 @@ import uuid
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.apps import apps
@@ -49,6 +51,7 @@ from dynamo.exceptions import (
     TableMissing,
     TransactionCancelled,
 )
+from dynamo.model.base import Model
 from dynamo.tables.damage import damage_in
 from dynamo.tables.definitions import (
     RECOVERY,
@@ -119,6 +122,20 @@ def check_declarations(app_configs: object, **kwargs: object) -> list[CheckMessa
     except ImproperlyConfigured as error:
         return [_finding("E007", str(error))]
     return []
+
+
+@register(Tags.models, TAG)
+def check_references(app_configs: object, **kwargs: object) -> list[CheckMessage]:
+    """Check that each `Reference` names a model. Costs no request."""
+    found = dict[str, None]()
+    models: Iterator[Any] = all_models(Model)
+    for model in models:
+        for _name, _stored_name, reference in model._references():
+            try:
+                _ = reference.target
+            except TypeError as error:
+                found[f"{reference.model._meta.label}: {error}"] = None
+    return [_finding("E015", text) for text in found]
 
 
 @register(Tags.models, TAG)

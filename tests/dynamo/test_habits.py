@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django import forms
 from django.core import serializers
-from django.core.exceptions import ObjectDoesNotExist, ValidationError
+from django.core.exceptions import FieldError, ObjectDoesNotExist, ValidationError
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext_lazy
@@ -566,7 +566,8 @@ def test_shortcuts_and_managers_read_by_key_and_unique() -> None:
         (Pet, {"pk": "nobody"}),
         (Pet, {"chip": "A2"}),
         (Shelf, {"pk": "x"}),
-        (Basket, {"pk": "north"}),
+        (Basket, {"pk": ("north", "x")}),
+        (Basket, {"pk": ("north",)}),
     ):
         with pytest.raises(Http404):
             get_object_or_404(model, **values)
@@ -624,6 +625,11 @@ def test_a_field_of_a_form_has_the_items_of_a_page_or_a_search() -> None:
     for wrong in ({"page": "ba2"}, {"near": "5"}, {"near": "x"}, {"no": "3"}, {"found": "ba1"}):
         refused = MoveForm({"near": "3", "page": "ba1", **wrong})
         assert refused.errors.keys() == wrong.keys()
+    field = forms.ModelChoiceField(Basket.objects.page("north"))
+    with pytest.raises(
+        FieldError, match=r"pk=\(shop, number\)\. A ModelChoiceField needs to_field"
+    ):
+        field.clean(str(north.pk))
 
 
 def test_items_are_serialized() -> None:

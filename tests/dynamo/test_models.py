@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from django.db import models as djangos
 from django.http import Http404
 from pynamodb.attributes import (
     BinaryAttribute,
@@ -141,6 +142,23 @@ class Puppy(Dog, discriminator="puppy"):
 
 class Cat(Pet, discriminator="cat"):
     pass
+
+
+def test_a_class_that_is_refused_is_unknown_to_its_base() -> None:
+    def declare(name: str, **names: Any) -> Any:
+        place = {"__module__": __name__, **names}
+        return type(Pet)(name, (Pet,), place, discriminator="fish")
+
+    with pytest.raises(TypeError, match="Shark: "):
+        declare("Shark", weight=djangos.IntegerField())
+    with pytest.raises(TypeError, match="no attribute of this name"):
+        declare("Shark", unique_weight=Unique("weight"))
+    item = {"pk": {"S": "1"}, "class": {"S": "fish"}, "name": {"S": "Moby"}}
+    with pytest.raises(DamagedItem):
+        Pet.from_raw_data(item)
+
+    whale = declare("Whale")
+    assert type(Pet.from_raw_data(item)) is whale
 
 
 class Page(Model):

@@ -1,10 +1,12 @@
 """`Reference`: what an item refers to exists when that is written."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django import forms
+from pynamodb.attributes import DiscriminatorAttribute
 
 from dynamo import (
     DoesNotExist,
@@ -16,6 +18,7 @@ from dynamo import (
     Transaction,
 )
 from dynamo.forms import ModelForm, modelform_factory
+from dynamo.tables.checks import check_references
 from sequences import NumberedItem
 from tests.dynamo.test_habits import Basket
 from tests.faults.kinds import DropReply
@@ -32,15 +35,15 @@ class Patient(Model):
         verbose_name = "patient"
 
     name = TextAttribute()
-    parent = Reference(f"{__name__}.Patient", null=True)
+    parent = Reference("self", null=True)
 
 
 class Appointment(Model):
     class Meta:
         table_name = "tests-references-appointments"
 
-    patient = Reference(Patient)
-    payer = Reference(Patient, "who pays", null=True, unique=True)
+    patient = Reference("Patient")
+    payer = Reference(f"{__name__}.Patient", "who pays", null=True, unique=True)
     minutes = IntegerAttribute(default=10)
 
 
@@ -188,12 +191,84 @@ def test_a_key_that_no_item_can_have_is_not_referred_to() -> None:
     assert [*Remark.scan()] == []
 
 
-class Place(Model):
-    class Meta:
-        table_name = "tests-references-places"
+class Branch(Model):
+    """A base without a table: what is relative in it is relative to each subclass."""
 
-    basket = Reference(Basket)
-    lost = Reference("clinic.Nobody")
+    class Meta:
+        abstract = True
+
+    above = Reference("self", null=True)
+    head = Reference("Patient", null=True)
+
+
+class Ward(Branch):
+    class Meta:
+        table_name = "tests-references-wards"
+
+
+class Clinic(Branch):
+    class Meta:
+        table_name = "tests-references-clinics"
+
+
+def test_a_label_of_a_base_is_relative_to_each_subclass() -> None:
+    ward, clinic = Ward.create(), Clinic.create()
+
+    assert Ward.create(above=ward, head=create()).above == ward.pk
+    with pytest.raises(Ward.DoesNotExist):
+        Ward.create(above=clinic.pk)
+    with pytest.raises(TypeError, match="above refers to Clinic, not Ward"):
+        Clinic.create(above=ward)
+
+
+class Animal(Model):
+    class Meta:
+        table_name = "tests-references-animals"
+
+    kind = DiscriminatorAttribute()
+
+
+class Dog(Animal, discriminator="dog"):
+    friend = Reference("self", null=True)
+    other = Reference(Animal, null=True)
+
+
+class Puppy(Dog, discriminator="puppy"):
+    pass
+
+
+class Cat(Animal, discriminator="cat"):
+    pass
+
+
+def test_a_reference_to_a_class_of_a_table_is_not_one_to_its_other_classes() -> None:
+    dog, puppy, cat = Dog.create(), Puppy.create(), Cat.create()
+
+    assert Dog.create(friend=puppy, other=cat).other == cat.pk
+    assert Puppy.create(friend=dog, other=dog).friend == dog.pk
+    with pytest.raises(Dog.DoesNotExist) as refused:
+        Dog.create(friend=cat.pk)
+    assert refused.value.reference == "friend"
+
+
+def declared(reference: Reference) -> Any:
+    meta = type("Meta", (), {"table_name": "tests-references-declared"})
+    names = {"Meta": meta, "__module__": __name__, "place": reference}
+    return type(Model)("Place", (Model,), names)
+
+
+@pytest.mark.parametrize("label", ["clinic.Nobody", "Nobody", f"{__name__}.Basket"])
+def test_a_label_that_no_model_has_is_found_by_check_and_refused_at_first_use(label: str) -> None:
+    model = declared(Reference(label))
+
+    try:
+        said = rf"Reference place: no model has the label \S*{label}"
+        [found] = [item for item in check_references(None) if re.search(said, item.msg)]
+        assert found.id == "dynamo.E015"
+        with pytest.raises(TypeError, match=said):
+            model.create(place="1")
+    finally:
+        model.Meta = None
 
 
 @pytest.mark.parametrize(
@@ -202,8 +277,8 @@ class Place(Model):
         (lambda: Reference(str), "a model of the library, or its label"),
         (lambda: Reference(Patient, blank=True), "blank=True needs null=True"),
         (lambda: Reference(None), "a model of the library, or its label"),  # type: ignore[arg-type]
-        (lambda: Place.create(basket="1", lost="2"), "key of Basket is not a single text"),
-        (lambda: Place.lost.target, "no model has the label clinic.Nobody"),  # type: ignore[attr-defined]
+        (lambda: declared(Reference(Basket)), "Place: .*key of Basket is not a single text"),
+        (lambda: declared(Reference(Branch)), "Place: Branch has no table"),
         (lambda: Appointment.create(patient=Appointment(pk="1")), "refers to Patient, not App"),
         (
             lambda: type(NumberedItem)(

@@ -264,6 +264,42 @@ def test_if_match_and_a_change_in_between_are_412(api: APIClient) -> None:
     assert api.delete(url, headers={"If-Match": "*"}).status_code == 204
 
 
+def test_of_deletions_with_the_same_if_match_one_succeeds(
+    api: APIClient, at_once: Callable[..., list[Any]]
+) -> None:
+    for item in (player(), Chair.create(hall="red", row=1)):
+        url = f"/players/{item.pk}/" if isinstance(item, Player) else "/chairs/red,1/"
+        headers = {"If-Match": api.get(url)["ETag"]}
+
+        sent = at_once(
+            lambda _number, url=url, headers=headers: APIClient().delete(url, headers=headers)
+        )
+
+        codes = sorted(answer.status_code for answer in sent)
+        assert codes[0] == 204
+        assert {*codes[1:]} <= {404, 412}
+    item = player()
+    headers = {"If-Match": f'"{item.version}"'}
+    with lost_reply():
+        assert api.delete(f"/players/{item.pk}/", headers=headers).status_code == 204
+
+
+def test_an_item_without_a_version_has_an_etag_that_a_write_changes(api: APIClient) -> None:
+    made = api.post("/bills/", {"text": "rent"}, format="json")
+    url = "/bills/2026,1/"
+    first = api.get(url)["ETag"]
+    assert made["ETag"] == first != '"None"'
+
+    # What compresses an answer marks its ETag as weak.
+    for old, new in ((f"W/{first}", "b"), (None, "rent")):
+        old = old or api.get(url)["ETag"]
+        changed = api.patch(url, {"text": new}, format="json", headers={"If-Match": old})
+        assert (changed.status_code, changed["ETag"]) == (200, api.get(url)["ETag"])
+        late = api.patch(url, {"text": "c"}, format="json", headers={"If-Match": old})
+        assert late.status_code == 412
+    assert api.get(url)["ETag"] != first
+
+
 def test_a_change_while_the_view_works_is_a_412() -> None:
     class Overtaken(Players):
         def get_object(self) -> Any:
