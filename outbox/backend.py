@@ -8,6 +8,7 @@ from time import monotonic
 from typing import Any
 
 from django.core import checks
+from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
 
 from dynamo import DynamoError, Transaction, joined
@@ -48,6 +49,12 @@ class TaskBackend(BaseTaskBackend):
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
         super().__init__(alias, params)
         self.options = DEFAULTS | self.options
+        if not self.queues:
+            # For Django, that would be queues of any name.
+            raise ImproperlyConfigured(
+                "TASKS: outbox.TaskBackend needs at least one name in QUEUES. Its workers look "
+                "for no other queues."
+            )
 
     def validate_task(self, task: base.Task) -> None:
         """Django's validation. The name of a queue has at most 30 characters.

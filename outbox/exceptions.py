@@ -3,6 +3,7 @@
 OutboxError            a `dynamo.DynamoError`
 ├── TaskTooLarge       the arguments do not fit into an item
 ├── TaskTooSlow        the task had not ended when the time of its function on Lambda was over
+├── InvalidReturnValue the task ran, but what it returned cannot be stored
 ├── UnknownTask        the function of a stored task does not exist any more
 ├── UnknownQueue       a worker is to run a queue that is not in TASKS
 ├── NotFailed          a task that is to be restarted or discarded has not failed for good
@@ -36,6 +37,15 @@ class TaskTooSlow(OutboxError):
     seconds: float
 
     text = "The task had not ended after {seconds:,.0f} seconds, when its worker was stopped."
+
+
+class InvalidReturnValue(OutboxError):
+    """The task ran, but what it returned cannot be stored. It is not repeated."""
+
+    function: str
+    problem: str
+
+    text = "{function} ran, but its return value cannot be stored: {problem}."
 
 
 class UnknownTask(OutboxError):

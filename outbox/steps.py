@@ -37,8 +37,8 @@ from dynamo.model.creating import REQUEST_IDS
 from dynamo.wire.types import Item
 from dynamo.wire.values import ITEM_MAX_BYTES, item_bytes
 from locks import Lease
-from outbox.exceptions import NotFailed, TaskTooLarge, UnknownTask, WorkerLost
-from outbox.framework import TaskResultDoesNotExist, base, task_backends
+from outbox.exceptions import InvalidReturnValue, NotFailed, TaskTooLarge, UnknownTask, WorkerLost
+from outbox.framework import TaskResultDoesNotExist, base, normalize_json, task_backends
 from outbox.models import (
     FAILED,
     RECORD,
@@ -58,6 +58,8 @@ MOST_BYTES = ITEM_MAX_BYTES - 80 * 1024
 MOST_ERRORS, ERROR_MAX_LENGTH = 10, 4_000
 #: The limit of all errors of a record together, as JSON, where a character can take six bytes.
 ERRORS_MAX_BYTES = 64 * 1024
+#: What a record gets with its end, besides the return value.
+END_MAX_BYTES = 1024
 
 #: A task that has waited for this time shows that no worker runs, or too few.
 LONG_SECONDS = 300.0
@@ -219,8 +221,8 @@ class Attempt:
     def end(self, write: Transaction, value: object) -> None:
         """For `TaskContext.finish`."""
         self.ends_itself = True
-        self.value = value
-        succeed(self.item, value, write=write)
+        self.value = clean_return_value(self.item, value)
+        succeed(self.item, self.value, write=write)
         write.on_commit(self, lambda _stored: setattr(self, "has_ended", True))
 
 
@@ -252,6 +254,26 @@ def _is_current(item: TaskItem) -> bool:
     if item.record is None:
         return item.moves == 0
     return item.record.moves == item.moves and item.record.finished_at is None
+
+
+def clean_return_value(item: TaskItem, value: object) -> Any:
+    """The return value, as it is read again.
+
+    Raises:
+        InvalidReturnValue: it is not JSON, or does not fit into the record.
+    """
+    if value is None:
+        return None
+    try:
+        value = normalize_json(value)
+        size = len(TaskItem.return_value.serialize(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidReturnValue(item.function, str(error)) from error
+    most = ITEM_MAX_BYTES - END_MAX_BYTES - item_bytes((item.record or item).serialize())
+    if size > most:
+        problem = f"it has {size:,} bytes, and {most:,} are left in the item of the task"
+        raise InvalidReturnValue(item.function, problem)
+    return value
 
 
 def succeed(item: TaskItem, value: object, *, write: Transaction | None = None) -> None:
@@ -375,7 +397,9 @@ def fail(item: TaskItem, error: BaseException) -> float | None:
     Costs and raises as `place_again`.
     """
     retry: Retry = backend_of(item).retry_of(item.function)
-    pause = retry.pause(item.failures + 1, error)
+    # Its repetition would return the same.
+    is_final = isinstance(error, InvalidReturnValue)
+    pause = None if is_final else retry.pause(item.failures + 1, error)
     place_again(item, pause=pause, error=error)
     return pause
 

@@ -206,11 +206,27 @@ def task(
 ) -> Callable[[Callable[..., Any]], Task]: ...
 
 
-def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+def task(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    priority: int = 0,
+    queue_name: str = "default",
+    backend: str = "default",
+    takes_context: bool = False,
+    retry: Retry | None = None,
+) -> Any:
     """Django's decorator, with the option `retry`. The function can join transactions on any
     backend."""
 
     def decorated(function: Callable[..., Any]) -> Task:
-        return Task(func=function, **options)
+        return Task(
+            func=function,
+            priority=priority,
+            queue_name=queue_name,
+            backend=backend,
+            takes_context=takes_context,
+            retry=retry,
+        )
 
     return decorated if function is None else decorated(function)

@@ -29,7 +29,7 @@ from locks.registry import HolderWatch
 from outbox import steps
 from outbox.backend import TaskBackend
 from outbox.exceptions import NotFinished, TaskTooSlow, UnknownQueue
-from outbox.framework import base, normalize_json, signals, task_backends
+from outbox.framework import base, signals, task_backends
 from outbox.models import FAILED, TaskItem, bounds, now, partition_of, place_time, rank_of
 from outbox.signals import task_ran, tasks_looked_for
 from outbox.steps import LOST, Attempt, backend_of
@@ -47,6 +47,9 @@ TICK_SECONDS = 0.2
 
 #: How many tasks of a shard are found at most by one look.
 FOUND_PER_SHARD = 10
+
+#: The damaged tasks that a worker has logged, and does not log again. Then it forgets them.
+MOST_DAMAGED = 1_000
 
 #: Tasks that were found longer ago than this are read again, because others may have run them, or
 #: more urgent ones may have come.
@@ -112,6 +115,8 @@ class Worker:
         #: Those whose last look found as much as it may: their deferred tasks come next.
         self._full: set[str] = set()
         self._watches: dict[Holder, HolderWatch] = {}
+        #: The keys of damaged tasks that were logged.
+        self._damaged: set[str] = set()
         self._wake = threading.Event()
         self._stopping = stop or threading.Event()
         self._used_at = clock_now()
@@ -149,7 +154,8 @@ class Worker:
                 if once and was_idle and all(item.has_renewed for item in self._watches.values()):
                     break
                 self._release_unused()
-                pause = SHORTEST_PAUSE if self._wait(pause) else min(2 * pause, LONGEST_PAUSE)
+                has_enqueued = self._wait_for(self._wake.wait, pause)
+                pause = SHORTEST_PAUSE if has_enqueued else min(2 * pause, LONGEST_PAUSE)
         finally:
             signals.task_enqueued.disconnect(self._look_soon)
             self._end()
@@ -157,11 +163,11 @@ class Worker:
     def _look_soon(self, **_signal: object) -> None:
         self._wake.set()
 
-    def _wait(self, seconds: float) -> bool:
-        """Wait until this process enqueues a task; whether it did."""
+    def _wait_for(self, event: Callable[..., bool], seconds: float) -> bool:
+        """Wait for `event` until this worker is stopped; whether it came."""
         ends_at = clock_now() + seconds
         while not self._stopping.is_set() and (left := ends_at - clock_now()) > 0:
-            if self._wake.wait(min(left, TICK_SECONDS)):
+            if event(timeout=min(left, TICK_SECONDS)):
                 return True
         return False
 
@@ -196,7 +202,7 @@ class Worker:
             for item in TaskItem.query(
                 partition,
                 due,
-                damaged=_left_out,
+                damaged=self._log_damaged,
                 page_size=FOUND_PER_SHARD,
                 consistent_read=is_consistent,
             ):
@@ -211,16 +217,26 @@ class Worker:
         (self._full.add if waiting == FOUND_PER_SHARD else self._full.discard)(partition)
         return found
 
+    def _log_damaged(self, _stored: Item, error: DamagedItem) -> None:
+        if error.key not in self._damaged:
+            log.error("A task is left out: %s", error)
+        if len(self._damaged) == MOST_DAMAGED:
+            self._damaged.clear()
+        self._damaged.add(error.key)
+
     def _hand_out(self, items: list[TaskItem]) -> bool:
-        """Give `items` to threads as these become free. Returns whether a thread got one."""
+        """Give `items` to threads as these become free; whether there is more to do at once.
+
+        If no thread becomes free, the next look comes first, for schedules and for the tasks of
+        workers that are gone.
+        """
         fresh_until = clock_now() + FRESH_SECONDS
         has_given = False
         for item in items:
             if item.partition in self._contended:
                 continue
-            while not self._free.acquire(timeout=TICK_SECONDS):
-                if self._stopping.is_set():
-                    return True
+            if not self._wait_for(self._free.acquire, LONGEST_PAUSE):
+                return True
             if self._stopping.is_set() or (has_given and clock_now() > fresh_until):
                 self._free.release()
                 return True
@@ -327,8 +343,8 @@ def partitions(queues: Iterable[str] = ()) -> list[str]:
     found = {
         (queue, shard)
         for backend in own_backends()
-        for queue in wanted or backend.queues
-        if not backend.queues or queue in backend.queues
+        for queue in backend.queues
+        if queue in wanted or not wanted
         for shard in range(backend.options["SHARDS"])
     }
     for queue in sorted(wanted - {queue for queue, _shard in found}):
@@ -344,10 +360,6 @@ def stored_tasks(
     failed = (f"{FAILED}#{queue}" for queue in sorted({*queues} or known))
     for partition in (*failed, *partitions(queues)):
         yield from TaskItem.query(partition, damaged=damaged)
-
-
-def _left_out(_stored: Item, error: DynamoError) -> None:
-    log.error("A task is left out: %s", error)
 
 
 def _recover(item: TaskItem) -> bool:
@@ -387,12 +399,12 @@ def _run(attempt: Attempt) -> tuple[str, BaseException | None]:
             is_last = item.failures + 1 >= backend_of(item).retry_of(item.function).attempts
             context = TaskContext(task_result=result, is_last=is_last, end=attempt.end)
             arguments = [context, *arguments]
-        value = normalize_json(task.call(*arguments, **result.kwargs))
+        value = task.call(*arguments, **result.kwargs)
         if attempt.ends_itself and not attempt.has_ended:
             raise NotFinished(item.function)
         if not attempt.has_ended:
-            attempt.value = value
-            steps.succeed(item, value)
+            attempt.value = steps.clean_return_value(item, value)
+            steps.succeed(item, attempt.value)
     except BaseException as error:
         if attempt.has_ended:
             log.warning("The task %s raised this after it had ended.", item.id, exc_info=True)

@@ -26,6 +26,24 @@ def note(*args: Any, **kwargs: Any) -> Any:
     return args[0] if args else None
 
 
+#: What cannot be stored as a return value.
+UNUSABLE = {"a set": {1}, "not a number": float("nan"), "too large": "x" * 410_000}
+
+
+@task
+def give(kind: str) -> Any:
+    CALLS.append(kind)
+    return UNUSABLE[kind]
+
+
+@task(takes_context=True)
+def bill_and_give(context: TaskContext, kind: str) -> None:
+    CALLS.append(kind)
+    with Transaction() as write:
+        Bill.create(order=kind, write=write)
+        context.finish(write=write, return_value=UNUSABLE[kind])
+
+
 @task
 def fail(message: str = "no") -> None:
     CALLS.append(message)

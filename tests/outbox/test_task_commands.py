@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
 
 from dynamo import Transaction
 from dynamo.client.sending import send
@@ -14,6 +16,7 @@ from outbox import steps
 from outbox.exceptions import NotFailed
 from outbox.framework import task_backends
 from outbox.models import TaskItem
+from outbox.worker import Worker
 from tests.commands import run
 from tests.outbox import functions
 from tests.outbox.conftest import RunTasks
@@ -56,6 +59,14 @@ def test_runtasks_without_a_queue_of_this_backend_says_what_to_set(settings: Any
     assert ("lease_seconds must be" in err, code) == (True, 2)
     settings.TASKS = {"default": {"BACKEND": "outbox.ImmediateBackend"}}
     assert "No backend in TASKS" in run("runtasks", "--once")[1]
+
+
+def test_a_backend_without_the_name_of_a_queue_is_refused(settings: Any) -> None:
+    settings.TASKS = {"default": {"BACKEND": "outbox.TaskBackend", "QUEUES": []}}
+    for use in (note.enqueue, Worker, lambda: call_command("check")):
+        with pytest.raises(ImproperlyConfigured, match="at least one name in QUEUES"):
+            use()
+    assert "at least one name in QUEUES" in run("runtasks")[1]
 
 
 def test_listtasks_lists_what_waits_runs_and_has_failed(run_tasks: RunTasks) -> None:

@@ -10,7 +10,7 @@ from django.utils import timezone
 from dynamo import AlreadyExists, RequestIdReused, Transaction
 from locks import Lock
 from locks.holders import ProcessLease
-from outbox import Task, steps
+from outbox import Task, steps, task
 from outbox.exceptions import TaskTooLarge
 from outbox.framework import TaskResultDoesNotExist, base, signals, task_backends
 from outbox.models import TaskItem
@@ -159,6 +159,12 @@ def test_a_task_is_not_enqueued_past_the_transaction_around_it(
         asyncio.run(note.aenqueue("forgotten"))
 
     assert (stored(), CALLS) == ([], [])
+
+
+@pytest.mark.parametrize("option", ["run_after", "write", "request_id", "unknown"])
+def test_a_function_is_not_declared_with_what_belongs_to_one_call(option: str) -> None:
+    with pytest.raises(TypeError, match=option):
+        task(**{option: None})  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("request_id", ["", " "])

@@ -7,18 +7,20 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from dynamo.client.sending import send
 from locks import Lock
-from outbox import serverless, steps, worker
-from outbox.exceptions import NotFinished, TaskTooSlow, UnknownTask, WorkerLost
+from outbox import schedules, serverless, steps, worker
+from outbox.exceptions import InvalidReturnValue, NotFinished, TaskTooSlow, UnknownTask, WorkerLost
 from outbox.framework import signals
 from outbox.models import TaskItem, now
+from outbox.signals import tasks_looked_for
 from outbox.tasks import Retry
 from outbox.worker import Ran, Worker
 from tests.commands import ROOT, run
@@ -84,6 +86,20 @@ def test_a_task_fails_for_good_after_its_attempts_and_can_be_seen(
     result.refresh()
     assert (result.status, len(result.errors)) == ("FAILED", attempts)
     assert [item.id for item in TaskItem.query("failed#default")] == [result.id]
+
+
+@pytest.mark.parametrize("task", [functions.give, functions.bill_and_give])
+@pytest.mark.parametrize("kind", functions.UNUSABLE)
+def test_a_task_whose_return_value_cannot_be_stored_runs_once_and_fails_for_good(
+    run_tasks: RunTasks, task: Any, kind: str
+) -> None:
+    result = task.enqueue(kind)
+
+    assert until_done(run_tasks) == ["failed"]
+
+    result.refresh()
+    assert [error.exception_class for error in result.errors] == [InvalidReturnValue]
+    assert (CALLS, list(functions.Bill.scan())) == ([kind], [])
 
 
 def test_times_of_repetitions_are_random_and_twice_as_long_each_time() -> None:
@@ -184,18 +200,6 @@ def test_an_end_that_is_recorded_is_not_repeated_if_the_task_cannot_be_deleted(
     assert [item.sort for item in TaskItem.scan()] == ["record", "record"]
 
 
-def test_a_damaged_task_is_left_out_and_the_next_ones_run(run_tasks: RunTasks) -> None:
-    from dynamo.client.sending import send
-
-    item = steps.find(note.enqueue("damaged").id)
-    broken = {**item.serialize(), "arguments": {"N": "1"}}
-    send("PutItem", {"TableName": TaskItem.table(), "Item": broken})
-    note.enqueue("next")
-
-    assert len(run_tasks()) == 1
-    assert CALLS == [["next"]]
-
-
 # Other workers ------------------------------------------------------------------------------------
 
 
@@ -216,6 +220,52 @@ def running() -> Iterator[Callable[..., threading.Event]]:
     for stop, thread in started:
         stop.set()
         thread.join()
+
+
+def test_a_damaged_task_is_left_out_and_logged_once_and_the_next_ones_run(
+    running: Callable[..., threading.Event], caplog: pytest.LogCaptureFixture
+) -> None:
+    item = steps.find(note.enqueue("damaged").id)
+    broken = {**item.serialize(), "arguments": {"N": "1"}}
+    send("PutItem", {"TableName": TaskItem.table(), "Item": broken})
+    note.enqueue("next")
+    looks: list[float] = []
+
+    def count(seconds: float, **_signal: object) -> None:
+        looks.append(seconds)
+
+    tasks_looked_for.connect(count)
+    running(threads=1)
+
+    wait_until(lambda: len(looks) >= 3)
+    tasks_looked_for.disconnect(count)
+    assert CALLS == [["next"]]
+    assert caplog.text.count("A task is left out") == 1
+
+
+def test_a_schedule_does_not_wait_for_a_free_thread(
+    running: Callable[..., threading.Event],
+    backend: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    time = datetime(2026, 11, 27, 10, tzinfo=UTC)
+    monkeypatch.setattr(schedules, "now", lambda: time)
+    monkeypatch.setattr(worker, "LONGEST_PAUSE", 0.05)
+    backend["SCHEDULE"] = {"nightly": {"task": note.module_path, "cron": "0 3 * * *"}}
+    for name in ("runs", "waits"):
+        wait.enqueue(name)
+    running(threads=1)
+    wait_until(lambda: CALLS)
+
+    time = datetime(2026, 11, 28, 3, tzinfo=UTC)
+
+    functions_waiting = {wait.module_path, note.module_path}
+    wait_until(
+        lambda: (
+            {item.function for item in TaskItem.scan() if item.sort != "slot"} == functions_waiting
+        )
+    )
+    assert len(CALLS) == 1
 
 
 def test_many_tasks_are_run_once_by_several_workers(
