@@ -11,6 +11,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.admin import decorators, widgets
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.options import IS_POPUP_VAR
 from django.contrib.admin.utils import model_format_dict
 from django.contrib.auth import get_permission_codename
 from django.core import signing
@@ -191,7 +192,8 @@ class ActionAdmin(ListAdmin[M]):
         self, request: HttpRequest, action_location: object = None
     ) -> dict[str, Described]:
         """By name: the function, its name and its description, of those that the user may call."""
-        named = {} if self.actions is None else self._named_actions()
+        is_left_out = self.actions is None or IS_POPUP_VAR in request.GET
+        named = {} if is_left_out else self._named_actions()
         return {
             name: (function, name, capfirst(str(_described(function, name))))
             for name, function in named.items()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.admin.decorators import display
+from django.contrib.admin.options import IS_POPUP_VAR
 from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR, SEARCH_VAR
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -90,7 +91,7 @@ class ChangeList:
 
     formset = list_editable = date_hierarchy = to_field = None
     preserved_filters = ""
-    is_popup = is_facets_optional = add_facets = show_full_result_count = False
+    is_facets_optional = add_facets = show_full_result_count = False
 
     def __init__(self, request: HttpRequest, model_admin: Any) -> None:
         self.model_admin, self.model = model_admin, model_admin.model
@@ -115,9 +116,11 @@ class ChangeList:
         self.filter_specs = [Filter(item, self) for item in model_admin.get_list_filter(request)]
         self.has_filters = bool(self.filter_specs)
         self.has_active_filters = bool(self.filters)
-        self.clear_all_filters_qs = "?"
+        #: Whether it is the list of a look-up, in a window of its own.
+        self.is_popup = IS_POPUP_VAR in request.GET
+        self.params: dict[str, str] = {IS_POPUP_VAR: "1"} if self.is_popup else {}
+        self.clear_all_filters_qs = f"?{urlencode(self.params)}"
         self.after = request.GET.get(PAGE_VAR) or None
-        self.params: dict[str, str] = {}
         ordering = next(iter(model_admin.get_ordering(request)), "")
         #: The one Query that reads the list, and its partition; None: the table itself.
         self.source, self.partition = self._source(ordering)
@@ -133,7 +136,8 @@ class ChangeList:
         self.count_note = model_admin.count_note(request)
         self.is_too_short = bool(self.query) and model_admin.is_too_short(request, self.query)
         verb = "change" if model_admin.has_change_permission(request) else "view"
-        self.title = djangos_text(f"Select %s to {verb}") % self.opts.verbose_name
+        title = "Select %s" if self.is_popup else f"Select %s to {verb}"
+        self.title = djangos_text(title) % self.opts.verbose_name
 
     def _source(self, ordering: str) -> tuple[Source | None, object]:
         for name, value in self.filters.items():
@@ -202,6 +206,9 @@ class ListAdmin(Options[M]):
             "media": media,
             "action_form": action_form,
             "selection_note": djangos_text("0 of %(cnt)s selected") % count,
+            "is_popup": changelist.is_popup,
+            # An item that is added in the window of a look-up is not chosen by that.
+            "has_add_permission": not changelist.is_popup and self.has_add_permission(request),
             **{option: getattr(self, option) for option in options},
             **(extra_context or {}),
         }

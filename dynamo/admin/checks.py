@@ -21,19 +21,23 @@ from django.core.checks import CheckMessage, Error
 from dynamo.admin.changelist import ListAdmin, source_of, sources
 from dynamo.admin.shown import is_sensitive
 from dynamo.forms import ModelForm
+from dynamo.model.references import Reference
 
 #: Options and methods of contrib's ModelAdmin that have no effect here, by what to do instead.
 NOT_ASKED = {
     "": """
-        autocomplete_fields checks_class date_hierarchy filter_horizontal filter_vertical inlines
+        checks_class date_hierarchy filter_horizontal filter_vertical inlines
         list_editable list_max_show_all list_select_related paginator popup_response_template
-        prepopulated_fields preserve_filters raw_id_fields save_as save_as_continue show_facets
+        prepopulated_fields preserve_filters save_as save_as_continue show_facets
         sortable_by formfield_for_foreignkey formfield_for_manytomany get_action
-        get_autocomplete_fields get_changelist_form get_changelist_formset get_field_queryset
+        get_changelist_form get_changelist_formset get_field_queryset
         get_formset_kwargs get_formsets_with_inlines get_inline_formsets get_inline_instances
         get_inlines get_list_select_related get_paginator get_prepopulated_fields
         get_preserved_filters get_sortable_by lookup_allowed save_formset to_field_allowed
         get_deleted_objects delete_confirmation_max_display
+    """,
+    "Each Reference has a look-up, the list of its model: set search_fields there.": """
+        autocomplete_fields get_autocomplete_fields
     """,
     "Set delete_confirmation_template.": "delete_selected_confirmation_template",
     "Override get_page(request, changelist) for the list, and has_view_permission(request, obj) "
@@ -176,7 +180,7 @@ def _names(model_admin: Any) -> Problems:
     fieldsets: Any = model_admin.fieldsets or [(None, {"fields": model_admin.fields or ()})]
     options = """
         list_display list_display_links readonly_fields list_filter search_fields exclude
-        radio_fields
+        radio_fields raw_id_fields
     """
     named = {part: getattr(model_admin, part) or () for part in options.split()}
     for option, names in {**named, "fields": flatten_fieldsets(fieldsets)}.items():
@@ -191,6 +195,9 @@ def _names(model_admin: Any) -> Problems:
                     f"method of it or of {type(model_admin).__name__}.",
                     None,
                 )
+            attribute = model.get_attributes().get(name)
+            if option == "raw_id_fields" and not isinstance(attribute, Reference):
+                yield f"raw_id_fields names {name}, which is not a Reference.", None
             if is_sensitive(model, name) and option != "exclude":
                 text = f"{option} names {name}, which is declared sensitive: it is never shown."
                 yield text, None

@@ -23,12 +23,14 @@ from django.views.generic import RedirectView
 from pynamodb.attributes import UnicodeSetAttribute
 
 from dynamo.admin.actions import DELETE, REASON, ActionAdmin, as_stored
+from dynamo.admin.lookups import ReferenceWidget
 from dynamo.admin.models import journal_of, list_entries
 from dynamo.admin.options import Context, Fields, user_of
 from dynamo.admin.shown import Shown, is_sensitive, name_of, with_id
 from dynamo.exceptions import DamagedItem, ErrorWithValues
 from dynamo.forms import M, ModelForm
 from dynamo.model.objects import VERSION
+from dynamo.model.references import Reference
 from dynamo.transactions import Transaction
 
 
@@ -125,11 +127,20 @@ class ModelAdmin(ActionAdmin[M]):
         ]
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: object) -> Any:
-        """Contrib's method, with overrides by the class of the attribute."""
+        """Contrib's method, with overrides by the class of the attribute.
+
+        A `Reference` has a look-up if the user may see the list of its model.
+        """
         for kind in type(db_field.attribute).__mro__:
             kwargs = {**self.formfield_overrides.get(kind, {}), **kwargs}
         if isinstance(db_field.attribute, UnicodeSetAttribute) and "form_class" not in kwargs:
             kwargs |= {"form_class": LinesField, "empty_value": ""}
+        if isinstance(db_field.attribute, Reference) and not {"widget", "form_class"} & {*kwargs}:
+            target = db_field.attribute.target
+            site = self.admin_site
+            admin = site.get_model_admin(target) if site.is_registered(target) else None
+            if admin is not None and admin.has_view_or_change_permission(request):
+                kwargs["widget"] = ReferenceWidget(admin)
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def get_form(

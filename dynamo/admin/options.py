@@ -119,8 +119,8 @@ class Options(_BaseModelAdmin, Generic[M]):
 
     @property
     def media(self) -> forms.Media:
-        names = ("vendor/jquery/jquery.min", "jquery.init", "core", "actions")
-        return forms.Media(js=[f"admin/js/{name}.js" for name in names])
+        scripts = "vendor/jquery/jquery.min jquery.init core admin/RelatedObjectLookups actions"
+        return forms.Media(js=[f"admin/js/{name}.js" for name in scripts.split()])
 
     def message_user(
         self,

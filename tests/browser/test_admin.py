@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.conftest import served
 from tests.browser.test_axe import faults
 from tests.dynamo.conftest import _settings_of_project, project
-from tests.dynamo.desk.models import Clerk, Customer
+from tests.dynamo.desk.models import Booking, Clerk, Customer
 from tests.dynamo.test_admin import PASSWORD
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("engine", project.__name__)]
@@ -71,3 +71,30 @@ def test_an_item_is_listed_found_and_edited_and_an_overtaken_edit_is_refused(adm
     admin.get_by_role("heading", name="Are you sure?").wait_for()
     assert found + seen(admin) == []
     assert Customer.get(bob.pk).region == "west"
+
+
+def test_the_key_of_a_reference_is_chosen_in_the_list_of_its_model(admin: Page) -> None:
+    Clerk.objects.create_superuser("boss", "boss@example.org", PASSWORD)
+    ann, bob = (Customer.create(email=f"{name}@example.org", club="chess") for name in "ab")
+    admin.get_by_label("Username").fill("boss")
+    admin.get_by_label("Password").fill(PASSWORD)
+    admin.keyboard.press("Enter")
+    admin.get_by_role("link", name="Customers").wait_for()
+    admin.goto("/admin/desk/booking/add/")
+    found = seen(admin)
+
+    with admin.expect_popup() as opened:
+        admin.locator("#lookup_id_customer").click()
+    window = opened.value
+    found += seen(window)
+    window.locator("#searchbar").fill("b@example.org")
+    window.keyboard.press("Enter")
+    with window.expect_event("close"):
+        window.get_by_role("link", name="b@example.org").click()
+    expect(admin.locator("#id_customer")).to_have_value(bob.pk)
+    admin.get_by_role("button", name="Save", exact=True).click()
+    expect(admin.get_by_text("was added successfully")).to_be_visible()
+
+    assert [booking.customer for booking in Booking.scan()] == [bob.pk]
+    assert ann.pk != bob.pk
+    assert found == []

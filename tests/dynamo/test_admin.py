@@ -37,7 +37,7 @@ from dynamo.admin.shown import id_of, is_sensitive, name_of
 from dynamo.client.sending import send
 from dynamo.forms import modelform_factory
 from tests.dynamo.adminpages import PROJECT, Form, content, opened, submit
-from tests.dynamo.desk.models import Badge, Chair, Clerk, Customer, Locker, Team
+from tests.dynamo.desk.models import Badge, Booking, Chair, Clerk, Customer, Locker, Team
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy, through
 from tests.items import stored_items
@@ -98,6 +98,55 @@ def test_a_registered_model_is_added_listed_changed_and_deleted(
     assert [entry.action for entry in entries(ann)] == ["delete", "change", "add"]
     assert {entry.by for entry in entries(ann)} == {editor.pk}
     assert "My actions Deleted:" in content(client.get("/admin/").text)
+
+
+BOOKINGS = "/admin/desk/booking/"
+
+
+def test_a_reference_is_looked_up_in_the_list_of_its_model(client: Client) -> None:
+    *_others, ann, bob = map(make, range(7))
+    page = client.get(f"{BOOKINGS}add/?customer={ann.pk}").text
+    assert f'<strong><a href="{page_of(ann)}">{ann.email}</a></strong>' in page
+    links = re.findall(r'<a href="([^"]*)" class="related-lookup" id="([^"]*)"', page)
+    assert links == [(CUSTOMERS, "lookup_id_customer"), (CUSTOMERS, "lookup_id_payer")]
+    assert "RelatedObjectLookups.js" in page
+
+    chosen = client.get(f"{CUSTOMERS}?_popup=1&club=chess").text
+    assert f'data-popup-opener="{bob.pk}"' in chosen
+    assert "RelatedObjectLookups.js" in chosen
+    assert "Select customer" in content(chosen)
+    assert not re.search('name="action"|action-select|addlink', chosen)
+    # Each link and form of the window stays in it.
+    found = re.findall(
+        r'(?:href="(\?[^"]*)")|(<form [^>]*method="get".*?</form>)', chosen, re.DOTALL
+    )
+    assert len(found) > 4
+    assert all("_popup=1" in link or 'name="_popup" value="1"' in form for link, form in found)
+    assert "data-popup-opener" not in client.get(CUSTOMERS).text
+
+    sent = submit(client, f"{BOOKINGS}add/", customer=ann.pk, payer=bob.pk)
+    [booking] = Booking.scan()
+    assert (sent.status_code, booking.customer, booking.payer) == (302, ann.pk, bob.pk)
+    bob.delete()
+    shown = client.get(page_of(booking)).text
+    assert f'value="{bob.pk}"' in shown
+    assert shown.count("<strong><a") == 1
+    refused = submit(client, page_of(booking), customer=bob.pk)
+    assert "Select a valid choice" in refused.text
+    assert Booking.get(booking.pk).customer == ann.pk
+
+
+def test_a_look_up_shows_nothing_that_its_user_may_not_see(project: None) -> None:
+    ann = make(0)
+    booking = Booking.create(customer=ann)
+    helper = Clerk.objects.create_user("helper", is_staff=True)
+    helper.change(permissions={"desk.change_booking"})
+
+    page = browser_of(helper).get(page_of(booking)).text
+
+    assert f'value="{ann.pk}"' in page
+    assert ann.email not in page
+    assert "related-lookup" not in page
 
 
 @pytest.mark.parametrize("done", ["added", "changed"])

@@ -67,8 +67,8 @@ SHOWN: dict[str, tuple[Any, str, str]] = {
     "search_help_text": ("By what?", LIST, "By what?"),
     "view_on_site": (lambda self, obj: f"/of/{obj.pk}/", ANN, 'href="/of/1/"'),
 }
-#: Lists are never counted, as if this were False.
-ALWAYS_SO = {"show_full_result_count"}
+#: Lists are never counted, as if `show_full_result_count` were False. Each `Reference` has a look-up.
+ALWAYS_SO = {"raw_id_fields", "show_full_result_count"}
 
 
 @pytest.fixture
@@ -188,7 +188,8 @@ class DjangosForm(forms.ModelForm):  # type: ignore[type-arg]  # not at run time
     [
         ({"list_editable": ["club"]}, "list_editable changes nothing"),
         ({"list_editable": []}, ""),
-        ({"raw_id_fields": ("club",)}, "raw_id_fields changes nothing"),
+        ({"raw_id_fields": ("club",)}, "raw_id_fields names club, which is not a Reference."),
+        ({"autocomplete_fields": ("club",)}, "autocomplete_fields changes nothing"),
         ({"get_queryset": lambda self, request: []}, "get_queryset changes nothing"),
         ({"form": DjangosForm}, "form is not a form of this library."),
         ({"form": modelform_factory}, "form is not a form of this library."),

@@ -5,7 +5,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from dynamo import Transaction, admin
-from tests.dynamo.desk.models import Badge, Clerk, Customer, Locker, Seat, Shift, Team
+from tests.dynamo.desk.models import Badge, Booking, Clerk, Customer, Locker, Seat, Shift, Team
 
 
 @admin.register(Customer)
@@ -25,6 +25,11 @@ class CustomerAdmin(admin.ModelAdmin):
     def welcome(self, request: HttpRequest, obj: Any, write: Transaction) -> str:
         obj.change(is_known=True, write=write)
         return "with a card"
+
+
+@admin.register(Booking)
+class BookingAdmin(admin.ModelAdmin):
+    raw_id_fields = ("customer",)
 
 
 @admin.register(Seat)

@@ -23,6 +23,7 @@ from dynamo import (
     IntegerAttribute,
     JSONAttribute,
     Model,
+    Reference,
     TextAttribute,
     Unique,
     casefolded,
@@ -76,6 +77,22 @@ class Customer(Model):
 
     def get_absolute_url(self) -> str:
         return f"/customers/{self.pk}/"
+
+
+class Booking(Model):
+    class Meta:
+        table_name = "tests-desk-bookings"
+
+    customer = Reference(Customer)
+    payer = Reference("Customer", null=True)
+    locker = Reference("Shelf", null=True)
+
+
+class Shelf(Model):
+    """Without pages in the admin."""
+
+    class Meta:
+        table_name = "tests-desk-shelves"
 
 
 class Seat(Model):
