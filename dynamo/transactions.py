@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import wraps
@@ -161,7 +161,7 @@ class Transaction(AltersData):
     def delete(self, item: PlainModel, condition: Condition, *, otherwise: Otherwise) -> None:
         """Delete the stored item with the key of `item` if `condition` holds."""
         request = conditional(item._address(), condition)
-        self.add(Write(item, {"Delete": request}, otherwise))
+        self.add(Write(item, "Delete", request, otherwise))
 
     @_composed
     def check(self, item: PlainModel, condition: Condition, *, otherwise: Exception) -> None:
@@ -286,7 +286,7 @@ class Transaction(AltersData):
                 return stored
             return answer.get("Attributes")
         together = {
-            "TransactItems": [write.action for write in writes],
+            "TransactItems": [{write.kind: write.request} for write in writes],
             "ClientRequestToken": str(uuid.uuid4()),
         }
         send("TransactWriteItems", together, repeat_conflicts=self._repeat_conflicts)
@@ -349,14 +349,9 @@ def _check_size(writes: list[Write]) -> None:
         )
 
 
-@contextmanager
-def joined(write: Transaction | None) -> Iterator[Transaction]:
+def joined(write: Transaction | None) -> AbstractContextManager[Transaction]:
     """The transaction `write`, which its owner commits; or a new one, committed at the end."""
-    if write is not None:
-        yield write
-        return
-    with Transaction() as own:
-        yield own
+    return Transaction() if write is None else nullcontext(write)
 
 
 def _refused(writes: list[Write], answer: ConditionFailed | TransactionCancelled) -> list[Refusal]:

@@ -164,12 +164,12 @@ def break_seen(name: str, seen: Item, *, delete: bool, write: Transaction | None
     """
     version = new_version()
     if delete:
-        action = {"Delete": conditional(_address(name), **_unchanged(seen))}
+        kind, request = "Delete", conditional(_address(name), **_unchanged(seen))
     else:
         # A lock whose token is not a whole number cannot be acquired.
         damaged = not seen.get("fencingToken", {"N": "0"}).get("N", "").isdigit()
         update = Update(_released(version) | ({"fencingToken": None} if damaged else {}))
-        action = {"Update": update.request(_address(name), **_unchanged(seen))}
+        kind, request = "Update", update.request(_address(name), **_unchanged(seen))
 
     def otherwise(refusal: Refusal) -> Exception | None:
         is_deleted = delete and refusal.repeated and not refusal.stored
@@ -177,7 +177,7 @@ def break_seen(name: str, seen: Item, *, delete: bool, write: Transaction | None
         return None if is_deleted or is_released else LockChanged(name)
 
     with joined(write) as write:
-        write.add(Write(action, action, otherwise))
+        write.add(Write(request, kind, request, otherwise))
 
 
 def _address(name: str) -> Address:

@@ -162,7 +162,7 @@ class Group:
         refused = SeriesError()
         # `true_head` finds this write by the head. Found by `self`, it would be part of a cycle of
         # references, and the group would stay in memory until the garbage collector runs.
-        self._write.add(Write(self._head, {"Update": self._counter_update()}, refused))
+        self._write.add(Write(self._head, "Update", self._counter_update(), refused))
         issued = []
         for number, caller in self._numbered:
             ask = caller.ask
@@ -186,8 +186,8 @@ class Group:
 
     def _put(self, item: Item, about: object, refused: Exception) -> Write:
         request = {"TableName": self._model.table(), "Item": item}
-        action = conditional(request, "attribute_not_exists(series)")
-        return Write(about, {"Put": action}, refused)
+        absent = conditional(request, "attribute_not_exists(series)")
+        return Write(about, "Put", absent, refused)
 
     def _counter_update(self) -> Request:
         values: Item = {":before": typed_number(self._head.number)}

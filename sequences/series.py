@@ -190,7 +190,7 @@ def start_series(
         return None if is_same else SeriesStarted(series)
 
     with joined(write) as write:
-        write.add(Write(counter, {"Update": request}, otherwise))
+        write.add(Write(counter, "Update", request, otherwise))
 
 
 #: The asyncio tasks that wait for the same series share a transaction.

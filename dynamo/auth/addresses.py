@@ -45,6 +45,8 @@ def clean_new_email(address: str) -> str:
     local, _at, _domain = clean_email(address).rpartition("@")
     if '"' in local:
         raise ValidationError(INVALID_EMAIL, code="invalid")
+    if local.isascii():
+        return address
     for char in local:
         folded = char.casefold() + unicodedata.normalize("NFC", char)
         if not char.isascii() and any(map(str.isascii, folded)):

@@ -75,6 +75,8 @@ def check_new_username(name: str) -> None:
         ValidationError: with the code `character`, `scripts` or `lookalike`.
     """
     plain = unicodedata.normalize("NFKC", name)
+    if plain.isascii():
+        return
     foreign = [char for char in plain if not char.isascii()]
     for char in foreign:
         if _scripts(char) is None:
@@ -88,7 +90,7 @@ def check_new_username(name: str) -> None:
             _("Use letters of one script only, such as Latin or Cyrillic."), "scripts"
         )
     _ranges, lookalikes = _table()
-    if foreign and all(char in lookalikes for char in foreign):
+    if all(char in lookalikes for char in foreign):
         raise ValidationError(
             _(
                 "This username looks like “%(lookalike)s” but has different letters. "

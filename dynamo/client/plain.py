@@ -93,21 +93,20 @@ def not_supported(advice: str) -> Any:
 
 
 def per_class(compute: Callable[[Any], _Value]) -> Callable[[Any], _Value]:
-    """`compute`, called once for each class. It never returns None.
+    """`compute`, called once for each class.
 
     The value is kept as long as its class. A cache of functools would keep the class, and so a
     class whose declaration was refused would remain among the models.
     """
     name = f"{compute.__name__} of this class"
 
-    def value_of(cls: object) -> _Value:
-        value: _Value | None = vars(cls).get(name)
-        if value is None:
-            value = compute(cls)
-            setattr(cls, name, value)
+    def of_class(cls: type) -> _Value:
+        if name not in cls.__dict__:
+            setattr(cls, name, compute(cls))
+        value: _Value = cls.__dict__[name]
         return value
 
-    return value_of
+    return of_class
 
 
 class PlainModel(PynamoModel):

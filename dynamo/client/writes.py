@@ -8,7 +8,7 @@ about as long to build as an engine nearby takes to execute the request.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self, cast
 
@@ -147,15 +147,17 @@ class Write:
     `about` is the object that the write is for; its refusal is found by it. If `part_of` is the
     object of another write, the refusal of that write is reported for both.
 
-    `action` is the entry of TransactItems; it must ask for the stored item
-    (`ReturnValuesOnConditionCheckFailure` = ALL_OLD). Without `otherwise`, a refused write is
-    replaced by `instead`.
+    `request` must ask for the stored item (`ReturnValuesOnConditionCheckFailure` = ALL_OLD).
+    Without `otherwise`, a refused write is replaced by the kind and the request of `instead`.
     """
 
     about: object
-    action: dict[str, Request]
+    #: `Put`, `Update`, `Delete` or `ConditionCheck`.
+    kind: str
+    #: The parameters of this entry of TransactItems, and of a plain request.
+    request: Request
     otherwise: Otherwise | None
-    instead: dict[str, Request] = field(default_factory=dict)
+    instead: tuple[str, Request] | None = None
     part_of: object = None
     #: The changes of an update.
     changes: Update | None = None
@@ -176,7 +178,7 @@ class Write:
     ) -> Self:
         """Put the whole `item` if `condition` holds."""
         request = conditional({"TableName": item.table(), "Item": item.serialize()}, condition)
-        return cls(item, {"Put": request}, otherwise, is_drawn=is_drawn)
+        return cls(item, "Put", request, otherwise, is_drawn=is_drawn)
 
     @classmethod
     def update(
@@ -184,25 +186,15 @@ class Write:
     ) -> Self:
         """Make `changes` to the stored item with the key of `item` if `condition` holds."""
         changes = changes if isinstance(changes, Update) else Update.of_actions(changes)
-        action = {"Update": changes.request(item._address(), condition)}
-        return cls(item, action, otherwise, changes=changes, condition=condition)
+        request = changes.request(item._address(), condition)
+        return cls(item, "Update", request, otherwise, changes=changes, condition=condition)
 
     @classmethod
     def check(cls, item: PlainModel, condition: Condition, *, otherwise: Otherwise) -> Self:
         """Write nothing, but require `condition` of the stored item with the key of `item`."""
         condition = with_defaults(item._named_attributes(), condition)
-        action = {"ConditionCheck": conditional(item._address(), condition)}
-        return cls(item, action, otherwise, condition=condition)
-
-    @property
-    def kind(self) -> str:
-        """`Put`, `Update`, `Delete` or `ConditionCheck`."""
-        return next(iter(self.action))
-
-    @property
-    def request(self) -> Request:
-        """The action without its kind: the same as the parameters of a plain request."""
-        return self.action[self.kind]
+        request = conditional(item._address(), condition)
+        return cls(item, "ConditionCheck", request, otherwise, condition=condition)
 
     @property
     def key(self) -> tuple[object, ...] | None:
@@ -212,9 +204,10 @@ class Write:
         """
         if not isinstance(self.about, PlainModel):
             return None
-        key = self._stored_key
+        holder = self.request.get("Key") or self.request["Item"]
         names = self.about.key_attribute_names()
-        return self.request["TableName"], *(next(iter(key[name].values())) for name in names)
+        values = (value for name in names for value in holder[name].values())
+        return self.request["TableName"], *values
 
     def merged(self, other: Write) -> Write:
         """The one write for this and `other`, a later write of the same item.
@@ -254,7 +247,7 @@ class Write:
 
         return replace(
             self,
-            action={self.kind: request},
+            request=request,
             condition=both,
             otherwise=otherwise,
             holds=None,
@@ -286,8 +279,9 @@ class Write:
         return {name: request["Item"][name] for name in item.key_attribute_names()}
 
     def replaced(self) -> Write:
-        """The write that replaces this one, which was refused."""
-        return replace(self, action=self.instead, instead=self.action)
+        """The write that replaces this one, which was refused and has no `otherwise`."""
+        kind, request = cast(tuple[str, Request], self.instead)
+        return replace(self, kind=kind, request=request, instead=(self.kind, self.request))
 
     @property
     def must_be_done(self) -> bool:

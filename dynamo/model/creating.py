@@ -170,7 +170,8 @@ class Creatable(Readable):
 
         put_write = MarkedWrite(
             self,
-            {"Put": put},
+            "Put",
+            put,
             refused,
             is_drawn=not self._is_kept(drawn),
             asked=item,

@@ -104,5 +104,5 @@ class Reference(TextAttribute):
         error = target.DoesNotExist(f"There is no {target._noun()} {key}, the {name}.", name)
         if not target._is_key(key):
             raise error
-        action = {"ConditionCheck": conditional(target._address(), exists)}
-        return Write(target, action, error, part_of=part_of, condition=exists)
+        request = conditional(target._address(), exists)
+        return Write(target, "ConditionCheck", request, error, part_of=part_of, condition=exists)

@@ -198,9 +198,10 @@ class UniqueKey:
 
         Therefore, an item with such a value can still be changed and deleted.
         """
-        with suppress(ValueError):
+        try:
             return self.key(item)
-        return None
+        except ValueError:
+            return None
 
     def beginning(self, letters: str) -> str:
         """How the keys of all values begin that begin with `letters`; empty if no value does.
@@ -288,13 +289,13 @@ class GuardTable:
         Costs 2 write units, 3 if it is searchable.
         """
         item = {self.key_name: {"S": key}, OWNER: {"S": owner}, **attributes}
-        action = conditional(
+        request = conditional(
             {"TableName": self.name, "Item": item},
             "attribute_not_exists(#key) OR #owner = :owner",
             names={"#key": self.key_name, "#owner": OWNER},
             values={":owner": {"S": owner}},
         )
-        return GuardWrite(None, {"Put": action}, otherwise, part_of=part_of, guard_key=key)
+        return GuardWrite(None, "Put", request, otherwise, part_of=part_of, guard_key=key)
 
     def free(self, key: str, owner: str, part_of: object) -> GuardWrite:
         """Delete the guard item if it is the owner's. Costs 2 write units, 3 if it is searchable.
@@ -304,10 +305,10 @@ class GuardTable:
         """
         names = {"#owner": OWNER}
         values: Item = {":owner": {"S": owner}}
-        action = conditional(self.address(key), "#owner = :owner", names=names, values=values)
-        check = action | Request(ConditionExpression="NOT #owner = :owner")
-        left = {"ConditionCheck": check}
-        return GuardWrite(None, {"Delete": action}, None, left, part_of=part_of, guard_key=key)
+        request = conditional(self.address(key), "#owner = :owner", names=names, values=values)
+        left = request | Request(ConditionExpression="NOT #owner = :owner")
+        instead = "ConditionCheck", left
+        return GuardWrite(None, "Delete", request, None, instead, part_of=part_of, guard_key=key)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -339,4 +340,4 @@ class GuardWrite(Write):
                 former: free.request["ExpressionAttributeValues"][":owner"],
             },
         )
-        return replace(claim, action={"Put": put})
+        return replace(claim, request=put)

@@ -182,11 +182,16 @@ class Writable(Creatable):
             return self._stale(is_deleted=not self._is_this(refusal.stored))
 
         with joined(write) as write:
-            action = {"ConditionCheck": conditional(self._address(), whole)}
-            known = holds if condition is None else None
-            write.add(
-                _Check(self, action, otherwise, condition=whole, holds=known, is_idle=is_idle)
+            check = _Check(
+                self,
+                "ConditionCheck",
+                conditional(self._address(), whole),
+                otherwise,
+                condition=whole,
+                holds=holds if condition is None else None,
+                is_idle=is_idle,
             )
+            write.add(check)
             write.on_commit(self, lambda stored: self._become(stored or before, before, {*names}))
 
     def _implied(self, values: Mapping[str, object]) -> dict[str, Any]:
@@ -290,7 +295,8 @@ class Writable(Creatable):
         with joined(write) as write:
             item_write = MarkedWrite(
                 self,
-                {"Update": update.request(self._address(), whole)},
+                "Update",
+                update.request(self._address(), whole),
                 otherwise,
                 changes=update,
                 condition=whole,
@@ -343,6 +349,6 @@ class Writable(Creatable):
 
         with joined(write) as write:
             # Nothing remains by which a deletion recognizes itself, but a transaction has a token.
-            whole = Write(self, {"Delete": request}, otherwise, needs_token=not missing_ok)
+            whole = Write(self, "Delete", request, otherwise, needs_token=not missing_ok)
             write.add(whole, *self._guard_writes(self.stored, {}))
             write.on_commit(self, lambda _stored: setattr(self, "_is_deleted", True))

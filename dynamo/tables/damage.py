@@ -47,10 +47,10 @@ def delete_as_read(model: type[Model], item: Item) -> bool:
     owner = model.owner_of(item)
     names = {*item, *(stored_name for _name, stored_name, _attribute in model._named_attributes())}
     key = {name: item[name] for name in model.key_attribute_names()}
-    action: Request = {"TableName": model.table(), "Key": key, **as_read(item, *sorted(names))}
+    request: Request = {"TableName": model.table(), "Key": key, **as_read(item, *sorted(names))}
     unread = False
     with Transaction() as write:
-        write.add(Write(item, {"Delete": action}, model.Stale(model._noun())))
+        write.add(Write(item, "Delete", request, model.Stale(model._noun())))
         for unique in model.guarded():
             try:
                 guard_key = unique.key(item)

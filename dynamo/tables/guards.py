@@ -168,17 +168,18 @@ class Snapshot:
         guard_as_read = as_read(self.guard, *address["Key"], *GUARD_ATTRIBUTES)
         unique = unique_of(self.model, self.key)
         if finding.fault == "orphaned":
-            action: dict[str, Request] = {"Delete": {**address, **guard_as_read}}
+            repair = Write(finding, "Delete", {**address, **guard_as_read}, changed)
         else:
             more = unique.guard_attributes(self.key, self.items[finding.pk] or {})
             item: Item = {**address["Key"], OWNER: {"S": finding.pk}, **more}
-            action = {"Put": {"TableName": address["TableName"], "Item": item, **guard_as_read}}
+            put: Request = {"TableName": address["TableName"], "Item": item, **guard_as_read}
+            repair = Write(finding, "Put", put, changed)
         write = Transaction()
-        write.add(Write(action, action, changed))
+        write.add(repair)
         for pk in self.items.keys() & {finding.pk, self.owner}:
             value = as_read(self.items[pk], *unique.stored_names)
             check: Request = {**_address(self.model, pk), **value}
-            write.add(Write(check, {"ConditionCheck": check}, changed))
+            write.add(Write(check, "ConditionCheck", check, changed))
         return not write.try_commit()
 
 

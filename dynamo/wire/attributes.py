@@ -167,9 +167,8 @@ class FormAttribute(Attribute[Value]):
         """The value of `auto_now` and `auto_now_add`."""
 
     def serialize(self, value: Any) -> Any:
-        if not isinstance(value, self.value_types) or (
-            isinstance(value, bool) and bool not in self.value_types
-        ):
+        is_bool = value is True or value is False
+        if not isinstance(value, self.value_types) or (is_bool and bool not in self.value_types):
             expected = " or ".join(kind.__name__ for kind in self.value_types)
             raise TypeError(
                 f"A value of {self.attr_name} is {expected}, not {type(value).__name__}."

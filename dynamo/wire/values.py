@@ -43,7 +43,8 @@ def as_written(attribute: Attribute[Any], typed: Typed) -> Typed:
 
 def value_of(attribute: Attribute[T], typed: Typed) -> T:
     """The value of `attribute` that is stored as `typed`; one of `UNUSABLE` if there is none."""
-    return attribute.deserialize(attribute.get_value(dict(typed)))
+    stored: Any = typed
+    return attribute.deserialize(attribute.get_value(stored))
 
 
 def typed_value(attribute: Attribute[Any], value: object) -> Typed | None:

@@ -47,7 +47,7 @@ def delete_seller(account: str, *, write: Transaction) -> None:
     profile = SellerProfile(account)
     key: Item = {"account": {"S": account}}
     request: Request = {"TableName": profile.table(), "Key": key}
-    write.add(Write(profile, {"Delete": request}, otherwise=None))
+    write.add(Write(profile, "Delete", request, otherwise=None))
 
 
 def seller_of(user: AbstractAccount, profile: SellerProfile) -> Seller:

@@ -268,9 +268,8 @@ def test_a_permanent_reason_is_a_rejection_with_its_message(proxy: FaultProxy, c
 def delete_if_mine(write: Transaction, pk: str) -> None:
     request = Page(pk)._address()
     mine = Page.text == "mine"
-    deletion = {"Delete": conditional(request, mine)}
-    left = {"ConditionCheck": conditional(request, ~mine)}
-    write.add(Write(Page(pk), deletion, None, left))
+    left = "ConditionCheck", conditional(request, ~mine)
+    write.add(Write(Page(pk), "Delete", conditional(request, mine), None, left))
 
 
 def is_the_second_try(body: dict[str, Any]) -> bool:

@@ -218,7 +218,7 @@ def test_no_later_item_goes_before_one_that_waits_for_a_further_write(series: st
 def exists(series: str, number: int) -> Write:
     key = Ticket(series, number)
     request = PlainModel.get_delete_kwargs_from_instance(key, Ticket.subject.exists(), "ALL_OLD")
-    return Write(key, {"ConditionCheck": request}, Full(str(number)))
+    return Write(key, "ConditionCheck", request, Full(str(number)))
 
 
 def issued_elsewhere(series: str, count: int) -> None:
