@@ -95,7 +95,7 @@ class InvoiceState(PlainModel):
     paid_on = DateAttribute(attr_name="paidOn", null=True)
     #: The request id of the credit note that cancels the invoice.
     credited_by = TextAttribute(attr_name="creditedBy", null=True)
-    #: The times the invoice was sent, by request id: `to`, `at` and `outcome`, each a text.
+    #: The times the invoice was sent, by request id: `to`, `at`, `outcome` and `task`, each a text.
     sendings: Any = MapAttribute(null=True)
 
 

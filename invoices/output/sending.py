@@ -3,6 +3,8 @@
 A page stores an entry in the state of the invoice, "waiting", together with the task that sends
 the mail. Before the task hands the mail over, the entry becomes "unknown", and then gets its
 outcome. A process that is killed in between leaves it unknown, and no other attempt sends the mail.
+An entry that waits names its task, which alone says whether it has failed for good: then staff may
+start it again.
 
 All headers are made of checked values, and the subject is one line, so that a user cannot add a
 header or a recipient.
@@ -33,7 +35,7 @@ from accounts.attributes import Email, deliverable_email, is_deliverable
 from accounts.emails.mails import mail_connection
 from accounts.limits.attempts import begin_mail_to_others
 from accounts.models import AbstractAccount, account_model
-from dynamo import Busy, DynamoError, Transaction
+from dynamo import Busy, Transaction
 from dynamo.auth.addresses import clean_email
 from dynamo.inputs import MultiLine, SingleLine
 from dynamo.runtime.deadline import uncounted
@@ -51,11 +53,12 @@ from invoices.store.issuing import check_confirmed
 from invoices.store.records import Record, find_record
 from invoices.store.sendings import Outcome, Sending, same_sendings, sendings_of, stored_sendings
 from outbox import TaskContext, task
+from outbox.framework import TaskResultDoesNotExist
 
 #: Why the mail did not go out.
 NOT_SENT = {
     "refused": _("The mail server refused the mail to %(to)s. Check the address."),
-    "failed": _("The mail server could not be reached, so nothing was sent. Try again later."),
+    "failed": _("The mail to %(to)s could not be sent. Try again later."),
     "unknown": _(
         "It is not known whether the mail to %(to)s was sent. If you send it again, it may arrive "
         "twice."
@@ -125,7 +128,7 @@ def send_invoice(
     """
     request_id = str(uuid.uuid4()) if request_id is None else clean_request_id(request_id)
     if known := _known_sending(record, request_id, to):
-        return known
+        return _current(known)
     _check_may_send(user)
     # First, because it also bounds how many PDFs an account lets be made.
     slots = begin_mail_to_others(user, to, client)
@@ -134,9 +137,29 @@ def send_invoice(
     except (Busy, InvoiceError):
         slots.was_not_made()
         raise
-    if not is_first:
-        slots.was_not_made()
-    return sending
+    if is_first:
+        return sending
+    slots.was_not_made()
+    return _current(sending)
+
+
+def current_sendings(record: Record) -> list[Sending]:
+    """The sendings of an invoice, the latest first.
+
+    One whose task has failed for good is "failed", until the task is started again. Costs up to 2
+    requests and 2 read units for each that waits.
+    """
+    return [_current(sending) for sending in sendings_of(record.state)]
+
+
+def _current(sending: Sending) -> Sending:
+    if sending.outcome != "waiting" or not sending.task:
+        return sending
+    # A failed task may have been deleted. Any other end of the task has changed the entry.
+    with suppress(TaskResultDoesNotExist):
+        if deliver_invoice.get_result(sending.task).status != "FAILED":
+            return sending
+    return replace(sending, outcome="failed")
 
 
 def clean_request_id(request_id: str) -> str:
@@ -184,12 +207,20 @@ def _enqueue(
     while True:
         if known := _known_sending(record, request_id, to):
             return known, False
-        sending = Sending(request_id, to, datetime.now(UTC), "waiting")
+        at = datetime.now(UTC)
         before = stored_sendings(record.state)
-        kept = _with_room(sendings_of(record.state), sending.at, invoice.label)
+        kept = _with_room(sendings_of(record.state), at, invoice.label)
         stored = {item.request_id: before[item.request_id] for item in kept}
-        stored[request_id] = {"to": to, "at": sending.at.isoformat(), "outcome": sending.outcome}
         write = Transaction()
+        task = deliver_invoice.using(write=write)
+        result = task.enqueue(invoice.account, invoice.label, request_id, message, subject)
+        sending = Sending(request_id, to, at, "waiting", result.id)
+        stored[request_id] = {
+            "to": to,
+            "at": at.isoformat(),
+            "outcome": sending.outcome,
+            "task": sending.task,
+        }
         write.check(*_issued(invoice), otherwise=InvoiceError())
         write.update(
             record.state,
@@ -197,8 +228,6 @@ def _enqueue(
             same_sendings(record.state),
             otherwise=InvoiceError(),
         )
-        task = deliver_invoice.using(write=write)
-        task.enqueue(invoice.account, invoice.label, request_id, message, subject)
         if not write.try_commit():
             return sending, True
         record = find_record(invoice.account, invoice.label)
@@ -231,9 +260,9 @@ def deliver_invoice(
 ) -> None:
     """Send a mail whose entry is "waiting": at most once, whatever becomes of this process.
 
-    A mail server that cannot be reached is tried again. Before the mail is handed over, the entry
-    becomes "unknown"; only one attempt can do that. The entry gets its outcome together with the
-    end of the task.
+    A mail server that cannot be reached is tried again, as after all errors. Before the mail is
+    handed over, the entry becomes "unknown"; only one attempt can do that. The entry gets its
+    outcome together with the end of the task.
     """
     try:
         record = find_record(account, label)
@@ -245,18 +274,8 @@ def deliver_invoice(
     sender = account_model().get_or_none(account)
     outcome: Outcome = "failed"
     if sender is not None and is_deliverable(sender.email) and not record.invoice.is_voided:
-        try:
-            mail = _mail_of(record.invoice, sender, waiting.to, message, subject)
-            outcome = _deliver(mail, record, waiting)
-        except OSError:
-            if not context.is_last:
-                raise
-        except Exception:
-            # The failed task tells the staff, and the entry tells the sender.
-            if context.is_last:
-                with suppress(DynamoError, InvoiceError), Transaction() as write:
-                    _store_outcome(record, replace(waiting, outcome="failed"), "waiting", write)
-            raise
+        mail = _mail_of(record.invoice, sender, waiting.to, message, subject)
+        outcome = _deliver(mail, record, waiting)
     before: Outcome = "waiting" if outcome == "failed" else "unknown"
     with Transaction() as write:
         _store_outcome(record, replace(waiting, outcome=outcome), before, write)

@@ -19,6 +19,7 @@ from invoices.document.invoice import series_of
 from invoices.output import einvoices
 from invoices.output.helper import run_in_helper
 from invoices.output.pdf import pdf_of
+from invoices.output.sending import current_sendings
 from invoices.pages import forms
 from invoices.pages.base import OwnInvoicesMixin, download_page, shown_pdf
 from invoices.pages.lines import InLineMixin
@@ -26,7 +27,6 @@ from invoices.store.issuing import today
 from invoices.store.lists import Listed, latest_invoices, list_invoices, search_invoices, sums_of
 from invoices.store.records import STANDINGS, Record, find_invoice, find_record
 from invoices.store.sellers import profile_of
-from invoices.store.sendings import sendings_of
 
 #: How many invoices the start page lists, and how many that are overdue.
 RECENT = 5
@@ -130,7 +130,7 @@ class InvoiceView(OwnInvoicesMixin, InLineMixin, TemplateView):
             invoice=record.invoice,
             record=record,
             may_void=may_void(record),
-            sendings=sendings_of(record.state),
+            sendings=current_sendings(record),
             einvoice_lacks=einvoices.missing(record.invoice),
             **kwargs,
         )

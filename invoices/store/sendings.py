@@ -23,10 +23,14 @@ class Sending:
     to: str
     at: datetime
     outcome: Outcome
+    #: The id of its task; empty if no worker runs it.
+    task: str = ""
 
 
 def sendings_of(state: InvoiceState) -> list[Sending]:
     """The sendings that an invoice keeps, the latest first.
+
+    One that waits may have a task that has failed for good: see `output.sending.current_sendings`.
 
     Raises:
         DamagedItem: one of them cannot be read.
@@ -38,6 +42,7 @@ def sendings_of(state: InvoiceState) -> list[Sending]:
                 values["to"],
                 datetime.fromisoformat(values["at"]).astimezone(UTC),
                 OUTCOMES[OUTCOMES.index(values["outcome"])],
+                values.get("task", ""),
             )
             for request_id, values in stored_sendings(state).items()
         ]

@@ -19,11 +19,19 @@ from invoices.document.money import readable_amount
 from invoices.exceptions import AlreadyVoided, SendingReused, TooManySendings
 from invoices.output import sending
 from invoices.output.pdf import render
-from invoices.output.sending import MAX_SENDINGS, MESSAGE, NOT_SENT, TO, send_invoice
+from invoices.output.sending import (
+    MAX_SENDINGS,
+    MESSAGE,
+    NOT_SENT,
+    TO,
+    current_sendings,
+    send_invoice,
+)
 from invoices.store.records import find_record
 from invoices.store.sendings import Sending, sendings_of
 from invoices.store.settlement import credit, mark_paid, void
-from outbox import TaskContext
+from locks import Lock
+from outbox import TaskContext, steps
 from tests.clocks import hold_the_day
 from tests.commands import run
 from tests.engines import free_port
@@ -54,7 +62,7 @@ def sendings(user: User, label: str = FIRST) -> list[Sending]:
 
 def outcomes(user: User) -> list[tuple[str, str]]:
     record = find_record(user.pk, FIRST)
-    return [(item.to, item.outcome) for item in sendings_of(record.state)]
+    return [(item.to, item.outcome) for item in current_sendings(record)]
 
 
 def put_sending(user: User, request_id: str, at: str = "2026-03-14T22:30:00+00:00") -> None:
@@ -298,6 +306,44 @@ def test_a_mail_that_cannot_be_made_is_shown_to_its_sender_and_as_a_failed_task(
     ran = worker()
 
     assert [attempt.outcome for attempt in ran] == ["repeated"] * 4 + ["failed"]
+    assert outcomes(sender) == [(BOB, "failed")]
+
+
+@pytest.mark.fault_of("moto", "reports other capacity")
+def test_a_mail_whose_worker_is_killed_at_the_last_attempt_is_shown_as_not_sent(
+    client: Client, sender: User, worker: RunTasks, settings: Any, requests_sent: Requests
+) -> None:
+    settings.TASKS["default"]["OPTIONS"]["RETRY"]["*"]["attempts"] = 1
+    values = form_values(client, SEND)
+    client.post(SEND, values)
+    [waiting] = sendings(sender)
+    lease = Lock("killed").acquire()
+    assert steps.claim(steps.find(waiting.task), lease)
+    assert outcomes(sender) == [(BOB, "waiting")]
+    lease.release(remove=True)
+    worker()
+
+    requests_sent.clear()
+    text = " ".join(Page(client.get(INVOICE)).text.split())
+    assert f"{BOB}: not sent" in text
+    assert requests_sent.operations == [*OF_EVERY_PAGE, "TransactGetItems", "GetItem"]
+    assert NOT_SENT["failed"] % {"to": BOB} in Page(client.post(SEND, values)).text
+
+    steps.restart(waiting.task)
+    assert outcomes(sender) == [(BOB, "waiting")]
+    worker()
+    assert (outcomes(sender), len(mail.outbox)) == ([(BOB, "sent")], 1)
+
+
+def test_a_mail_whose_failed_task_is_discarded_is_shown_as_not_sent(
+    sender: User, worker: RunTasks, settings: Any
+) -> None:
+    settings.EMAIL_BACKEND = "no.such.Backend"
+    task = send(sender).task
+    worker()
+
+    steps.discard(task)
+
     assert outcomes(sender) == [(BOB, "failed")]
 
 

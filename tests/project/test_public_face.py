@@ -89,6 +89,7 @@ BUILDING_BLOCKS = {
     "uploads.models": {"DONE", "UPLOADING", "UploadItem"},
     "uploads.s3": {"ObjectExists", "StorageFailed"},
     "outbox.admin": {"TaskAdmin"},
+    "outbox.framework": {"TaskResultDoesNotExist"},
     "outbox.models": {"TaskItem"},
     "outbox.signals": {"task_ran", "tasks_looked_for"},
     "uploads.signals": {"file_done"},
