@@ -140,7 +140,7 @@ Changes = Update | list[Action]
 OnCommit = Callable[[Item | None], object]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Write:
     """One write under a condition. `otherwise` says what its refusal means.
 

@@ -30,7 +30,7 @@ from dynamo.wire.values import digest_of, is_same_value, text_of, typed_number
 REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(eq=False, kw_only=True)
 class MarkedWrite(Write):
     """A put or an update of an item, which leaves a mark that no other call has drawn.
 

@@ -311,7 +311,7 @@ class GuardTable:
         return GuardWrite(None, "Delete", request, None, instead, part_of=part_of, guard_key=key)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(eq=False, kw_only=True)
 class GuardWrite(Write):
     """A write of one guard item: it claims a value for an item, or frees that of an item."""
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache, partial
-from typing import Any, cast
+from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -256,8 +256,9 @@ def to_wire(part: Any, prefix: str = "") -> Item:
 
 def from_wire(document: type, wire: Item, prefix: str = "") -> dict[str, Any]:
     """The values of the declared fields, by name. Raises KeyError, ValueError."""
+    stored: Any = wire
     return {
-        item.name: item.deserialize(cast(dict[str, str], wire[stored_name])[item.attr_type])
+        item.name: item.deserialize(stored[stored_name][item.attr_type])
         for stored_name, item in _stored_fields(document, prefix)
         if stored_name in wire or item.is_required
     }
