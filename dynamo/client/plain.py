@@ -330,9 +330,13 @@ class PlainModel(PynamoModel):
         if self._class_of(attribute_values) is not type(self):
             raise self.DoesNotExist
         # This does what PynamoDB does, in a fifth of the time.
-        self.attribute_values = {}
-        self._take(attribute_values, self._named_attributes())
-        self._is_now(attribute_values)
+        before, self.attribute_values = self.attribute_values, {}
+        try:
+            self._take(attribute_values, self._named_attributes())
+            self._is_now(attribute_values)
+        except DamagedItem:
+            self.attribute_values = before
+            raise
 
     def _take(self, item: Item, attributes: Iterable[Named]) -> None:
         """Give `attributes`, of `_named_attributes`, their values in the stored `item`."""

@@ -292,9 +292,9 @@ class Model(AltersData, Habitual, metaclass=ModelMeta):
     adelete = asynchronous(Writable.delete)
 
     @classmethod
-    async def aget(cls, hash_key: object, range_key: object = None, **options: Any) -> Self:
+    async def aget(cls, *key: Any, **options: Any) -> Self:
         """As `get`."""
-        return await in_thread(cls.get, hash_key, range_key, **options)
+        return await in_thread(cls.get, *key, **options)
 
     @classmethod
     async def afind(cls, **values: object) -> Self:

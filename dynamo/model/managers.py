@@ -34,6 +34,7 @@ _INSTEAD = {
     "first": "{model}.page(partition, limit=1).items",
     "in_bulk": "{model}.batch_get(keys)",
     "last": _LAST,
+    "len": "list(…), which reads all of them",
     "latest": _LAST,
     "only": _PART,
     "ordered": _FORMSET,
@@ -82,6 +83,9 @@ class Items(Generic[M]):
         return next(iter(self), None) is not None
 
     aexists = asynchronous(exists)
+
+    def __len__(self) -> Never:
+        raise TypeError(self._refusal("len"))
 
     def get(self, **values: object) -> M:
         """The item with these values: the key, also as `pk`, or those of one `Unique`.

@@ -187,6 +187,8 @@ class ItemObject(Keyed):
             self._given = frozenset(attributes)
             if unknown := self._unknown(attributes):
                 raise TypeError(unknown)
+            if VERSION in attributes:
+                raise TypeError("A version is never given: the write of a new item draws it.")
         super()._set_attributes(**attributes)
 
     def _is_now(self, stored: Item) -> None:
@@ -337,6 +339,20 @@ class ItemObject(Keyed):
             raise TypeError(f"{verb}: only a part of this item was read. Call refresh() first.")
         if self._is_deleted and verb != "delete":
             raise self._stale(is_deleted=True)
+        # Otherwise the write would be one of another item, under what was read of this one.
+        if not self._has_stored_key():
+            raise TypeError(f"{verb}: the key of an item cannot be changed. Create another item.")
+        if self.attribute_values.get(VERSION) != self._version_of(self.stored):
+            raise TypeError(
+                f"{verb}: the version of an item cannot be changed. Call expect_version(…) to "
+                "require one."
+            )
+
+    def _has_stored_key(self) -> bool:
+        try:
+            return self._key().items() <= self.stored.items()
+        except UNUSABLE:
+            return False
 
 
 def _is_stored_as(attribute: Attribute[Any], value: object, typed: Typed | None) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Never, Self, TypeVar
 
 from django.core.exceptions import (
     NON_FIELD_ERRORS,
@@ -255,9 +255,9 @@ class Habitual(Writable):
     # Asynchronously -------------------------------------------------------------------------------
 
     @classmethod
-    async def aget_or_none(cls, hash_key: object, range_key: object = None) -> Self | None:
+    async def aget_or_none(cls, *key: object, **values: Never) -> Self | None:
         """As `get_or_none`."""
-        return await in_thread(cls.get_or_none, hash_key, range_key)
+        return await in_thread(cls.get_or_none, *key, **values)
 
     @classmethod
     async def aget_or_create(cls, *args: Any, **values: Any) -> tuple[Self, bool]:

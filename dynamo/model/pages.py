@@ -21,10 +21,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from types import MethodType
-from typing import Any, Generic, Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast, overload
 
 from django.core import signing
 from pynamodb.expressions.condition import Condition
@@ -40,6 +40,7 @@ from dynamo.model.objects import ItemObject
 from dynamo.model.unique import GUARD_ATTRIBUTES, OWNER, SEARCH_INDEX, SEARCH_PREFIX, SEARCH_VALUE
 from dynamo.runtime.threads import asynchronous, in_thread
 from dynamo.wire.types import Item
+from dynamo.wire.updates import check_condition
 from dynamo.wire.values import PARTITION_KEY_MAX_BYTES, SORT_KEY_MAX_BYTES, as_hex, with_binary
 
 logger = logging.getLogger(__name__)
@@ -58,9 +59,10 @@ MOST_SCANS = 3
 
 
 @dataclass(frozen=True)
-class Page(Generic[M]):
-    """Some items of a list. `next` is the cursor of the following items; None after the last one.
+class Page(Sequence[M]):
+    """Some items of a list, as a sequence.
 
+    `next` is the cursor of the following items; None after the last one.
     `damaged` has the error of each item that could not be read and is not among `items`.
 
     After a filter, or with items above 1 MB, a page may have fewer items than asked for, even none,
@@ -71,8 +73,17 @@ class Page(Generic[M]):
     next: str | None
     damaged: list[DamagedItem] = field(default_factory=list)
 
-    def __iter__(self) -> Iterator[M]:
-        return iter(self.items)
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @overload
+    def __getitem__(self, place: int) -> M: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[M]: ...
+
+    def __getitem__(self, place: int | slice) -> M | list[M]:
+        return self.items[place]
 
 
 class Results(ResultIterator[Value]):
@@ -381,10 +392,12 @@ def _salt(model: type[Paged], hash_key: object, scope: object, query: dict[str, 
     """What the signature of a cursor holds besides the key."""
     names: dict[str, str] = {}
     values: dict[str, Any] = {}
-    conditions = [
-        None if condition is None else condition.serialize(names, values)
-        for condition in map(query.get, ("range_key_condition", "filter_condition"))
-    ]
+    conditions: list[str | None] = []
+    for condition in map(query.get, ("range_key_condition", "filter_condition")):
+        if condition is not None:
+            check_condition(condition)
+            condition = condition.serialize(names, values)
+        conditions.append(condition)
     bound = [
         "dynamo.model.pages",
         model.__name__,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any, Never, Self
 
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
@@ -16,6 +16,9 @@ from dynamo.model.unique import OWNER
 from dynamo.wire.types import Item
 from dynamo.wire.updates import with_defaults
 from dynamo.wire.values import text_of
+
+#: A sort key that is not given. One that is None finds nothing.
+LEFT_OUT: Any = object()
 
 
 class Readable(Paged):
@@ -99,10 +102,11 @@ class Readable(Paged):
     @classmethod
     def get(
         cls,
-        hash_key: object,
-        range_key: object = None,
+        hash_key: object = None,
+        range_key: object = LEFT_OUT,
         consistent_read: bool = True,
         attributes_to_get: object = None,
+        **values: Never,
     ) -> Self:
         """The item with this key. Costs 1 request and 1 read unit per 4 KB.
 
@@ -111,7 +115,15 @@ class Readable(Paged):
 
         Raises:
             DoesNotExist: there is none, or the key is not one of an item.
+            TypeError: it is not the whole key.
         """
+        names = [name for name, *_rest in cls._key_attributes()]
+        if values or (range_key is LEFT_OUT and len(names) > 1):
+            raise TypeError(
+                f"{cls.__name__}.get takes the key: get({', '.join(names)}). Call find(…) for the "
+                "values of a Unique, or objects.get(…), which takes names."
+            )
+        range_key = None if range_key is LEFT_OUT else range_key
         if not cls._is_key(hash_key, range_key):
             raise cls.DoesNotExist
         options = cls._read_options(
@@ -121,10 +133,12 @@ class Readable(Paged):
         return item if attributes_to_get is None else cls._from_part(item.stored)
 
     @classmethod
-    def get_or_none(cls, hash_key: object, range_key: object = None) -> Self | None:
+    def get_or_none(
+        cls, hash_key: object = None, range_key: object = LEFT_OUT, **values: Never
+    ) -> Self | None:
         """Like `get`, but None if the item is absent."""
         try:
-            return cls.get(hash_key, range_key)
+            return cls.get(hash_key, range_key, **values)
         except cls.DoesNotExist:
             return None
 

@@ -332,8 +332,8 @@ class Writable(Creatable):
         """
         if conditions or options:
             raise TypeError(
-                "delete takes no condition: it deletes the item only if that is still as it was "
-                "read. So check this object before."
+                "delete takes no condition and no option of Django: it deletes the item only if "
+                "that is still as it was read. So check this object before."
             )
         if missing_ok is None:
             missing_ok = write is None

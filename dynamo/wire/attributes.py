@@ -170,9 +170,10 @@ class FormAttribute(Attribute[Value]):
         is_bool = value is True or value is False
         if not isinstance(value, self.value_types) or (is_bool and bool not in self.value_types):
             expected = " or ".join(kind.__name__ for kind in self.value_types)
-            raise TypeError(
-                f"A value of {self.attr_name} is {expected}, not {type(value).__name__}."
-            )
+            text = f"A value of {self.attr_name} is {expected}, not {type(value).__name__}."
+            if hasattr(value, "resolve_expression"):
+                text += f' To count up, call change(add={{"{self.attr_name}": 1}}).'
+            raise TypeError(text)
         return self.stored(value)
 
     def stored(self, value: Any) -> Any:

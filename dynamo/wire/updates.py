@@ -176,14 +176,23 @@ def value_at(item: Item, name: Name) -> Typed | None:
     return value
 
 
+def check_condition(condition: object) -> None:
+    """Raise TypeError unless it is a condition."""
+    if not isinstance(condition, Condition):
+        raise TypeError(
+            f"A condition is made of attributes, as in Member.visits < 10, not {condition!r}."
+        )
+
+
 def with_defaults(attributes: Attributes, condition: Condition) -> Condition:
     """The `condition` of a stored item with `attributes`, as it holds for the values that are read.
 
     `exists`, `does_not_exist` and `is_type` concern what is stored, and are not changed.
 
     Raises:
-        TypeError: it compares a default with another attribute, or its size.
+        TypeError: it compares a default with another attribute, or its size, or is not one.
     """
+    check_condition(condition)
     if isinstance(condition, (And, Or, Not)):
         return type(condition)(*(with_defaults(attributes, value) for value in condition.values))
     if isinstance(condition, (Exists, NotExists, IsType)):

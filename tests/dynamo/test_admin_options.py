@@ -67,7 +67,7 @@ SHOWN: dict[str, tuple[Any, str, str]] = {
     "search_help_text": ("By what?", LIST, "By what?"),
     "view_on_site": (lambda self, obj: f"/of/{obj.pk}/", ANN, 'href="/of/1/"'),
 }
-#: Lists are never counted, as if `show_full_result_count` were False. Each `Reference` has a look-up.
+#: Each `Reference` has a look-up. Lists are never counted, as if the other were False.
 ALWAYS_SO = {"raw_id_fields", "show_full_result_count"}
 
 

@@ -107,6 +107,7 @@ def test_pages_of_an_index_have_its_items_in_order() -> None:
     assert walked(lambda after: rome(after, **conditions)) == [items[1:3], items[3:]]
     page = Sailor.by_city.page("Rome", Sailor.age > 2, scan_index_forward=False)
     assert list(page) == [items[4], items[3]]
+    assert (len(page), page[0], page[:1]) == (2, items[4], [items[4]])
 
 
 @pytest.mark.fault_of("moto", "counts a whole unit for a read of an index")

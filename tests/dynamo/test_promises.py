@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.db.models import F, Q
 from pynamodb.attributes import BinaryAttribute, MapAttribute, NumberAttribute, UnicodeSetAttribute
 from pynamodb.connection import Connection
 from pynamodb.transactions import TransactWrite
@@ -32,6 +33,7 @@ from dynamo import (
 from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.items import overwrite, stored_items
+from tests.numbered import Ticket, forget_all, ticket
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -324,6 +326,16 @@ RAW_WRITES: dict[str, tuple[Callable[[Member], Any], str]] = {
     "count of a table": (lambda _m: Member.count(), "scan"),
     "change of a key": (lambda m: m.change(pk="other"), "cannot be changed"),
     "change of a version": (lambda m: m.change(version=5), "cannot be changed"),
+    "creation with a version": (lambda _m: ann(version=5), "never given"),
+    "an expression of Django": (lambda m: m.change(visits=F("visits") + 1), r"change\(add="),
+    "a condition of Django": (lambda m: m.change(card="A", condition=Q(card="B")), "attributes"),
+    "a filter of Django": (lambda _m: [*Member.scan(Q(card="B"))], "made of attributes"),
+    "a filter of a page": (lambda m: Member.page(m.pk, filter_condition=Q(card="B")), "attributes"),
+    "get by a name": (lambda m: Member.get(pk=m.pk), r"get\(pk\). Call find"),
+    "get by a Unique": (lambda _m: Member.get_or_none(email="ann@example.org"), "Call find"),
+    "get by a part of a key": (lambda _m: Seat.get("red"), r"get\(hall, row\)"),
+    "get by a tuple": (lambda _m: Seat.get_or_none(("red", 1)), r"get\(hall, row\)"),
+    "length of a table": (lambda _m: len(Member.objects.all()), r"list\(…\), which reads all"),
     "adding to the version": (lambda m: m.change(add={"version": 1}), "cannot be changed"),
     "change of an unknown name": (lambda m: m.change(cart="A"), UNKNOWN),
     "adding to an unknown name": (lambda m: m.change(add={"cart": 1}), UNKNOWN),
@@ -347,6 +359,47 @@ def test_a_call_that_could_break_a_promise_is_refused_and_names_the_right_one(
         call(member)
 
     assert stored_items("tests-promises") == before
+
+
+Values = dict[str, Any]
+#: Writes of an object whose key or version was set after it was read.
+WRITES: dict[str, Callable[[Any, Values, Transaction | None], object]] = {
+    "change": lambda item, values, write: item.change(**values, write=write),
+    "change of nothing": lambda item, _values, write: item.change(write=write),
+    "save": lambda item, values, write: item.save(update_fields=[*values], write=write),
+    "require": lambda item, _values, write: item.require(write=write or Transaction()),
+    "deletion": lambda item, _values, write: item.delete(write=write),
+}
+
+
+@pytest.mark.parametrize("is_joined", [False, True])
+@pytest.mark.parametrize("name", WRITES)
+def test_an_object_writes_no_other_item_than_the_one_that_was_read(
+    name: str, is_joined: bool
+) -> None:
+    forget_all()
+    seats = Seat.create(hall="red", row=1), Seat.create(hall="red", row=2)
+    # The items of a series have no version until they are changed.
+    tickets = ticket("keys"), ticket("keys")
+
+    def stored() -> list[Any]:
+        return [item.stored for item in (*Ticket.query("keys"), *Seat.query("red"))]
+
+    before = stored()
+    for (item, other), attribute, values, said in (
+        (seats, "row", {"price": 1}, "the key of an item cannot be changed"),
+        (seats, "version", {"price": 1}, "Call expect_version"),
+        (tickets, "number", {"subject": "B"}, "the key of an item cannot be changed"),
+    ):
+        if name == "deletion" and item is tickets[0]:
+            continue
+        read = copy.copy(item)
+        for place, value in {**values, attribute: getattr(other, attribute)}.items():
+            setattr(read, place, value)
+        with pytest.raises(TypeError, match=said):
+            WRITES[name](read, values, Transaction() if is_joined else None)
+
+    assert stored() == before
 
 
 # Damaged items ------------------------------------------------------------------------------------
@@ -525,7 +578,7 @@ def test_several_values_become_one_key_in_json_without_escaped_letters() -> None
 
 def test_reads_of_the_key_none_find_and_send_nothing(requests_sent: Requests) -> None:
     assert Member.get_or_none(None) is None
-    assert Seat.get_or_none("red") is None
+    assert Seat.get_or_none("red", None) is None
     assert list(Member.query(None)) == list(Member.batch_get([None])) == []
     assert requests_sent.operations == []
 
