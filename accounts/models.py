@@ -129,9 +129,7 @@ class AbstractAccount(AbstractUser):
         help_text=_("Dates and times on these pages are those of this zone."),
     )
     email_confirmed_at = UTCDateTimeAttribute(attr_name="emailConfirmedAt", null=True)
-    confirmation_id = TextAttribute(
-        attr_name="confirmationId", null=True, default_for_new=new_confirmation_id
-    )
+    confirmation_id = TextAttribute(attr_name="confirmationId", default_for_new=new_confirmation_id)
     sessions: Any = MapAttribute(null=True)
     pending_email = TextAttribute(attr_name="pendingEmail", null=True)
     pending_id = TextAttribute(attr_name="pendingId", null=True)

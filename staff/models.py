@@ -23,7 +23,7 @@ class Report(PlainModel):
         table_name = "reports"
 
     kind = TextAttribute(hash_key=True)
-    result = TextAttribute(null=True)
-    started_at = TextAttribute(attr_name="startedAt", null=True)
-    ended_at = TextAttribute(attr_name="endedAt", null=True)
-    stored_by = TextAttribute(attr_name="storedBy", null=True)
+    result = TextAttribute()
+    started_at = TextAttribute(attr_name="startedAt")
+    ended_at = TextAttribute(attr_name="endedAt")
+    stored_by = TextAttribute(attr_name="storedBy")

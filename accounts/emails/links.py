@@ -108,7 +108,7 @@ def _salt(purpose: str) -> str:
 
 def confirmation_token(user: AbstractAccount) -> str:
     """The token of a link that confirms the address of `user`."""
-    return make(CONFIRM, user.pk, str(user.confirmation_id))
+    return make(CONFIRM, user.pk, user.confirmation_id)
 
 
 def address_to_confirm(token: str) -> str:

@@ -5,9 +5,18 @@ import pickle
 
 import pytest
 
-from dynamo import DamagedItem, Rejected, Stale, Unavailable
-from dynamo.exceptions import ErrorWithValues
+from dynamo import BadCursor, Busy, DamagedItem, Rejected, Stale, Unavailable
+from dynamo.exceptions import ErrorWithValues, TransactionConflict
 from locks import BadLockName, LeaseLost, LockChanged, LockTaken, UnknownLock
+from outbox.exceptions import (
+    NotFailed,
+    NotFinished,
+    TaskTooLarge,
+    TaskTooSlow,
+    UnknownQueue,
+    UnknownTask,
+    WorkerLost,
+)
 from sequences import (
     CounterContended,
     DamagedSeries,
@@ -26,6 +35,12 @@ from sequences import (
             Unavailable("PutItem", "no reply", maybe_written=True),
             "DynamoDB gave no answer to PutItem in time (no reply). The write may have been "
             "carried out anyway.",
+        ),
+        (Busy("a check"), "This process is busy: a check found no free slot in time."),
+        (BadCursor(), "This cursor does not belong to this list."),
+        (
+            TransactionConflict("PutItem", throttled=True),
+            "PutItem met another transaction or was throttled.",
         ),
         (Rejected("PutItem", "Code", "why"), "DynamoDB refused PutItem: Code: why"),
         (Stale("member"), "The member changed since it was read. Nothing was written."),
@@ -56,6 +71,27 @@ from sequences import (
             LockChanged("a"),
             "The lock 'a' has changed meanwhile. It was not broken. Look at it again.",
         ),
+        (
+            TaskTooLarge("app.send", 500_000, 409_600),
+            "The task app.send has 500,000 bytes with its arguments; at most 409,600 fit into an "
+            "item of DynamoDB. Store the data elsewhere, and give the task its key.",
+        ),
+        (
+            TaskTooSlow(1_800.4),
+            "The task had not ended after 1,800 seconds, when its worker was stopped.",
+        ),
+        (UnknownTask("app.send"), "There is no task app.send. Was it renamed or removed?"),
+        (
+            UnknownQueue("mails"),
+            "No backend in TASKS is an outbox.TaskBackend with the queue 'mails'. Is it in QUEUES?",
+        ),
+        (NotFailed("7"), "No task with the id '7' has failed for good."),
+        (
+            NotFinished("app.send"),
+            "app.send called context.finish(write=…), but its transaction was not committed when "
+            "the function returned.",
+        ),
+        (WorkerLost("w"), "The worker w died, or did not renew its lease in time."),
     ],
     ids=lambda each: type(each).__name__,
 )
