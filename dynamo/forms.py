@@ -24,6 +24,7 @@ their fields. `null=True` and `default=""` mean that a field is not required. Un
 import re
 import uuid
 from datetime import datetime
+from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from django import forms
@@ -173,8 +174,13 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
         def _update_errors(self, errors: Invalid) -> None: ...
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
         model: Any = self._meta.model
+        given = options.get("instance")
+        if model is not None and not isinstance(given, (model, NoneType)):
+            raise TypeError(
+                f"The instance of a {type(self).__name__} is a {model.__name__}, not {given!r}."
+            )
+        super().__init__(*args, **options)
         # If the item of a form was deleted, `instance` has its key alone.
         has_key = options.get("instance") is not None and self.instance._identity() is not None
         was_edit = has_key and self.add_prefix(VERSION) in self.data
@@ -389,7 +395,8 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
                 f"The {self.instance.__class__.__name__} could not be {verb} because the data "
                 "didn't validate."
             )
-        if self._is_edit:
+        # A new item is stored if this form was saved before, as by an overridden `form_valid`.
+        if self._is_edit or self.instance.stored:
             typed = self.instance._assigned(self.instance.stored)
             try:
                 self.instance.save(write=write)

@@ -27,6 +27,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import wraps
+from types import NoneType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from django.utils.functional import LazyObject
@@ -351,6 +352,8 @@ def _check_size(writes: list[Write]) -> None:
 
 def joined(write: Transaction | None) -> AbstractContextManager[Transaction]:
     """The transaction `write`, which its owner commits; or a new one, committed at the end."""
+    if not isinstance(write, (Transaction, NoneType)):
+        raise TypeError(f"write is a Transaction or None, not {write!r}.")
     return Transaction() if write is None else nullcontext(write)
 
 

@@ -355,7 +355,7 @@ class ListMixin(_ModelMixin[M]):
 
     def get_queryset(self) -> Any:
         self.page = self.get_page()
-        return self.page.items
+        return self.page
 
     def paginate_queryset(self, queryset: object, page_size: int) -> Any:
         if isinstance(queryset, Page):

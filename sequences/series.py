@@ -138,6 +138,8 @@ def issue(
     """
     request_id = str(uuid.uuid4()) if request_id is None else str(request_id)
     guard_key = _checked_guard_key(type(item), series, request_id)
+    if item.stored and item.request_id != request_id:
+        raise TypeError(f"It was issued already, as number {item.number}. Issue another object.")
     item.series, item.number, item.request_id = series, 0, request_id
     wire = item.to_wire() | {
         "series": {"S": series},

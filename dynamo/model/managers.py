@@ -34,7 +34,6 @@ _INSTEAD = {
     "first": "{model}.page(partition, limit=1).items",
     "in_bulk": "{model}.batch_get(keys)",
     "last": _LAST,
-    "len": "list(…), which reads all of them",
     "latest": _LAST,
     "only": _PART,
     "ordered": _FORMSET,
@@ -84,9 +83,6 @@ class Items(Generic[M]):
 
     aexists = asynchronous(exists)
 
-    def __len__(self) -> Never:
-        raise TypeError(self._refusal("len"))
-
     def get(self, **values: object) -> M:
         """The item with these values: the key, also as `pk`, or those of one `Unique`.
 
@@ -109,7 +105,9 @@ class Items(Generic[M]):
             raise AttributeError(self._refusal(name))
 
     def filter(self, *conditions: Never, **values: Never) -> Never:
-        raise AttributeError(self._refusal("filter"))
+        # Django's own views of one object call it.
+        views = " Generic views are those of dynamo.views." if "pk" in values else ""
+        raise AttributeError(f"{self._refusal('filter')}{views}")
 
     def count(self) -> Never:
         # `list` calls it for the length of a form field's choices, and ignores a TypeError.

@@ -106,6 +106,11 @@ class Habitual(Writable):
         """
         if empty := [name for name, value in values.items() if value in (None, "", b"")]:
             raise ValueError(f"No item is found by an empty {empty[0]}: several may have it.")
+        if "write" in values:
+            raise TypeError(
+                "get_or_create and update_or_create join no transaction, because what they write "
+                "depends on what they read. Call find, then create or change with write=write."
+            )
         values = cls._with_key(values)
         refused: Exception = cls.DoesNotExist()
         for attempt in range(_ATTEMPTS):

@@ -24,7 +24,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from types import MethodType
-from typing import Any, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Never, Self, TypeVar, cast, overload
 
 from django.core import signing
 from pynamodb.expressions.condition import Condition
@@ -84,6 +84,14 @@ class Page(Sequence[M]):
 
     def __getitem__(self, place: int | slice) -> M | list[M]:
         return self.items[place]
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Never:
+            raise AttributeError(
+                f"A page has no {name!r}, because its items were read. Give conditions and the "
+                "order to page(…). Fields of forms take objects.page(…)."
+            )
 
 
 class Results(ResultIterator[Value]):

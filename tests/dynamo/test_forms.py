@@ -377,6 +377,32 @@ def test_values_that_the_form_does_not_show_are_set_on_its_instance() -> None:
     assert (stored.notes, stored.visits, stored.joined.year) == ("by phone", 1, 2020)
 
 
+@pytest.mark.parametrize("is_joined", [False, True])
+def test_a_form_that_is_saved_twice_stores_once_and_then_what_was_set_since(
+    is_joined: bool, requests_sent: Requests
+) -> None:
+    form = CustomerForm(sent(CustomerForm(), **ANN))
+    assert form.is_valid()
+    write = Transaction() if is_joined else None
+    first = form.save(write=write)
+    if write:
+        write.commit()
+    requests_sent.clear()
+
+    # As an overridden `form_valid` that saves, and then calls that of its base.
+    assert form.save() is form.try_save() is first
+    assert requests_sent.operations == []
+    form.instance.visits = 7
+    form.save()
+    assert [item.visits for item in Customer.scan()] == [7]
+
+
+def test_the_instance_of_a_form_is_an_object_of_its_model() -> None:
+    for wrong in ("1", Badge(code="1"), Customer):
+        with pytest.raises(TypeError, match="The instance of a CustomerForm is a Customer, not"):
+            CustomerForm(instance=wrong)  # type: ignore[arg-type]
+
+
 def test_save_without_commit_names_the_right_call() -> None:
     form = CustomerForm(sent(CustomerForm(), **ANN))
 

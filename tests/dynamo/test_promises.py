@@ -331,11 +331,15 @@ RAW_WRITES: dict[str, tuple[Callable[[Member], Any], str]] = {
     "a condition of Django": (lambda m: m.change(card="A", condition=Q(card="B")), "attributes"),
     "a filter of Django": (lambda _m: [*Member.scan(Q(card="B"))], "made of attributes"),
     "a filter of a page": (lambda m: Member.page(m.pk, filter_condition=Q(card="B")), "attributes"),
+    "a transaction of another kind": (lambda m: m.change(card="A", write=True), "write is a Tra"),  # type: ignore[arg-type]
+    "get_or_create in a transaction": (
+        lambda _m: Member.get_or_create(email="eve@example.org", write=Transaction()),
+        "joins? no transaction",
+    ),
     "get by a name": (lambda m: Member.get(pk=m.pk), r"get\(pk\). Call find"),
     "get by a Unique": (lambda _m: Member.get_or_none(email="ann@example.org"), "Call find"),
     "get by a part of a key": (lambda _m: Seat.get("red"), r"get\(hall, row\)"),
     "get by a tuple": (lambda _m: Seat.get_or_none(("red", 1)), r"get\(hall, row\)"),
-    "length of a table": (lambda _m: len(Member.objects.all()), r"list\(…\), which reads all"),
     "adding to the version": (lambda m: m.change(add={"version": 1}), "cannot be changed"),
     "change of an unknown name": (lambda m: m.change(cart="A"), UNKNOWN),
     "adding to an unknown name": (lambda m: m.change(add={"cart": 1}), UNKNOWN),

@@ -95,6 +95,7 @@ CASES: list[tuple[Any, dict[str, Any], dict[str, Any], Any]] = [
     (Rows, {"ordering": ["hall", "row"]}, {}, wrong("ordering must be the sort key")),
     (Rows, {"page_kwarg": "after"}, {"after": "x"}, MISSING),
     (Rows, {"page_kwarg": "query"}, {}, MISSING),
+    (Rows, {"get_queryset": lambda: Seat.page("red", limit=2)}, {}, "1 2 \n"),
     (Rows, {"paginate_by": 2}, {}, "1 2 \n"),
     (Rows, {"paginate_by": None}, {}, wrong("paginate_by must be a number")),
     (Rows, {"paginate_orphans": 1}, {}, wrong("Rows.paginate_orphans would change nothing")),

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.http import Http404
-from django.test import Client
+from django.test import Client, RequestFactory
 
-from dynamo.views import get_object_or_404
+from dynamo.views import ListView, get_object_or_404
 from tests.commands import ROOT
 from tests.dynamo.adminpages import Form, opened, submit
 from tests.dynamo.desk.models import Badge, Customer, Seat
@@ -212,6 +213,19 @@ def test_a_list_that_dynamodb_cannot_serve_says_what_to_declare(
 ) -> None:
     with pytest.raises(ImproperlyConfigured, match=message):
         client.get(path)
+
+
+@pytest.mark.parametrize("name", ["all", "filter", "order_by", "exclude", "select_related"])
+def test_a_page_has_nothing_of_a_queryset_and_says_what_to_call(name: str) -> None:
+    class ListedOf(ListView[Any]):
+        model = Seat
+        partition = "red"
+
+        def get_queryset(self) -> Any:
+            return getattr(super().get_queryset(), name)()
+
+    with pytest.raises(AttributeError, match=rf"no '{name}'.* conditions .* to page\(…\)"):
+        ListedOf.as_view()(RequestFactory().get("/"))
 
 
 # What is not found --------------------------------------------------------------------------------

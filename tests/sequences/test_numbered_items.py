@@ -38,6 +38,8 @@ class Note(NumberedItem):
         Ticket.delete,
         lambda ticket: ticket.change(number=5),
         lambda ticket: ticket.change(request_id="another"),
+        lambda ticket: issue(ticket, series=ticket.series),
+        lambda ticket: issue(ticket, series=ticket.series, request_id="another"),
     ],
 )
 def test_a_call_that_leaves_a_gap_or_loses_a_change_is_refused(
@@ -50,6 +52,9 @@ def test_a_call_that_leaves_a_gap_or_loses_a_change_is_refused(
         call(ticket)
 
     assert stored_items(Ticket, ticket.series) == before
+    # The same request is repeatable, also with the object that it stored.
+    ticket = Ticket.get(ticket.series, 1)
+    assert issue(ticket, series=ticket.series, request_id=ticket.request_id).number == 1
 
 
 def test_an_issued_item_changes_under_a_version_which_it_gets_with_its_first_change() -> None:
