@@ -16,7 +16,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 from dynamo import DamagedItem, DynamoError
@@ -51,9 +53,12 @@ FOUND_PER_SHARD = 10
 #: The damaged tasks that a worker has logged, and does not log again. Then it forgets them.
 MOST_DAMAGED = 1_000
 
-#: Tasks that were found longer ago than this are read again, because others may have run them, or
-#: more urgent ones may have come.
-FRESH_SECONDS = 1.0
+#: After this time all shards are read again, because more urgent tasks may have come.
+LOOK_SECONDS = 1.0
+
+#: A shard that was read longer ago than this is read again before its tasks are claimed, because
+#: other workers may have run them.
+FRESH_SECONDS = 0.1
 
 #: How long a worker that is stopped waits for tasks that run, before it gives them back.
 GRACE_SECONDS = 25.0
@@ -178,19 +183,30 @@ class Worker:
         well.
         """
         self._contended.clear()
-        # A read may still show tasks that have ended since.
-        running = {*self._running}
-        # The order is another one each time, so that workers meet less often.
+        # Workers meet less often if the order is another one each time, and if the shards come last
+        # in which another worker has just claimed a task.
         random.shuffle(self._partitions)
-        looks = together(*(partial(self._read, name, once) for name in self._partitions))
-        running |= self._running.keys()
-        found = [item for look in looks for item in look if item.id not in running]
+        found = self._find(self._partitions, once)
+        claimed_after = now() - timedelta(seconds=LOOK_SECONDS)
+        busy = {
+            item.partition
+            for item in found
+            if item.lease and item.last_attempted_at > claimed_after
+        }
         has_recovered = self._recover([item for item in found if item.lease], at_once=once)
         waiting = [item for item in found if not item.lease]
         waits = ((now() - place_time(item.sort)).total_seconds() for item in waiting)
         tasks_looked_for.send_robust(Worker, seconds=max(waits, default=0.0))
-        waiting.sort(key=lambda item: rank_of(item.sort))
-        return self._hand_out(waiting) or has_recovered
+        waiting.sort(key=lambda item: (rank_of(item.sort), item.partition in busy))
+        return self._hand_out(waiting, once) or has_recovered
+
+    def _find(self, partitions: list[str], is_consistent: bool) -> list[TaskItem]:
+        """The tasks of partitions that are due, without those that this worker runs."""
+        # A read may still show tasks that have ended since.
+        running = {*self._running}
+        looks = together(*(partial(self._read, name, is_consistent) for name in partitions))
+        running |= self._running.keys()
+        return [item for look in looks for item in look if item.id not in running]
 
     def _read(self, partition: str, is_consistent: bool) -> list[TaskItem]:
         """The first tasks of a partition that are due: those that run, and some that wait."""
@@ -224,26 +240,38 @@ class Worker:
             self._damaged.clear()
         self._damaged.add(error.key)
 
-    def _hand_out(self, items: list[TaskItem]) -> bool:
-        """Give `items` to threads as these become free; whether there is more to do at once.
+    def _fresh(self, found: list[TaskItem], is_consistent: bool) -> Iterator[TaskItem]:
+        """The tasks that were just found, those of each shard and priority as they are now."""
+        found_at = clock_now()
+        for (rank, partition), items in groupby(
+            found, lambda item: (rank_of(item.sort), item.partition)
+        ):
+            if clock_now() > found_at + FRESH_SECONDS:
+                items = iter(self._find([partition], is_consistent))
+            yield from (item for item in items if rank_of(item.sort) == rank and not item.lease)
+
+    def _hand_out(self, found: list[TaskItem], is_consistent: bool) -> bool:
+        """Give tasks to threads as these become free; whether there is more to do at once.
 
         If no thread becomes free, the next look comes first, for schedules and for the tasks of
         workers that are gone.
         """
-        fresh_until = clock_now() + FRESH_SECONDS
+        look_at = clock_now() + LOOK_SECONDS
+        items = self._fresh(found, is_consistent)
+        waiting = (item for item in items if item.partition not in self._contended)
         has_given = False
-        for item in items:
-            if item.partition in self._contended:
-                continue
-            if not self._wait_for(self._free.acquire, LONGEST_PAUSE):
-                return True
-            if self._stopping.is_set() or (has_given and clock_now() > fresh_until):
-                self._free.release()
-                return True
+        while self._wait_for(self._free.acquire, LONGEST_PAUSE):
+            # It stays free: no other thread of this worker takes one.
+            self._free.release()
+            is_over = self._stopping.is_set() or (has_given and clock_now() > look_at)
+            item = None if is_over else next(waiting, None)
+            if item is None:
+                return has_given
+            self._free.acquire()
             self._running[item.id] = None
             has_given = True
             threading.Thread(target=self._work, args=[item], daemon=True).start()
-        return has_given
+        return True
 
     def _work(self, item: TaskItem) -> None:
         try:

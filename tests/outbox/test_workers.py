@@ -29,6 +29,7 @@ from tests.faults.proxy import FaultProxy
 from tests.outbox import functions
 from tests.outbox.conftest import RunTasks
 from tests.outbox.functions import CALLS, GO, note, wait
+from tests.requests import Requests
 from tests.waiting import wait_until
 
 
@@ -279,6 +280,42 @@ def test_many_tasks_are_run_once_by_several_workers(
 
     wait_until(lambda: len(CALLS) >= 60)
     assert sorted(call[0] for call in CALLS) == list(range(60))
+
+
+def test_a_worker_begins_with_shards_in_which_no_other_one_works(
+    running: Callable[..., threading.Event], backend: dict[str, Any]
+) -> None:
+    backend["SHARDS"] = 2
+    shards: dict[str, list[str]] = {"0#default": [], "1#default": []}
+    while min(map(len, shards.values())) < 2:
+        item = steps.find(note.enqueue().id)
+        shards[item.partition].append(item.id)
+    lease = Lock("w").acquire()
+    assert steps.claim(steps.find(shards["0#default"].pop(0)), lease)
+    ran: list[Ran] = []
+
+    running(threads=1, on_ran=ran.append)
+
+    wait_until(lambda: len(ran) == sum(map(len, shards.values())))
+    assert [attempt.id for attempt in ran] == shards["1#default"] + shards["0#default"]
+    lease.release(remove=True)
+
+
+def test_a_worker_claims_no_tasks_that_others_ran_since_it_found_them(
+    run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch, requests_sent: Requests
+) -> None:
+    monkeypatch.setattr(worker, "FRESH_SECONDS", 0)
+    for number in range(20):
+        note.enqueue(number)
+    functions.run_others.using(priority=1).enqueue()
+    requests_sent.clear()
+
+    [ran] = run_tasks()
+
+    assert ran.outcome == "successful"
+    # One claim of this worker, and those of the other one.
+    claims = [update for update in requests_sent.of("UpdateItem") if update["TableName"] == "tasks"]
+    assert len(claims) == 1 + 20
 
 
 def test_a_worker_that_is_stopped_lets_tasks_end_and_claims_no_more(
