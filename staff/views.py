@@ -116,8 +116,6 @@ class AccountInvoiceView(AccountInvoicesMixin, TemplateView):
 
 
 class AccountInvoicePdfView(AccountInvoicesMixin, InLineMixin, View):
-    http_method_names = ("get", "head")
-
     def get(self, request: HttpRequest, pk: UUID, label: str) -> HttpResponse:
         """The PDF, which the browser shows."""
         return shown_pdf(pdf_of(self.opened(label)), label)

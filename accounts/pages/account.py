@@ -129,8 +129,6 @@ class AccountDeleteView(PasswordConfirmedView):
 class AccountExportView(FreshSignInMixin, View):
     """What is stored about the account, as JSON; other apps add theirs (`account_exporting`)."""
 
-    http_method_names = ("get", "head")
-
     def get(self, request: HttpRequest) -> HttpResponse:
         user = signed_in(request)
         own = {"account": account_of(user), "sessions": sessions_of(user)}

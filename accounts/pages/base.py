@@ -301,8 +301,6 @@ def sign_in_page(request: HttpRequest) -> HttpResponse | None:
 class ButtonView(LoginRequiredMixin, View, ABC):
     """Does what a button of a signed-in visitor is for, and leads to a page with a message."""
 
-    http_method_names = ("post",)
-
     #: The URL name of the page that shows the message.
     return_to = "profile"
 

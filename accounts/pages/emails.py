@@ -56,8 +56,6 @@ class LinkView(View, ABC):
     typed. Therefore, opening a link must not create or confirm anything.
     """
 
-    http_method_names = ("get", "head", "post")
-
     #: The address that a link is about; empty if it is not known. Raises BadLink, UsedLink.
     address_of: Callable[[str], str]
     question: object

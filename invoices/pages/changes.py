@@ -157,8 +157,6 @@ class InvoicePaidView(ChangeView):
 class InvoiceUnpaidView(OwnInvoicesMixin, View):
     """Undoes the payment of the day that the page showed."""
 
-    http_method_names = ("get", "head", "options", "post")
-
     def get(self, request: HttpRequest, label: str) -> HttpResponse:
         """The invoice's page: a sign-in leads here if the session had ended."""
         return redirect("invoice", label)

@@ -112,8 +112,6 @@ class CustomerNewView(SellerMixin, InLineMixin, OwnFormView):
 class CustomerNamesView(OwnInvoicesMixin, InLineMixin, View):
     """The customers that match `?name=`, as JSON, for the form of an invoice: id by name."""
 
-    http_method_names = ("get", "options")
-
     def get(self, request: HttpRequest) -> HttpResponse:
         if not previews.take(counted_client(request)):
             return HttpResponse(status=429, headers={"Retry-After": str(previews.seconds)})

@@ -59,7 +59,6 @@ class DownloadView(OwnInvoicesMixin, View):
 
     ending = ""
     is_download = True
-    http_method_names = ("get", "head", "options", "post")
 
     def get(self, request: HttpRequest, year: int | None = None) -> HttpResponseBase:
         """The file, made while it is sent; with a bucket, the page that starts an export."""

@@ -280,8 +280,6 @@ class PreviewView(View):
     on what is sent. It costs no request to DynamoDB.
     """
 
-    http_method_names = ("options", "post")
-
     def post(self, request: HttpRequest) -> HttpResponse:
         if not previews.take(counted_client(request)):
             return HttpResponse(status=429, headers={"Retry-After": str(previews.seconds)})

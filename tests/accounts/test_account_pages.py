@@ -149,8 +149,25 @@ def test_a_refused_value_is_shown_with_an_error_at_its_field_and_nothing_changes
 FORMS = [SIGN_UP, SIGN_IN, PROFILE, *SELLER]
 
 
+#: What browsers and password managers fill in.
+AUTOCOMPLETE = {
+    "username": "username",
+    "email": "email",
+    "full_name": "name",
+    "phone_number": "tel",
+    "password": "current-password",
+    "old_password": "current-password",
+    "password1": "new-password",
+    "password2": "new-password",
+    "new_password1": "new-password",
+    "new_password2": "new-password",
+    "name": "organization",
+    "address": "street-address",
+}
+
+
 @pytest.mark.parametrize("url", [*FORMS, USERNAME, EMAIL, PASSWORD_CHANGE, DELETE])
-def test_every_field_has_a_label_and_says_whether_it_is_a_password_and_errors_take_the_focus(
+def test_every_field_has_a_label_and_says_what_browsers_fill_in_and_errors_take_the_focus(
     client: Client, ann: User, url: str
 ) -> None:
     visitor = Client() if url in {SIGN_UP, SIGN_IN} else client
@@ -161,8 +178,8 @@ def test_every_field_has_a_label_and_says_whether_it_is_a_password_and_errors_ta
     assert {attrs["id"] for attrs in seen.values()} <= page.labels
     typed = {name: attrs for name, attrs in seen.items() if attrs.get("type") != "checkbox"}
     for name, attrs in typed.items():
-        is_password = attrs.get("type") == "password"
-        assert attrs.get("autocomplete", "").endswith("-password") is is_password, name
+        assert attrs.get("autocomplete") == AUTOCOMPLETE.get(name), name
+        assert (attrs.get("type") == "password") is ("password" in name), name
 
     # In the profile, nothing is required.
     values = dict.fromkeys(typed, "\x07") if url == PROFILE or "/seller/" in url else {}
