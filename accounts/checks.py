@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from django.apps import apps
 from django.conf import settings
+from django.core import mail
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models import NOT_PROVIDED
@@ -27,6 +28,8 @@ from django.urls import NoReverseMatch, Resolver404, resolve
 from django.utils.functional import Promise
 
 from accounts.conf import DEFAULTS, LIMITS, limit_of, parsed_limit
+
+_DEFAULT_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
 
 #: Backends that send nothing.
 _FOR_DEVELOPMENT = tuple(
@@ -184,10 +187,23 @@ def _wrong_model() -> Iterator[Error]:
             yield Error(text, id="accounts.E006")
 
 
+def _mail_backend() -> tuple[str, str]:
+    """The setting that chooses what sends mails, and its choice, empty for nothing."""
+    if not hasattr(mail, "mailers"):
+        return "EMAIL_BACKEND", settings.EMAIL_BACKEND
+    # Since Django 6.1, which uses the older setting if MAILERS is not set.
+    mailers = getattr(settings, "MAILERS", None)
+    if mailers is None:
+        return "MAILERS", settings.EMAIL_BACKEND
+    default = mailers.get("default")
+    return "MAILERS", "" if default is None else default.get("BACKEND", _DEFAULT_BACKEND)
+
+
 @register(Tags.security, deploy=True)
 def check_settings(app_configs: object, **kwargs: object) -> list[CheckMessage]:
+    setting, backend = _mail_backend()
     unset = {
-        "EMAIL_BACKEND": settings.EMAIL_BACKEND.startswith(_FOR_DEVELOPMENT),
+        setting: backend.startswith(_FOR_DEVELOPMENT) or not backend,
         "DEFAULT_FROM_EMAIL": settings.DEFAULT_FROM_EMAIL.endswith("@localhost"),
     }
     missing = " and ".join(name for name, is_unset in unset.items() if is_unset)

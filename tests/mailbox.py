@@ -124,7 +124,7 @@ class _Conversation(socketserver.StreamRequestHandler):
                     server.signed_in.append(said.split("\0")[1:])
                     self._say("235 OK")
                 case b"RCPT":
-                    recipient = line.decode().strip().removeprefix("rcpt TO:")
+                    recipient = line.decode().strip()[len("rcpt to:") :]
                     server.busy -= 1
                     self._say("421 too busy" if server.busy >= 0 else server.answer)
                 case b"DATA":
@@ -152,8 +152,13 @@ class _Conversation(socketserver.StreamRequestHandler):
 SMTP = "django.core.mail.backends.smtp.EmailBackend"
 
 
-def sent_by(settings: Any, port: int = 25, backend: str = SMTP) -> None:
+def sent_by(settings: Any, port: int = 25, backend: str = SMTP, **options: object) -> None:
     """Let the site send its mails to an SMTP server on `port`, as after its restart."""
+    options |= {"host": "127.0.0.1", "port": port, "use_tls": False, "use_ssl": False}
+    if hasattr(mail, "mailers"):  # since Django 6.1
+        mailer = {"BACKEND": backend} | ({"OPTIONS": options} if backend == SMTP else {})
+        settings.MAILERS = {"default": mailer}
+        return
     settings.EMAIL_BACKEND = backend
-    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", port
-    settings.EMAIL_USE_TLS = settings.EMAIL_USE_SSL = False
+    for name, value in options.items():
+        setattr(settings, f"EMAIL_{name.upper()}", value)

@@ -1,5 +1,6 @@
 """The settings of examples/ownuser, with those that tests of accounts expect (`tests.own_user`)."""
 
+import django
 from club.settings import *  # noqa: F403 - as settings that derive from others
 from django.conf import global_settings
 
@@ -17,3 +18,8 @@ LANGUAGES = [("en", "English"), ("ja", "日本語")]
 LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "home"
 ROOT_URLCONF = "tests.own_urls"
 TIME_ZONE = "UTC"
+
+if django.VERSION >= (6, 1):
+    # The setting of the example still works there, with a warning.
+    del EMAIL_BACKEND  # noqa: F821 - of the example
+    MAILERS = {"default": {"BACKEND": "django.core.mail.backends.smtp.EmailBackend"}}

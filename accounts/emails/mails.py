@@ -7,12 +7,13 @@ send their words to anybody.
 """
 
 import logging
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth.tokens import default_token_generator
+from django.core import mail
 from django.core.exceptions import ImproperlyConfigured
-from django.core.mail import EmailMessage, get_connection
 from django.core.mail.backends.base import BaseEmailBackend
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -33,8 +34,8 @@ from outbox import task
 #: Prevents automatic replies, such as out-of-office messages (RFC 3834).
 _HEADERS = {"Auto-Submitted": "auto-generated"}
 
-#: How long each step of a mail waits for the mail server if EMAIL_TIMEOUT is not set. Django's
-#: default is to wait forever.
+#: How long each step of a mail waits for the mail server if EMAIL_TIMEOUT, or the option `timeout`
+#: of MAILERS, is not set. Django's default is to wait forever.
 TIMEOUT_SECONDS = 10
 
 logger = logging.getLogger(__name__)
@@ -64,19 +65,21 @@ def deliver(kind: str, to: str, language: str | None, **context: object) -> None
     # A subject must be one line.
     one_line = " ".join(subject.split())
     try:
-        message = EmailMessage(one_line, text, to=[deliverable_email(to)], headers=_HEADERS)
+        message = mail.EmailMessage(one_line, text, to=[deliverable_email(to)], headers=_HEADERS)
         # Without a worker a page sends it, after its commit: its other requests keep their time.
         with uncounted():
-            message.connection = mail_connection()
-            message.send()
+            mail_connection().send_messages([message])
     except ValueError:
         logger.warning("A mail (%s) was not sent: its address takes no mails.", kind)
 
 
 def mail_connection() -> BaseEmailBackend:
-    """A connection to the mail server, not open yet. See `TIMEOUT_SECONDS`."""
-    seconds = settings.EMAIL_TIMEOUT or TIMEOUT_SECONDS
-    return get_connection(timeout=uncounted_seconds(seconds))
+    """A connection to the default mail server, not open yet. See `TIMEOUT_SECONDS`."""
+    # Since Django 6.1, the setting MAILERS replaces those that begin with EMAIL_.
+    mailers = getattr(mail, "mailers", None)
+    connection: Any = mail.get_connection() if mailers is None else mailers.default
+    connection.timeout = uncounted_seconds(getattr(connection, "timeout", None) or TIMEOUT_SECONDS)
+    return cast("BaseEmailBackend", connection)
 
 
 @task

@@ -80,7 +80,8 @@ def remember(request: HttpRequest, response: HttpResponse, user: AbstractAccount
 
 def _key_of(user: AbstractAccount) -> str:
     """The account and its password: with another one, no browser is known."""
-    return f"{user.pk}:{salted_hmac(_SALT, user.get_session_auth_hash()).hexdigest()[:16]}"
+    digest = salted_hmac(_SALT, user.get_session_auth_hash(), algorithm="sha256")
+    return f"{user.pk}:{digest.hexdigest()[:16]}"
 
 
 def _accounts(request: HttpRequest) -> list[str]:

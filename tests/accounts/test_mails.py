@@ -231,8 +231,7 @@ def test_no_page_waits_for_a_mail_server_or_depends_on_it_and_no_mail_is_lost(
 def test_a_mail_server_is_never_waited_for_without_a_bound(
     settings: Any, timeout: int | None, waits: int
 ) -> None:
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-    settings.EMAIL_TIMEOUT = timeout
+    sent_by(settings, timeout=timeout)
 
     assert mails.mail_connection().timeout == waits  # type: ignore[attr-defined]  # of this one
 
@@ -249,7 +248,7 @@ class SlowBackend(EmailBackend):
 def test_a_slow_mail_server_does_not_use_up_the_deadline_of_a_page_without_a_worker(
     settings: Any, engine: str, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.EMAIL_BACKEND = f"{__name__}.SlowBackend"
+    sent_by(settings, backend=f"{__name__}.SlowBackend")
     use_clock(LeapingClock(), monkeypatch)
 
     response = sign_up(client)

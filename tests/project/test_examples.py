@@ -15,7 +15,8 @@ from tests.tutorial import CHAPTERS, FILE
 EXAMPLES = ROOT / "examples"
 #: Those of the tutorial are compared with it (test_readme.py).
 RECIPES = sorted({folder.name for folder in EXAMPLES.iterdir()} - CHAPTERS.keys())
-PAGE = dict(FILE.findall((ROOT / "docs" / "registration.md").read_text(encoding="utf-8")))
+REGISTRATION = (ROOT / "docs" / "registration.md").read_text(encoding="utf-8")
+PAGE = dict(FILE.findall(REGISTRATION))
 
 
 @pytest.mark.parametrize("project", RECIPES)

@@ -22,7 +22,7 @@ from tests import ownapp
 from tests.commands import ROOT
 from tests.environment import clean_environment
 from tests.production import PRODUCTION, checkout_in
-from tests.project.test_examples import RECIPES
+from tests.project.test_examples import PAGE, RECIPES, REGISTRATION
 from tests.tutorial import CHAPTERS, type_session
 
 LIBRARY = ("dynamo", "locks", "sequences")
@@ -316,18 +316,35 @@ def test_the_tests_of_the_library_pass_without_the_site(
 
 
 @fetches_packages
-def test_the_tests_of_accounts_pass_with_the_wheel_and_a_user_model_of_ones_own(
-    wheel: Path, tmp_path: Path
+@pytest.mark.parametrize(("python", "django"), [*VERSIONS.items()][:3])
+def test_the_pages_of_accounts_work_with_the_wheel_in_projects_without_the_site(
+    python: str, django: str, wheel: Path, tmp_path: Path
 ) -> None:
-    """In the project `examples/ownuser`, without the site."""
-    versions = locked(DEVELOPMENT_LOCK, tmp_path)
-    wanted = [f"{wheel}[accounts,phone]", *TOOLS]
-    made = new_environment(tmp_path / "venv", *versions, *wanted)
+    """In a new project, as docs/registration.md says, and in `examples/ownuser`."""
+    if not (program := find_python(python)):
+        pytest.skip(f"There is no Python {python} on this machine.")
+    others = locked(DEVELOPMENT_LOCK, tmp_path, without="django")
+    wanted = [f"{wheel}[accounts,phone]", f"django~={django}.0", *TOOLS]
+    made = new_environment(tmp_path / "venv", *others, *wanted, python=program)
     example = ROOT / "examples" / "ownuser"
     project = copied(tmp_path, example)
     shutil.copytree(example, project / "examples" / "ownuser")
 
     run_tests(made, project, "tests.own_user", "not slow", "accounts")
+
+    made.run("django-admin", "startproject", "club", folder=tmp_path)
+    append_registration(tmp_path / "club" / "club", since_61=django == "6.1")
+    for command in (["check", "--fail-level=WARNING"], ["test", "--testrunner=dynamo.test.Runner"]):
+        made.run("python", "manage.py", *command, folder=tmp_path / "club")
+
+
+def append_registration(package: Path, *, since_61: bool) -> None:
+    """Change the files of `startproject` as the page says, and add the tests of the example."""
+    [before_61] = re.findall("^EMAIL_BACKEND = .+$", REGISTRATION, re.MULTILINE)
+    with (package / "settings.py").open("a", encoding="utf-8") as settings:
+        settings.write(f"\n{PAGE['club/settings.py']}\n{'' if since_61 else before_61}\n")
+    (package / "urls.py").write_text(PAGE["club/urls.py"], encoding="utf-8")
+    shutil.copy(ROOT / "examples" / "registration" / "club" / "tests.py", package)
 
 
 def copied(folder: Path, project: Path) -> Path:
