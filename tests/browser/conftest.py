@@ -29,30 +29,35 @@ SHELL = "chromium-headless-shell"
 WHOLE = ("chromium", "chromium-browser", "google-chrome")
 
 
-# Per module, not per session: while Playwright runs its event loop, Django's commands refuse to run
-# in this thread, because they seem to be called from asynchronous code.
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with _launched(SHELL, *WHOLE) as browser:
+# Per package, not per session: while Playwright runs its event loop, Django's commands refuse to
+# run in this thread, because they seem to be called from asynchronous code.
+@pytest.fixture(scope="package")
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as playwright, pytest.MonkeyPatch.context() as patch:
+        # Its event loop is in this thread.
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "on")
+        yield playwright
+
+
+@pytest.fixture(scope="package")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    with _launched(playwright, SHELL, *WHOLE) as browser:
         yield browser
 
 
-@pytest.fixture(scope="module")
-def whole_browser() -> Iterator[Browser]:
+@pytest.fixture
+def whole_browser(playwright: Playwright) -> Iterator[Browser]:
     """The whole browser, with its PDF viewer."""
-    with _launched(*WHOLE) as browser:
+    with _launched(playwright, *WHOLE) as browser:
         yield browser
 
 
 @contextmanager
-def _launched(*names: str) -> Iterator[Browser]:
-    with sync_playwright() as playwright, pytest.MonkeyPatch.context() as patch:
-        # Its event loop is in this thread.
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "on")
-        program = _found(names, playwright)
-        browser = playwright.chromium.launch(executable_path=program, args=QUIET)
-        yield browser
-        browser.close()
+def _launched(playwright: Playwright, *names: str) -> Iterator[Browser]:
+    program = _found(names, playwright)
+    browser = playwright.chromium.launch(executable_path=program, args=QUIET)
+    yield browser
+    browser.close()
 
 
 def _found(names: tuple[str, ...], playwright: Playwright) -> str:

@@ -54,14 +54,14 @@ def test_the_content_security_policy_allows_pages_scripts_and_the_pdf_viewer(
 
 
 def test_pages_are_styled_and_scripts_run_with_files_of_another_host(
-    whole_browser: Browser, open_page: Callable[..., Page], site: str, settings: Any
+    browser: Browser, open_page: Callable[..., Page], site: str, settings: Any
 ) -> None:
     host = site.replace("127.0.0.1", "localhost")
     # http is for development only.
     named = settings_of(PRODUCTION | {"DJANGO_DEBUG": "on", "DJANGO_STATIC_HOST": host}, ROOT)
     for name in ("STATIC_URL", "ANSWER_HEADERS", "REQUESTING_POLICY"):
         setattr(settings, name, named[name])
-    page = open_page(whole_browser, make_user(full_name="Ann Example"))
+    page = open_page(browser, make_user(full_name="Ann Example"))
     said = heard(page)
     loaded: list[str] = []
     page.on("response", lambda answer: loaded.append(answer.url))
@@ -93,9 +93,9 @@ def development(engine: str) -> Iterator[str]:
 
 
 def test_the_panel_opens_under_the_content_security_policy(
-    whole_browser: Browser, open_page: Callable[..., Page], development: str
+    browser: Browser, open_page: Callable[..., Page], development: str
 ) -> None:
-    page = open_page(whole_browser, base_url=development)
+    page = open_page(browser, base_url=development)
     said = heard(page)
     # The site looks for an unknown session too.
     page.context.add_cookies([{"name": "sessionid", "value": "x" * 32, "url": development}])
