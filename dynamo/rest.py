@@ -59,6 +59,7 @@ from rest_framework.exceptions import (
     ValidationError,
 )
 from rest_framework.pagination import BasePagination
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.settings import api_settings
@@ -157,8 +158,19 @@ class ModelSerializer(serializers.ModelSerializer):
     def get_validators(self) -> list[object]:
         return [*(getattr(self.Meta, "validators", None) or [])]
 
+    def _view(self) -> Any:
+        """The view that shows and stores items by this serializer; None for another one."""
+        view = self.context.get("view")
+        return view if isinstance(view, ModelMixin) and view.model is self.Meta.model else None
+
+    def _with_partition(self, validated_data: dict[str, Any]) -> dict[str, Any]:
+        """The values, with those that the view gives all its items."""
+        view = self._view()
+        return validated_data if view is None else {**validated_data, **view._given()}
+
     def create(self, validated_data: dict[str, Any]) -> Model:
         model = self.Meta.model
+        validated_data = self._with_partition(validated_data)
         request_id = self._request_id()
         if "request_id" not in model._meta.by_name:
             return model.create(request_id=request_id, **validated_data)
@@ -168,7 +180,8 @@ class ModelSerializer(serializers.ModelSerializer):
 
     def update(self, instance: Model, validated_data: dict[str, Any]) -> Model:
         keys = key_names(self.Meta.model)
-        instance.change(**{k: value for k, value in validated_data.items() if k not in keys})
+        values = self._with_partition(validated_data)
+        instance.change(**{k: value for k, value in values.items() if k not in keys})
         return instance
 
     def save(self, **values: object) -> Model:
@@ -178,6 +191,8 @@ class ModelSerializer(serializers.ModelSerializer):
         except (ArithmeticError, ValueError) as error:
             # A number of too many digits, or a key that is too long.
             raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [str(error)]}) from error
+        if view := self._view():
+            view._item = item
         return item
 
     def _request_id(self) -> str | None:
@@ -188,7 +203,8 @@ class ModelSerializer(serializers.ModelSerializer):
             return None
         model = self.Meta.model
         try:
-            if len(key) > KEY_MAX_LENGTH or "#" in key:
+            # The items of a list would all have this key.
+            if len(key) > KEY_MAX_LENGTH or "#" in key or self.parent is not None:
                 raise ValueError
             if not model._has_default_key() and "request_id" not in model._meta.by_name:
                 model.check_request_ids()
@@ -287,7 +303,7 @@ class ModelMixin(_View):
 
     @property
     def model(self) -> Any:
-        return self.serializer_class.Meta.model
+        return self.get_serializer_class().Meta.model
 
     def get_partition(self) -> object:
         """The partition whose items exist here; None for all.
@@ -323,10 +339,10 @@ class ModelMixin(_View):
             if getattr(item, name) != value:
                 raise _not_found(self.model)
         self.check_object_permissions(self.request, item)
-        wanted = self.request.headers.get("If-Match")
-        # What compresses an answer marks its ETag as weak.
-        tags = {tag.removeprefix("W/") for tag in parse_etags(wanted or "")}
-        if wanted and not {"*", _etag(item)} & tags:
+        request = self.request
+        wanted = request.headers.get("If-Match")
+        unwanted = "" if request.method in SAFE_METHODS else request.headers.get("If-None-Match")
+        if (wanted and not _matches(item, wanted)) or (unwanted and _matches(item, unwanted)):
             # If it changes from here on, the write is refused.
             raise ItemChanged
         self._item = item
@@ -341,12 +357,6 @@ class ModelMixin(_View):
                 raise _not_found(self.model)
             wanted = dict(zip(names, parts, strict=True))
         return get_object_or_404(self.model, **wanted)
-
-    def perform_create(self, serializer: serializers.BaseSerializer) -> None:
-        self._item = serializer.save(**self._given())
-
-    def perform_update(self, serializer: serializers.BaseSerializer) -> None:
-        self._item = serializer.save(**self._given())
 
     def perform_destroy(self, instance: Any) -> None:
         if instance._never_deleted:
@@ -364,6 +374,12 @@ class ModelMixin(_View):
 
     def handle_exception(self, error: Exception) -> Response:
         return super().handle_exception(_as_api_exception(error, self.model) or error)
+
+
+def _matches(item: Model, header: str) -> bool:
+    # What compresses an answer marks its ETag as weak.
+    tags = {tag.removeprefix("W/") for tag in parse_etags(header)}
+    return bool({"*", _etag(item)} & tags)
 
 
 def _etag(item: Model) -> str:

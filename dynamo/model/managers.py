@@ -27,7 +27,7 @@ _FORMSET = "formset_factory(…) with a form of dynamo.forms: it needs no list i
 _INSTEAD = {
     "bulk_create": "{model}.create_many(…)",
     "bulk_update": _EACH.format(model="{model}", verb="change(…)", command="rewrite"),
-    "count": "{model}.count(partition)",
+    "count": "{model}.count(partition), or read the whole table: sum(1 for _ in {model}.scan())",
     "defer": _PART,
     "delete": _EACH.format(model="{model}", verb="delete()", command="flush"),
     "earliest": "{model}.page(partition, limit=1).items",

@@ -35,6 +35,9 @@ class Reference(TextAttribute):
     def __init__(self, to: type[Any] | str, label: object = None, **options: Any) -> None:
         if not isinstance(to, str) and PlainModel not in getattr(to, "__mro__", ()):
             raise TypeError("Reference takes a model of the library, or its label: 'app.Model'.")
+        if callable(label):
+            # Where a ForeignKey has it.
+            options["on_delete"], label = label, None
         if options.get("blank") and not options.get("null"):
             raise TypeError("Reference: blank=True needs null=True, because no key is empty.")
         super().__init__(label, **options)

@@ -3,7 +3,7 @@
 import math
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from typing import Any, Never
 
 from django import forms
 from django.apps import AppConfig, apps
@@ -207,6 +207,8 @@ class Options:
     abstract = is_composite_pk = False
     swapped = None
     private_fields = many_to_many = local_many_to_many = all_parents = ()
+    # What checks of a ForeignKey to the model read before they report it.
+    unique_together = total_unique_constraints = pk_fields = ()
     constraints = related_objects = ()
 
     def __init__(self, model: Any) -> None:
@@ -243,6 +245,13 @@ class Options:
     def verbose_name_plural(self) -> Any:
         named = getattr(self.model.Meta, "verbose_name_plural", None)
         return named or format_lazy("{}s", self.verbose_name)
+
+    @property
+    def parents(self) -> Never:
+        raise TypeError(
+            f"{self.object_name} is not a model of a relational database. For Django REST "
+            "framework, derive the serializer from dynamo.rest.ModelSerializer."
+        )
 
     @property
     def concrete_model(self) -> type:

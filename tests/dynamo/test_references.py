@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from django import forms
+from django.db import models as djangos
+from django.test.utils import isolate_apps
 from pynamodb.attributes import DiscriminatorAttribute
 
 from dynamo import (
@@ -276,6 +278,7 @@ def test_a_label_that_no_model_has_is_found_by_check_and_refused_at_first_use(la
     [
         (lambda: Reference(str), "a model of the library, or its label"),
         (lambda: Reference(Patient, blank=True), "blank=True needs null=True"),
+        (lambda: Reference(Patient, djangos.CASCADE), "no option on_delete. Use a count"),
         (lambda: Reference(None), "a model of the library, or its label"),  # type: ignore[arg-type]
         (lambda: declared(Reference(Basket)), "Place: .*key of Basket is not a single text"),
         (lambda: declared(Reference(Branch)), "Place: Branch has no table"),
@@ -297,6 +300,18 @@ def test_a_label_that_no_model_has_is_found_by_check_and_refused_at_first_use(la
 def test_a_reference_that_cannot_be_right_is_refused(call: Callable[[], Any], said: str) -> None:
     with pytest.raises(TypeError, match=said):
         call()
+
+
+@isolate_apps("dynamo")
+def test_a_foreign_key_of_djangos_orm_is_found_by_its_own_check() -> None:
+    wrong: Any = djangos.ForeignKey
+    meta = type("Meta", (), {"app_label": "dynamo"})
+    names = {"patient": wrong(Patient, djangos.CASCADE), "Meta": meta, "__module__": __name__}
+    letter: Any = type("Letter", (djangos.Model,), names)
+
+    found = letter._meta.get_field("patient").check()
+
+    assert "fields.E300" in [item.id for item in found]
 
 
 def test_the_error_is_that_of_the_model_and_of_the_library() -> None:

@@ -136,9 +136,6 @@ class Bills(rest.ModelViewSet):
     serializer_class = BillSerializer
     partition = "2026"
 
-    def perform_create(self, serializer: Any) -> None:
-        self._item = serializer.save(series="2026")
-
 
 router = DefaultRouter()
 router.register("players", Players)
@@ -256,8 +253,10 @@ def test_if_match_and_a_change_in_between_are_412(api: APIClient) -> None:
     changed = api.patch(url, {"name": "One"}, format="json", headers={"If-Match": etag})
     assert (changed.status_code, changed["ETag"] != etag) == (200, True)
     for method in ("patch", "put", "delete"):
-        late = getattr(api, method)(url, {}, format="json", headers={"If-Match": etag})
-        assert late.status_code == 412
+        for headers in ({"If-Match": etag}, {"If-None-Match": f'"1", {changed["ETag"]}'}):
+            late = getattr(api, method)(url, {}, format="json", headers=headers)
+            assert late.status_code == 412
+    assert api.get(url, headers={"If-None-Match": "*"}).status_code == 200
     assert Player.get(item.pk).name == "One"
     current = {"If-Match": f'"0", {changed["ETag"]}'}
     assert api.patch(url, {"name": "Two"}, format="json", headers=current).status_code == 200
@@ -371,6 +370,64 @@ def test_only_items_of_the_partition_exist(api: APIClient) -> None:
     assert api.post("/teams/red/players/", sent, format="json").json()["team"] == "red"
     moved = api.patch(f"/teams/red/players/{red.pk}/", {"team": "blue"}, format="json")
     assert moved.json()["team"] == "red"
+
+
+def test_an_overridden_perform_create_and_an_own_serializer_keep_the_partition_and_the_etag() -> (
+    None
+):
+    class Own(rest.ModelViewSet):
+        index = Player.by_team
+        queryset = Player.objects.all()
+        partition = "red"
+
+        def get_serializer_class(self) -> Any:
+            return PlayerSerializer
+
+        def perform_create(self, serializer: Any) -> None:
+            serializer.save(name="Given")
+
+        def perform_update(self, serializer: Any) -> None:
+            serializer.save(shirt=9)
+
+    sent = {"email": "new@example.org", "team": "blue", "name": "New"}
+    factory = APIRequestFactory()
+    made = Own.as_view({"post": "create"})(factory.post("/", sent, format="json"))
+    stored = Player.find(email="new@example.org")
+    assert (stored.team, stored.name) == ("red", "Given")
+    assert made["ETag"] == f'"{stored.version}"'
+
+    request = factory.patch("/", {"team": "blue"}, format="json")
+    changed = Own.as_view({"patch": "partial_update"})(request, pk=stored.pk)
+    stored.refresh()
+    assert (stored.team, stored.shirt, changed["ETag"]) == ("red", 9, f'"{stored.version}"')
+
+
+def test_a_list_of_items_is_created_without_an_idempotency_key() -> None:
+    view = TeamPlayers()
+    sent = [{"email": f"{n}@example.org", "team": "blue", "name": n} for n in "ab"]
+
+    def save(**headers: str) -> None:
+        view.request = APIRequestFactory().post("/", headers=headers)
+        view.kwargs, view.format_kwarg = {"team": "red"}, None
+        serializer = view.get_serializer(data=sent, many=True)
+        serializer.is_valid(raise_exception=True)
+        serializer.save()
+
+    with pytest.raises(serializers.ValidationError, match="cannot be used"):
+        save(**{"Idempotency-Key": "k"})
+    assert [*Player.scan()] == []
+    save()
+    assert {(item.name, item.team) for item in Player.scan()} == {("a", "red"), ("b", "red")}
+
+
+@pytest.mark.parametrize(
+    "base", [serializers.ModelSerializer, serializers.HyperlinkedModelSerializer]
+)
+def test_a_serializer_of_the_framework_names_that_of_the_library(base: Any) -> None:
+    meta = type("Meta", (), {"model": Player, "fields": "__all__"})
+
+    with pytest.raises(TypeError, match=r"from dynamo\.rest\.ModelSerializer"):
+        _ = type("Plain", (base,), {"Meta": meta})(player()).data
 
 
 def test_items_with_a_sort_key_have_both_parts_in_the_url(api: APIClient) -> None:
