@@ -37,7 +37,7 @@ from dynamo.model.creating import REQUEST_IDS
 from dynamo.wire.types import Item
 from dynamo.wire.values import ITEM_MAX_BYTES, item_bytes
 from locks import Lease
-from outbox.exceptions import InvalidReturnValue, NotFailed, TaskTooLarge, UnknownTask, WorkerLost
+from outbox.exceptions import InvalidReturnValue, NotFailed, TaskTooLarge, UnknownTask
 from outbox.framework import TaskResultDoesNotExist, base, normalize_json, task_backends
 from outbox.models import (
     FAILED,
@@ -215,14 +215,11 @@ class Attempt:
     ends_itself: bool = False
     #: That transaction was committed.
     has_ended: bool = False
-    #: The return value of the function, or that of `context.finish`.
-    value: Any = None
 
     def end(self, write: Transaction, value: object) -> None:
         """For `TaskContext.finish`."""
         self.ends_itself = True
-        self.value = clean_return_value(self.item, value)
-        succeed(self.item, self.value, write=write)
+        succeed(self.item, value, write=write)
         write.on_commit(self, lambda _stored: setattr(self, "has_ended", True))
 
 
@@ -256,12 +253,8 @@ def _is_current(item: TaskItem) -> bool:
     return item.record.moves == item.moves and item.record.finished_at is None
 
 
-def clean_return_value(item: TaskItem, value: object) -> Any:
-    """The return value, as it is read again.
-
-    Raises:
-        InvalidReturnValue: it is not JSON, or does not fit into the record.
-    """
+def _clean_return_value(item: TaskItem, value: object) -> Any:
+    """The return value, as it is read again."""
     if value is None:
         return None
     try:
@@ -280,11 +273,15 @@ def succeed(item: TaskItem, value: object, *, write: Transaction | None = None) 
     """Record that the task has ended, and delete it. Costs 2 requests and 2 write units.
 
     Raises:
+        InvalidReturnValue: the value is not JSON, or does not fit into the record.
         one of `LOST`: it was placed again.
         Unavailable: no answer. It will be repeated if that is not recorded.
     """
-    status = base.TaskResultStatus.SUCCESSFUL
-    _write_record(item, {"status": status, "return_value": value} | _ended(item), write)
+    values = {
+        "status": base.TaskResultStatus.SUCCESSFUL,
+        "return_value": _clean_return_value(item, value),
+    }
+    _write_record(item, values | _ended(item), write)
     if write is not None:
         item.delete(write=write)
         return
@@ -293,16 +290,16 @@ def succeed(item: TaskItem, value: object, *, write: Transaction | None = None) 
         item.delete()
 
 
-def was_recorded(item: TaskItem) -> bool:
-    """Whether this attempt is recorded to have ended. If so, delete the task.
+def recorded_end(item: TaskItem) -> str | None:
+    """The status with which this attempt is recorded to have ended. If so, delete the task.
 
     Costs 1 request and 1 read unit.
     """
     item.record = record = TaskItem.get_or_none(item.id, RECORD)
     if record is None or record.finished_at is None or record.workers != item.workers:
-        return False
+        return None
     item.delete()
-    return True
+    return str(record.status)
 
 
 def place_again(
@@ -342,10 +339,13 @@ def place_again(
 
 
 def _write_record(item: TaskItem, values: dict[str, Any], write: Transaction | None) -> None:
-    """Write the record, which must be as it was read."""
+    """Write the record, which must be as it was read. After the commit, `item` has it."""
     record = item.record
     if record is None:
-        item.copied(partition=item.id, sort=RECORD, **values).insert(write=write)
+        record = item.copied(partition=item.id, sort=RECORD, **values)
+        with joined(write) as write:
+            record.insert(write=write)
+            write.on_commit(record, lambda _stored: setattr(item, "record", record))
         return
     names = ("workers", "started_at", "last_attempted_at", "failures")
     record.change(write=write, **({name: getattr(item, name) for name in names} | values))
@@ -357,38 +357,12 @@ def _ended(item: TaskItem) -> dict[str, Any]:
     return {"finished_at": at, "expires": round(expires.timestamp())}
 
 
-def recover(item: TaskItem) -> bool:
-    """Place a task again whose worker is gone; False if there was nothing to do.
+def is_unfinished(item: TaskItem) -> bool:
+    """Whether a task that a worker runs, or ran, has not ended, and may be placed again.
 
-    Costs 1 request and 1 read unit, and one `place_again`.
-
-    Raises:
-        one of `LOST`: it changed since it was read.
+    Costs 1 request and 1 read unit.
     """
-    if was_recorded(item) or not _is_current(item):
-        return False
-    fail(item, WorkerLost(item.lease))
-    return True
-
-
-def give_back(item: TaskItem, error: BaseException | None = None) -> bool:
-    """Place a task again that this worker still runs; False if it has ended.
-
-    With an `error` this counts as a failed attempt. Costs 2 requests and 2 read units, and one
-    `place_again`.
-
-    Raises:
-        one of `LOST`: it changed since it was read.
-    """
-    # Not `item`, which the thread that runs it may be changing.
-    current = TaskItem.get_or_none(item.partition, item.sort)
-    if current is None or current.workers != item.workers or was_recorded(current):
-        return False
-    if error is None:
-        place_again(current, pause=0)
-    else:
-        fail(current, error)
-    return True
+    return recorded_end(item) is None and _is_current(item)
 
 
 def fail(item: TaskItem, error: BaseException) -> float | None:

@@ -14,7 +14,6 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -30,7 +29,7 @@ from locks.lock import LEASE_SECONDS
 from locks.registry import HolderWatch
 from outbox import steps
 from outbox.backend import TaskBackend
-from outbox.exceptions import NotFinished, TaskTooSlow, UnknownQueue
+from outbox.exceptions import NotFinished, TaskTooSlow, UnknownQueue, WorkerLost
 from outbox.framework import base, signals, task_backends
 from outbox.models import FAILED, TaskItem, bounds, now, partition_of, place_time, rank_of
 from outbox.signals import task_ran, tasks_looked_for
@@ -66,7 +65,10 @@ GRACE_SECONDS = 25.0
 
 @dataclass(frozen=True)
 class Ran:
-    """One attempt that this worker made. `outcome`: successful, repeated, failed or lost."""
+    """One attempt. `outcome`: successful, repeated, failed or lost.
+
+    A worker reports its own attempts, and the last one of another worker that is gone.
+    """
 
     id: str
     function: str
@@ -79,6 +81,14 @@ class Ran:
     def shown_error(self) -> str:
         """The error in one line; empty without one."""
         return f"{type(self.error).__name__}: {self.error}" if self.error else ""
+
+
+def _ran(
+    item: TaskItem, outcome: str, error: BaseException | None, seconds: float | None = None
+) -> Ran:
+    if seconds is None:
+        seconds = (now() - item.last_attempted_at).total_seconds()
+    return Ran(item.id, item.function, outcome, len(item.workers), seconds, error)
 
 
 class Worker:
@@ -294,8 +304,9 @@ class Worker:
         self._running[item.id] = attempt
         began = time.perf_counter()
         outcome, error = _run(attempt)
-        seconds = time.perf_counter() - began
-        ran = Ran(item.id, item.function, outcome, len(item.workers), seconds, error)
+        self._report(_ran(item, outcome, error, seconds=time.perf_counter() - began))
+
+    def _report(self, ran: Ran) -> None:
         task_ran.send_robust(Worker, ran=ran)
         self._on_ran(ran)
 
@@ -315,7 +326,9 @@ class Worker:
             try:
                 if self._is_gone(holder, at_once):
                     for item in items:
-                        has_recovered |= _recover(item)
+                        if ran := _recover(item):
+                            has_recovered = True
+                            self._report(ran)
             except Exception as error:
                 # A task that cannot be placed again must not stop the other ones, or keep a run
                 # with `once` from ending.
@@ -346,15 +359,25 @@ class Worker:
         for attempt in [*self._running.values()]:
             if attempt is None:
                 continue
-            seconds = (now() - attempt.item.last_attempted_at).total_seconds()
-            error = TaskTooSlow(seconds) if seconds >= self._counted_seconds else None
             try:
-                if steps.give_back(attempt.item, error):
-                    log.warning("The task %s was given back.", attempt.item.id)
-                    _tell_if_failed(attempt.item.id)
+                self._give_back(attempt.item)
             except (*LOST, DynamoError) as refusal:
                 log.warning("The task %s was not given back: %s", attempt.item.id, refusal)
         self._lease.release()
+
+    def _give_back(self, claimed: TaskItem) -> None:
+        """Place a task again that a thread of this worker still runs."""
+        # Not `claimed`, which that thread may be changing.
+        item = TaskItem.get_or_none(claimed.partition, claimed.sort)
+        if item is None or item.workers != claimed.workers or not steps.is_unfinished(item):
+            return
+        seconds = (now() - item.last_attempted_at).total_seconds()
+        if seconds >= self._counted_seconds:
+            error = TaskTooSlow(seconds)
+            self._report(_ran(item, _fail(item, error), error))
+        else:
+            steps.place_again(item, pause=0)
+            log.warning("The task %s was given back.", item.id)
 
 
 def own_backends() -> list[TaskBackend]:
@@ -390,34 +413,22 @@ def stored_tasks(
         yield from TaskItem.query(partition, damaged=damaged)
 
 
-def _recover(item: TaskItem) -> bool:
+def _recover(item: TaskItem) -> Ran | None:
+    """Place a task again whose worker is gone. Returns the attempt of that worker, if it did so."""
+    error = WorkerLost(item.lease)
     try:
-        is_placed = steps.recover(item)
+        if not steps.is_unfinished(item):
+            return None
+        outcome = _fail(item, error)
     except LOST:
         # Another worker did it.
-        return False
-    if is_placed:
-        log.warning("The worker %s of the task %s is gone.", item.lease, item.id)
-        _tell_if_failed(item.id)
-    return is_placed
-
-
-def _tell_if_failed(id_: str) -> None:
-    """Tell the end of a task that was placed again, if it has failed for good."""
-    item = steps.find(id_)
-    if item.status != base.TaskResultStatus.FAILED:
-        return
-    result = None
-    # It may have failed because this worker does not have its function.
-    with suppress(Exception):
-        result = steps.result_of(item, steps.task_of(item))
-    _tell_end(item, result, base.TaskResultStatus.FAILED)
+        return None
+    return _ran(item, outcome, error)
 
 
 def _run(attempt: Attempt) -> tuple[str, BaseException | None]:
     """Run a claimed task and record how it ended. Returns the outcome, and the error."""
     item = attempt.item
-    result = None
     try:
         task = steps.task_of(item)
         result = steps.result_of(item, task)
@@ -431,47 +442,42 @@ def _run(attempt: Attempt) -> tuple[str, BaseException | None]:
         if attempt.ends_itself and not attempt.has_ended:
             raise NotFinished(item.function)
         if not attempt.has_ended:
-            attempt.value = steps.clean_return_value(item, value)
-            steps.succeed(item, attempt.value)
+            steps.succeed(item, value)
     except BaseException as error:
         if attempt.has_ended:
             log.warning("The task %s raised this after it had ended.", item.id, exc_info=True)
-        elif (outcome := _fail(attempt, result, error)) != "successful":
-            return outcome, error
-    _tell_end(item, result, base.TaskResultStatus.SUCCESSFUL, _return_value=attempt.value)
+        else:
+            try:
+                return _fail(item, error), error
+            except LOST:
+                # The error may be that the end of the task got no answer.
+                if steps.recorded_end(item) != base.TaskResultStatus.SUCCESSFUL:
+                    return "lost", error
+    _tell_end(item)
     return "successful", None
 
 
-def _fail(attempt: Attempt, result: base.TaskResult | None, error: BaseException) -> str:
-    """Let the task be repeated, unless its end is recorded. Returns the outcome."""
-    item = attempt.item
-    try:
-        pause = steps.fail(item, error)
-    except LOST:
-        # The error may be that the end of the task got no answer.
-        record = item.record if steps.was_recorded(item) else None
-        is_ours = record is not None and record.status == base.TaskResultStatus.SUCCESSFUL
-        return "successful" if is_ours else "lost"
+def _fail(item: TaskItem, error: BaseException) -> str:
+    """Let the task be repeated, or fail for good. Returns the outcome.
+
+    Raises:
+        one of `LOST`: it has ended, or was placed again.
+    """
+    pause = steps.fail(item, error)
     if pause is None:
-        _tell_end(item, result, base.TaskResultStatus.FAILED, error)
+        _tell_end(item)
         return "failed"
     shown = f"{type(error).__name__}: {error}"
     log.warning("The task %s failed and is due again in %.0f s: %s", item.id, pause, shown)
     return "repeated"
 
 
-def _tell_end(
-    item: TaskItem,
-    result: base.TaskResult | None,
-    status: base.TaskResultStatus,
-    error: BaseException | None = None,
-    **values: object,
-) -> None:
-    if result is None:
+def _tell_end(item: TaskItem) -> None:
+    """Tell receivers how a task has ended, as its record says."""
+    try:
+        result = steps.result_of(item.record or item, steps.task_of(item))
+    except Exception as error:
+        # That is why it failed.
         log.error("The task %s has failed: %s", item.id, error)
         return
-    if error is not None:
-        result.errors.append(steps.task_error(*steps.error_texts(error)))
-    for name, value in {"status": status, "finished_at": now(), **values}.items():
-        object.__setattr__(result, name, value)
     signals.task_finished.send_robust(type(backend_of(item)), task_result=result)
