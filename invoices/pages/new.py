@@ -194,11 +194,11 @@ class InvoiceNewView(SellerMixin, InLineMixin, OwnFormView):
         """The visitor may have changed the seller's profile in the meantime."""
         opened = dict(parse_qsl(sent.get("defaults", "")))
         now = self.defaults()
+        names = opened.keys() | now.keys()
         if sent.get("customer_name") and sent.get("customer_country"):
             # The country of this customer, even if it is the default.
-            now.pop("customer_country", None)
-            opened.pop("customer_country", None)
-        for name in opened.keys() | now.keys():
+            names.discard("customer_country")
+        for name in names:
             # Browsers change line ends.
             if sent.get(name, "").split() == opened.get(name, "").split():
                 sent[name] = now.get(name, "")

@@ -85,16 +85,20 @@ def assert_asks_to_try_again(response: HttpResponse) -> None:
 
 
 @pytest.mark.parametrize("setting", [{}, {"DEBUG": True}, {"TEMPLATES": []}], ids=str)
-def test_a_page_without_an_answer_asks_to_try_again_and_logs_one_warning(
+def test_a_page_without_an_answer_asks_to_try_again_and_warns_who_sent_a_form_and_is_logged(
     client: Client, settings: Any, setting: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     for name, value in {**setting, **SOON}.items():
         setattr(settings, name, value)
 
     with through(NOWHERE):
-        assert_asks_to_try_again(client.get("/?token=secret"))
+        shown = client.get("/?token=secret")
+        sent = client.post("/", {"text": "x"})
 
-    [(level, text)] = logged(caplog)
+    for page, is_sent in ((shown, False), (sent, True)):
+        assert_asks_to_try_again(page)
+        assert ("What you typed may not have been stored" in page.text) is is_sent
+    [(level, text), _of_the_form] = logged(caplog)
     assert text.startswith("GET /: DynamoDB gave no answer to GetItem in time (")
     assert (level, "\n" in text, "secret" in text) == (logging.WARNING, False, False)
 

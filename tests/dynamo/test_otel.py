@@ -31,7 +31,8 @@ def provider() -> Iterator[tuple[TracerProvider, InMemorySpanExporter]]:
 def told(span: ReadableSpan) -> tuple[object, ...]:
     attributes = span.attributes or {}
     names = ("db.operation.name", "dynamo.retries", "dynamo.write_units", "error.type")
-    return (*(attributes.get(name) for name in names), span.status.status_code)
+    outcome = attributes.get("dynamo.outcome")
+    return (*(attributes.get(name) for name in names), outcome, span.status.status_code)
 
 
 @pytest.mark.fault_of("moto", "counts no units of a transaction")
@@ -48,13 +49,16 @@ def test_each_attempt_is_a_span_below_the_callers_without_values(
 
     *spans, _page = sorted(provider[1].get_finished_spans(), key=lambda span: span.name == "page")
     assert [told(span) for span in spans] == [
-        ("TransactWriteItems", 0, 0, "ThrottlingException", StatusCode.ERROR),
-        ("TransactWriteItems", 1, 6, None, StatusCode.UNSET),
-        ("TransactWriteItems", 0, 0, "TransactionCanceledException", StatusCode.UNSET),
+        ("TransactWriteItems", 0, 0, "ThrottlingException", "throttled", StatusCode.ERROR),
+        ("TransactWriteItems", 1, 6, None, None, StatusCode.UNSET),
+        ("TransactWriteItems", 0, 0, "TransactionCanceledException", "refused", StatusCode.UNSET),
     ]
     for span in spans:
         attributes = span.attributes or {}
         assert span.name == f"TransactWriteItems {Band.table()}"
+        assert getattr(span.instrumentation_scope, "name", None) == "dynamo.otel"
+        assert attributes["db.collection.name"] == Band.table()
+        assert attributes["dynamo.read_units"] == 0
         assert (span.kind, attributes["db.system.name"]) == (SpanKind.CLIENT, "aws.dynamodb")
         assert attributes["aws.dynamodb.table_names"] == (Band.table(),)
         assert (span.start_time or 0) <= (span.end_time or 0)
