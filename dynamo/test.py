@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Never
 from unittest import TestResult
 
 from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
@@ -322,8 +322,28 @@ class TablesMixin(_Base):
             return super().run(result)
 
 
+#: What to use instead of names of Django's `TestCase`.
+_INSTEAD = {
+    "assertNumQueries": "max_requests(…)",
+    "assertQuerySetEqual": "assertEqual(list(…), …)",
+    "captureOnCommitCallbacks": "run_tasks() of outbox.test, after the transaction",
+    "fixtures": "loaddata in setUpTestData",
+}
+
+
 class TestCase(TablesMixin, SimpleTestCase):
     """Django's test case, with DynamoDB instead of a database."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if vars(cls).get("fixtures"):
+            raise TypeError(f"{cls.__name__}.fixtures has no effect. Use {_INSTEAD['fixtures']}.")
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Never:
+            text = f"{type(self).__name__!r} object has no attribute {name!r}."
+            raise AttributeError(f"{text} Use {_INSTEAD[name]}." if name in _INSTEAD else text)
 
     @classmethod
     def setUpClass(cls) -> None:

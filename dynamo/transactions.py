@@ -136,6 +136,7 @@ class Transaction(AltersData):
         #: The place in `_writes` of each write of a model's item, by its key.
         self._places: dict[tuple[object, ...], int] = {}
         self._on_commit: list[tuple[object, OnCommit]] = []
+        self._is_committed = False
         #: Set by a refused commit, in the order of the writes.
         self.refusals: list[Refusal] = []
 
@@ -178,9 +179,12 @@ class Transaction(AltersData):
         """Add writes that were made before.
 
         Raises:
+            TypeError: it is committed.
             ValueError: two of them write the same item of a model, and cannot become one write.
                 None of `writes` is added.
         """
+        if self._is_committed:
+            raise TypeError("This transaction was committed already. Open another one.")
         added = [*self._writes]
         places = {**self._places}
         for write in writes:
@@ -226,7 +230,7 @@ class Transaction(AltersData):
             await in_thread(self.commit)
 
     def commit(self) -> None:
-        """Send all collected writes; without any, do nothing."""
+        """Send all collected writes; without any, or after a commit, do nothing."""
         cause = self._refused_by()
         if cause is not None:
             raise self._error() from cause
@@ -237,6 +241,8 @@ class Transaction(AltersData):
 
     def _refused_by(self) -> ConditionFailed | TransactionCancelled | None:
         """Commit; the answer if it was refused, with `refusals` set."""
+        if self._is_committed:
+            return None
         writes, stored = self._writes, None
         while writes:
             try:
@@ -261,6 +267,7 @@ class Transaction(AltersData):
 
     def tell_committed(self, stored: Item | None = None) -> None:
         """Make the calls of `on_commit`; for a caller that sent the collected writes itself."""
+        self._is_committed = True
         for about, call in self._on_commit:
             refusal = self.refusal_of(about)
             call(stored if refusal is None else refusal.stored)

@@ -167,10 +167,16 @@ class Readable(Paged):
 
         Raises:
             DamagedItem: an item is damaged, and `damaged` is not given.
+            TypeError: these are not keys.
             Unavailable: DynamoDB did not process all of them until the deadline.
         """
+        names = ", ".join(name for name, *_rest in cls._key_attributes())
+        if isinstance(items, (str, bytes)):
+            raise TypeError(f"{cls.__name__}.batch_get takes a list of keys ({names}).")
         keys: dict[Any, Item] = {}
         for item in items:
+            if cls._range_keyname and not (isinstance(item, (list, tuple)) and len(item) == 2):
+                raise TypeError(f"{cls.__name__}.batch_get takes pairs ({names}), not {item!r}.")
             pair = item if cls._range_keyname else (item, None)
             if cls._is_key(*pair):
                 keys[tuple(pair)] = cls(pair[0], pair[1], _user_instantiated=False)._key()

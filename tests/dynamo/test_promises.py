@@ -339,6 +339,8 @@ RAW_WRITES: dict[str, tuple[Callable[[Member], Any], str]] = {
     "get by a name": (lambda m: Member.get(pk=m.pk), r"get\(pk\). Call find"),
     "get by a Unique": (lambda _m: Member.get_or_none(email="ann@example.org"), "Call find"),
     "get by a part of a key": (lambda _m: Seat.get("red"), r"get\(hall, row\)"),
+    "a key instead of keys": (lambda m: [*Member.batch_get(m.pk)], r"a list of keys \(pk\)"),
+    "keys instead of pairs": (lambda _m: [*Seat.batch_get(["red"])], r"pairs \(hall, row\)"),
     "get by a tuple": (lambda _m: Seat.get_or_none(("red", 1)), r"get\(hall, row\)"),
     "adding to the version": (lambda m: m.change(add={"version": 1}), "cannot be changed"),
     "change of an unknown name": (lambda m: m.change(cart="A"), UNKNOWN),
@@ -404,6 +406,50 @@ def test_an_object_writes_no_other_item_than_the_one_that_was_read(
             WRITES[name](read, values, Transaction() if is_joined else None)
 
     assert stored() == before
+
+
+def test_a_transaction_is_committed_once_and_takes_no_writes_afterwards(
+    requests_sent: Requests,
+) -> None:
+    member, other = ann(), bob()
+    requests_sent.clear()
+    with Transaction() as write:
+        member.change(add={"visits": 1}, write=write)
+        write.commit()
+    write.commit()
+    assert requests_sent.operations == ["UpdateItem"]
+    assert Member.get(member.pk).visits == member.visits == 1
+
+    # Otherwise the writes of before would stand for the later ones.
+    for late in (
+        lambda: other.change(card="A", write=write),
+        lambda: Parcel.create(name="late", write=write),
+        lambda: member.require(write=write),
+    ):
+        with pytest.raises(TypeError, match="committed already"):
+            late()
+    ended = Transaction()
+    parcel = Parcel.create(name="once", write=ended)
+    ended.commit()
+    parcel.delete()
+    with ended:
+        pass
+    assert [*Parcel.scan()] == []
+
+
+def test_a_transaction_that_was_not_committed_can_be_sent_again() -> None:
+    member = ann()
+    refused = Transaction()
+    Member.create(email="ann@example.org", club="go", write=refused)
+    with pytest.raises(Taken):
+        refused.commit()
+    member.delete()
+    Parcel.create(name="together", write=refused)
+
+    refused.commit()
+
+    assert [item.club for item in Member.scan()] == ["go"]
+    assert [item.name for item in Parcel.scan()] == ["together"]
 
 
 # Damaged items ------------------------------------------------------------------------------------
