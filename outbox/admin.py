@@ -10,6 +10,7 @@ from django.utils.translation import gettext, gettext_lazy as _
 
 from dynamo import Page, Transaction, admin
 from dynamo.admin.changelist import ChangeList, Filter
+from dynamo.admin.shown import DamagedRow
 from outbox.exceptions import NotFailed
 from outbox.models import FAILED, TaskItem
 from outbox.steps import discard, restart
@@ -56,7 +57,7 @@ class TaskAdmin(admin.ModelAdmin):
         """Without a filter the first tasks of all partitions, one request for each."""
         if changelist.query or changelist.source is not None:
             return super().get_page(request, changelist)
-        return Page([*islice(stored_tasks(damaged=lambda *_item: None), self.list_per_page)], None)
+        return Page([*islice(stored_tasks(damaged=DamagedRow), self.list_per_page)], None)
 
     @admin.action(description=_("Start again"), permissions=["act"])
     def restart(self, request: HttpRequest, obj: TaskItem, write: Transaction) -> None:

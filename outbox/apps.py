@@ -23,8 +23,8 @@ class OutboxConfig(AppConfig):
         serving.connect(self._run_tasks)
 
     def _run_tasks(self, **_signal: object) -> None:
-        from outbox.worker import Worker, partitions
+        from outbox.worker import Worker, own_backends
 
-        if partitions():
+        if own_backends():
             run = Worker(stop=self.stop).run
             threading.Thread(target=run, name="outbox", daemon=True).start()

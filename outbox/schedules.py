@@ -4,13 +4,13 @@
 
 Each worker looks at its clock and enqueues what is due. An item for each schedule has the time that
 was enqueued last; it changes in the transaction that stores the task, so each time is enqueued
-once. If several times passed while no worker ran, only the latest one is enqueued. A new schedule
-begins with its next time. Times are in TIME_ZONE.
+once. If several times passed while no worker ran, only the latest one is enqueued. A new schedule,
+or a changed cron expression, begins with its next time. Times are in TIME_ZONE.
 """
 
 import logging
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from cronsim import CronSim, CronSimError
@@ -29,6 +29,9 @@ Schedule = Mapping[str, Mapping[str, Any]]
 
 #: The sort key of the item of a schedule.
 SLOT = "slot"
+
+#: When a schedule that could not be enqueued is tried again.
+AGAIN_AFTER = timedelta(minutes=1)
 
 
 class Schedules:
@@ -54,11 +57,12 @@ class Schedules:
                 self._enqueue(name, options, next(CronSim(options["cron"], until, reverse=True)))
                 self._due[name] = next(CronSim(options["cron"], at))
             except Exception:
-                log.exception("The schedule %s cannot be enqueued.", name)
+                log.exception("The schedule %s cannot be enqueued, and is tried again later.", name)
+                self._due[name] = at + AGAIN_AFTER
 
     def _enqueue(self, name: str, options: Mapping[str, Any], slot: datetime) -> None:
         """Enqueue the task of a time, unless that was done."""
-        partition = f"schedule#{self._alias}#{name}"
+        partition = f"schedule#{self._alias}#{name}#{options['cron']}"
         item = TaskItem.get_or_none(partition, SLOT)
         task = self._task_of(options)
         args, kwargs = options.get("args", []), options.get("kwargs", {})

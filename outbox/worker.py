@@ -20,6 +20,8 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
+
 from dynamo import DamagedItem, DynamoError
 from dynamo.runtime.clock import now as clock_now
 from dynamo.runtime.threads import together
@@ -99,7 +101,8 @@ class Worker:
     run for `counted_seconds` then has used up an attempt.
 
     Raises:
-        UnknownQueue: no `TaskBackend` has one of the queues.
+        ImproperlyConfigured: there is no `TaskBackend`.
+        UnknownQueue: none has one of the queues.
         ValueError: `lease_seconds` is out of range.
     """
 
@@ -115,6 +118,11 @@ class Worker:
         stop: threading.Event | None = None,
     ) -> None:
         self._partitions = partitions(queues)
+        if not self._partitions:
+            raise ImproperlyConfigured(
+                "No backend in TASKS is an outbox.TaskBackend, whose tasks workers run. "
+                'Set TASKS = {"default": {"BACKEND": "outbox.TaskBackend"}}.'
+            )
         self._schedules = [item.schedules() for item in own_backends() if item.options["SCHEDULE"]]
         self._lease = ProcessLease(LOCK_PREFIX, lease_seconds)
         self._lease_seconds = lease_seconds

@@ -69,6 +69,29 @@ def test_each_time_is_enqueued_once_however_many_workers_there_are(
     assert len([item for item in TaskItem.scan() if item.sort != "slot"]) == 1
 
 
+def test_a_changed_schedule_begins_with_its_next_time(
+    at: At, backend: dict[str, Any], run_tasks: RunTasks
+) -> None:
+    ran = []
+    for time, hour in (("27 02:00", 3), ("27 03:00", 3), ("27 10:00", 5), ("28 05:00", 5)):
+        backend["SCHEDULE"] = {"nightly": NIGHTLY | {"cron": f"0 {hour} * * *"}}
+        at(f"2026-11-{time}")
+        ran.append(len(run_tasks()))
+
+    assert ran == [0, 1, 0, 1]
+
+
+def test_a_schedule_that_cannot_be_enqueued_is_logged_and_tried_again_once_a_minute(
+    at: At, caplog: pytest.LogCaptureFixture
+) -> None:
+    schedule = Schedules("default", {"nightly": NIGHTLY | {"task": "no.such.function"}})
+    for time in ("03:00:00", "03:00:05", "03:00:59", "03:01:01"):
+        at(f"2026-11-28 {time}")
+        schedule.enqueue_due()
+
+    assert caplog.text.count("nightly cannot be enqueued") == 2
+
+
 def test_schedules_of_two_backends_may_have_the_same_name(at: At, settings: Any) -> None:
     settings.TASKS = {alias: {"BACKEND": "outbox.TaskBackend"} for alias in ("default", "other")}
     backends = [Schedules(alias, {"nightly": NIGHTLY}) for alias in settings.TASKS]

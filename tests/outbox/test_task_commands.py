@@ -146,7 +146,10 @@ def test_checktasks_names_what_is_wrong(
     send("PutItem", {"TableName": TaskItem.table(), "Item": broken})
 
     [found] = printed("checktasks")
+    out, err, code = run("listtasks")
 
+    assert (len(out.splitlines()), code) == (4, 1)
+    assert f"1 damaged task could not be read: {damaged.partition}#{damaged.sort}." in err
     key = f"{damaged.partition}#{damaged.sort}"
     assert found == {
         "waiting": [],

@@ -9,17 +9,19 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.core.checks import run_checks
+from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 
 from dynamo import Transaction
 from dynamo.signals import serving
-from outbox import backend as backend_module, steps
+from outbox import backend as backend_module, serverless, steps
 from outbox.backend import TaskBackend
 from outbox.framework import base
 from outbox.models import now
 from outbox.test import run_tasks
 from tests.outbox import functions
 from tests.outbox.functions import CALLS, Bill, bill, note
+from tests.outbox.test_workers import Context
 from tests.waiting import wait_until
 
 _FRAMEWORK = base.__name__.removesuffix(".base")
@@ -58,6 +60,13 @@ def test_the_process_runs_a_task_that_ends_in_a_transaction_and_a_failure_stops_
         result = functions.fail.using(write=write).enqueue("oh")
 
     assert (result.status, result.errors[0].exception_class) == ("FAILED", ValueError)
+
+
+@pytest.mark.usefixtures("immediate")
+def test_a_worker_of_a_project_without_our_backend_says_what_to_set() -> None:
+    for run in (run_tasks, lambda: serverless.run_tasks({}, Context(60))):
+        with pytest.raises(ImproperlyConfigured, match="No backend in TASKS"):
+            run()
 
 
 def test_a_test_runs_what_was_enqueued_when_it_says_so() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from dynamo.admin.shown import id_of
+from dynamo.client.sending import send
 from outbox.models import TaskItem
 from outbox.test import run_tasks
 from tests.outbox import functions
@@ -51,6 +52,18 @@ def test_the_list_has_failed_tasks_first_and_a_filter_for_each_shard(client: Any
     shown = client.get(f"{LIST}{id_of(item)}/change/")
     assert (shown.status_code, item.id in shown.content.decode()) == (200, True)
     assert waiting.id not in shown.content.decode()
+
+
+def test_a_damaged_task_is_named_and_the_others_are_listed(client: Any) -> None:
+    note.enqueue("x")
+    [item] = TaskItem.scan()
+    broken = {**item.serialize(), "sort": {"S": "damaged"}, "arguments": {"N": "1"}}
+    send("PutItem", {"TableName": TaskItem.table(), "Item": broken})
+
+    text = client.get(LIST).content.decode()
+
+    assert note.module_path in text
+    assert "damaged" in text
 
 
 @pytest.mark.parametrize(("action", "status"), [("restart", "READY"), ("discard", None)])

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from dynamo.management.base import DynamoCommand
+from dynamo.management.base import DynamoCommand, unreadable
 from outbox.management.base import as_json
 from outbox.worker import stored_tasks
 
@@ -22,7 +22,13 @@ class Command(DynamoCommand):
 
     def handle(self, *args: object, **options: Any) -> None:
         """Print each task as soon as it is read."""
-        for item in stored_tasks(options["queue"]):
+        damaged: list[str] = []
+        found = stored_tasks(
+            options["queue"], damaged=lambda _stored, error: damaged.append(error.key)
+        )
+        for item in found:
             task = as_json(item)
             text = "{status:8} {seconds:>12,.0f} s  {id}  {function}, {attempts} attempts"
             self.stdout.write(json.dumps(task) if options["json"] else text.format(**task))
+        if damaged:
+            raise unreadable("task", damaged)

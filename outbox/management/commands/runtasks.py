@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from dynamo.management.base import DynamoCommand, positive
 from dynamo.management.progress import stop_on_signals
 from locks.lock import LEASE_SECONDS
-from outbox.worker import Ran, Worker, partitions
+from outbox.worker import Ran, Worker
 
 
 class Command(DynamoCommand):
@@ -41,16 +41,10 @@ class Command(DynamoCommand):
 
     def handle(self, *args: object, **options: Any) -> None:
         """Run the worker. Prints a line for each attempt."""
-        queues: list[str] = options["queue"]
-        if not partitions(queues):
-            raise CommandError(
-                "No backend in TASKS is an outbox.TaskBackend with a queue. Set TASKS = "
-                '{"default": {"BACKEND": "outbox.TaskBackend"}}, with the names of QUEUES.'
-            )
         with stop_on_signals() as stop:
             try:
                 worker = Worker(
-                    queues,
+                    options["queue"],
                     threads=options["threads"],
                     lease_seconds=options["lease"],
                     on_ran=partial(self._print, is_json=options["json"]),
