@@ -357,6 +357,31 @@ def test_a_worker_that_is_stopped_gives_back_what_does_not_end_in_time(
     assert (result.status, result.errors, result.attempts) == ("SUCCESSFUL", [], 2)
 
 
+def test_a_worker_that_cannot_give_back_a_task_says_so_and_leaves_it_to_another(
+    proxy: FaultProxy,
+    running: Callable[..., threading.Event],
+    backend: dict[str, Any],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    backend["RETRY"]["*"] = {"attempts": 2, "delay": 0}
+    stop = running(threads=1, grace_seconds=0)
+    result = wait.enqueue("long")
+    wait_until(lambda: CALLS)
+    refused = Answer(400, "AccessDeniedException")
+    proxy.plan("GetItem", refused, times=10_000, when=lambda body: body["TableName"] == "tasks")
+
+    stop.set()
+    warning = f"The task {result.id} was not given back: DynamoDB refused GetItem"
+    wait_until(lambda: warning in caplog.text)
+    proxy.forget()
+
+    # The first worker released its lease, although it still runs the task.
+    running(threads=1)
+    wait_until(lambda: len(CALLS) == 2)
+    GO.set()
+    wait_until(lambda: wait.get_result(result.id).status == "SUCCESSFUL")
+
+
 @pytest.mark.parametrize("task", [note, functions.fail_twice])
 def test_a_task_that_kills_its_workers_fails_for_good(
     run_tasks: RunTasks, backend: dict[str, Any], task: Any

@@ -86,6 +86,19 @@ def test_a_worker_stores_a_report_of_each_kind_every_night() -> None:
     assert [report.stored_by for report in stored] == ["runtasks"] * len(KINDS)
 
 
+@pytest.mark.parametrize("name", KINDS)
+def test_a_report_is_sent_only_what_it_compares_or_counts(
+    name: str, requests_sent: Requests
+) -> None:
+    run("storereport", name)
+
+    scans = requests_sent.of("Scan")
+    assert scans
+    assert all(scan["ProjectionExpression"] for scan in scans)
+    asked = {name for scan in scans for name in scan["ExpressionAttributeNames"].values()}
+    assert asked.isdisjoint({"password", "fullName", "lines", "customerName", "note"})
+
+
 def test_the_command_prints_the_report_with_its_problems() -> None:
     make_user()
     orphan("nobody")
