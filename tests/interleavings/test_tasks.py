@@ -40,9 +40,10 @@ def work(number: int, *, takes_over: bool = False) -> list[str]:
     """Claim and run what waits; before that take over what others run."""
     lease = cast(Lease, SimpleNamespace(name=f"worker {number}", fence=number))
     outcomes = []
-    for item in list(tasks()):
-        if item.lease and takes_over:
-            worker._recover(item)
+    if takes_over:
+        for item in list(tasks()):
+            if item.lease:
+                worker._recover(item)
     for item in list(tasks()):
         if not item.lease and (attempt := steps.claim(item, lease)):
             outcomes.append(worker._run(attempt)[0])
