@@ -330,7 +330,7 @@ class AccountAdmin(admin.ModelAdmin):
     def commit(
         self, request: HttpRequest, write: Transaction, action: str, obj: Any, **options: Any
     ) -> bool:
-        """As `ModelAdmin.commit`. An action on an account that changed raises ValidationError."""
+        """Like `ModelAdmin.commit`. An action on an account that changed raises ValidationError."""
         is_form = action in {"add", "change"}
         if action == "change":
             action, options["what"] = CHANGE_EMAIL, ""

@@ -100,7 +100,7 @@ class SignUpForm(BoundedPasswordsMixin, SetPasswordMixin, AccountForm, RequestId
     """An account, its password, and the request id that names this registration."""
 
     password1, password2 = SetPasswordMixin.create_password_fields()
-    #: A script fills in the browser's zone.
+    #: A script fills in the time zone of the browser.
     time_zone = forms.CharField(required=False, max_length=100, widget=forms.HiddenInput)
     request_id_salt = "accounts.signup"
     request_id_refused = _(

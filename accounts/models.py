@@ -258,7 +258,7 @@ class AbstractAccount(AbstractUser):
         return not self.moves_guard(self._wire_of(values))
 
     def save(self, *, update_fields: Iterable[str] | None = None, **options: Any) -> None:  # type: ignore[override]  # the options are those of `Model.save`
-        """As `Model.save`; never stores the sessions, which other requests begin and end."""
+        """Like `Model.save`; never stores the sessions, which other requests begin and end."""
         if self.stored:
             names = self.get_attributes().keys() if update_fields is None else set(update_fields)
             update_fields = names - {"sessions"}

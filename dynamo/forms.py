@@ -415,7 +415,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
         return self.instance.insert_for(str(self.hidden_value()), chosen, write)
 
     def try_save(self) -> M | None:
-        """As `save`, but if the write is refused, show why in the form and return None."""
+        """Like `save`, but if the write is refused, show why in the form and return None."""
         try:
             return self.save()
         except ErrorWithValues as error:

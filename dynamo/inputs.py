@@ -109,7 +109,7 @@ class InputAttribute(FormAttribute[Value]):
         return self.deserialize(text)
 
     def parse_in_form(self, text: str) -> object:
-        """As `parse`, for a text that a person typed."""
+        """Like `parse`, for a text that a person typed."""
         return self.parse(text)
 
     def to_text(self, value: object) -> str:

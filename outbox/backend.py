@@ -108,7 +108,7 @@ class TaskBackend(BaseTaskBackend):
             threading.Thread(target=_warn_if_long, args=[partition], daemon=True).start()
 
     async def aenqueue(self, task: base.Task, args: Any, kwargs: Any) -> base.TaskResult:
-        """As `enqueue`."""
+        """Like `enqueue`."""
         return await in_thread(self.enqueue, task, args, kwargs)
 
     def get_result(self, result_id: str) -> base.TaskResult:
@@ -124,7 +124,7 @@ class TaskBackend(BaseTaskBackend):
         return result_of(item, task_of(item))
 
     async def aget_result(self, result_id: str) -> base.TaskResult:
-        """As `get_result`."""
+        """Like `get_result`."""
         return await in_thread(self.get_result, result_id)
 
     def retry_of(self, function: str) -> Retry:

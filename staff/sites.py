@@ -66,7 +66,7 @@ class StaffSite(admin.AdminSite):
         return [admin.Right(user, values, also=user.signed_in())]
 
     def commit(self, request: HttpRequest, write: Transaction, *args: Any, **options: Any) -> bool:
-        """As `AdminSite.commit`; for a user who lost the rights, the page does not exist.
+        """Like `AdminSite.commit`; for a user who lost the rights, the page does not exist.
 
         Reading is not logged, because it changes nothing and its entries would hide those of the
         changes. The server's log has who requested which page. See `record_opening` for the

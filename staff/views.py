@@ -26,7 +26,7 @@ from dynamo.admin.models import list_entries, month_of
 from invoices.document.invoice import Invoice
 from invoices.output.pdf import pdf_of
 from invoices.pages.base import OwnInvoicesMixin, shown_pdf
-from invoices.pages.lines import InLineMixin
+from invoices.pages.longpages import LongPageMixin
 from invoices.pages.views import InvoiceListView
 from invoices.store.records import find_invoice
 from locks import BadLockName, LockChanged, UnknownLock, registry
@@ -115,7 +115,7 @@ class AccountInvoiceView(AccountInvoicesMixin, TemplateView):
         return super().get_context_data(invoice=self.opened(kwargs["label"]), **kwargs)
 
 
-class AccountInvoicePdfView(AccountInvoicesMixin, InLineMixin, View):
+class AccountInvoicePdfView(AccountInvoicesMixin, LongPageMixin, View):
     def get(self, request: HttpRequest, pk: UUID, label: str) -> HttpResponse:
         """The PDF, which the browser shows."""
         return shown_pdf(pdf_of(self.opened(label)), label)

@@ -143,7 +143,7 @@ class ActionAdmin(ListAdmin[M]):
         permission: str = "change",
         **about: str,
     ) -> bool:
-        """As `AdminSite.commit`. Without writes nothing is logged, and the result is False."""
+        """Like `AdminSite.commit`. Without writes nothing is logged, and the result is False."""
         if all(entry.is_idle for entry in write):
             return False
         needed = self.permission(permission)

@@ -170,7 +170,7 @@ class AdminSite(_AdminSite):
         return not (item.stored and (stored.is_staff or stored.is_superuser))
 
     def known_rights(self, request: HttpRequest, permission: str) -> list[Right]:
-        """As `rights`, read once per request."""
+        """Like `rights`, read once per request."""
         known: dict[str, list[Right]] = vars(request).setdefault("_rights", {})
         if permission not in known:
             known[permission] = self.rights(request, permission)

@@ -87,7 +87,7 @@ class UserBackend(_Base):
         return any(item.partition(".")[0] == app_label for item in found)
 
     async def ahas_module_perms(self, user_obj: AbstractUser, app_label: str) -> bool:
-        """As `has_module_perms`."""
+        """Like `has_module_perms`."""
         return await sync_to_async(self.has_module_perms)(user_obj, app_label)
 
 

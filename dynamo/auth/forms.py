@@ -69,7 +69,7 @@ class UserCreationForm(SetPasswordMixin, ModelForm[AbstractUser]):
 
     @sensitive_variables()
     def save(self, commit: bool = True, *, write: Transaction | None = None) -> Any:
-        """As `ModelForm.save`. Raises also Busy: too many hashes at once."""
+        """Like `ModelForm.save`. Raises also Busy: too many hashes at once."""
         if self.is_bound and not self.errors:
             self.instance.set_password(self.cleaned_data["password1"])
         return super().save(commit, write=write)

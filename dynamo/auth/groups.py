@@ -80,7 +80,7 @@ def read_group(model: type[AbstractGroup], name: str) -> AbstractGroup | None:
 
 
 def check_groups(typed: str | Collection[str]) -> None:
-    """As `check_permissions`. Costs 1 request and 1 read unit per group, sent together."""
+    """Like `check_permissions`. Costs 1 request and 1 read unit per group, sent together."""
     model: Any = get_user_model()
     names = sorted(names_of(typed))
     reads = (partial(read_group, model.group_model, name) for name in names)

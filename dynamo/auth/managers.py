@@ -80,7 +80,7 @@ class UserManager(Manager[Any]):
     acreate_superuser = asynchronous(create_superuser)
 
     def create(self, **values: Any) -> Any:
-        """As `create_user`."""
+        """Like `create_user`."""
         return self.create_user(**values)
 
     def get(self, **values: object) -> Any:

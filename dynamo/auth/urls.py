@@ -1,4 +1,4 @@
-"""As `django.contrib.auth.urls`, with the views of `dynamo.auth.views`."""
+"""Like `django.contrib.auth.urls`, with the views of `dynamo.auth.views`."""
 
 from django.contrib.auth import urls
 from django.urls import path

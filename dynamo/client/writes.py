@@ -94,8 +94,8 @@ class Refusal:
     write: Write
     stored: Item | None
     repeated: bool = False
-    #: Whether a transaction was sent again after a lost reply. By its token it was not done, unless
-    #: the engine has forgotten that.
+    #: Whether a transaction was sent again after a lost reply. Its token shows that it was not done
+    #: before, unless the engine has forgotten the token.
     resent: bool = False
     #: The refusals of the writes that are `part_of` the refused one.
     parts: tuple[Refusal, ...] = ()
@@ -169,7 +169,8 @@ class Write:
     needs_token: bool = False
     #: It is a change to what is stored already.
     is_idle: bool = False
-    #: Something in it was drawn at random for this transaction: if it is stored, all is done.
+    #: Something in it was drawn at random for this transaction. If that is stored, the transaction
+    #: was committed.
     is_drawn: bool = False
 
     @classmethod

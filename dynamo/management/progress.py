@@ -39,9 +39,9 @@ def stop_on_signals() -> Iterator[threading.Event]:
 
 @contextmanager
 def progress_bars(*, shown: bool = True) -> Iterator[Progress]:
-    """One bar on stderr for each thing that is done, if that is a terminal.
+    """A progress bar on stderr for each step of a command, if stderr is a terminal.
 
-    Needs tqdm, which the extras `accounts` and `uploads` install; without it nothing is shown.
+    Needs tqdm, which the extras `accounts` and `uploads` install; without it, nothing is shown.
     """
     try:
         from tqdm import tqdm

@@ -284,7 +284,7 @@ class Model(AltersData, Habitual, metaclass=ModelMeta):
 
     @classmethod
     async def acreate(cls, **values: Any) -> Self:
-        """As `create`."""
+        """Like `create`."""
         return await in_thread(cls.create, **values)
 
     asave = asynchronous(Writable.save)
@@ -293,17 +293,17 @@ class Model(AltersData, Habitual, metaclass=ModelMeta):
 
     @classmethod
     async def aget(cls, *key: Any, **options: Any) -> Self:
-        """As `get`."""
+        """Like `get`."""
         return await in_thread(cls.get, *key, **options)
 
     @classmethod
     async def afind(cls, **values: object) -> Self:
-        """As `find`."""
+        """Like `find`."""
         return await in_thread(cls.find, **values)
 
     @classmethod
     async def apage(cls, hash_key: object, *args: Any, **options: Any) -> Page[Self]:
-        """As `page`."""
+        """Like `page`."""
         return await in_thread(cls.page, hash_key, *args, **options)
 
     # Calls that could break the promises ----------------------------------------------------------

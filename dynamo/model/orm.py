@@ -92,17 +92,19 @@ class Habitual(Writable):
     def get_or_create(
         cls, defaults: Mapping[str, object] | None = None, **values: object
     ) -> tuple[Self, bool]:
-        """The item with these `values`, and whether this call made it, with `defaults` as well.
+        """The item with these `values`, and whether this call made it.
 
-        `values` are the key, or those of one `Unique`. Of calls at the same time one makes the
-        item, and the others return it. Costs as much as `get` or `find`, and `create` if the item
-        is absent; the same again each time that others create and delete it in between.
+        A new item gets `defaults` as well. `values` are the key, or those of one `Unique`. If
+        several calls run at the same time, one makes the item and the others return it.
+
+        Costs as much as `get` or `find`, and `create` if the item is absent; the same again each
+        time that others create and delete it in between.
 
         Raises:
             Taken: another item has a unique value of `defaults`.
             TypeError: neither the key nor the attributes of one `Unique`.
             ValueError: a value is None or empty, which many items may have.
-            Others as `create`.
+            Other errors of `create`.
         """
         if empty := [name for name, value in values.items() if value in (None, "", b"")]:
             raise ValueError(f"No item is found by an empty {empty[0]}: several may have it.")
@@ -261,22 +263,22 @@ class Habitual(Writable):
 
     @classmethod
     async def aget_or_none(cls, *key: object, **values: Never) -> Self | None:
-        """As `get_or_none`."""
+        """Like `get_or_none`."""
         return await in_thread(cls.get_or_none, *key, **values)
 
     @classmethod
     async def aget_or_create(cls, *args: Any, **values: Any) -> tuple[Self, bool]:
-        """As `get_or_create`."""
+        """Like `get_or_create`."""
         return await in_thread(cls.get_or_create, *args, **values)
 
     @classmethod
     async def aupdate_or_create(cls, *args: Any, **values: Any) -> tuple[Self, bool]:
-        """As `update_or_create`."""
+        """Like `update_or_create`."""
         return await in_thread(cls.update_or_create, *args, **values)
 
     @classmethod
     async def acreate_many(cls, items: Iterable[Self], **options: Any) -> Created[Self]:
-        """As `create_many`."""
+        """Like `create_many`."""
         return await in_thread(cls.create_many, items, **options)
 
     arefresh = asynchronous(Writable.refresh)

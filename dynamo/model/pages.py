@@ -160,7 +160,7 @@ class GlobalSecondaryIndex(PynamoIndex[M]):
     apage = asynchronous(page)
 
     def query(self, hash_key: object, *args: Any, **options: Any) -> Results[M]:
-        """As `Model.query`, of the items with this value of the index's partition key."""
+        """Like `Model.query`, of the items with this value of the index's partition key."""
         options["index_name"] = self.Meta.index_name
         model: Any = self._model
         return cast(Results[M], model.query(hash_key, *args, **options))

@@ -194,7 +194,7 @@ class UniqueKey:
         return key
 
     def usable_key(self, item: Item) -> str | None:
-        """As `key`, but None for a stored value that is damaged or breaks a rule that came later.
+        """Like `key`, but None for a stored value that is damaged or breaks a rule that came later.
 
         Therefore, an item with such a value can still be changed and deleted.
         """

@@ -159,9 +159,9 @@ def _folder_of_links(files: list[Path]) -> Path:
 
 
 def missing_characters(text: str) -> str:
-    """The characters of `text` that cannot be printed, each once, in order; empty if all can.
+    """The characters of `text` that cannot be printed, each once and in order.
 
-    Line ends and tabs can. Show the others with `as_shown`.
+    Line ends and tabs can be printed. An error message shows the others by `as_shown`.
     """
     return "".join(dict.fromkeys(char for char, fits in _checked(_composed(text)) if not fits))
 

@@ -42,7 +42,7 @@ def clean_vat_id(text: str, country: str) -> str:
 
 
 def clean_vat_id_of_customer(text: str, country: str) -> str:
-    """As `clean_vat_id`, or else a VAT ID of the country that its first letters name.
+    """Like `clean_vat_id`, or else a VAT ID of the country that its first letters name.
 
     A customer may have one of another country: a Swiss business, for example, a German one.
 

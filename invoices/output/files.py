@@ -67,8 +67,8 @@ def as_json(invoice: Invoice) -> str:
 def as_full_json(record: Record) -> str:
     """Everything the invoice says, and what became of it, as one JSON object.
 
-    `paidOn`, and `creditedBy`, the number of the credit note, are there only if it is so. Records
-    of lists have no `creditedBy`; there the credit note has `credits`.
+    `paidOn` is included if the invoice is paid, and `creditedBy`, the number of the credit note, if
+    it is credited. Records of lists have no `creditedBy`; there the credit note has `credits`.
     """
     invoice = record.invoice
     amount = "gross" if invoice.prices_include_tax else "net"

@@ -16,7 +16,7 @@ from invoices.document.invoice import NAME_MAX_LENGTH, Customer, check_customer,
 from invoices.models import CustomerItem
 from invoices.pages.base import OwnFormView, OwnInvoicesMixin, SellerMixin
 from invoices.pages.forms import search_field
-from invoices.pages.lines import InLineMixin
+from invoices.pages.longpages import LongPageMixin
 from invoices.pages.new import previews
 from invoices.pages.views import figure
 from invoices.store import customers as book
@@ -66,7 +66,7 @@ class SearchForm(forms.Form):
     after = forms.UUIDField(required=False)
 
 
-class CustomerListView(OwnInvoicesMixin, InLineMixin, TemplateView):
+class CustomerListView(OwnInvoicesMixin, LongPageMixin, TemplateView):
     template_name = "invoices/customer_list.html"
 
     def get_context_data(self, **kwargs: object) -> dict[str, object]:
@@ -78,7 +78,7 @@ class CustomerListView(OwnInvoicesMixin, InLineMixin, TemplateView):
         return super().get_context_data(form=form, name=name, found=found, **kwargs)
 
 
-class CustomerNewView(SellerMixin, InLineMixin, OwnFormView):
+class CustomerNewView(SellerMixin, LongPageMixin, OwnFormView):
     """Adds a customer; with `?from=2026-000042`, the form has the customer of that invoice."""
 
     template_name = "invoices/customer.html"
@@ -109,7 +109,7 @@ class CustomerNewView(SellerMixin, InLineMixin, OwnFormView):
         return self.redirect(text, "customer_list", number=item.number)
 
 
-class CustomerNamesView(OwnInvoicesMixin, InLineMixin, View):
+class CustomerNamesView(OwnInvoicesMixin, LongPageMixin, View):
     """The customers that match `?name=`, as JSON, for the form of an invoice: id by name."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
@@ -137,7 +137,7 @@ class CustomerFormView(OwnFormView):
         return super().get_context_data(item=self.item, **kwargs)
 
 
-class CustomerView(InLineMixin, CustomerFormView):
+class CustomerView(LongPageMixin, CustomerFormView):
     """Changes a customer."""
 
     template_name = "invoices/customer.html"

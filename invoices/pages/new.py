@@ -29,7 +29,7 @@ from invoices.models import CustomerItem
 from invoices.output.pdf import pdf_of
 from invoices.pages import forms, lineforms
 from invoices.pages.base import OwnFormView, SellerMixin, shown_pdf
-from invoices.pages.lines import InLineMixin
+from invoices.pages.longpages import LongPageMixin
 from invoices.store.customers import customer_of, list_customers
 from invoices.store.issuing import issue_invoice, label_issued_with, must_confirm
 from invoices.store.records import find_invoice
@@ -68,7 +68,7 @@ class LocalLimit:
 previews = LocalLimit(times=300, seconds=10)
 
 
-class InvoiceNewView(SellerMixin, InLineMixin, OwnFormView):
+class InvoiceNewView(SellerMixin, LongPageMixin, OwnFormView):
     """Issues an invoice. Lines are added and removed by a script, or by buttons of the form.
 
     The form is sent to a URL with its request id (`?draft=`). There it is kept when its preview is

@@ -22,7 +22,7 @@ from invoices.output.pdf import pdf_of
 from invoices.output.sending import current_sendings
 from invoices.pages import forms
 from invoices.pages.base import OwnInvoicesMixin, download_page, shown_pdf
-from invoices.pages.lines import InLineMixin
+from invoices.pages.longpages import LongPageMixin
 from invoices.store.issuing import today
 from invoices.store.lists import Listed, latest_invoices, list_invoices, search_invoices, sums_of
 from invoices.store.records import STANDINGS, Record, find_invoice, find_record
@@ -121,7 +121,7 @@ def may_void(record: Record) -> bool:
     return settings.INVOICES_ALLOW_VOID and record.can_be_voided
 
 
-class InvoiceView(OwnInvoicesMixin, InLineMixin, TemplateView):
+class InvoiceView(OwnInvoicesMixin, LongPageMixin, TemplateView):
     template_name = "invoices/invoice.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -137,14 +137,14 @@ class InvoiceView(OwnInvoicesMixin, InLineMixin, TemplateView):
 
 
 @method_decorator(conditional_page, name="dispatch")
-class InvoicePdfView(OwnInvoicesMixin, InLineMixin, View):
+class InvoicePdfView(OwnInvoicesMixin, LongPageMixin, View):
     """One invoice as a PDF, which the browser shows; 304 if the client has it."""
 
     def get(self, request: HttpRequest, label: str) -> HttpResponse:
         return shown_pdf(pdf_of(find_invoice(self.account, label)), label)
 
 
-class InvoiceXmlView(OwnInvoicesMixin, InLineMixin, View):
+class InvoiceXmlView(OwnInvoicesMixin, LongPageMixin, View):
     """One invoice as an electronic invoice. 404 if it lacks values that the standard requires."""
 
     is_download = True

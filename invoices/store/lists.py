@@ -54,7 +54,10 @@ class Listed:
         return self.standing == "voided"
 
     def is_about(self, wanted: str, *, exact: bool) -> bool:
-        """Whether name or number contain the folded `wanted`; `exact`: whether it is the name."""
+        """Whether the customer's name or the number contains `wanted`, which is folded.
+
+        `exact`: whether `wanted` is the whole name.
+        """
         name = folded(self.customer_name)
         return name == wanted if exact else wanted in f"{folded(self.label)}\n{name}"
 

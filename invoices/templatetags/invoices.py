@@ -18,7 +18,7 @@ from invoices.store.records import STANDINGS
 
 register = template.Library()
 
-#: How the name of a standing looks.
+#: The style of the name of a standing.
 _STYLES = {"paid": "good", "overdue": "bad", "open": "open"}
 
 #: `{{ invoice.totals.gross|amount:invoice.currency }}`: minor units with their currency.

@@ -34,8 +34,8 @@ def counter_name(text: str) -> str:
 class SeriesCheckCommand(DynamoCommand):
     """Prints a report for each series and exits 1 if one is damaged. Subclasses choose the series.
 
-    With `--json`, one object per series: `beyond`, `guards`, `more` and the findings of further
-    checks are there only if something of the kind was found.
+    With `--json`, it prints one object per series. `beyond`, `guards`, `more` and the findings of
+    further checks are included only if something was found.
     """
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -58,7 +58,7 @@ class OwnResponse(TemplateResponse):
 
 
 def lazy() -> Any:
-    """As `request.user`."""
+    """Like `request.user`."""
     return SimpleLazyObject(lambda: Customer.get("1"))
 
 

@@ -14,7 +14,7 @@ from accounts.models import User
 from invoices.document.invoice import Customer, Seller
 from invoices.output import helper, pdf
 from invoices.output.pdf import render
-from invoices.pages import lines
+from invoices.pages import longpages
 from invoices.store.issuing import issue_invoice
 from invoices.store.settlement import void
 from tests.commands import ROOT
@@ -108,10 +108,10 @@ def test_a_server_in_production_makes_the_same_pdf() -> None:
 def test_too_many_long_pages_of_an_account_at_once_are_a_429(client: Client, issuer: User) -> None:
     urls = (PDF, XML, PAGE, NEW, f"{NEW}?from={LABEL}", *BOOK)
 
-    # As if others waited; how they wait: test_page_lines.py.
+    # As if others waited; how they wait: test_one_page_at_a_time.py.
     with ExitStack() as waiting:
-        for _page in range(1 + lines.MOST_WAITING):
-            waiting.enter_context(lines._lines().place(issuer.pk))
+        for _page in range(1 + longpages.MOST_WAITING):
+            waiting.enter_context(longpages._gate().place(issuer.pk))
         for refused in (*map(client.get, urls), client.post(NEW, typed())):
             assert refused.status_code == 429
             assert int(refused["Retry-After"]) > 0

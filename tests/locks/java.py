@@ -67,7 +67,7 @@ def acquire(
 
 
 def taken(key: str, **how: Any) -> JavaLease:
-    """As `acquire`, of a lock that is free."""
+    """Like `acquire`, of a lock that is free."""
     lease = acquire(key, **how)
     assert lease is not None
     return lease

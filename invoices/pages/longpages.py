@@ -1,6 +1,6 @@
 """Pages that take long: a process makes one at a time for each account.
 
-Further pages of the account wait in its line. While they wait, they pass their turns on to pages of
+Further pages of the account wait for it. While they wait, they pass their turns on to pages of
 other accounts. Nothing is sent to DynamoDB.
 """
 
@@ -19,34 +19,33 @@ from dynamo.runtime.processes import PerProcess
 AT_ONCE = 16
 #: How many pages of an account may wait for its first one: a person opens a few in tabs.
 MOST_WAITING = 5
-#: How many pages may wait in the lines of all accounts; `project.middleware` has places for 48
-#: more.
-MOST_IN_LINES = 32
+#: How many pages of all accounts may wait; `project.middleware` has places for 48 more.
+MOST_WAITING_IN_ALL = 32
 
-_lines = PerProcess(
-    lambda: Gate("a page that takes long", AT_ONCE, MOST_IN_LINES, per=MOST_WAITING)
+_gate = PerProcess(
+    lambda: Gate("a page that takes long", AT_ONCE, MOST_WAITING_IN_ALL, per=MOST_WAITING)
 )
 
 
-def in_line(account: str) -> AbstractContextManager[None]:
+def one_at_a_time(account: str) -> AbstractContextManager[None]:
     """A context whose body runs when no other one of `account` does.
 
     Raises:
-        GateFull: `MOST_WAITING` of the account wait already, or `MOST_IN_LINES` of all accounts; or
-            it waited until the page's deadline. See `Gate`.
+        GateFull: `MOST_WAITING` of the account wait already, or `MOST_WAITING_IN_ALL` of all
+            accounts; or it waited until the page's deadline. See `Gate`.
     """
-    return _lines().inside(account)
+    return _gate().inside(account)
 
 
-class InLineMixin(View):
-    """A page that takes long. A visitor who is not signed in has no line."""
+class LongPageMixin(View):
+    """A page that takes long. Visitors who are not signed in do not wait for each other."""
 
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        """Make the page, including its template, when it is first in the line of the account."""
+        """Make the page, including its template, when the account's earlier pages are made."""
         account: Any = request.user
-        with in_line(account.pk) if account.is_authenticated else nullcontext():
+        with one_at_a_time(account.pk) if account.is_authenticated else nullcontext():
             response = super().dispatch(request, *args, **kwargs)
             if isinstance(response, SimpleTemplateResponse):
-                # Django would render it after the view, outside the line.
+                # Django would render it after the view, beside the account's next page.
                 response.render()
             return response

@@ -11,8 +11,8 @@ import pytest
 
 from dynamo.runtime.deadline import page
 from dynamo.runtime.gates import GateFull, in_turn
-from invoices.pages import lines
-from invoices.pages.lines import MOST_IN_LINES, MOST_WAITING, in_line
+from invoices.pages import longpages
+from invoices.pages.longpages import MOST_WAITING, MOST_WAITING_IN_ALL, one_at_a_time
 from tests.forked import in_a_child
 from tests.waiting import wait_until
 
@@ -33,14 +33,14 @@ class Pages:
         return asked
 
     def _make(self, account: str, number: int) -> None:
-        with page(60), in_line(account):
+        with page(60), one_at_a_time(account):
             self.made.append(number)
             assert self.may_end.acquire(timeout=60)
 
 
 def places(account: str) -> int:
     """How many pages of the account are being made or wait."""
-    return lines._lines().held(account)
+    return longpages._gate().held(account)
 
 
 #: How many accounts get a page at once here.
@@ -49,16 +49,16 @@ AT_ONCE = 2
 
 @pytest.fixture
 def pages(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pages]:
-    monkeypatch.setattr(lines, "AT_ONCE", AT_ONCE)
-    lines._lines.reset()
-    with ThreadPoolExecutor(AT_ONCE + MOST_IN_LINES) as pool:
+    monkeypatch.setattr(longpages, "AT_ONCE", AT_ONCE)
+    longpages._gate.reset()
+    with ThreadPoolExecutor(AT_ONCE + MOST_WAITING_IN_ALL) as pool:
         made = Pages(pool)
         try:
             yield made
         finally:
             made.may_end.release(1_000)
-    assert lines._lines()._places == []
-    lines._lines.reset()
+    assert longpages._gate()._places == []
+    longpages._gate.reset()
 
 
 def test_pages_of_an_account_are_made_one_after_the_other(pages: Pages) -> None:
@@ -76,19 +76,19 @@ def test_a_few_pages_wait_and_further_ones_are_refused_at_once(pages: Pages) -> 
     for number in range(1 + MOST_WAITING):
         pages.start("ann", number)
 
-    with page(60), pytest.raises(GateFull) as refused, in_line("ann"):
+    with page(60), pytest.raises(GateFull) as refused, one_at_a_time("ann"):
         pass
 
     assert refused.value.is_own
     assert places("ann") == 1 + MOST_WAITING
-    with in_line("bob"):
+    with one_at_a_time("bob"):
         assert places("bob") == 1
 
 
 def test_a_page_that_waits_until_its_deadline_is_refused_and_leaves_the_line(pages: Pages) -> None:
     pages.start("ann")
 
-    with page(0.1), pytest.raises(GateFull) as refused, in_line("ann"):
+    with page(0.1), pytest.raises(GateFull) as refused, one_at_a_time("ann"):
         pass
 
     assert refused.value.is_own
@@ -100,8 +100,8 @@ def test_a_few_accounts_leave_places_to_those_that_have_none(pages: Pages) -> No
     refused = 0
     for account in "abcdefg":
         for _page in range(1 + MOST_WAITING):
-            if places(account) and total() >= AT_ONCE + MOST_IN_LINES // 2:
-                with page(60), pytest.raises(GateFull) as error, in_line(account):
+            if places(account) and total() >= AT_ONCE + MOST_WAITING_IN_ALL // 2:
+                with page(60), pytest.raises(GateFull) as error, one_at_a_time(account):
                     pass
                 assert error.value.is_own
                 refused += 1
@@ -109,10 +109,10 @@ def test_a_few_accounts_leave_places_to_those_that_have_none(pages: Pages) -> No
                 pages.start(account)
     assert refused
 
-    others = [f"other {number}" for number in range(AT_ONCE + MOST_IN_LINES - total())]
+    others = [f"other {number}" for number in range(AT_ONCE + MOST_WAITING_IN_ALL - total())]
     for other in others:
         pages.start(other)
-    with page(60), pytest.raises(GateFull) as error, in_line("one too many"):
+    with page(60), pytest.raises(GateFull) as error, one_at_a_time("one too many"):
         pass
     assert not error.value.is_own
     assert len(others) >= 10
@@ -134,12 +134,12 @@ def test_an_account_that_rarely_comes_does_not_wait_for_those_that_often_come(pa
 
 
 def total() -> int:
-    return len(lines._lines()._places)
+    return len(longpages._gate()._places)
 
 
 def test_a_page_that_fails_leaves_the_line() -> None:
     for _time in range(2):
-        with pytest.raises(LookupError), in_line("ann"):
+        with pytest.raises(LookupError), one_at_a_time("ann"):
             raise LookupError
 
     assert places("ann") == 0
@@ -150,7 +150,7 @@ def test_a_page_in_line_does_not_hold_a_turn(pages: Pages) -> None:
     pages.start("ann")
 
     def make() -> None:
-        with page(60), in_turn(turns), in_line("ann"):
+        with page(60), in_turn(turns), one_at_a_time("ann"):
             pass
 
     with ThreadPoolExecutor(1) as pool:
@@ -166,7 +166,7 @@ def test_a_forked_child_has_empty_lines(pages: Pages) -> None:
     pages.start("ann")
 
     def child() -> None:
-        with page(0.1), in_line("ann"):
+        with page(0.1), one_at_a_time("ann"):
             assert places("ann") == 1
 
     assert in_a_child(child) == 0
