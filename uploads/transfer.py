@@ -283,7 +283,7 @@ class _Storing:
             time.sleep(pause_seconds(tries))
 
     def _put(self) -> tuple[str, str, bool]:
-        """Like `_stored`. Costs 1 request; if an object has the key, also that of `_equal_object`."""
+        """Like `_stored`. Costs 1 request, and that of `_equal_object` if an object has the key."""
         file = self._file
         self._claim.lease.check()
         try:
