@@ -16,7 +16,7 @@ from dynamo.runtime.threads import in_thread
 from outbox import framework
 from outbox.framework import BaseTaskBackend, InvalidTask, base, signals
 from outbox.models import QUEUE_MAX_LENGTH
-from outbox.steps import LONG_SECONDS, find, result_of, store, task_of, waited_seconds
+from outbox.steps import LONG_SECONDS, find, result_of, store, waited_seconds
 from outbox.tasks import Retry, Task, new_result
 
 log = logging.getLogger(__name__)
@@ -120,8 +120,7 @@ class TaskBackend(BaseTaskBackend):
             TaskResultDoesNotExist: there is none, or it was deleted after `KEEP_DAYS`.
             UnknownTask: its function does not exist any more.
         """
-        item = find(result_id)
-        return result_of(item, task_of(item))
+        return result_of(find(result_id))
 
     async def aget_result(self, result_id: str) -> base.TaskResult:
         """Like `get_result`."""

@@ -177,10 +177,14 @@ def task_of(item: TaskItem) -> base.Task:
     )
 
 
-def result_of(item: TaskItem, task: base.Task) -> base.TaskResult:
+def result_of(item: TaskItem) -> base.TaskResult:
+    """Django's result of a task, by the task or its record.
+
+    Raises: as `task_of`.
+    """
     args, kwargs = item.arguments
     result = replace(
-        new_result(task, item.id, args, kwargs),
+        new_result(task_of(item), item.id, args, kwargs),
         status=base.TaskResultStatus(item.status),
         enqueued_at=item.enqueued_at,
         started_at=item.started_at,

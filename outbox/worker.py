@@ -438,8 +438,8 @@ def _run(attempt: Attempt) -> tuple[str, BaseException | None]:
     """Run a claimed task and record how it ended. Returns the outcome, and the error."""
     item = attempt.item
     try:
-        task = steps.task_of(item)
-        result = steps.result_of(item, task)
+        result = steps.result_of(item)
+        task = result.task
         signals.task_started.send_robust(type(backend_of(item)), task_result=result)
         arguments = result.args
         if task.takes_context:
@@ -483,7 +483,7 @@ def _fail(item: TaskItem, error: BaseException) -> str:
 def _tell_end(item: TaskItem) -> None:
     """Tell receivers how a task has ended, as its record says."""
     try:
-        result = steps.result_of(item.record or item, steps.task_of(item))
+        result = steps.result_of(item.record or item)
     except Exception as error:
         # That is why it failed.
         log.error("The task %s has failed: %s", item.id, error)
