@@ -207,6 +207,10 @@ class Model(AltersData, Habitual, metaclass=ModelMeta):
             if isinstance(attribute, Reference) and attribute.model is None:
                 setattr(cls, name, attribute.of(cls))
                 attributes[name] = getattr(cls, name)
+        for index in cls._indexes.values():
+            for part in index.Meta.attributes.values():
+                if isinstance(part, Reference) and part.model is None:
+                    part.model = cls
         stored_names = [str(attribute.attr_name) for attribute in attributes.values()]
         for name, attribute in attributes.items():
             stored_name = str(attribute.attr_name)

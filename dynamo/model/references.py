@@ -83,13 +83,24 @@ class Reference(TextAttribute):
             )
         return found[-1]
 
+    def __set__(self, instance: Any, value: Any) -> None:
+        super().__set__(instance, self._key_of(value))
+
     def serialize(self, value: Any) -> Any:
-        if isinstance(value, PlainModel):
-            if not isinstance(value, self.target):
-                kind = type(value).__name__
-                raise TypeError(f"{self.attr_name} refers to {self.target.__name__}, not {kind}.")
-            value = value.pk
-        return super().serialize(value)
+        return super().serialize(self._key_of(value))
+
+    def _key_of(self, value: Any) -> Any:
+        """The key if `value` is an object of the model; else the value.
+
+        Raises:
+            TypeError: it is an object of another model.
+        """
+        if not isinstance(value, PlainModel):
+            return value
+        if not isinstance(value, self.target):
+            kind = type(value).__name__
+            raise TypeError(f"{self.attr_name} refers to {self.target.__name__}, not {kind}.")
+        return value.pk
 
     def check(self, name: str, key: str, part_of: object) -> Write:
         """The requirement that the item `key` exists, for the attribute `name` of `part_of`.

@@ -12,6 +12,7 @@ from pynamodb.attributes import DiscriminatorAttribute
 
 from dynamo import (
     DoesNotExist,
+    GlobalSecondaryIndex,
     IntegerAttribute,
     Model,
     Reference,
@@ -54,6 +55,17 @@ class Remark(Model):
         table_name = "tests-references-remarks"
 
     about = Reference(Appointment)
+
+
+class Reply(Model):
+    class Meta:
+        table_name = "tests-references-replies"
+
+    class ByAbout(GlobalSecondaryIndex["Reply"]):
+        about = Reference("Remark", hash_key=True)
+
+    about = Reference("Remark")
+    by_about = ByAbout()
 
 
 def create(name: str = "Ann", **values: Any) -> Patient:
@@ -104,6 +116,27 @@ def test_what_references_cost(
     Appointment.create(patient=people[0], **{name: people[n] for name, n in values.items()})
 
     assert (len(requests_sent.operations), requests_sent.units) == (1, units)
+
+
+def test_what_is_read_is_a_key_and_what_is_given_a_key_or_an_object() -> None:
+    ann, bob = create(), create("Bob")
+    appointment = Appointment(patient=ann, payer=ann.pk)
+    assert (appointment.patient, appointment.payer) == (ann.pk, ann.pk)
+    appointment.patient = bob
+    assert appointment.patient == bob.pk
+    with pytest.raises(TypeError, match="refers to Patient, not Appointment"):
+        appointment.patient = appointment
+    appointment.save()
+
+    stored = Appointment.get(appointment.pk)
+    assert stored.patient == bob.pk
+    assert Appointment.find(payer=ann) == Appointment.objects.get(payer=ann.pk) == stored
+    assert Appointment.get_or_create(payer=ann) == (stored, False)
+    remark = Remark.create(about=stored)
+    reply = Reply.create(about=remark)
+    assert [*Reply.by_about.page(remark)] == [*Reply.by_about.query(remark.pk)] == [reply]
+    with pytest.raises(TypeError, match="refers to Remark, not Patient"):
+        Reply.by_about.page(ann)
 
 
 def test_a_reference_joins_the_transaction_that_writes_its_target() -> None:
