@@ -140,9 +140,9 @@ def _failures_of(operation: str) -> Iterator[None]:
     except BotoCoreError as error:
         raise StorageFailed(operation, type(error).__name__, str(error)) from error
     except ClientError as error:
-        about = error.response.get("Error", {})
+        about = error.response["Error"]
         code, message = about.get("Code", "Unknown"), about.get("Message", "")
-        retries = error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0)
+        retries = error.response["ResponseMetadata"].get("RetryAttempts", 0)
         kind = _ERRORS.get(code, StorageFailed)
         if operation == "CompleteMultipartUpload" and code in {"BadDigest", "InvalidRequest"}:
             kind = PartChanged

@@ -218,6 +218,7 @@ DAMAGE: dict[str, tuple[Callable[[str], Any], int | None, int, dict[str, list[An
     "number 0": (copy(1, "0", **BY_HAND), 3, 4, {"beyond": [0]}),
     "number below 0": (copy(1, "-1", **BY_HAND), 3, 4, {"beyond": ["-1"]}),
     "fraction": (copy(1, "1.5", **BY_HAND), 3, 4, {"beyond": ["1.5"]}),
+    "fraction of another item's request": (copy(1, "1.5"), 3, 4, {"beyond": ["1.5"]}),
     "huge number": (copy(1, str(10**30), **BY_HAND), 3, 4, {"beyond": [10**30]}),
     "text in the counter": (count_to({"S": "three"}), None, 3, {"beyond": [1, 2, 3]}),
     "fraction in the counter": (count_to({"N": "3.5"}), None, 3, {"beyond": [1, 2, 3]}),

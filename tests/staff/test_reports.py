@@ -279,6 +279,21 @@ def test_statistics_count_accounts_counters_locks_and_uploads(requests_sent: Req
     assert '<rect x="29.15" width="0.7" height="2"' in chart
 
 
+def test_statistics_say_whether_a_process_works_on_the_oldest_unfinished_upload() -> None:
+    client = let_in(make_staff())
+    put_item("uploads", key="s3://b/done", state="done", updatedAt="2026-01-01T00:00:00+00:00")
+    put_item("uploads", key="s3://b/new", state="uploading", updatedAt="2026-01-03T00:00:00+00:00")
+    old = {"state": "uploading", "updatedAt": "2026-01-02T00:00:00+00:00"}
+
+    for lease, text in (
+        ({}, "no process works on it"),
+        ({"lease": "w", "fence": 7}, "a process works on it, or died while it did"),
+    ):
+        put_item("uploads", key="s3://b/old", **old, **lease)
+        assert found_by("statistics")["uploads"]["oldest_unfinished"]["url"] == "s3://b/old"
+        assert text in Page(client.get("/admin/runs/survey/")).text
+
+
 def test_statistics_have_the_largest_counters_and_the_locks_longest_without_renewal() -> None:
     for number in range(55):
         name = f"c{number:02}"
