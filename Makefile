@@ -5,6 +5,7 @@ UPGRADE ?=
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+COMPILED := .venv/.compiled
 
 DYNOXIDE_VERSION := 1.2.1
 OS := $(patsubst Linux,linux,$(patsubst Darwin,darwin,$(shell uname -s)))
@@ -39,11 +40,14 @@ WORKERS := -n 5 --dist worksteal
 test: install ## lint and test, as CI does first
 	@$(MAKE) --no-print-directory --jobs 2 --keep-going lint tested
 
+tested: install $(COMPILED)
+	$(BIN)/pytest $(WORKERS) -m "not slow"
+
 # After a change, one process compiles the tests, so that not each worker has to. The test run itself
 # reports what cannot be imported.
-tested: install
+$(COMPILED): $(shell find tests -name '*.py') | $(INSTALLED)
 	@$(BIN)/pytest --collect-only --quiet >/dev/null 2>&1 || true
-	$(BIN)/pytest $(WORKERS) -m "not slow"
+	@touch $@
 
 # Builds the wheel, installs it with pip into empty environments, runs the tutorial there, and the tests
 # of the library on each Python of this machine. Builds and starts the site as its container does.
