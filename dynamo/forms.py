@@ -162,7 +162,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
     base_fields: ClassVar[dict[str, forms.Field]]
     declared_fields: ClassVar[dict[str, forms.Field]]
     #: The fields that are attributes of the model.
-    model_fields: ClassVar[dict[str, AttributeField]]
+    model_fields: dict[str, AttributeField]
 
     #: Whether the version may be missing, as on Django's pages that delete: they show no values.
     version_optional = False
@@ -222,6 +222,9 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
     # Checking -------------------------------------------------------------------------------------
 
     def _post_clean(self) -> None:
+        # The constructor of a subclass may have removed some.
+        own = self.model_fields.items()
+        self.model_fields = {name: field for name, field in own if name in self.fields}
         if self._is_edit:
             for name in self.model_fields.keys() & self.cleaned_data.keys():
                 stored = getattr(self.instance, name)

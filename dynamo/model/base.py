@@ -137,8 +137,12 @@ class ModelMeta(MetaModel):
             # A base without a table may be incomplete: its subclasses are checked.
             if getattr(getattr(cls, "Meta", None), "table_name", None):
                 cls._complete()
-            # Last: the base of a class that is refused must not know it.
+            # Last: what it shares with its bases must not know a class that is refused.
             cls._initialize_attributes(cls, options.get("discriminator"))
+            for index in cls._indexes.values():
+                for part in index.Meta.attributes.values():
+                    if isinstance(part, Reference) and part.model is None:
+                        part.model = cls
 
 
 @contextmanager
@@ -207,10 +211,6 @@ class Model(AltersData, Habitual, metaclass=ModelMeta):
             if isinstance(attribute, Reference) and attribute.model is None:
                 setattr(cls, name, attribute.of(cls))
                 attributes[name] = getattr(cls, name)
-        for index in cls._indexes.values():
-            for part in index.Meta.attributes.values():
-                if isinstance(part, Reference) and part.model is None:
-                    part.model = cls
         stored_names = [str(attribute.attr_name) for attribute in attributes.values()]
         for name, attribute in attributes.items():
             stored_name = str(attribute.attr_name)

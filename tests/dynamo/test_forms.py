@@ -397,6 +397,34 @@ def test_a_form_that_is_saved_twice_stores_once_and_then_what_was_set_since(
     assert [item.visits for item in Customer.scan()] == [7]
 
 
+def test_a_form_can_remove_fields_when_it_is_made(requests_sent: Requests) -> None:
+    class Short(CustomerForm):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            for name in ("card", "born"):
+                del self.fields[name]
+
+    form = Short(sent(Short(), **ANN, card="A", born="2000-01-01"))
+    assert form.is_valid(), form.errors
+    stored = form.save()
+    assert (stored.card, stored.born) == (None, None)
+
+    stored.change(card="B", born=date(2000, 1, 1))
+    shown = sent(Short(instance=stored), club="go")
+    Customer.get(stored.pk).change(card="C")
+    stored = Customer.get(stored.pk)
+    overtaken = Short(shown, instance=stored)
+    assert not overtaken.is_valid()
+    assert overtaken.errors.keys() == {"__all__", "club"}
+    again = Short(sent(Short(instance=stored), club="go"), instance=stored)
+    assert again.is_valid(), again.errors
+    again.save()
+    assert (stored.club, stored.card, stored.born) == ("go", "C", date(2000, 1, 1))
+    # Sent once more: nothing of what it shows differs.
+    requests_sent.clear()
+    assert Short(shown, instance=Customer.get(stored.pk)).is_valid()
+
+
 def test_the_instance_of_a_form_is_an_object_of_its_model() -> None:
     for wrong in ("1", Badge(code="1"), Customer):
         with pytest.raises(TypeError, match="The instance of a CustomerForm is a Customer, not"):
