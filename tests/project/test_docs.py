@@ -17,6 +17,7 @@ from django.core.management import get_commands, load_command_class
 from accounts.conf import LIMITS
 from benchmarks import chart
 from dynamo.exceptions import DynamoError, ErrorWithValues, Refused
+from dynamo.tables.definitions import all_tables
 from tests.commands import ROOT
 from tests.served import documented_options
 
@@ -276,3 +277,13 @@ def test_the_proxy_sets_the_headers_that_the_site_trusts_for_all_locations() -> 
     assert said.items() >= BELIEVED.items()
     # A location with one `proxy_set_header` of its own would have none of these.
     assert not [location for location in locations if "proxy_set_header" in location]
+
+
+def test_the_page_about_restoring_names_every_table() -> None:
+    page = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
+    [restored] = re.findall(r"^for table in (.+); do$", page, re.MULTILINE)
+    [made_empty] = re.findall(r"invoices have\. (.+?) are created empty", page, re.DOTALL)
+
+    named = ["users", *restored.split(), *re.findall(r"`(\w+)`", made_empty)]
+    tables = [table.base_name for table in all_tables()]
+    assert sorted(named) == sorted(name for name in tables if not name.startswith("test"))
