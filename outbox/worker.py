@@ -135,7 +135,7 @@ class Worker:
         self._running: dict[str, Attempt | None] = {}
         #: The partitions in which another worker was faster since the last look.
         self._contended: set[str] = set()
-        #: Those whose last look found as much as it may: their deferred tasks come next.
+        #: Those whose last look found the most that it reads: their deferred tasks come next.
         self._full: set[str] = set()
         self._watches: dict[Holder, HolderWatch] = {}
         #: The keys of damaged tasks that were logged.
@@ -187,7 +187,7 @@ class Worker:
         self._wake.set()
 
     def _wait_for(self, event: Callable[..., bool], seconds: float) -> bool:
-        """Wait for `event` until this worker is stopped; whether it came."""
+        """Wait for `event`, but not after this worker is stopped. Returns whether it happened."""
         ends_at = clock_now() + seconds
         while not self._stopping.is_set() and (left := ends_at - clock_now()) > 0:
             if event(timeout=min(left, TICK_SECONDS)):

@@ -49,7 +49,7 @@ _ATTEMPTS = 8
 
 #: How many attempts may wait for a slot in a process; `project.middleware` has places for 64 more.
 MOST_WAITING = 32
-#: How long one waits before it looks at its window; each time so much longer.
+#: How long a caller waits before it reads its window again. Each further wait is this much longer.
 _LOOK_SECONDS = 0.05
 
 _waiting = PerProcess(lambda: Gate("a slot of a limit", MOST_WAITING, 0, per=0))

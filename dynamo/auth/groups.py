@@ -63,9 +63,9 @@ def permissions_of_groups(model: type[AbstractGroup] | None, names: Collection[s
 
 
 def read_group(model: type[AbstractGroup], name: str) -> AbstractGroup | None:
-    """The group as it is stored, for this process from now on; None if it is absent or damaged.
+    """Read the group. Returns None if it is absent or damaged.
 
-    Costs 1 request and 1 read unit.
+    This process uses its permissions for `GROUP_SECONDS`. Costs 1 request and 1 read unit.
     """
     # The time before the request, so that a later change is read in time.
     began = now()

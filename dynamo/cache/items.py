@@ -35,7 +35,7 @@ PRESENT = f"attribute_exists(#value) AND {_LIVE}"
 COUNTABLE = f"attribute_type(#value, :number) AND {_LIVE}"
 ABSENT = "attribute_not_exists(#key) OR expiresAt <= :now"
 
-# An expiry that has passed at any time.
+# An expiry that is always in the past.
 EXPIRED = 0
 
 

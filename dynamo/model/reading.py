@@ -248,7 +248,8 @@ class Readable(Paged):
     def _read_options(cls, options: dict[str, Any]) -> dict[str, Any]:
         """Reads are consistent, except of an index and where the caller asks otherwise.
 
-        A part of an item has its key. A filter finds defaults, but not those of a part.
+        A read of some attributes (`attributes_to_get`) also reads the key. A filter takes an absent
+        attribute for its constant default, except in an index that lacks attributes.
         """
         consistent = options.get("consistent_read")
         if consistent is None:
@@ -267,7 +268,7 @@ class Readable(Paged):
     def _results(
         cls, found: ResultIterator[Self], options: Mapping[str, object], damaged: Damaged | None
     ) -> Results[Self]:
-        """What `found` gives. Results that were read in part are marked: they cannot be written."""
+        """The items of `found`. Those that were read in part are marked: they cannot be written."""
         if options.get("attributes_to_get") is not None or not cls._is_whole(options):
             found._map_fn = cls._from_part
         return Results(cls, found, damaged)

@@ -195,8 +195,8 @@ def _address(model: type[Model], owner: str) -> Address:
 #: How often a repair is tried if the items change in between.
 REPAIR_ATTEMPTS = 2
 
-#: A guard item's key, users to read along with it, and whether these decide who gets it.
-#: If there are more users than one read takes, the others follow in suspects that do not decide.
+#: A guard item's key, users that are read together with it, and whether these decide who gets it.
+#: If there are more users than one read takes, further suspects have the others, and do not decide.
 _Suspect = tuple[str, list[str], bool]
 
 

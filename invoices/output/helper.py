@@ -194,7 +194,7 @@ def _outcome(function: Callable[..., object], arguments: tuple[object, ...]) -> 
 
 
 def _limit_time(cpu_seconds: float, seconds: float) -> None:
-    """End this process, also within a library, when it has used so much time from now on."""
+    """End this process after this much CPU time or time, even in the code of a library."""
     signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
     signal.setitimer(signal.ITIMER_REAL, seconds)
 

@@ -147,7 +147,7 @@ class CustomerView(LongPageMixin, CustomerFormView):
         return super().get_initial() | CustomerForm.initial_of(book.customer_of(self.item))
 
     def get_context_data(self, **kwargs: object) -> dict[str, object]:
-        """With the newest invoices to this name, as many as a search finds at once."""
+        """Add the newest invoices to this name, as many as one search finds."""
         if self.request.method == "GET":
             today = self.today
             page = search_invoices(
