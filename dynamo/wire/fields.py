@@ -282,7 +282,7 @@ class Options:
     @cached_property
     def pk(self) -> Any:
         """Stands for the key, whatever its attributes are."""
-        field: Any = models.CharField("primary key", max_length=36, primary_key=True)
+        field: Any = models.CharField("primary key", primary_key=True)
         field.set_attributes_from_name("pk")
         return field
 

@@ -4,8 +4,9 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -158,19 +159,33 @@ def test_the_next_address_is_used_if_one_refuses_connections(name_server: NameSe
     assert get()
 
 
+@contextmanager
+def silent(host: str, port: int = 0) -> Iterator[int]:
+    """A server that never accepts, with a full queue. Yields its port."""
+    with ExitStack() as stack:
+        full = stack.enter_context(socket.create_server((host, port), backlog=0))
+        for _number in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(full.getsockname())
+        yield full.getsockname()[1]
+
+
+@pytest.mark.usefixtures("away", "path")
+def test_the_next_address_is_used_if_one_is_silent(name_server: NameServer, engine: str) -> None:
+    name_server.addresses = ["127.0.0.7", "127.0.0.1"]
+
+    with silent("127.0.0.7", urlsplit(engine).port or 0):
+        assert get()
+
+
 @pytest.mark.usefixtures("path", "real_patience", "own_client")
 def test_a_host_whose_addresses_are_all_silent_is_unavailable_in_time(
     name_server: NameServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name_server.addresses = ["127.0.0.1"] * 50
-    with ExitStack() as stack:
-        full = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
-        # These fill the queue of a server that never accepts.
-        for _number in range(4):
-            waiting = stack.enter_context(socket.socket())
-            waiting.setblocking(False)
-            waiting.connect_ex(full.getsockname())
-        monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", f"http://{HOST}:{full.getsockname()[1]}")
+    with silent("127.0.0.1") as port:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", f"http://{HOST}:{port}")
         with Stopwatch() as watch, within(0), pytest.raises(Unavailable):
             get()
 

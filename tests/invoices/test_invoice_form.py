@@ -160,6 +160,18 @@ def test_a_date_that_contradicts_another_one_is_refused_at_its_field(
     assert stored_numbers(ann.pk, timezone.localdate().year) == []
 
 
+def test_a_supply_may_take_one_day_and_payment_may_be_due_at_once(
+    client: Client, ann: User
+) -> None:
+    day = date(2026, 3, 31)
+    today = timezone.localdate()
+
+    client.post(NEW, typed(LINE, supplied_from=f"{day}", supplied_to=f"{day}", due_date=f"{today}"))
+
+    [invoice] = issued(ann)
+    assert (invoice.supplied_from, invoice.supplied_to, invoice.due_date) == (day, day, today)
+
+
 def test_a_category_without_vat_needs_no_rate_and_every_other_one_does(
     client: Client, ann: User
 ) -> None:
