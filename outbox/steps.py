@@ -191,7 +191,10 @@ def result_of(item: TaskItem) -> base.TaskResult:
         finished_at=item.finished_at,
         last_attempted_at=item.last_attempted_at,
         worker_ids=[*item.workers],
-        errors=[task_error(*texts) for texts in (item.record or item).errors or []],
+        errors=[
+            base.TaskError(exception_class_path=path, traceback=text)
+            for path, text in (item.record or item).errors or []
+        ],
     )
     object.__setattr__(result, "_return_value", item.return_value)
     return result
@@ -204,10 +207,6 @@ def error_texts(error: BaseException) -> tuple[str, str]:
     # The text may have lone surrogates, for example from a file name, which cannot be stored.
     storable = text.encode(errors="backslashreplace").decode()
     return f"{kind.__module__}.{kind.__qualname__}", storable
-
-
-def task_error(path: str, text: str) -> base.TaskError:
-    return base.TaskError(exception_class_path=path, traceback=text)
 
 
 @dataclass
@@ -382,16 +381,17 @@ def fail(item: TaskItem, error: BaseException) -> float | None:
     return pause
 
 
-def find_failed(id_: str) -> tuple[TaskItem, TaskItem]:
+def _find_failed(id_: str) -> tuple[TaskItem, TaskItem]:
     """A task that has failed for good, and its record. Costs 2 requests and 2 read units.
 
     Raises:
         NotFailed: there is none with this id, or it has not failed for good.
     """
     record = TaskItem.get_or_none(id_, RECORD)
-    is_failed = record is not None and record.status == base.TaskResultStatus.FAILED
-    item = TaskItem.get_or_none(*record.place) if record is not None and is_failed else None
-    if record is None or item is None:
+    if record is None or record.status != base.TaskResultStatus.FAILED:
+        raise NotFailed(id_)
+    item = TaskItem.get_or_none(*record.place)
+    if item is None:
         raise NotFailed(id_)
     item.record = record
     return item, record
@@ -406,7 +406,7 @@ def restart(id_: str, *, write: Transaction | None = None) -> None:
         NotFailed: there is none with this id, or it has not failed for good.
         one of `LOST`: another call restarted or discarded it.
     """
-    item, _record = find_failed(id_)
+    item, _record = _find_failed(id_)
     place_again(item, pause=0, write=write)
 
 
@@ -416,7 +416,7 @@ def discard(id_: str, *, write: Transaction | None = None) -> None:
     Raises: as `restart`.
     """
     with joined(write) as write:
-        for item in find_failed(id_):
+        for item in _find_failed(id_):
             item.delete(write=write)
 
 

@@ -14,9 +14,10 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
+from functools import lru_cache, partial
 from itertools import groupby
 from typing import Any
 
@@ -51,7 +52,7 @@ TICK_SECONDS = 0.2
 #: How many tasks of a shard are found at most by one look.
 FOUND_PER_SHARD = 10
 
-#: The damaged tasks that a worker has logged, and does not log again. Then it forgets them.
+#: How many damaged tasks a worker remembers, which it logs once.
 MOST_DAMAGED = 1_000
 
 #: After this time all shards are read again, because more urgent tasks may have come.
@@ -69,7 +70,7 @@ GRACE_SECONDS = 25.0
 class Ran:
     """One attempt. `outcome`: successful, repeated, failed or lost.
 
-    A worker reports its own attempts, and the last one of another worker that is gone.
+    A worker reports its own attempts, and those of a worker that is gone.
     """
 
     id: str
@@ -83,14 +84,6 @@ class Ran:
     def shown_error(self) -> str:
         """The error in one line; empty without one."""
         return f"{type(self.error).__name__}: {self.error}" if self.error else ""
-
-
-def _ran(
-    item: TaskItem, outcome: str, error: BaseException | None, seconds: float | None = None
-) -> Ran:
-    if seconds is None:
-        seconds = (now() - item.last_attempted_at).total_seconds()
-    return Ran(item.id, item.function, outcome, len(item.workers), seconds, error)
 
 
 class Worker:
@@ -138,8 +131,7 @@ class Worker:
         #: Those whose last look found the most that it reads: their deferred tasks come next.
         self._full: set[str] = set()
         self._watches: dict[Holder, HolderWatch] = {}
-        #: The keys of damaged tasks that were logged.
-        self._damaged: set[str] = set()
+        self._log_once = lru_cache(MOST_DAMAGED)(log.error)
         self._wake = threading.Event()
         self._stopping = stop or threading.Event()
         self._used_at = clock_now()
@@ -236,7 +228,7 @@ class Worker:
             for item in TaskItem.query(
                 partition,
                 due,
-                damaged=self._log_damaged,
+                damaged=self._leave_out,
                 page_size=FOUND_PER_SHARD,
                 consistent_read=is_consistent,
             ):
@@ -251,12 +243,8 @@ class Worker:
         (self._full.add if waiting == FOUND_PER_SHARD else self._full.discard)(partition)
         return found
 
-    def _log_damaged(self, _stored: Item, error: DamagedItem) -> None:
-        if error.key not in self._damaged:
-            log.error("A task is left out: %s", error)
-        if len(self._damaged) == MOST_DAMAGED:
-            self._damaged.clear()
-        self._damaged.add(error.key)
+    def _leave_out(self, _stored: Item, error: DamagedItem) -> None:
+        self._log_once("A task is left out: %s", str(error))
 
     def _fresh(self, found: list[TaskItem], is_consistent: bool) -> Iterator[TaskItem]:
         """The tasks that were just found, those of each shard and priority as they are now."""
@@ -310,11 +298,11 @@ class Worker:
             self._contended.add(item.partition)
             return
         self._running[item.id] = attempt
-        began = time.perf_counter()
-        outcome, error = _run(attempt)
-        self._report(_ran(item, outcome, error, seconds=time.perf_counter() - began))
+        self._report(item, *_run(attempt))
 
-    def _report(self, ran: Ran) -> None:
+    def _report(self, item: TaskItem, outcome: str, error: BaseException | None) -> None:
+        seconds = (now() - item.last_attempted_at).total_seconds()
+        ran = Ran(item.id, item.function, outcome, len(item.workers), seconds, error)
         task_ran.send_robust(Worker, ran=ran)
         self._on_ran(ran)
 
@@ -334,9 +322,9 @@ class Worker:
             try:
                 if self._is_gone(holder, at_once):
                     for item in items:
-                        if ran := _recover(item):
+                        if outcome := _recover(item):
                             has_recovered = True
-                            self._report(ran)
+                            self._report(item, outcome, WorkerLost(item.lease))
             except Exception as error:
                 # A task that cannot be placed again must not stop the other ones, or keep a run
                 # with `once` from ending.
@@ -382,7 +370,7 @@ class Worker:
         seconds = (now() - item.last_attempted_at).total_seconds()
         if seconds >= self._counted_seconds:
             error = TaskTooSlow(seconds)
-            self._report(_ran(item, _fail(item, error), error))
+            self._report(item, _fail(item, error), error)
         else:
             steps.place_again(item, pause=0)
             log.warning("The task %s was given back.", item.id)
@@ -421,17 +409,12 @@ def stored_tasks(
         yield from TaskItem.query(partition, damaged=damaged)
 
 
-def _recover(item: TaskItem) -> Ran | None:
-    """Place a task again whose worker is gone. Returns the attempt of that worker, if it did so."""
-    error = WorkerLost(item.lease)
-    try:
-        if not steps.is_unfinished(item):
-            return None
-        outcome = _fail(item, error)
-    except LOST:
-        # Another worker did it.
-        return None
-    return _ran(item, outcome, error)
+def _recover(item: TaskItem) -> str | None:
+    """Place a task again whose worker is gone. Returns the outcome; None if others did it."""
+    with suppress(*LOST):
+        if steps.is_unfinished(item):
+            return _fail(item, WorkerLost(item.lease))
+    return None
 
 
 def _run(attempt: Attempt) -> tuple[str, BaseException | None]:
