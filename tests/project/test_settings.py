@@ -128,6 +128,10 @@ def test_only_these_variables_are_taken_as_they_are() -> None:
         ),
         ({"DJANGO_LOG_FORMAT": "xml"}, "DJANGO_LOG_FORMAT must be json or plain, not 'xml'"),
         (
+            {"AWS_ENDPOINT_URL_S3": "ftp://a"},
+            "AWS_ENDPOINT_URL_S3 must be an http or https URL, not 'ftp://a'",
+        ),
+        (
             {"ACCOUNTS_TRUSTED_HOPS": "-1"},
             "ACCOUNTS_TRUSTED_HOPS must be a whole number, 0 or more",
         ),

@@ -149,7 +149,7 @@ def test_a_refusal_without_an_item_ends_at_the_deadline(series: str, proxy: Faul
     )
     proxy.plan("TransactWriteItems", refused, 100_000)
 
-    with pytest.raises(Unavailable):
+    with pytest.raises(Unavailable, match="the series is contended or throttled"):
         ticket(series, request_id="a")
 
     proxy.forget()
