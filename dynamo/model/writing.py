@@ -1,6 +1,7 @@
 """Changes and deletions: an item and its guard items in one transaction, under the version read."""
 
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, Never, cast
 
 from django.db import DEFAULT_DB_ALIAS
@@ -16,6 +17,9 @@ from dynamo.wire.attributes import FormAttribute
 from dynamo.wire.types import Item, Request, Typed
 from dynamo.wire.updates import Update, conditional, with_defaults
 from dynamo.wire.values import is_same_value, text_of, typed_number
+
+#: How similar a misspelled name is at least, as `difflib` measures it.
+_NEAR = 0.7
 
 
 class _Check(Write):
@@ -61,7 +65,8 @@ class Writable(Creatable):
             what `change` raises, or `create` for a new object.
             ValueError: `update_fields` names an unknown attribute, or options contradict each
                 other.
-            TypeError: with a condition, values, or another database than the default.
+            TypeError: with a condition, values, or another database than the default; or nothing
+                was set but what looks like a misspelled attribute.
         """
         if conditions or values:
             raise TypeError("save takes no condition and no values: call change(…, condition=…).")
@@ -79,8 +84,21 @@ class Writable(Creatable):
             raise ValueError(f"update_fields: {unknown}")
         assigned = self._assigned(self.stored)
         names = assigned.keys() if wanted is None else assigned.keys() & wanted
+        if not assigned:
+            self._check_spelling()
         if names or write is not None:
             self.change(write=write, **{name: assigned[name] for name in names})
+
+    def _check_spelling(self) -> None:
+        """Raise TypeError if what was set on this object looks like a misspelled attribute."""
+        others = (name for name in vars(self) if not name.startswith("_"))
+        for name in others:
+            near = get_close_matches(name, self.get_attributes(), 1, _NEAR)
+            if near and not hasattr(type(self), name) and name != "attribute_values":
+                raise TypeError(
+                    f"save: {type(self).__name__} has no attribute {name}, so nothing would be "
+                    f"written. Set {near[0]}."
+                )
 
     def change(
         self,

@@ -316,6 +316,10 @@ RAW_WRITES: dict[str, tuple[Callable[[Member], Any], str]] = {
     "setting and adding": (lambda m: m.change(visits=2, add={"visits": 1}), "not both"),
     "save under a condition": (lambda m: m.save(NO_GUESTS), r"change\(…, condition=…\)"),  # type: ignore[arg-type]
     "save under a named condition": (lambda m: m.save(condition=NO_GUESTS), r"change\(…, cond"),
+    "save of a misspelled name": (
+        lambda m: (setattr(m, "crad", "A"), m.save()),
+        "no attribute crad, .* Set card",
+    ),
     "save of values": (lambda m: m.save(card="A"), r"change\(…"),
     "deletion under a condition": (lambda m: m.delete(NO_GUESTS), "still as it was read"),
     "deletion under a named one": (lambda m: m.delete(condition=NO_GUESTS), "still as it was read"),
@@ -406,6 +410,18 @@ def test_an_object_writes_no_other_item_than_the_one_that_was_read(
             WRITES[name](read, values, Transaction() if is_joined else None)
 
     assert stored() == before
+
+
+def test_an_object_may_have_other_values_than_its_attributes() -> None:
+    member: Any = ann()
+    member.backend = "as Django's login sets it"
+    member._card = "A"
+    member.save()
+    member.crad = "A"
+    member.visits = 1
+    member.save()
+
+    assert (member.crad, Member.get(member.pk).visits) == ("A", 1)
 
 
 def test_a_transaction_is_committed_once_and_takes_no_writes_afterwards(
