@@ -91,7 +91,9 @@ def _composed(
 class Transaction(AltersData):
     """Collects writes and commits them at the end of its `with` block (or by `commit`).
 
-    An exception in the block writes nothing. At most 100 writes of 4 MB, one per item. Costs 1
+    An exception in the block writes nothing. Once it is committed, it takes no writes.
+
+    At most 100 writes of 4 MB, one per item. Costs 1
     request and 2 write units per KB of each item, or 1 per KB if there is only one write. A
     refused transaction costs the same. The client request token of several writes is drawn when the
     request is complete and kept while it is repeated, so a commit whose reply was lost happens

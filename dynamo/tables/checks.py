@@ -18,7 +18,7 @@ other commands leave them out, as they do Django's deployment checks. `check --d
     dynamo.W003   an app before `dynamo` replaces one of its commands
     dynamo.W005   a package of the project hides one of the library
     dynamo.I001   DynamoDB is another engine than AWS's, and this cannot be verified
-    dynamo.W006   an overridden `save`, or a receiver of a model's signal, is not called
+    dynamo.W006   an overridden `save` or `create`, or a receiver of a model's signal, is not called
     dynamo.W007   the engine refuses queries of an index with several partition or sort attributes
     dynamo.W004   some of the items that a table returns first are damaged, or could not be read
 """
@@ -42,7 +42,7 @@ from django.db.models import signals
 from dynamo.cache import DynamoCache
 from dynamo.cache.items import CacheItem
 from dynamo.client.endpoints import configured_endpoint, is_loopback
-from dynamo.client.plain import all_models
+from dynamo.client.plain import PlainModel, all_models
 from dynamo.client.sending import send
 from dynamo.exceptions import (
     DynamoError,
@@ -71,6 +71,8 @@ _SIGNALS = (
     *("pre_init", "post_init", "pre_save", "post_save", "pre_delete", "post_delete"),
     "m2m_changed",
 )
+#: What does not call a method of a model.
+_CALLERS = {"save": "create and change", "create": "forms, save and create_many"}
 _PACKAGES = ("accounts", "locks", "outbox", "sequences", "uploads")
 
 #: How many items of a table are read. Guard items are counted as well.
@@ -140,12 +142,16 @@ def check_references(app_configs: object, **kwargs: object) -> list[CheckMessage
 
 @register(Tags.models, TAG)
 def check_overrides(app_configs: object, **kwargs: object) -> list[CheckMessage]:
-    """Check that no model overrides `save` alone or has receivers of signals. Costs no request."""
+    """Check that no model overrides a method that others do not call, or has receivers of signals.
+
+    Costs no request.
+    """
     found = dict[str, None]()
     for model in all_models():
-        home = next(base for base in model.__mro__ if "save" in vars(base))
-        if home.__module__.partition(".")[0] not in ("dynamo", *_PACKAGES):
-            found[f"create and change do not call {home.__module__}.{home.__name__}.save."] = None
+        for method, others in _CALLERS.items():
+            home = next((base for base in model.__mro__ if method in vars(base)), PlainModel)
+            if home.__module__.partition(".")[0] not in ("dynamo", *_PACKAGES):
+                found[f"{others} do not call {home.__module__}.{home.__name__}.{method}."] = None
         for name in _SIGNALS:
             if any(key[1] == id(model) for key, *_rest in getattr(signals, name).receivers):
                 found[f"{name} is not sent for {model.__module__}.{model.__name__}."] = None

@@ -685,12 +685,17 @@ def test_an_abstract_model_has_no_table_and_its_subclasses_have_their_own() -> N
         type(Model)("Sheep", (Model,), {"Meta": meta, "__module__": __name__})
 
 
-def test_a_check_finds_a_save_that_create_does_not_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Animal, "save", lambda _self, **_options: None)
+@pytest.mark.parametrize(
+    ("method", "others"), [("save", "create and change"), ("create", "forms, save and create_many")]
+)
+def test_a_check_finds_a_method_that_others_do_not_call(
+    method: str, others: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Animal, method, lambda _self, **_options: None)
 
     found = [item for item in check_overrides(None) if "test_habits" in item.msg]
 
     assert [(item.id, item.msg) for item in found] == [
-        ("dynamo.W006", f"create and change do not call {__name__}.Animal.save.")
+        ("dynamo.W006", f"{others} do not call {__name__}.Animal.{method}.")
     ]
     assert "clean()" in str(found[0].hint)
