@@ -369,7 +369,7 @@ class _Check:
     def _confirmed(self, suspect: _Suspect) -> list[tuple[Finding, bool]]:
         """What is wrong, each with whether it was repaired; nothing if it no longer is."""
         key, pks, decides = suspect
-        attempts = REPAIR_ATTEMPTS if self.repair and decides else 0
+        attempts = REPAIR_ATTEMPTS if self.repair else 0
         while True:
             snapshot = Snapshot.read(self.model, key, pks)
             findings = snapshot.findings(self.oldest_by)

@@ -134,7 +134,7 @@ def test_createuser_names_the_invalid_value_in_one_line() -> None:
         (["--phone-number=12"], "Phone number: Enter a valid phone number"),
         (["--full-name=a\x07"], "Full name: Use printable characters only."),
         (["--full-name=\udcff"], "Full name: Use printable characters only."),
-        (["--request-id=\udcff"], "request id"),
+        (["--request-id=\udcff"], "The request id is not valid text."),
     ):
         assert told in failure(create(*arguments)), arguments
     for password in ("", "short1!", "password1", "8274619305", "Ann@Example.org", "ab1!" * 257):
