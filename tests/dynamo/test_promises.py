@@ -347,6 +347,10 @@ RAW_WRITES: dict[str, tuple[Callable[[Member], Any], str]] = {
     "keys instead of pairs": (lambda _m: [*Seat.batch_get(["red"])], r"pairs \(hall, row\)"),
     "get by a tuple": (lambda _m: Seat.get_or_none(("red", 1)), r"get\(hall, row\)"),
     "adding to the version": (lambda m: m.change(add={"version": 1}), "cannot be changed"),
+    "setting and adding to one value": (
+        lambda m: m.change(visits=1, add={"visits": 1}),
+        "sets visits or adds to it, not both",
+    ),
     "change of an unknown name": (lambda m: m.change(cart="A"), UNKNOWN),
     "adding to an unknown name": (lambda m: m.change(add={"cart": 1}), UNKNOWN),
     "creation with an unknown name": (lambda _m: ann(cart="A"), UNKNOWN),

@@ -198,6 +198,17 @@ def test_the_table_prefix_is_used_by_the_tables_the_rights_and_the_site(settings
     assert site["Environment"]["Variables"]["DYNAMODB_TABLE_PREFIX"] == "staging-"
 
 
+def test_without_the_files_of_a_checkout_the_command_says_what_it_needs(
+    settings: Any, tmp_path: Path
+) -> None:
+    settings.BASE_DIR = tmp_path
+
+    out, err, code = run("lambdatemplate")
+
+    assert (out, err.count("\n"), code) == ("", 1, 1)
+    assert err.startswith("CommandError: Use a checkout after `make install`: ")
+
+
 def test_only_tables_and_buckets_outlive_the_stack_and_alarms_cost_nothing(
     template: dict[str, Any],
 ) -> None:
