@@ -287,10 +287,13 @@ class Creatable(Readable):
         Raises:
             ValueError: see `UniqueKey.key`.
         """
+        moved = [*self._moved(before, after)]
+        if not moved:
+            return []
         table = self._guard_table()
-        owner = self._owner()
+        owner = self.owner_of(after or before)
         frees, claims = [], []
-        for unique, old, new in self._moved(before, after):
+        for unique, old, new in moved:
             if old is not None:
                 frees.append(table.free(old, owner, self))
             if new is not None:

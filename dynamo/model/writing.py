@@ -7,6 +7,7 @@ from typing import Any, Never, cast
 from django.db import DEFAULT_DB_ALIAS
 from pynamodb.expressions.condition import Condition
 
+from dynamo.client.plain import per_class
 from dynamo.client.sending import read_item
 from dynamo.client.writes import Refusal, Write
 from dynamo.exceptions import ConditionFailed
@@ -214,11 +215,17 @@ class Writable(Creatable):
 
     def _implied(self, values: Mapping[str, object]) -> dict[str, Any]:
         """The attributes that a change to `values` also changes."""
-        return {
-            name: attribute.now()
-            for name, _stored_name, attribute in self._named_attributes()
+        return {name: attribute.now() for name, attribute in self._times_of_writes()}
+
+    @classmethod
+    @per_class
+    def _times_of_writes(cls) -> list[tuple[str, FormAttribute[Any]]]:
+        """The attributes with `auto_now`."""
+        return [
+            (name, attribute)
+            for name, _stored_name, attribute in cls._named_attributes()
             if isinstance(attribute, FormAttribute) and attribute.auto_now
-        }
+        ]
 
     def _changed(self, values: Mapping[str, object]) -> dict[str, Typed | None]:
         """The values that differ from the stored ones, by stored name; None for a removed one."""

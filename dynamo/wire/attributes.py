@@ -189,6 +189,8 @@ class TextAttribute(FormAttribute[str]):
     own_options = ("max_length",)
 
     def serialize(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.stored(value)
         # A lazy translation is stored as its text, as in Django.
         return super().serialize(str(value) if isinstance(value, Promise) else value)
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pynamodb.attributes import Attribute, JSONAttribute
 
-from dynamo.wire.attributes import number_text
+from dynamo.wire.attributes import FormAttribute, number_text
 from dynamo.wire.types import Item, Typed
 
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
@@ -61,7 +61,9 @@ def typed_value(attribute: Attribute[Any], value: object) -> Typed | None:
         # PynamoDB's attribute writes NaN, which is not JSON.
         json.loads(stored, parse_constant=number_text)
     kind = attribute.attr_type
-    return {"S": stored} if kind == "S" else canonical(as_typed(kind, stored))
+    typed = as_typed(kind, stored)
+    # Attributes of the library have one form only.
+    return typed if isinstance(attribute, FormAttribute) else canonical(typed)
 
 
 def as_typed(kind: str, value: object) -> Typed:
