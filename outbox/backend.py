@@ -7,6 +7,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import Any
 
+from django.apps import apps
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
@@ -49,6 +50,9 @@ class TaskBackend(BaseTaskBackend):
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
         super().__init__(alias, params)
         self.options = DEFAULTS | self.options
+        for app in ("locks", "outbox"):
+            if apps.apps_ready and not apps.is_installed(app):
+                raise ImproperlyConfigured(f"TASKS: add {app} to INSTALLED_APPS, for its table.")
         if not self.queues:
             # For Django, that would be queues of any name.
             raise ImproperlyConfigured(

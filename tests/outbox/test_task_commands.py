@@ -61,12 +61,22 @@ def test_runtasks_without_a_queue_of_this_backend_says_what_to_set(settings: Any
     assert "No backend in TASKS" in run("runtasks", "--once")[1]
 
 
-def test_a_backend_without_the_name_of_a_queue_is_refused(settings: Any) -> None:
-    settings.TASKS = {"default": {"BACKEND": "outbox.TaskBackend", "QUEUES": []}}
+@pytest.mark.parametrize(
+    ("queues", "missing", "said"),
+    [
+        ([], "", "at least one name in QUEUES"),
+        (["default"], "locks", "add locks to INSTALLED_APPS"),
+        (["default"], "outbox", "add outbox to INSTALLED_APPS"),
+    ],
+)
+def test_a_backend_whose_tasks_could_not_run_is_refused(
+    settings: Any, queues: list[str], missing: str, said: str
+) -> None:
+    settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != missing]
+    settings.TASKS = {"default": {"BACKEND": "outbox.TaskBackend", "QUEUES": queues}}
     for use in (note.enqueue, Worker, lambda: call_command("check")):
-        with pytest.raises(ImproperlyConfigured, match="at least one name in QUEUES"):
+        with pytest.raises(ImproperlyConfigured, match=said):
             use()
-    assert "at least one name in QUEUES" in run("runtasks")[1]
 
 
 def test_listtasks_lists_what_waits_runs_and_has_failed(run_tasks: RunTasks) -> None:
