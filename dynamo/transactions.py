@@ -93,11 +93,11 @@ class Transaction(AltersData):
 
     An exception in the block writes nothing. Once it is committed, it takes no writes.
 
-    At most 100 writes of 4 MB, one per item. Costs 1
-    request and 2 write units per KB of each item, or 1 per KB if there is only one write. A
-    refused transaction costs the same. The client request token of several writes is drawn when the
-    request is complete and kept while it is repeated, so a commit whose reply was lost happens
-    once. A single write that counts up (`ADD`) is not repeated after a lost reply.
+    At most 100 writes of 4 MB, one per item. Costs 1 request and 2 write units per KB of each item,
+    or 1 per KB if there is only one write. A refused transaction costs the same. The client request
+    token of several writes is drawn when the request is complete and kept while it is repeated, so
+    a commit whose reply was lost happens once. A single write that counts up (`ADD`) is not
+    repeated after a lost reply.
 
     A refused transaction is a success if every put, update and deletion in it was refused because
     the stored item is what it was to store: the transaction was done before.

@@ -160,7 +160,6 @@ class AbstractUser(AbstractBaseUser):
 
     _meta: ClassVar[Any] = classproperty(per_class(UserOptions))
     objects: ClassVar[UserManager] = UserManager()
-    _default_manager = objects
 
     #: The model of the groups that `groups` names; None: users cannot be in groups.
     group_model: ClassVar[type[AbstractGroup] | None] = None

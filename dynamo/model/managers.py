@@ -138,11 +138,20 @@ class Manager(AltersData, Items[M]):
         manager.model = model
         return manager
 
-    def all(self) -> Items[M]:
-        """All items, in no order: each use reads the whole table."""
+    def __iter__(self) -> Iterator[M]:
+        return iter(self.get_queryset())
+
+    def get_queryset(self) -> Items[M]:
+        """What `all` and `get` find; a subclass may return `self.page(…)`."""
         return Items(self.model)
 
-    get_queryset = all
+    def all(self) -> Items[M]:
+        """All items, in no order: each use reads the whole table."""
+        return self.get_queryset()
+
+    def get(self, **values: object) -> M:
+        """As that of `get_queryset`."""
+        return self.get_queryset().get(**values)
 
     def using(self, alias: str | None) -> "Manager[M]":
         return self

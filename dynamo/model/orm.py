@@ -14,6 +14,7 @@ from django.core.exceptions import (
 from django.db.models import Model as DjangosModel
 from django.db.models.base import ModelState
 from django.db.models.utils import resolve_callables
+from django.utils.functional import classproperty
 
 from dynamo.client.tally import CountingPool
 from dynamo.exceptions import ErrorWithValues, Refused, TableMissing, Unavailable
@@ -43,7 +44,7 @@ class Habitual(Writable):
 
     MultipleObjectsReturned = MultipleObjectsReturned
     objects: ClassVar[Manager[Any]] = Manager()
-    _default_manager = objects
+    _default_manager: ClassVar[Any] = classproperty(lambda model: model.objects)
 
     @classmethod
     def _get_by(cls, **values: Any) -> Self:

@@ -14,8 +14,9 @@ from django.core import serializers
 from django.core.exceptions import FieldError, ObjectDoesNotExist, ValidationError
 from django.http import Http404
 from django.shortcuts import get_object_or_404
+from django.test import RequestFactory
 from django.utils.translation import gettext_lazy
-from django.views.generic import UpdateView
+from django.views import generic
 
 from dynamo import (
     BooleanAttribute,
@@ -36,6 +37,7 @@ from dynamo import (
 )
 from dynamo.client.plain import all_models
 from dynamo.forms import modelform_factory
+from dynamo.model.managers import Manager
 from dynamo.tables.checks import check_overrides
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
@@ -548,6 +550,11 @@ class Basket(Model):
     unique_label = Unique("label", searchable=True)
 
 
+class OfNorth(Manager[Any]):
+    def get_queryset(self) -> Any:
+        return self.page("north")
+
+
 class Shelf(Model):
     class Meta:
         table_name = "tests-habits-shelves"
@@ -593,7 +600,7 @@ def test_shortcuts_and_managers_read_by_key_and_unique() -> None:
     with pytest.raises(TypeError, match=r"a list of names: \['name'\]"):
         Pet.get(tom.pk, attributes_to_get="name")
     with pytest.raises(AttributeError, match=r"Pet.objects has no 'order_by'. Use Pet.page"):
-        UpdateView(model=Pet).get_queryset().order_by("x")
+        generic.UpdateView(model=Pet).get_queryset().order_by("x")
 
     async def read() -> None:
         assert await Pet.objects.aget(chip="A1") == tom
@@ -604,6 +611,28 @@ def test_shortcuts_and_managers_read_by_key_and_unique() -> None:
         assert await Pet.objects.all().aexists()
 
     asyncio.run(read())
+
+
+def test_a_manager_of_ones_own_finds_what_its_get_queryset_returns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Basket, "objects", OfNorth())
+    north, south = (Basket.create(shop=shop, number=1) for shop in ("north", "south"))
+
+    assert (
+        [*Basket.objects.all()] == [*Basket.objects.get_queryset()] == [*Basket.objects] == [north]
+    )
+    assert Basket.objects.exists()
+    assert Basket.objects.get(pk=north.pk) == north
+    for found in (Basket, Basket.objects):
+        with pytest.raises(Http404):
+            get_object_or_404(found, pk=south.pk)
+
+
+def test_generic_views_of_django_name_those_of_the_library() -> None:
+    for view in (generic.DetailView, generic.UpdateView, generic.DeleteView):
+        with pytest.raises(AttributeError, match=r"Generic views are those of dynamo\.views"):
+            view.as_view(model=Pet)(RequestFactory().get("/"), pk="1")
 
 
 def test_a_field_of_a_form_has_the_items_of_a_page_or_a_search() -> None:
