@@ -171,7 +171,7 @@ class FormAttribute(Attribute[Value]):
         if not isinstance(value, self.value_types) or (is_bool and bool not in self.value_types):
             expected = " or ".join(kind.__name__ for kind in self.value_types)
             text = f"A value of {self.attr_name} is {expected}, not {type(value).__name__}."
-            if hasattr(value, "resolve_expression"):
+            if self.attr_type == NUMBER and hasattr(value, "resolve_expression"):
                 text += f' To count up, call change(add={{"{self.attr_name}": 1}}).'
             raise TypeError(text)
         return self.stored(value)

@@ -248,7 +248,7 @@ class Options:
 
     @property
     def parents(self) -> Never:
-        raise TypeError(
+        raise AttributeError(
             f"{self.object_name} is not a model of a relational database. For Django REST "
             "framework, derive the serializer from dynamo.rest.ModelSerializer."
         )

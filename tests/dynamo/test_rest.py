@@ -426,7 +426,7 @@ def test_a_list_of_items_is_created_without_an_idempotency_key() -> None:
 def test_a_serializer_of_the_framework_names_that_of_the_library(base: Any) -> None:
     meta = type("Meta", (), {"model": Player, "fields": "__all__"})
 
-    with pytest.raises(TypeError, match=r"from dynamo\.rest\.ModelSerializer"):
+    with pytest.raises(AttributeError, match=r"from dynamo\.rest\.ModelSerializer"):
         _ = type("Plain", (base,), {"Meta": meta})(player()).data
 
 
