@@ -161,24 +161,7 @@ OF_FAILURES = ("sign_in", "sign_in_client", "reauthentication")
 
 @pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("name", OF_FAILURES)
-def test_right_passwords_at_once_are_all_accepted(
-    ann: User, client: Client, limits: dict[str, Any], at_once: Callable[..., list[int]], name: str
-) -> None:
-    limits[name] = (TRIES, 900)
-    client.force_login(ann)
-    session = client.cookies["sessionid"].value
-
-    def answer(_number: int) -> int:
-        if name == "reauthentication":
-            return re_enter(Client(headers={"Cookie": f"sessionid={session}"}), PASSWORD)
-        return int(attempt("ann", PASSWORD).status_code)
-
-    assert at_once(answer, 3 * TRIES) == [302] * 3 * TRIES
-
-
-@pytest.mark.usefixtures("patient")
-@pytest.mark.parametrize("name", OF_FAILURES)
-def test_of_wrong_passwords_at_once_only_as_many_as_the_limit_are_checked(
+def test_right_passwords_at_once_are_all_accepted_and_of_wrong_ones_as_many_as_the_limit_checked(
     ann: User,
     client: Client,
     limits: dict[str, Any],
@@ -189,14 +172,18 @@ def test_of_wrong_passwords_at_once_only_as_many_as_the_limit_are_checked(
     limits[name] = (TRIES, 900)
     client.force_login(ann)
     session = client.cookies["sessionid"].value
+
+    def answers(password: str) -> list[int]:
+        def answer(_number: int) -> int:
+            if name == "reauthentication":
+                return re_enter(Client(headers={"Cookie": f"sessionid={session}"}), password)
+            return int(attempt("ann", password).status_code)
+
+        return sorted(at_once(answer, 3 * TRIES))
+
+    assert answers(PASSWORD) == [302] * 3 * TRIES
     hashings.clear()
-
-    def answer(_number: int) -> int:
-        if name == "reauthentication":
-            return re_enter(Client(headers={"Cookie": f"sessionid={session}"}), WRONG)
-        return int(attempt("ann").status_code)
-
-    assert sorted(at_once(answer, 3 * TRIES)) == [200] * TRIES + [429] * 2 * TRIES
+    assert answers(WRONG) == [200] * TRIES + [429] * 2 * TRIES
     assert hashings == [WRONG] * TRIES
 
 
