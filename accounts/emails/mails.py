@@ -7,6 +7,7 @@ send their words to anybody.
 """
 
 import logging
+from email.message import EmailMessage
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -38,7 +39,25 @@ _HEADERS = {"Auto-Submitted": "auto-generated"}
 #: of MAILERS, is not set. Django's default is to wait forever.
 TIMEOUT_SECONDS = 10
 
+#: The longest line of a mail, in bytes (RFC 5322).
+_LINE_BYTES = 998
+
 logger = logging.getLogger(__name__)
+
+
+class _Mail(mail.EmailMessage):
+    """A mail whose lines are sent as they are, so that a console shows a whole link.
+
+    Since Django 6.0, lines of more than 78 characters are broken and encoded otherwise.
+    """
+
+    def message(self, **options: Any) -> Any:
+        message = super().message(**options)
+        text = str(self.body)
+        longest = max(map(len, text.encode().splitlines()), default=0)
+        if isinstance(message, EmailMessage) and longest <= _LINE_BYTES:
+            message.set_content(text, cte="7bit" if text.isascii() else "8bit")
+        return message
 
 
 def deliver(kind: str, to: str, language: str | None, **context: object) -> None:
@@ -65,7 +84,7 @@ def deliver(kind: str, to: str, language: str | None, **context: object) -> None
     # A subject must be one line.
     one_line = " ".join(subject.split())
     try:
-        message = mail.EmailMessage(one_line, text, to=[deliverable_email(to)], headers=_HEADERS)
+        message = _Mail(one_line, text, to=[deliverable_email(to)], headers=_HEADERS)
         # Without a worker a page sends it, after its commit: its other requests keep their time.
         with uncounted():
             mail_connection().send_messages([message])

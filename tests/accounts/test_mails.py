@@ -227,6 +227,19 @@ def test_no_page_waits_for_a_mail_server_or_depends_on_it_and_no_mail_is_lost(
     assert len(server.taken) == 10
 
 
+@pytest.mark.parametrize(("language", "greeting"), [("en", "Hello,"), ("ja", "こんにちは。")])
+def test_a_console_shows_the_mail_as_a_person_reads_it(
+    language: str, greeting: str, settings: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sent_by(settings, backend="django.core.mail.backends.console.EmailBackend")
+    link = f"http://testserver/accounts/confirm/{'x' * 150}/"
+
+    mails.deliver("confirm", "ann@example.org", language, link=link, days=3)
+
+    shown = capsys.readouterr().out.splitlines()
+    assert {greeting, link} <= {*shown}
+
+
 @pytest.mark.parametrize(("timeout", "waits"), [(None, mails.TIMEOUT_SECONDS), (3, 3)])
 def test_a_mail_server_is_never_waited_for_without_a_bound(
     settings: Any, timeout: int | None, waits: int

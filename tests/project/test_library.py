@@ -317,7 +317,7 @@ def test_the_tests_of_the_library_pass_without_the_site(
 
 @fetches_packages
 @pytest.mark.parametrize(("python", "django"), [*VERSIONS.items()][:3])
-def test_the_pages_of_accounts_work_with_the_wheel_in_projects_without_the_site(
+def test_accounts_and_the_tutorial_work_with_the_wheel_on_each_django(
     python: str, django: str, wheel: Path, tmp_path: Path
 ) -> None:
     """In a new project, as docs/registration.md says, and in `examples/ownuser`."""
@@ -327,15 +327,20 @@ def test_the_pages_of_accounts_work_with_the_wheel_in_projects_without_the_site(
     wanted = [f"{wheel}[accounts,phone]", f"django~={django}.0", *TOOLS]
     made = new_environment(tmp_path / "venv", *others, *wanted, python=program)
     example = ROOT / "examples" / "ownuser"
-    project = copied(tmp_path, example)
-    shutil.copytree(example, project / "examples" / "ownuser")
+    copy = copied(tmp_path, example)
+    shutil.copytree(example, copy / "examples" / "ownuser")
 
-    run_tests(made, project, "tests.own_user", "not slow", "accounts")
+    run_tests(made, copy, "tests.own_user", "not slow", "accounts")
 
     made.run("django-admin", "startproject", "club", folder=tmp_path)
     append_registration(tmp_path / "club" / "club", since_61=django == "6.1")
     for command in (["check", "--fail-level=WARNING"], ["test", "--testrunner=dynamo.test.Runner"]):
         made.run("python", "manage.py", *command, folder=tmp_path / "club")
+
+    for project in CHAPTERS:
+        (tmp_path / "tutorial" / project).mkdir(parents=True)
+        told, shown = type_session(project, tmp_path / "tutorial" / project, made.programs)
+        assert shown == told
 
 
 def append_registration(package: Path, *, since_61: bool) -> None:
