@@ -24,7 +24,7 @@ commit.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partialmethod
-from typing import Any, ClassVar, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, cast
 
 from pynamodb.attributes import TTLAttribute
 from pynamodb.models import MetaModel
@@ -40,6 +40,7 @@ from dynamo.model.declarations import (
     check_meta,
 )
 from dynamo.model.keys import new_key
+from dynamo.model.managers import missing
 from dynamo.model.objects import VERSION, WRITE_ID
 from dynamo.model.orm import Habitual
 from dynamo.model.pages import Page, complete_index
@@ -143,6 +144,11 @@ class ModelMeta(MetaModel):
                 for part in index.Meta.attributes.values():
                     if isinstance(part, Reference) and part.model is None:
                         part.model = cls
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(cls, name: str) -> Never:
+            raise missing(cls.__name__, name)
 
 
 @contextmanager

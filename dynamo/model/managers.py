@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, TypeVar
 
+from django.db.models import QuerySet
+
 from dynamo.runtime.altering import AltersData
 from dynamo.runtime.threads import asynchronous, in_thread
 
@@ -115,10 +117,26 @@ class Items(Generic[M]):
 
     def _refusal(self, name: str) -> str:
         model = getattr(vars(self).get("model"), "__name__", "Model")
-        instead = _INSTEAD.get(name) or _INSTEAD.get(name.removeprefix("a")) or _PAGES
-        if name in _OF_MODELS:
-            instead = f"{{model}}.{name}(…)"
-        return f"{model}.objects has no {name!r}. Use {instead.format(model=model)}."
+        return f"{model}.objects has no {name!r}. Use {_instead_of(name, model)}."
+
+
+def _instead_of(name: str, model: str) -> str:
+    """What to use instead of a call of querysets."""
+    instead = _INSTEAD.get(name) or _INSTEAD.get(name.removeprefix("a")) or _PAGES
+    if name in _OF_MODELS:
+        instead = f"{{model}}.{name}(…)"
+    return instead.format(model=model)
+
+
+def missing(model: str, name: str) -> AttributeError:
+    """The error of a model that lacks `name`."""
+    text = f"type object {model!r} has no attribute {name!r}"
+    # Managers have these two to refuse them.
+    if hasattr(Manager, name) and name not in {"count", "filter"}:
+        text += f". Use {model}.objects.{name}(…)."
+    elif hasattr(QuerySet, name):
+        text += f". Use {_instead_of(name, model)}."
+    return AttributeError(text)
 
 
 class Manager(AltersData, Items[M]):

@@ -106,6 +106,14 @@ class Results(ResultIterator[Value]):
             make = found._map_fn
             self._map_fn = lambda item: next(model._made([item], damaged, make), None)
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Never:
+            raise AttributeError(
+                f"The items of a query or a scan have no {name!r}. Give conditions and the order "
+                "to query(…) or scan(…)."
+            )
+
     def __next__(self) -> Value:
         while (item := super().__next__()) is None:
             pass

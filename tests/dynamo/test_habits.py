@@ -629,6 +629,25 @@ def test_a_manager_of_ones_own_finds_what_its_get_queryset_returns(
             get_object_or_404(found, pk=south.pk)
 
 
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: Pet.filter(name="Tom"), r"'filter'\. Use Pet\.page\(…\)"),
+        (lambda: Pet.all(), r"'all'\. Use Pet\.objects\.all\(…\)"),
+        (lambda: Pet.first(), r"'first'\. Use Pet\.page"),
+        (lambda: Pet.bulk_create([]), r"'bulk_create'\. Use Pet\.create_many"),
+        (lambda: Pet.nonsense, "has no attribute 'nonsense'$"),
+        (lambda: Pet.scan().filter(name="Tom"), r"no 'filter'\. Give conditions"),
+        (lambda: Pet.query("1").first(), r"no 'first'\. Give conditions"),
+    ],
+)
+def test_calls_of_querysets_on_a_model_or_its_results_name_the_right_one(
+    call: Callable[[], Any], said: str
+) -> None:
+    with pytest.raises(AttributeError, match=said):
+        call()
+
+
 def test_generic_views_of_django_name_those_of_the_library() -> None:
     for view in (generic.DetailView, generic.UpdateView, generic.DeleteView):
         with pytest.raises(AttributeError, match=r"Generic views are those of dynamo\.views"):
