@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,7 +16,8 @@ from locks import Lock
 from outbox import steps
 from outbox.exceptions import NotFailed
 from outbox.framework import task_backends
-from outbox.models import TaskItem
+from outbox.management import base
+from outbox.models import TaskItem, now
 from outbox.worker import Worker
 from tests.commands import run
 from tests.outbox import functions
@@ -137,6 +139,20 @@ def test_only_a_failed_task_is_restarted_or_discarded_and_only_once(
         write.commit()
     with pytest.raises(NotFailed):
         operation(result.id)
+
+
+def test_checktasks_names_what_has_waited_for_five_minutes_and_no_worker_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waiting = note.enqueue(1)
+    assert steps.claim(steps.find(note.enqueue(2).id), Lock("w").acquire())
+    assert run("checktasks")[2] == 0
+
+    monkeypatch.setattr(base, "now", lambda: now() + timedelta(minutes=5, seconds=1))
+
+    [found] = printed("checktasks")
+    assert {kind: ids for kind, ids in found.items() if ids} == {"waiting": [waiting.id]}
+    assert run("checktasks")[2] == 1
 
 
 def test_checktasks_names_what_is_wrong(

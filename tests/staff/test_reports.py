@@ -248,8 +248,12 @@ def test_the_report_of_invoices_has_a_gap_and_a_state_without_its_credit_note() 
 
 def test_statistics_count_accounts_counters_locks_and_uploads(requests_sent: Requests) -> None:
     client = let_in(make_staff())
+    let_in(make_staff())
     bob = make_user()
     issued(bob.pk)
+    for user in (bob, make_user()):
+        confirmed_at = "2026-01-02T03:04:05.000000+0000"
+        set_stored(user, isActive={"BOOL": False}, emailConfirmedAt=confirmed_at)
     next_values(2, "tickets")
     Lock("nightly", lease_seconds=600, owner="worker-7").acquire()
     claim_once("import")
@@ -259,8 +263,8 @@ def test_statistics_count_accounts_counters_locks_and_uploads(requests_sent: Req
 
     found = found_by("statistics")
 
-    assert [len(found["accounts"].pop(name)) for name in ("newest", "days")] == [2, 30]
-    counts = {"all": 2, "inactive": 0, "staff": 1, "confirmed": 0, "present": 1}
+    assert [len(found["accounts"].pop(name)) for name in ("newest", "days")] == [4, 30]
+    counts = {"all": 4, "inactive": 2, "staff": 2, "confirmed": 2, "present": 2}
     assert found["accounts"] == counts
     assert found["counters"]["shown"] == [{"name": "tickets", "value": 2}]
     assert [name["name"] for name in found["locks"]["shown"]] == ["nightly", "import"]
@@ -271,12 +275,12 @@ def test_statistics_count_accounts_counters_locks_and_uploads(requests_sent: Req
     for part in (
         *("Series of invoices1", "Numbers given out1", "tickets2", "nightly worker-7", "import"),
         *("Stored 1 1.0 KB", "s3://b/late"),
-        "Sign-ups per day, the last 30 days (UTC): 2 in total",
+        "Sign-ups per day, the last 30 days (UTC): 4 in total",
     ):
         assert part in text, part
     chart = response.content.decode()
-    assert ('viewBox="0 0 30 2"' in chart, chart.count("<rect ")) == (True, 1)
-    assert '<rect x="29.15" width="0.7" height="2"' in chart
+    assert ('viewBox="0 0 30 4"' in chart, chart.count("<rect ")) == (True, 1)
+    assert '<rect x="29.15" width="0.7" height="4"' in chart
 
 
 def test_statistics_say_whether_a_process_works_on_the_oldest_unfinished_upload() -> None:
