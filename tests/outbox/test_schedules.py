@@ -52,16 +52,15 @@ def test_a_schedule_begins_with_its_next_time_and_runs_a_missed_one_once(
     assert CALLS == [["report"]] * 3
 
 
-def test_a_schedule_that_is_not_due_delays_no_other(
-    at: At, backend: dict[str, Any], run_tasks: RunTasks
-) -> None:
+def test_a_schedule_that_is_not_due_delays_no_other(at: At, run_tasks: RunTasks) -> None:
     hourly = NIGHTLY | {"cron": "0 * * * *", "args": ["hourly"]}
-    backend["SCHEDULE"] = {"nightly": NIGHTLY, "hourly": hourly}
+    worker = Schedules("default", {"nightly": NIGHTLY, "hourly": hourly})
 
     for time in ("2026-11-27 10:30", "2026-11-27 11:00"):
         at(time)
-        run_tasks()
+        worker.enqueue_due()
 
+    run_tasks()
     assert CALLS == [["hourly"]]
 
 
