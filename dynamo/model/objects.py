@@ -206,11 +206,11 @@ class ItemObject(Keyed):
             TypeError: not an attribute that can be given a value, or not its type.
             ValueError: None for a required attribute.
         """
-        if unknown := self._unknown(values):
-            raise TypeError(unknown)
         wire: dict[str, Typed | None] = {}
         attributes = self.get_attributes()
         for name, value in values.items():
+            if name not in attributes:
+                raise TypeError(self._unknown(values))
             attribute = attributes[name]
             if removals and attribute.attr_name in self._fixed:
                 raise TypeError(f"The {name} of an item cannot be changed.")

@@ -57,13 +57,13 @@ def typed_value(attribute: Attribute[Any], value: object) -> Typed | None:
     stored = None if value is None else attribute.serialize(value)
     if stored is None:
         return None
+    typed = as_typed(attribute.attr_type, stored)
+    if isinstance(attribute, FormAttribute):
+        return typed  # those of the library write one form only
     if isinstance(attribute, JSONAttribute):
         # PynamoDB's attribute writes NaN, which is not JSON.
         json.loads(stored, parse_constant=number_text)
-    kind = attribute.attr_type
-    typed = as_typed(kind, stored)
-    # Attributes of the library have one form only.
-    return typed if isinstance(attribute, FormAttribute) else canonical(typed)
+    return canonical(typed)
 
 
 def as_typed(kind: str, value: object) -> Typed:
