@@ -139,6 +139,8 @@ class Transaction(AltersData):
         self._places: dict[tuple[object, ...], int] = {}
         self._on_commit: list[tuple[object, OnCommit]] = []
         self._is_committed = False
+        #: Whether it may be done: then it can be sent again, with the same writes.
+        self._is_sent = False
         #: Set by a refused commit, in the order of the writes.
         self.refusals: list[Refusal] = []
 
@@ -181,12 +183,12 @@ class Transaction(AltersData):
         """Add writes that were made before.
 
         Raises:
-            TypeError: it is committed.
+            TypeError: it is or may be committed.
             ValueError: two of them write the same item of a model, and cannot become one write.
                 None of `writes` is added.
         """
-        if self._is_committed:
-            raise TypeError("This transaction was committed already. Open another one.")
+        if self._is_committed or self._is_sent:
+            raise TypeError("This transaction was sent already. Open another one.")
         added = [*self._writes]
         places = {**self._places}
         for write in writes:
@@ -252,6 +254,7 @@ class Transaction(AltersData):
                 break
             except Unavailable as unavailable:
                 if unavailable.maybe_written:
+                    self._is_sent = True
                     for write in writes:
                         write.note_unanswered()
                 raise

@@ -27,6 +27,7 @@ from dynamo import (
     Taken,
     TextAttribute,
     Transaction,
+    Unavailable,
     Unique,
     casefolded,
 )
@@ -446,7 +447,7 @@ def test_a_transaction_is_committed_once_and_takes_no_writes_afterwards(
         lambda: Parcel.create(name="late", write=write),
         lambda: member.require(write=write),
     ):
-        with pytest.raises(TypeError, match="committed already"):
+        with pytest.raises(TypeError, match="sent already"):
             late()
     ended = Transaction()
     parcel = Parcel.create(name="once", write=ended)
@@ -455,6 +456,27 @@ def test_a_transaction_is_committed_once_and_takes_no_writes_afterwards(
     with ended:
         pass
     assert [*Parcel.scan()] == []
+
+
+def test_a_transaction_that_may_be_done_takes_no_writes_but_can_be_sent_again(
+    proxy: FaultProxy, impatient: float
+) -> None:
+    member, other = ann(), bob()
+    write = Transaction()
+    member.change(card="A", write=write)
+    Parcel.create(name="once", write=write)
+    proxy.plan("TransactWriteItems", DropReply(), times=100)
+    with pytest.raises(Unavailable):
+        write.commit()
+    proxy.forget()
+
+    # It was done, so this would count as done as well.
+    with pytest.raises(TypeError, match="sent already"):
+        other.change(card="B", write=write)
+    write.commit()
+
+    assert (Member.get(member.pk).card, Member.get(other.pk).card) == ("A", None)
+    assert [item.name for item in Parcel.scan()] == ["once"]
 
 
 def test_a_transaction_that_was_not_committed_can_be_sent_again() -> None:
