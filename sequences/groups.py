@@ -76,13 +76,12 @@ class Unnumbered:
         """
         if is_before(self.order, head.last):
             return True
-        own = type(self.item).table()
-        series = {"S": self.item.series}
         for request in (write.request for write in self.also):
-            key = request.get("Key") or request["Item"]
-            is_ours = request["TableName"] == own and key["series"] == series
-            if is_ours and Decimal(key["number"]["N"]) > head.number:
-                return True
+            if request["TableName"] == type(self.item).table():
+                key = request.get("Key") or request["Item"]
+                is_ours = key["series"] == {"S": self.item.series}
+                if is_ours and Decimal(key["number"]["N"]) > head.number:
+                    return True
         return False
 
 
@@ -146,6 +145,7 @@ class Group:
 
     def __init__(self, model: Model, series: str, head: Head, callers: list[ItemCaller]) -> None:
         self._model = model
+        self._table = model.table()
         self._series = series
         self._head = head
         self._numbered = list(enumerate(callers, head.number + 1))
@@ -185,7 +185,7 @@ class Group:
         return True
 
     def _put(self, item: Item, about: object, refused: Exception) -> Write:
-        request = {"TableName": self._model.table(), "Item": item}
+        request = {"TableName": self._table, "Item": item}
         absent = conditional(request, "attribute_not_exists(series)")
         return Write(about, "Put", absent, refused)
 
