@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from django.conf import settings
+from django.conf.global_settings import PASSWORD_HASHERS
 
 #: How often people may try, as `10/15m`; None: no limit. The names are those of `ACCOUNTS_LIMITS`.
 LIMITS = {
@@ -82,6 +83,10 @@ OF_DJANGO: dict[str, Any] = {
     "AUTHENTICATION_BACKENDS": ["accounts.backends.AccountBackend"],
     "CACHES": {"default": {"BACKEND": "dynamo.cache.DynamoCache"}},
     "CSRF_FAILURE_VIEW": "accounts.pages.account.csrf_failure",
+    "PASSWORD_HASHERS": [
+        "dynamo.auth.passwords.Argon2idHasher",
+        *(name for name in PASSWORD_HASHERS if not name.endswith(".Argon2PasswordHasher")),
+    ],
     "SESSION_ENGINE": "dynamo.sessions",
 }
 

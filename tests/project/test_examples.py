@@ -30,6 +30,17 @@ def test_the_checks_find_nothing_and_the_tests_pass(project: str, tmp_path: Path
         assert ended.returncode == 0, ended.stderr
 
 
+def test_new_passwords_get_argon2id_without_a_setting() -> None:
+    hashed = "from dynamo.auth import make_password; print(make_password('correct horse battery'))"
+    env = clean_environment(PATH=os.environ["PATH"], PYTHONPATH=str(ROOT))
+
+    ended = fork_server.run(
+        "manage.py", "shell", "-c", hashed, env=env, folder=EXAMPLES / "registration"
+    )
+
+    assert "argon2$argon2id$v=19$m=19456,t=2,p=1$" in ended.stdout, ended.stderr
+
+
 def lines(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip()]
 
