@@ -17,6 +17,7 @@ from outbox import steps
 from outbox.exceptions import NotFailed
 from outbox.framework import task_backends
 from outbox.management import base
+from outbox.management.commands import checktasks
 from outbox.models import TaskItem, now
 from outbox.worker import Worker
 from tests.commands import run
@@ -153,6 +154,18 @@ def test_checktasks_names_what_has_waited_for_five_minutes_and_no_worker_runs(
     [found] = printed("checktasks")
     assert {kind: ids for kind, ids in found.items() if ids} == {"waiting": [waiting.id]}
     assert run("checktasks")[2] == 1
+
+
+def test_checktasks_names_a_task_whose_killed_worker_left_its_lock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs = note.enqueue(1)
+    assert steps.claim(steps.find(runs.id), Lock("w").acquire())
+    assert run("checktasks")[2] == 0
+
+    monkeypatch.setattr(checktasks, "now", lambda: now() + timedelta(minutes=6))
+
+    assert printed("checktasks")[0]["stuck"] == [runs.id]
 
 
 def test_checktasks_names_what_is_wrong(

@@ -14,6 +14,7 @@ from pytest_django import Settings
 
 from dynamo import Transaction
 from dynamo.signals import serving
+from locks import Lock
 from outbox import backend as backend_module, serverless, steps
 from outbox.backend import TaskBackend
 from outbox.framework import base
@@ -113,6 +114,12 @@ def test_check_and_a_log_line_say_that_tasks_wait_and_nothing_runs_them(
     with caplog.at_level(logging.WARNING, backend_module.__name__):
         note.enqueue()
         wait_until(lambda: "Does manage.py runtasks run?" in caplog.text)
+    # Also if a task is in front that a worker runs, or ran when it was killed.
+    first = steps.find(note.using(priority=100).enqueue().id)
+    lease = Lock("killed").acquire()
+    assert steps.claim(first, lease)
+    assert "outbox.W001" in warnings()
+    lease.release(remove=True)
     looks_at = TaskBackend._looks_at
     note.enqueue()
     assert TaskBackend._looks_at == looks_at

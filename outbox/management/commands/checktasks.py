@@ -2,6 +2,7 @@
 
 import json
 import sys
+from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -12,7 +13,7 @@ from locks.registry import look
 from outbox.exceptions import UnknownTask
 from outbox.framework import InvalidTask, base
 from outbox.management.base import as_json
-from outbox.models import TaskItem
+from outbox.models import TaskItem, now
 from outbox.steps import LONG_SECONDS, task_of
 from outbox.worker import stored_tasks
 
@@ -51,10 +52,13 @@ def _faults(item: TaskItem) -> list[str]:
     elif item.lease is None and as_json(item)["seconds"] > LONG_SECONDS:
         faults.append("waiting")
     elif item.lease is not None:
+        # Its worker is gone, and no other one has noticed it. Clocks may differ by minutes.
+        at = now() - timedelta(seconds=LONG_SECONDS)
         try:
-            look(item.lease)
+            is_gone = look(item.lease).is_silent(at)
         except UnknownLock:
-            # Its worker is gone, and no other one has noticed it.
+            is_gone = True
+        if is_gone:
             faults.append("stuck")
     try:
         task_of(item)
