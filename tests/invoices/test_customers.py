@@ -179,6 +179,7 @@ def test_a_vat_id_is_stored_as_its_country_writes_it(client: Client, ann: User) 
         ("e", "GB", "xi 980 7806 84", "XI980780684"),
         ("f", "US", "12-3456789", "12-3456789"),
         ("g", "", "on request", "on request"),
+        ("h", "", "xi 980 7806 84", "XI980780684"),
     ):
         party = {"name": name, "country": country, "vat_id": vat_id}
         client.post(BOOK + "new/", party | {"request_id": CustomerForm.new_request_id()})

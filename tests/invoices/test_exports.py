@@ -28,6 +28,25 @@ def rows_of(*invoices: Invoice, ending: str = "csv") -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
+DOCUMENT = (
+    "number,date,type,credits,status,customer,customer number,customer country,customer VAT ID,"
+    "currency,"
+)
+HEADINGS = {
+    "csv": "number,date,status,customer,currency,net,vat,gross,void reason,state,paid on,due date",
+    "lines.csv": f"{DOCUMENT}line,description,quantity,unit price,tax category,VAT rate,net,unit",
+    "bookings.csv": f"{DOCUMENT}supplied from,supplied to,due date,tax category,VAT rate,net,VAT,"
+    "gross",
+}
+
+
+@pytest.mark.parametrize(("ending", "headings"), HEADINGS.items(), ids=HEADINGS)
+def test_the_columns_of_a_table_stay_and_new_ones_come_last(ending: str, headings: str) -> None:
+    [row] = rows_of(an_invoice(a_line()), ending=ending)
+
+    assert ",".join(row).startswith(headings)
+
+
 def test_a_table_has_a_row_for_each_invoice() -> None:
     issued = an_invoice(a_line("1.5", "100"), a_line("-1", "1000", "7"))
 
