@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pynamodb.attributes import Attribute, JSONAttribute
 
-from dynamo.wire.attributes import FormAttribute, number_text
+from dynamo.wire.attributes import FormAttribute, TextAttribute, number_text
 from dynamo.wire.types import Item, Typed
 
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
@@ -35,6 +35,8 @@ def as_written(attribute: Attribute[Any], typed: Typed) -> Typed:
     Raises:
         ValueError: it is not a value of the attribute.
     """
+    if isinstance(attribute, TextAttribute):
+        return typed  # a text has one form
     try:
         return typed_value(attribute, value_of(attribute, typed)) or {}
     except UNUSABLE as error:
