@@ -1,6 +1,7 @@
 """Every operation works on counters and invoices of released versions."""
 
 import json
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -10,6 +11,13 @@ import pytest
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Draft
 from invoices.exceptions import AlreadyVoided, InvoiceRequestReused
+from invoices.store.customers import (
+    add_customer,
+    all_customers,
+    change_customer,
+    delete_address_book,
+    list_customers,
+)
 from invoices.store.issuing import issue_invoice
 from invoices.store.lists import all_invoices, list_invoices
 from invoices.store.records import find_invoice, find_record
@@ -29,6 +37,7 @@ FIRST = draft(
     ),
     note="Thanks",
 )
+CUSTOMER = Customer("Müller & Co", "Side Street 2", vat_id="DE136695976", country="DE", number="1")
 LABELS = [f"2026-00000{number}" for number in (1, 2, 3)]
 
 
@@ -100,6 +109,16 @@ def test_an_invoice_is_credited_and_marked_as_paid(stored: Stored, account: str)
     assert (note.totals.net, note.totals.gross) == (-first.totals.net, -first.totals.gross)
     standings = [invoice.standing for invoice in list_invoices(account, 2026).invoices]
     assert standings[-3:] == ["credited", "voided", "credited"]
+
+
+def test_the_address_book_is_read_changed_and_deleted(stored: Stored, account: str) -> None:
+    assert [*all_customers(account)] == [CUSTOMER]
+    item = add_customer(account, CUSTOMER, request_id="form of a customer")
+    change_customer(item, replace(CUSTOMER, name="Meier"))
+
+    assert [found.name for found in list_customers(account, "mei").customers] == ["Meier"]
+    delete_address_book(account)
+    assert [*all_customers(account)] == []
 
 
 def test_the_commands_read_what_is_stored(stored: Stored, account: str, tmp_path: Path) -> None:

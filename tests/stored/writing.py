@@ -26,6 +26,7 @@ from dynamo.client.sending import send
 from dynamo.wire.types import Item
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer
+from invoices.store.customers import add_customer
 from invoices.store.settlement import void
 from invoices.tasks import delete_address_book
 from locks import Lock, claim_once
@@ -43,7 +44,7 @@ from tests.session_maps import begun
 from tests.staff.scenes import acting, do, make_staff
 from tests.stored.releases import FOLDER
 from tests.stored.test_library import VALUES
-from tests.stored.test_numbers import FIRST
+from tests.stored.test_numbers import CUSTOMER, FIRST
 from tests.uploads.samples import Uploaded, file_of
 from tests.uploads.test_stored_rows import BEGUN, DONE
 from uploads import claims
@@ -164,6 +165,7 @@ def write_numbers(account: str) -> None:
     japanese = {"customer": Customer("株式会社", "Side Street 2"), "currency": "JPY"}
     issued(account, request_id="second form", language="ja", day=later, lines=(work,), **japanese)
     void(account, "2026-000002", "Wrong customer")
+    add_customer(account, CUSTOMER, request_id="form of a customer")
     issued(account, customer=Customer("Carl", "Side Street 2"), day=later, lines=FIRST.lines[:1])
 
 
