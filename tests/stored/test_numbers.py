@@ -10,7 +10,7 @@ import pytest
 
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Draft
-from invoices.exceptions import AlreadyVoided, InvoiceRequestReused
+from invoices.exceptions import AlreadyCredited, AlreadyVoided, InvoiceRequestReused
 from invoices.store.customers import (
     add_customer,
     all_customers,
@@ -38,6 +38,7 @@ FIRST = draft(
     note="Thanks",
 )
 CUSTOMER = Customer("Müller & Co", "Side Street 2", vat_id="DE136695976", country="DE", number="1")
+PAID_ON = date(2026, 3, 20)
 LABELS = [f"2026-00000{number}" for number in (1, 2, 3)]
 
 
@@ -111,6 +112,19 @@ def test_an_invoice_is_credited_and_marked_as_paid(stored: Stored, account: str)
     assert standings[-3:] == ["credited", "voided", "credited"]
 
 
+def test_a_paid_and_a_credited_invoice_and_the_credit_note_are_so_still(stored: Stored) -> None:
+    account = stored.pk("hal")
+
+    records = [find_record(account, label) for label in LABELS]
+    assert [record.standing for record in records] == ["paid", "credited", "credit_note"]
+    assert (records[0].state.paid_on, records[1].credit_note) == (PAID_ON, "2026-000003")
+    with pytest.raises(AlreadyCredited):
+        void(account, "2026-000002", "Wrong")
+    mark_unpaid(account, "2026-000001", PAID_ON)
+    void(account, "2026-000001", "Wrong")
+    assert find_record(account, "2026-000001").standing == "voided"
+
+
 def test_the_address_book_is_read_changed_and_deleted(stored: Stored, account: str) -> None:
     assert [*all_customers(account)] == [CUSTOMER]
     item = add_customer(account, CUSTOMER, request_id="form of a customer")
@@ -126,5 +140,5 @@ def test_the_commands_read_what_is_stored(stored: Stored, account: str, tmp_path
         out, err, code = run("showinvoice", "--user", account, number, "--json")
         assert (json.loads(out)["number"], err, code) == (number, "", 0)
         assert run("invoicepdf", "--user", account, number, "-o", f"{tmp_path}/{number}")[2] == 0
-    out, err, code = run("checkinvoices", "--json")
+    out, err, code = run("checkinvoices", "--user", account, "--json")
     assert (json.loads(out)["issued"], json.loads(out)["voided"], code) == (2, 1, 0)

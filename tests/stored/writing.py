@@ -27,7 +27,7 @@ from dynamo.wire.types import Item
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer
 from invoices.store.customers import add_customer
-from invoices.store.settlement import void
+from invoices.store.settlement import credit, mark_paid, void
 from invoices.tasks import delete_address_book
 from locks import Lock, claim_once
 from locks.registry import look
@@ -44,7 +44,7 @@ from tests.session_maps import begun
 from tests.staff.scenes import acting, do, make_staff
 from tests.stored.releases import FOLDER
 from tests.stored.test_library import VALUES
-from tests.stored.test_numbers import CUSTOMER, FIRST
+from tests.stored.test_numbers import CUSTOMER, FIRST, PAID_ON
 from tests.uploads.samples import Uploaded, file_of
 from tests.uploads.test_stored_rows import BEGUN, DONE
 from uploads import claims
@@ -63,6 +63,7 @@ def test_items_of_each_kind_are_written(
     about["tasks"] = write_tasks(about["accounts"]["Ann.Müller"], worker)
     write_locks()
     write_numbers(about["accounts"]["Ann.Müller"])
+    write_settled(about["accounts"]["hal"])
     write_uploads(s3, tmp_path)
     for name, value in VALUES.items():
         cache.set(name, value, timeout=None if name == "number" else 3600)
@@ -167,6 +168,13 @@ def write_numbers(account: str) -> None:
     void(account, "2026-000002", "Wrong customer")
     add_customer(account, CUSTOMER, request_id="form of a customer")
     issued(account, customer=Customer("Carl", "Side Street 2"), day=later, lines=FIRST.lines[:1])
+
+
+def write_settled(account: str) -> None:
+    for _invoice in range(2):
+        issued(account)
+    mark_paid(account, "2026-000001", PAID_ON)
+    credit(account, "2026-000002", "Returned")
 
 
 def write_uploads(s3: Any, folder: Path) -> None:
