@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import django
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -29,6 +30,9 @@ DOCS = ROOT / "docs"
 SIZE = {"width": 800, "height": 560}
 #: Cheap, as in the other tests.
 MD5 = '\nPASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]\n'
+#: As the page says; since Django 6.1, `startproject` sets MAILERS.
+CONSOLE = '\nEMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"\n'
+MAILS = "" if django.VERSION >= (6, 1) else CONSOLE
 
 Take = Callable[[Page, str], None]
 
@@ -66,7 +70,7 @@ def new_project(folder: Path, engine: str) -> Iterator[tuple[str, Path]]:
     )
     address = f"127.0.0.1:{free_port()}"
     with (folder / "club" / "settings.py").open("a") as settings:
-        settings.write(PAGE["club/settings.py"] + MD5)
+        settings.write(PAGE["club/settings.py"] + MAILS + MD5)
         settings.write(f'ACCOUNTS_SITE_ORIGIN = "http://{address}"\n')
     (folder / "club" / "urls.py").write_text(PAGE["club/urls.py"])
     subprocess.run(command("manage.py", "createtables", "-v0"), cwd=folder, env=env, check=True)
