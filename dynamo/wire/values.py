@@ -35,8 +35,8 @@ def as_written(attribute: Attribute[Any], typed: Typed) -> Typed:
     Raises:
         ValueError: it is not a value of the attribute.
     """
-    if isinstance(attribute, TextAttribute):
-        return typed  # a text has one form
+    if type(attribute) is TextAttribute:
+        return typed  # a text has one form; a subclass may store another one
     try:
         return typed_value(attribute, value_of(attribute, typed)) or {}
     except UNUSABLE as error:

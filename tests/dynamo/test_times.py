@@ -51,6 +51,20 @@ class Orbit(Model):
     unique_call = Unique("call")
 
 
+class CapitalsAttribute(TextAttribute):
+    def stored(self, value: str) -> str:
+        return value.upper()
+
+
+class Rocket(Model):
+    class Meta:
+        table_name = "tests-rockets"
+
+    code = CapitalsAttribute()
+
+    unique_code = Unique("code")
+
+
 def foreign(text: str) -> Launch:
     """An item whose time another program has written as `text`."""
     launch = Launch.create(at=AT)
@@ -123,3 +137,12 @@ def test_an_item_whose_key_another_program_wrote_is_changed_and_deleted_under_th
 
     assert list(Orbit.scan()) == []
     Orbit.create(ship="b", at=AT, call="X1")
+
+
+def test_a_text_that_another_program_wrote_in_another_form_is_freed_as_ours() -> None:
+    rocket = Rocket.create(code="v-2")
+    overwrite(rocket, code={"S": "v-2"})
+
+    Rocket.get(rocket.pk).delete()
+
+    assert Rocket.create(code="V-2").code == "V-2"
