@@ -50,10 +50,18 @@ def model_of(kind: Any) -> Any:
     return Measure
 
 
-MODELS = [model_of(item) for item in (IntegerAttribute, DecimalAttribute, pynamodb.NumberAttribute)]
+class ExponentAttribute(DecimalAttribute):
+    """One of a project's own, which writes another spelling."""
+
+    def stored(self, value: Decimal | int) -> str:
+        return f"{super().stored(value)}E0"
+
+
+KINDS = [IntegerAttribute, DecimalAttribute, pynamodb.NumberAttribute, ExponentAttribute]
+MODELS = [model_of(item) for item in KINDS]
 EXACT = MODELS[1]
 #: By the attributes of `Jar`.
-NUMBERS = dict(zip(["whole", "exact", "rough"], MODELS, strict=True))
+NUMBERS = dict(zip(["whole", "exact", "rough"], MODELS[:3], strict=True))
 FORMS = {model: modelform_factory(model, fields=["place", "value"]) for model in MODELS}
 
 
