@@ -52,7 +52,7 @@ $(COMPILED): $(shell find tests -name '*.py') | $(INSTALLED)
 # Builds the wheel, installs it with pip into empty environments, runs the tutorial there, and the tests
 # of the library on each Python of this machine. Builds and starts the site as its container does.
 test-library: install ## test the wheel in empty environments, on each Python that is here
-	$(BIN)/pytest tests/project/test_library.py tests/project/test_containers.py
+	$(BIN)/pytest -m "not stress" tests/project/test_library.py tests/project/test_containers.py
 
 # The zips of the AWS Lambda function; needs no compiler. See docs/lambda.md.
 lambda: install ## write the zips of the AWS Lambda function into dist/
