@@ -23,8 +23,8 @@ Everything else is the framework's. The write decides what is refused:
     422                the `Idempotency-Key` made an item before, with other values
     503, Retry-After   DynamoDB gave no answer in time
 
-Each item has an `ETag`, which each write changes. Of two deletions with the same `If-Match`, one is
-a 412. A `POST` with an `Idempotency-Key` creates one item, however
+Each item has an `ETag`, which each write changes. Of two deletions with the same `If-Match`, one
+succeeds; the other is a 404 or a 412. A `POST` with an `Idempotency-Key` creates one item, however
 often it is sent; the keys of two users are different.
 
 Throttles count exactly, in the cache:

@@ -139,8 +139,8 @@ class Transaction(AltersData):
         self._places: dict[tuple[object, ...], int] = {}
         self._on_commit: list[tuple[object, OnCommit]] = []
         self._is_committed = False
-        #: Whether it may be done: then it can be sent again, with the same writes.
-        self._is_sent = False
+        #: A commit got no answer. It can be repeated, with the same writes.
+        self._may_be_committed = False
         #: Set by a refused commit, in the order of the writes.
         self.refusals: list[Refusal] = []
 
@@ -187,7 +187,7 @@ class Transaction(AltersData):
             ValueError: two of them write the same item of a model, and cannot become one write.
                 None of `writes` is added.
         """
-        if self._is_committed or self._is_sent:
+        if self._is_committed or self._may_be_committed:
             raise TypeError("This transaction was sent already. Open another one.")
         added = [*self._writes]
         places = {**self._places}
@@ -254,7 +254,7 @@ class Transaction(AltersData):
                 break
             except Unavailable as unavailable:
                 if unavailable.maybe_written:
-                    self._is_sent = True
+                    self._may_be_committed = True
                     for write in writes:
                         write.note_unanswered()
                 raise

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pynamodb.attributes import Attribute, JSONAttribute
 
-from dynamo.wire.attributes import FormAttribute, TextAttribute, number_text
+from dynamo.wire.attributes import TextAttribute, number_text
 from dynamo.wire.types import Item, Typed
 
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
@@ -59,13 +59,10 @@ def typed_value(attribute: Attribute[Any], value: object) -> Typed | None:
     stored = None if value is None else attribute.serialize(value)
     if stored is None:
         return None
-    typed = as_typed(attribute.attr_type, stored)
-    if isinstance(attribute, FormAttribute):
-        return typed  # those of the library write one form only
     if isinstance(attribute, JSONAttribute):
         # PynamoDB's attribute writes NaN, which is not JSON.
         json.loads(stored, parse_constant=number_text)
-    return canonical(typed)
+    return canonical(as_typed(attribute.attr_type, stored))
 
 
 def as_typed(kind: str, value: object) -> Typed:
