@@ -47,7 +47,7 @@ _NEAR_MS = 10_000
 #: How often a slot is tried for while windows end or are cleared.
 _ATTEMPTS = 8
 
-#: How many attempts may wait for a slot in a process; `project.middleware` has places for 64 more.
+#: How many attempts may wait for a slot in a process. Other pages need threads of the server, too.
 MOST_WAITING = 32
 #: How long a caller waits before it reads its window again. Each further wait is this much longer.
 _LOOK_SECONDS = 0.05

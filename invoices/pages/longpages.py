@@ -19,7 +19,8 @@ from dynamo.runtime.processes import PerProcess
 AT_ONCE = 16
 #: How many pages of an account may wait for its first one: a person opens a few in tabs.
 MOST_WAITING = 5
-#: How many pages of all accounts may wait; `project.middleware` has places for 48 more.
+#: How many pages of all accounts may wait, a third of those for which `project.middleware` has
+#: places.
 MOST_WAITING_IN_ALL = 32
 
 _gate = PerProcess(
