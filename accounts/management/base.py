@@ -21,19 +21,19 @@ _SHOWN_LAST = ("is_active", "is_staff", "date_joined", "last_login")
 class UserCommand(DynamoCommand):
     """A command on one account, WHO. Subclasses name an operation, or override `act`."""
 
-    #: It gets the account and the texts of the further `arguments`.
+    #: It gets the account and the texts of the further `arguments`, which have a help each.
     operation: ClassVar[Callable[..., object]]
-    arguments: tuple[str, ...] = ()
+    arguments: tuple[tuple[str, str], ...] = ()
     #: Further options without a value, and their help.
-    flags: tuple[tuple[str, str | None], ...] = ()
+    flags: tuple[tuple[str, str], ...] = ()
     #: What to print afterwards, of the account as it then is.
     said = ""
 
     def add_arguments(self, parser: CommandParser) -> None:
         who = "its email address or primary key, or its username if accounts have one"
         parser.add_argument("who", metavar="WHO", help=who)
-        for name in self.arguments:
-            parser.add_argument(name.lower(), metavar=name)
+        for name, help_text in self.arguments:
+            parser.add_argument(name.lower(), metavar=name, help=help_text)
         for name, help_text in self.flags:
             parser.add_argument(name, action="store_true", help=help_text)
 
@@ -42,7 +42,7 @@ class UserCommand(DynamoCommand):
 
     def act(self, user: AbstractAccount, **options: Any) -> str:
         """Call the operation. Returns what to print."""
-        type(self).operation(user, *(options[name.lower()] for name in self.arguments))
+        type(self).operation(user, *(options[name.lower()] for name, _help in self.arguments))
         return self.said.format(user=user)
 
 

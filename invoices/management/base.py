@@ -24,9 +24,9 @@ from invoices.store.records import Record, find_invoice
 #: The arguments that more than one command takes.
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "number": {"metavar": "NUMBER", "help": "such as 2026-000042"},
-    "--reason": {"required": True},
+    "--reason": {"required": True, "help": "stored with the document"},
     "--request-id": {"help": "repeated with the same id, the command has its effect once"},
-    "--json": {"action": "store_true"},
+    "--json": {"action": "store_true", "help": "print JSON, one object per line"},
 }
 
 

@@ -5,5 +5,5 @@ from accounts.services import change_email
 class Command(UserCommand):
     help = "Change an account's email address."
     operation = staticmethod(change_email)
-    arguments = ("EMAIL",)
+    arguments = (("EMAIL", "the new address, which is not confirmed"),)
     said = "{user} has the email address {user.email}."

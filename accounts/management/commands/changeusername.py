@@ -5,5 +5,5 @@ from accounts.services import change_username
 class Command(UserCommand):
     help = "Change an account's username."
     operation = staticmethod(change_username)
-    arguments = ("NAME",)
+    arguments = (("NAME", "the new username"),)
     said = "{user.email} has the username {user.username}."

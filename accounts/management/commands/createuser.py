@@ -22,7 +22,7 @@ class Command(DynamoCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         for name, field in AccountForm().fields.items():
             option = f"--{name.replace('_', '-')}"
-            parser.add_argument(option, required=field.required, default="")
+            parser.add_argument(option, required=field.required, default="", help=str(field.label))
         # Without a terminal, the command cannot ask for the password.
         source = parser.add_mutually_exclusive_group(required=not sys.stdin.isatty())
         source.add_argument(
@@ -38,7 +38,7 @@ class Command(DynamoCommand):
         parser.add_argument(
             "--request-id", help="names this registration, so that a repetition creates nothing"
         )
-        parser.add_argument("--json", action="store_true")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: object, **options: Any) -> str:
         if not is_text(options["request_id"] or ""):

@@ -6,7 +6,7 @@ from accounts.models import AbstractAccount
 
 class Command(UserCommand):
     help = "Show an account, without its password hash."
-    flags = (("--json", None),)
+    flags = (("--json", "print one JSON object"),)
 
     def act(self, user: AbstractAccount, **options: Any) -> str:
         return as_json(user) if options["json"] else as_lines(user)

@@ -10,7 +10,9 @@ class Command(DynamoCommand):
     requires_system_checks = ()  # a check of the tables would start the engine
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("action", choices=["start", "stop", "status"])
+        parser.add_argument(
+            "action", choices=["start", "stop", "status"], help="status fails if it does not run"
+        )
 
     def handle(self, *args: object, action: str, **options: object) -> None:
         if not settings.DYNAMODB_LOCAL:

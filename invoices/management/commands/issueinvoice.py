@@ -25,7 +25,6 @@ from invoices.store.sellers import check_seller, is_named, profile_of, seller_of
 
 _SHORT = {"customer_name": "customer", "customer_address": "address"}
 _OPTIONS = {name: f"--{_SHORT.get(name, name).replace('_', '-')}" for name in TYPED_FIELDS}
-_HELP = {"customer_address": "the customer's address"}
 # `--line` has these. Other fields of a line keep their defaults.
 _LINE_FIELDS = fields_of(Line)[:4]
 
@@ -41,8 +40,16 @@ class Command(InvoiceCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         for name, field in TYPED_FIELDS.items():
+            told = f"{field.label}, default {field.initial}" if field.initial else str(field.label)
             if isinstance(field, Flag):
-                parser.add_argument(_OPTIONS[name], action="store_const", const="yes", default="")
+                parser.add_argument(
+                    _OPTIONS[name],
+                    dest=name,
+                    action="store_const",
+                    const="yes",
+                    default="",
+                    help=told,
+                )
                 continue
             parser.add_argument(
                 _OPTIONS[name],
@@ -50,7 +57,7 @@ class Command(InvoiceCommand):
                 metavar=words_of(field).upper().replace(" ", "_"),
                 required=field.is_required and not field.initial,
                 default=field.initial,
-                help=f"default {field.initial}" if field.initial else _HELP.get(name),
+                help=told,
             )
         parser.add_argument(
             "--line",

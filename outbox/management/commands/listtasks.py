@@ -17,7 +17,13 @@ class Command(DynamoCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
-        parser.add_argument("--queue", metavar="Q", action="append", default=[])
+        parser.add_argument(
+            "--queue",
+            metavar="Q",
+            action="append",
+            default=[],
+            help="list only tasks of this queue; may be repeated",
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
     def handle(self, *args: object, **options: Any) -> None:

@@ -31,7 +31,9 @@ class Command(DynamoCommand):
         parser.add_argument("--rounds", default=5, help="numbers per task, default 5", **number)
         keys: dict[str, Any] = {"type": counter_name, "help": "default Key1 Key2"}
         parser.add_argument("--keys", metavar="KEY", nargs="+", default=["Key1", "Key2"], **keys)
-        parser.add_argument("--strategy", choices=get_args(Strategy), default="atomic")
+        parser.add_argument(
+            "--strategy", choices=get_args(Strategy), default="atomic", help="default atomic"
+        )
 
     def handle(self, *args: object, **options: Any) -> None:
         counters = {checked_name(key): f"countertest#{uuid.uuid4()}" for key in options["keys"]}

@@ -32,7 +32,12 @@ class Command(DynamoCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("destination", metavar="s3://BUCKET/PREFIX", type=Destination.parse)
+        parser.add_argument(
+            "destination",
+            metavar="s3://BUCKET/PREFIX",
+            type=Destination.parse,
+            help="where the objects were put",
+        )
         parser.add_argument(
             "--forget-unfinished",
             action="store_true",

@@ -64,7 +64,12 @@ class Command(DynamoCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("paths", metavar="PATH", nargs="+", help="a file or a folder")
-        parser.add_argument("destination", metavar="s3://BUCKET/PREFIX", type=Destination.parse)
+        parser.add_argument(
+            "destination",
+            metavar="s3://BUCKET/PREFIX",
+            type=Destination.parse,
+            help="where the objects are put",
+        )
         workers: dict[str, Any] = {"metavar": "N", "type": up_to(MAX_WORKERS), "default": 8}
         parser.add_argument("--workers", **workers, help="files at a time, default 8")
         for name, effect in _PATTERNS.items():
